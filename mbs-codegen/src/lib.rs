@@ -1,0 +1,3 @@
+//! From a YAML mechanism to flat Rust: yaml → model → topology → expressions → bundles → passes → emission.
+
+pub mod model;

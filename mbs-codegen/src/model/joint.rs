@@ -1,0 +1,137 @@
+//! Joints as the model file gives them.
+
+use super::expression::{Scalar, Vector};
+use super::ids::{BodyId, PointRef};
+
+/// A joint between a parent and a child body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// Name as written.
+    pub name: String,
+    /// What motion it allows.
+    pub kind: JointKind,
+    /// The parent's side.
+    pub parent: JointSide,
+    /// The child's side.
+    pub child: JointSide,
+    /// Names of the coordinates z, in their order ([`JointKind::coordinates`] unless renamed).
+    pub coordinates: Vec<String>,
+    /// Names of the velocities v, in their order.
+    pub velocities: Vec<String>,
+    /// Start values.
+    pub start: Start,
+    /// Cylindrical joints only: the angle turns about the axis (false) or about its opposite (true), which
+    /// is what a mirror image needs for both coordinates to keep their signs.
+    pub left_handed: bool,
+}
+
+/// One side of a joint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointSide {
+    /// The body.
+    pub body: BodyId,
+    /// Where on it.
+    pub point: JointPoint,
+    /// Along what on it, in the body frame. `None`: the joint has no direction here.
+    pub axis: Option<Vector>,
+    /// Second direction, made orthogonal to the first. `None` on both sides: the body frames are parallel
+    /// at zero. Both sides give it or neither does.
+    pub reference: Option<Vector>,
+}
+
+/// Where a joint sits on a body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JointPoint {
+    /// A point of the body.
+    Point(PointRef),
+    /// Coordinates in the body frame.
+    At(Vector),
+}
+
+/// The motion a joint allows. Coordinates and velocities stand in the order given here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum JointKind {
+    /// No motion.
+    Fixed,
+    /// angle about the axis
+    Revolute,
+    /// displacement along the axis
+    Prismatic,
+    /// angle1 about the parent's axis, angle2 about the child's axis
+    Cardan,
+    /// displacement along and angle about the axis
+    Cylindrical,
+    /// Euler parameters e0 e1 e2 e3; velocities wx wy wz in the child frame
+    Spherical,
+    /// x along the reference, y along axis × reference, angle about the axis
+    Planar,
+    /// x y z in the parent's joint frame, e0 e1 e2 e3; velocities x_rate y_rate z_rate wx wy wz
+    Floating,
+}
+
+impl JointKind {
+    /// All kinds.
+    pub const ALL: [JointKind; 8] = [
+        JointKind::Fixed,
+        JointKind::Revolute,
+        JointKind::Prismatic,
+        JointKind::Cardan,
+        JointKind::Cylindrical,
+        JointKind::Spherical,
+        JointKind::Planar,
+        JointKind::Floating,
+    ];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            JointKind::Fixed => "fixed",
+            JointKind::Revolute => "revolute",
+            JointKind::Prismatic => "prismatic",
+            JointKind::Cardan => "cardan",
+            JointKind::Cylindrical => "cylindrical",
+            JointKind::Spherical => "spherical",
+            JointKind::Planar => "planar",
+            JointKind::Floating => "floating",
+        }
+    }
+
+    /// Default names of the coordinates z.
+    pub fn coordinates(self) -> &'static [&'static str] {
+        match self {
+            JointKind::Fixed => &[],
+            JointKind::Revolute => &["angle"],
+            JointKind::Prismatic => &["displacement"],
+            JointKind::Cardan => &["angle1", "angle2"],
+            JointKind::Cylindrical => &["displacement", "angle"],
+            JointKind::Spherical => &["e0", "e1", "e2", "e3"],
+            JointKind::Planar => &["x", "y", "angle"],
+            JointKind::Floating => &["x", "y", "z", "e0", "e1", "e2", "e3"],
+        }
+    }
+
+    /// Default names of the velocities v (joint form).
+    pub fn velocities(self) -> &'static [&'static str] {
+        match self {
+            JointKind::Fixed => &[],
+            JointKind::Revolute => &["angle_rate"],
+            JointKind::Prismatic => &["displacement_rate"],
+            JointKind::Cardan => &["angle1_rate", "angle2_rate"],
+            JointKind::Cylindrical => &["displacement_rate", "angle_rate"],
+            JointKind::Spherical => &["wx", "wy", "wz"],
+            JointKind::Planar => &["x_rate", "y_rate", "angle_rate"],
+            JointKind::Floating => &["x_rate", "y_rate", "z_rate", "wx", "wy", "wz"],
+        }
+    }
+}
+
+/// Start values of a joint: expressions of parameters, one per coordinate and per velocity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// z at the beginning.
+    pub values: Vec<Scalar>,
+    /// v at the beginning.
+    pub rates: Vec<Scalar>,
+    /// Coordinates held during assembly of closed loops.
+    pub hold: Vec<bool>,
+}

@@ -1,0 +1,283 @@
+//! The typed model: what a YAML file means, with every name resolved.
+//!
+//! Enters: nothing but values built by [`crate::yaml`] (or by a test).
+//! Leaves: [`Model`], in which bodies, joints, parameters and inputs are addressed by typed ids and every
+//! expression is typed (scalar or vector) and free of unknown symbols.
+//! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
+//! expanded; `bodies[0]` is `ground`.
+
+pub mod expression;
+pub mod ids;
+pub mod joint;
+
+pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
+pub use ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VelocityRef};
+pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+
+/// A mechanism, its parameters and how it is usually run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The model's name, a valid identifier.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Acceleration of gravity in the ground frame, m/s².
+    pub gravity: Vector,
+    /// Parameters, independent and derived.
+    pub parameters: Vec<Parameter>,
+    /// Inputs set from outside at every step.
+    pub inputs: Vec<Input>,
+    /// Named expressions reported with the results.
+    pub outputs: Vec<Output>,
+    /// Bodies; the first is `ground`.
+    pub bodies: Vec<Body>,
+    /// Joints, in the order of the file.
+    pub joints: Vec<Joint>,
+    /// Forces other than gravity.
+    pub forces: Vec<Force>,
+    /// Defaults for a simulation.
+    pub simulation: Simulation,
+    /// Named overlays of parameters, start values, inputs and simulation.
+    pub cases: Vec<Case>,
+}
+
+/// A named number, or array of numbers, that stays a run-time value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Name as written.
+    pub name: String,
+    /// Free text, may be empty.
+    pub description: String,
+    /// Unit as written, may be empty; not interpreted.
+    pub unit: String,
+    /// What gives the value.
+    pub value: ParameterValue,
+    /// Smallest allowed value.
+    pub min: Option<f64>,
+    /// Largest allowed value.
+    pub max: Option<f64>,
+}
+
+/// What gives a parameter its value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterValue {
+    /// Independent scalar with its default.
+    Number(f64),
+    /// Independent array with its defaults; never empty.
+    Array(Vec<f64>),
+    /// Follows other parameters; not a field of its own.
+    Derived(Scalar),
+}
+
+/// A signal set from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// Name as written.
+    pub name: String,
+    /// Free text, may be empty.
+    pub description: String,
+    /// Unit as written, may be empty; not interpreted.
+    pub unit: String,
+    /// Value where nobody sets one.
+    pub default: f64,
+    /// How the value is held over a step.
+    pub hold: Hold,
+}
+
+/// How an input is held over a step: part of the discrete map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The value at the step's beginning.
+    Zero,
+    /// Linear between the values at the step's two ends.
+    Linear,
+    /// Evaluated at every stage time.
+    Signal,
+}
+
+/// A named expression reported with the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Name as written.
+    pub name: String,
+    /// Unit as written, may be empty; not interpreted.
+    pub unit: String,
+    /// The expression.
+    pub value: OutputValue,
+}
+
+/// An output is one number or three.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputValue {
+    /// One column.
+    Scalar(Scalar),
+    /// Three columns: `.x`, `.y`, `.z`.
+    Vector(Vector),
+}
+
+/// A rigid body. Its frame's origin is the point `origin`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Name as written (flattened if it came from an element).
+    pub name: String,
+    /// Mass, kg; an expression of parameters.
+    pub mass: Scalar,
+    /// Centre of mass in the body frame.
+    pub com: Vector,
+    /// Tensor elements about the centre of mass, in the body frame.
+    pub inertia: Inertia,
+    /// Named points, body frame.
+    pub points: Vec<(String, Vector)>,
+    /// Named unit directions, body frame, normalised on use.
+    pub vectors: Vec<(String, Vector)>,
+}
+
+/// Elements of the inertia tensor about the centre of mass: `xy` is −∫xy dm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inertia {
+    /// J_xx
+    pub xx: Scalar,
+    /// J_yy
+    pub yy: Scalar,
+    /// J_zz
+    pub zz: Scalar,
+    /// J_xy = −∫xy dm
+    pub xy: Scalar,
+    /// J_xz = −∫xz dm
+    pub xz: Scalar,
+    /// J_yz = −∫yz dm
+    pub yz: Scalar,
+    /// Two directions (axis → z, reference → x, made orthogonal) of the frame the elements are given in,
+    /// in the body frame; the body frame itself when absent.
+    pub frame: Option<(Vector, Vector)>,
+}
+
+/// A force element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Force {
+    /// Name as written.
+    pub name: String,
+    /// What it does.
+    pub kind: ForceKind,
+}
+
+/// What a force element does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ForceKind {
+    /// Acts along the line between two points; positive in tension.
+    Spring {
+        /// First point.
+        from: MarkerRef,
+        /// Second point.
+        to: MarkerRef,
+        /// Its law.
+        law: SpringLaw,
+    },
+    /// Acts on one coordinate of a joint, against its growth.
+    TorsionalSpring {
+        /// The coordinate.
+        coordinate: CoordinateRef,
+        /// Its law.
+        law: SpringLaw,
+    },
+    /// A force vector at a point.
+    Force {
+        /// Where it acts.
+        at: MarkerRef,
+        /// Its opposite acts here, if given.
+        reaction: Option<MarkerRef>,
+        /// World components.
+        value: Vector,
+    },
+    /// A torque vector on a body.
+    Torque {
+        /// On what it acts.
+        on: BodyId,
+        /// Its opposite acts on this body, if given.
+        reaction: Option<BodyId>,
+        /// World components.
+        value: Vector,
+    },
+    /// A generalised force on one coordinate of a joint.
+    JointForce {
+        /// The coordinate.
+        coordinate: CoordinateRef,
+        /// The force or torque along it.
+        value: Scalar,
+    },
+}
+
+/// The law of a spring: force as a function of its length (or angle) and rate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpringLaw {
+    /// f = stiffness (length − natural) + damping rate
+    Linear {
+        /// N/m or N m/rad
+        stiffness: Scalar,
+        /// N s/m or N m s/rad
+        damping: Scalar,
+        /// m or rad
+        natural: Scalar,
+    },
+    /// Any expression of [`Scalar::Length`] and [`Scalar::LengthRate`].
+    Expression(Scalar),
+}
+
+/// Defaults for a simulation; the command line overrides them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// First time.
+    pub begin: f64,
+    /// Last time.
+    pub end: f64,
+    /// Step (fixed step), or first step (with step control).
+    pub step: f64,
+    /// Time between reported results; every step when absent.
+    pub output_step: Option<f64>,
+    /// The integrator.
+    pub integrator: Integrator,
+    /// Relative tolerance of step control.
+    pub relative_tolerance: f64,
+    /// Absolute tolerance of step control.
+    pub absolute_tolerance: f64,
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        Simulation {
+            begin: 0.0,
+            end: 10.0,
+            step: 1e-3,
+            output_step: None,
+            integrator: Integrator::Rk4,
+            relative_tolerance: 1e-8,
+            absolute_tolerance: 1e-10,
+        }
+    }
+}
+
+/// The integrators a model file may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integrator {
+    /// Classical Runge–Kutta, fixed step.
+    Rk4,
+    /// Dormand–Prince 5(4) with step control.
+    DormandPrince,
+}
+
+/// A manoeuvre: a named overlay over the model's defaults. Absent fields keep the default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Name as written.
+    pub name: String,
+    /// Free text, may be empty.
+    pub description: String,
+    /// New defaults of independent parameters.
+    pub parameters: Vec<(ParameterId, ParameterValue)>,
+    /// Start values of coordinates.
+    pub start: Vec<(JointId, Start)>,
+    /// Inputs as expressions of time and parameters.
+    pub inputs: Vec<(InputId, Scalar)>,
+    /// Simulation defaults, complete (already merged with the model's).
+    pub simulation: Simulation,
+}
