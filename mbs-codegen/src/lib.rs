@@ -1,3 +1,4 @@
 //! From a YAML mechanism to flat Rust: yaml → model → topology → expressions → bundles → passes → emission.
 
+pub mod diagnostics;
 pub mod model;

@@ -2,6 +2,7 @@
 
 use super::expression::{Scalar, Vector};
 use super::ids::{BodyId, PointRef};
+use crate::diagnostics::Span;
 
 /// A joint between a parent and a child body.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Joint {
     /// Cylindrical joints only: the angle turns about the axis (false) or about its opposite (true), which
     /// is what a mirror image needs for both coordinates to keep their signs.
     pub left_handed: bool,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// One side of a joint.

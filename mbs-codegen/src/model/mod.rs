@@ -14,6 +14,8 @@ pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 pub use ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VelocityRef};
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 
+use crate::diagnostics::Span;
+
 /// A mechanism, its parameters and how it is usually run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -56,6 +58,8 @@ pub struct Parameter {
     pub min: Option<f64>,
     /// Largest allowed value.
     pub max: Option<f64>,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// What gives a parameter its value.
@@ -82,6 +86,8 @@ pub struct Input {
     pub default: f64,
     /// How the value is held over a step.
     pub hold: Hold,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// How an input is held over a step: part of the discrete map.
@@ -104,6 +110,8 @@ pub struct Output {
     pub unit: String,
     /// The expression.
     pub value: OutputValue,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// An output is one number or three.
@@ -130,6 +138,8 @@ pub struct Body {
     pub points: Vec<(String, Vector)>,
     /// Named unit directions, body frame, normalised on use.
     pub vectors: Vec<(String, Vector)>,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// Elements of the inertia tensor about the centre of mass: `xy` is −∫xy dm.
@@ -159,6 +169,8 @@ pub struct Force {
     pub name: String,
     /// What it does.
     pub kind: ForceKind,
+    /// Where the file declares it.
+    pub span: Span,
 }
 
 /// What a force element does.
@@ -280,4 +292,6 @@ pub struct Case {
     pub inputs: Vec<(InputId, Scalar)>,
     /// Simulation defaults, complete (already merged with the model's).
     pub simulation: Simulation,
+    /// Where the file declares it.
+    pub span: Span,
 }
