@@ -1,0 +1,230 @@
+//! Failures as values. They carry indices, not names, so that they cost nothing where nobody reads them;
+//! `describe` renders them with the model's [`Names`].
+
+use core::fmt;
+
+use crate::system::{Names, Quantity};
+
+/// Why a bundle gave no result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// A slice has a wrong length.
+    Length {
+        /// The argument.
+        what: &'static str,
+        /// Length it must have (for scratch: at least).
+        expected: usize,
+        /// Length it has.
+        found: usize,
+    },
+    /// A pivot of the mass matrix is not positive: the model has no inertia along this velocity.
+    Singular {
+        /// Index of the velocity.
+        velocity: usize,
+    },
+    /// A value is infinite or NaN.
+    NotFinite {
+        /// What it is.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+}
+
+/// Why a step was not taken. The state is then the one before the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StepError {
+    /// A slice has a wrong length.
+    Length {
+        /// The argument.
+        what: &'static str,
+        /// Length it must have (for scratch: at least).
+        expected: usize,
+        /// Length it has.
+        found: usize,
+    },
+    /// A setting is out of its range.
+    Setting {
+        /// The setting, and what it must be.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// The equations could not be evaluated.
+    Eval {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size, the smallest that was tried.
+        h: f64,
+        /// Why.
+        error: EvalError,
+    },
+    /// The rate of a state, or its value after the step, is infinite or NaN.
+    NotFinite {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size, the smallest that was tried.
+        h: f64,
+        /// Which state.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// The tolerance asks for a step below the smallest allowed.
+    StepTooSmall {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size, the smallest that was tried.
+        h: f64,
+        /// Its estimated error in units of the tolerance.
+        error: f64,
+        /// The state with the largest part in it.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// The allowed number of steps did not reach the end.
+    TooManySteps {
+        /// Time that was reached.
+        t: f64,
+        /// Last step size.
+        h: f64,
+        /// Steps tried.
+        steps: usize,
+    },
+}
+
+/// An error together with the names that make it readable; made by `describe`.
+#[derive(Clone, Copy, Debug)]
+pub struct Described<'a, E, N: ?Sized> {
+    error: E,
+    names: &'a N,
+}
+
+impl EvalError {
+    /// The error with the model's names, for display.
+    pub fn describe<N: Names + ?Sized>(self, names: &N) -> Described<'_, Self, N> {
+        Described { error: self, names }
+    }
+}
+
+impl StepError {
+    /// The error with the model's names, for display.
+    pub fn describe<N: Names + ?Sized>(self, names: &N) -> Described<'_, Self, N> {
+        Described { error: self, names }
+    }
+}
+
+/// Names of nothing: indices alone.
+struct Unnamed;
+
+impl Names for Unnamed {
+    fn name(&self, _: Quantity, _: usize) -> Option<&str> {
+        None
+    }
+}
+
+/// "velocity `crank.angle`", or "velocity 3" where it has no name.
+struct Entry<'a, N: ?Sized>(&'a N, Quantity, usize);
+
+impl<N: Names + ?Sized> fmt::Display for Entry<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(names, quantity, index) = self;
+        match names.name(*quantity, *index) {
+            Some(name) => write!(f, "{} `{name}`", quantity.word()),
+            None => write!(f, "{} {index}", quantity.word()),
+        }
+    }
+}
+
+fn length(f: &mut fmt::Formatter<'_>, what: &str, expected: usize, found: usize) -> fmt::Result {
+    write!(f, "`{what}` has {found} values, {expected} are needed")
+}
+
+impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = |quantity, index| Entry(self.names, quantity, index);
+        match self.error {
+            EvalError::Length {
+                what,
+                expected,
+                found,
+            } => length(f, what, expected, found),
+            EvalError::Singular { velocity } => {
+                let entry = entry(Quantity::Velocity, velocity);
+                write!(f, "the mass matrix is singular: no inertia along {entry}")
+            }
+            EvalError::NotFinite { quantity, index } => {
+                write!(f, "{} is not finite", entry(quantity, index))
+            }
+        }
+    }
+}
+
+impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = |quantity, index| Entry(self.names, quantity, index);
+        match self.error {
+            StepError::Length {
+                what,
+                expected,
+                found,
+            } => length(f, what, expected, found),
+            StepError::Setting { what, value } => write!(f, "{what}, not {value}"),
+            StepError::Eval { t, h, error } => {
+                write!(f, "at t = {t} with step {h}: {}", error.describe(self.names))
+            }
+            StepError::NotFinite {
+                t,
+                h,
+                quantity,
+                index,
+            } => {
+                let entry = entry(quantity, index);
+                write!(f, "at t = {t} with step {h}: {entry} or its rate is not finite")
+            }
+            StepError::StepTooSmall {
+                t,
+                h,
+                error,
+                quantity,
+                index,
+            } => {
+                let entry = entry(quantity, index);
+                write!(
+                    f,
+                    "at t = {t} the smallest step, {h}, has an error of {error} times the tolerance, most of it in \
+                     {entry}"
+                )
+            }
+            StepError::TooManySteps { t, h, steps } => {
+                write!(f, "{steps} steps reached only t = {t}; the last step was {h}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(&Unnamed).fmt(f)
+    }
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(&Unnamed).fmt(f)
+    }
+}
+
+impl core::error::Error for EvalError {}
+
+impl core::error::Error for StepError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Eval { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
