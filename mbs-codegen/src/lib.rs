@@ -2,3 +2,5 @@
 
 pub mod diagnostics;
 pub mod model;
+pub mod symbols;
+pub mod graph;

@@ -1,0 +1,119 @@
+//! Reverse differentiation: the exact gradient of one expression by many symbols, in one sweep.
+
+use super::{CallId, ExprId, Graph, Node};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The derivatives of Σ adjointₖ · outputₖ by each of `symbols`.
+pub fn gradient(graph: &mut Graph, outputs: &[(ExprId, ExprId)], symbols: &[ExprId]) -> Vec<ExprId> {
+    let mut sweep = Sweep { adjoints: BTreeMap::new(), calls: HashMap::new(), relevant: HashSet::new() };
+    let roots: Vec<ExprId> = outputs.iter().map(|&(output, _)| output).collect();
+    sweep.mark_relevant(graph, &roots, symbols);
+    for &(output, adjoint) in outputs {
+        sweep.add(graph, output, adjoint);
+    }
+    let mut found: HashMap<ExprId, ExprId> = HashMap::new();
+    // Ids fall from outputs to symbols, so an adjoint is complete when its node is the last one left.
+    while let Some((id, adjoint)) = sweep.adjoints.pop_last() {
+        if symbols.contains(&id) {
+            found.insert(id, adjoint);
+            continue;
+        }
+        sweep.node(graph, id, adjoint);
+    }
+    let zero = graph.zero();
+    symbols.iter().map(|symbol| found.get(symbol).copied().unwrap_or(zero)).collect()
+}
+
+struct Sweep {
+    adjoints: BTreeMap<ExprId, ExprId>,
+    calls: HashMap<CallId, BTreeMap<u32, ExprId>>,
+    /// Nodes that depend on one of the symbols: nothing else needs an adjoint.
+    relevant: HashSet<ExprId>,
+}
+
+impl Sweep {
+    fn mark_relevant(&mut self, graph: &Graph, roots: &[ExprId], symbols: &[ExprId]) {
+        self.relevant.extend(symbols);
+        for id in graph.reachable(roots) {
+            let mut depends = false;
+            graph.operands(id, |operand| depends |= self.relevant.contains(&operand));
+            if depends {
+                self.relevant.insert(id);
+            }
+        }
+    }
+
+    fn add(&mut self, graph: &mut Graph, id: ExprId, adjoint: ExprId) {
+        if !self.relevant.contains(&id) || graph.is(adjoint, 0.0) {
+            return;
+        }
+        let sum = match self.adjoints.get(&id) {
+            Some(&before) => graph.add(before, adjoint),
+            None => adjoint,
+        };
+        self.adjoints.insert(id, sum);
+    }
+
+    fn node(&mut self, graph: &mut Graph, id: ExprId, adjoint: ExprId) {
+        match graph.node(id) {
+            Node::Constant(_) | Node::Symbol(..) | Node::Locate(..) => {}
+            Node::Unary(op, a) => {
+                let slope = graph.unary_slope(op, a, id);
+                let share = graph.mul(slope, adjoint);
+                self.add(graph, a, share);
+            }
+            Node::Binary(op, a, b) => {
+                for (place, operand) in [a, b].into_iter().enumerate() {
+                    if self.relevant.contains(&operand) {
+                        let slope = graph.binary_slope(op, [a, b], id, place);
+                        let share = graph.mul(slope, adjoint);
+                        self.add(graph, operand, share);
+                    }
+                }
+            }
+            Node::Select(comparison, [a, b, x, y]) => {
+                let zero = graph.zero();
+                let to_x = graph.select(comparison, a, b, adjoint, zero);
+                let to_y = graph.select(comparison, a, b, zero, adjoint);
+                self.add(graph, x, to_x);
+                self.add(graph, y, to_y);
+            }
+            Node::Gather(array, index) => {
+                let elements = graph.array(array).to_vec();
+                let (zero, one) = (graph.zero(), graph.one());
+                // An element may stand in the array more than once: its weight is a table over the index.
+                let mut places: BTreeMap<ExprId, Vec<ExprId>> = BTreeMap::new();
+                for (k, &element) in elements.iter().enumerate() {
+                    if self.relevant.contains(&element) {
+                        places.entry(element).or_insert_with(|| vec![zero; elements.len()])[k] = one;
+                    }
+                }
+                for (element, weights) in places {
+                    let weights = graph.new_array(weights);
+                    let weight = graph.gather(weights, index);
+                    let share = graph.mul(weight, adjoint);
+                    self.add(graph, element, share);
+                }
+            }
+            Node::Output(call_id, index) => {
+                self.calls.entry(call_id).or_default().insert(index, adjoint);
+                let call = graph.call(call_id).clone();
+                let outputs = graph.call_kernel(call.kernel, call.arguments.clone());
+                if index > 0 {
+                    // Output 0 has the smallest id of the call: the whole call waits for it.
+                    let zero = graph.zero();
+                    self.adjoints.entry(outputs[0]).or_insert(zero);
+                    return;
+                }
+                let zero = graph.zero();
+                let parts = self.calls.remove(&call_id).unwrap_or_default();
+                let adjoints: Vec<ExprId> =
+                    (0..outputs.len() as u32).map(|i| parts.get(&i).copied().unwrap_or(zero)).collect();
+                let shares = call.kernel.reverse(graph, &call.arguments, &outputs, &adjoints);
+                for (argument, share) in call.arguments.into_iter().zip(shares) {
+                    self.add(graph, argument, share);
+                }
+            }
+        }
+    }
+}

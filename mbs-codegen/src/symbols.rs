@@ -1,0 +1,132 @@
+//! The one place that maps a quantity → its identifier in generated code → LaTeX → meaning.
+//!
+//! A [`Group`] is an argument of a bundle: a run of scalars handed over together.
+
+/// A named run of scalars that bundles take as arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Group {
+    /// Time.
+    Time,
+    /// Coordinates z (nq).
+    Z,
+    /// Velocities v in joint form (nv).
+    V,
+    /// Accelerations vd in joint form (nv).
+    Vd,
+    /// Time derivatives zd in coordinate form (nq).
+    Zd,
+    /// First-order states (nx).
+    X,
+    /// Inputs (nu).
+    U,
+    /// Independent parameters, arrays flattened (np).
+    Parameters,
+    /// What depends on parameters alone, computed once by `prepare`.
+    Prepared,
+    /// Free symbols of a graph that is not a model's (tests, small tools).
+    Free,
+}
+
+impl Group {
+    /// All groups, in the order in which bundles take them.
+    pub const ALL: [Group; 10] = [
+        Group::Time,
+        Group::Z,
+        Group::V,
+        Group::Vd,
+        Group::Zd,
+        Group::X,
+        Group::U,
+        Group::Parameters,
+        Group::Prepared,
+        Group::Free,
+    ];
+
+    /// Identifier in generated code and in the graph's textual form.
+    pub fn identifier(self) -> &'static str {
+        match self {
+            Group::Time => "t",
+            Group::Z => "z",
+            Group::V => "v",
+            Group::Vd => "vd",
+            Group::Zd => "zd",
+            Group::X => "x",
+            Group::U => "u",
+            Group::Parameters => "p",
+            Group::Prepared => "c",
+            Group::Free => "a",
+        }
+    }
+
+    /// LaTeX, for the guide.
+    pub fn latex(self) -> &'static str {
+        match self {
+            Group::Time => "t",
+            Group::Z => "z",
+            Group::V => "v",
+            Group::Vd => r"\dot v",
+            Group::Zd => r"\dot z",
+            Group::X => "x",
+            Group::U => "u",
+            Group::Parameters => r"\rho",
+            Group::Prepared => r"c(\rho)",
+            Group::Free => "a",
+        }
+    }
+
+    /// What it is, for generated documentation.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Group::Time => "time",
+            Group::Z => "coordinates",
+            Group::V => "velocities (joint form)",
+            Group::Vd => "accelerations (joint form)",
+            Group::Zd => "time derivatives of the coordinates",
+            Group::X => "first-order states",
+            Group::U => "inputs",
+            Group::Parameters => "independent parameters",
+            Group::Prepared => "values that depend on parameters alone",
+            Group::Free => "free symbols",
+        }
+    }
+
+    /// The group with this identifier.
+    pub fn from_identifier(text: &str) -> Option<Group> {
+        Group::ALL.into_iter().find(|g| g.identifier() == text)
+    }
+}
+
+/// A set of groups: what an expression depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupSet(u16);
+
+impl GroupSet {
+    /// The empty set: a constant's.
+    pub const NONE: GroupSet = GroupSet(0);
+
+    /// The set of one group.
+    pub fn of(group: Group) -> GroupSet {
+        GroupSet(1 << group as u8)
+    }
+
+    /// Union.
+    pub fn union(self, other: GroupSet) -> GroupSet {
+        GroupSet(self.0 | other.0)
+    }
+
+    /// Whether the group is in the set.
+    pub fn contains(self, group: Group) -> bool {
+        self.0 & (1 << group as u8) != 0
+    }
+
+    /// Whether nothing is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether the set is exactly the parameters: what `prepare` computes.
+    pub fn is_parameters_only(self) -> bool {
+        self == GroupSet::of(Group::Parameters)
+    }
+}
