@@ -4,3 +4,4 @@ pub mod diagnostics;
 pub mod model;
 pub mod symbols;
 pub mod graph;
+pub mod bundle;

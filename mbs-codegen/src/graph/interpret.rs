@@ -4,7 +4,7 @@
 //! their own interpreter in [`crate::bundle`].
 
 use super::number::{self, Number};
-use super::{CallId, ExprId, Graph, Node};
+use super::{CallId, ExprId, Graph, Node, UnaryOp};
 use crate::symbols::Group;
 use std::collections::HashMap;
 
@@ -82,5 +82,10 @@ impl Graph {
             }
         }
         (0..self.len() as u32).map(ExprId).filter(|id| seen[id.index()]).collect()
+    }
+
+    /// The node op(a), if it exists.
+    pub fn find_unary(&self, op: UnaryOp, a: ExprId) -> Option<ExprId> {
+        self.ids.get(&Node::Unary(op, a)).copied()
     }
 }

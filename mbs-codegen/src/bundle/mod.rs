@@ -1,0 +1,283 @@
+//! Bundles: schedules as data, read by the printer and by the interpreter alike.
+//!
+//! Enters: a [`Specification`] (which expressions are wanted, under which names) and the graph.
+//! Leaves: a [`Bundle`], a list of segments; each is a flat run of single-assignment statements or the call
+//! of a named kernel.
+//! Holds afterwards: a value is assigned before it is read, and read only in the segment that assigns or
+//! loads it; a slot is written before it is read; every result is written exactly once ([`verify`]).
+
+mod chunk;
+mod hoist;
+pub mod interpret;
+mod schedule;
+pub mod verify;
+
+pub use hoist::Hoisted;
+
+use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Kernel, OperationCounts, UnaryOp};
+use crate::symbols::Group;
+
+/// What a bundle shall compute.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// The function's name.
+    pub name: &'static str,
+    /// One sentence for its documentation.
+    pub doc: &'static str,
+    /// Its arguments, beside the prepared values.
+    pub arguments: Vec<Group>,
+    /// Its results.
+    pub results: Vec<Wanted>,
+}
+
+/// A run of expressions to be computed under a name.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Name of the result.
+    pub name: &'static str,
+    /// One sentence for its documentation.
+    pub doc: &'static str,
+    /// The expressions; matrices by columns.
+    pub expressions: Vec<ExprId>,
+}
+
+/// A schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bundle {
+    /// The function's name.
+    pub name: &'static str,
+    /// One sentence for its documentation.
+    pub doc: &'static str,
+    /// Its arguments and how many scalars each has.
+    pub arguments: Vec<(Group, u32)>,
+    /// Its results.
+    pub results: Vec<BundleResult>,
+    /// What it does, in order.
+    pub segments: Vec<Segment>,
+    /// Constant tables that gathers and kernels read.
+    pub tables: Vec<Vec<f64>>,
+    /// Number of values.
+    pub values: u32,
+    /// Number of workspace slots.
+    pub slots: u32,
+    /// Operations by kind.
+    pub counts: OperationCounts,
+}
+
+/// A named run of results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BundleResult {
+    /// Name.
+    pub name: &'static str,
+    /// One sentence for its documentation.
+    pub doc: &'static str,
+    /// How many scalars.
+    pub len: u32,
+}
+
+/// A part of a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Segment {
+    /// Statements, one after the other; printed as one function.
+    Flat(Vec<Statement>),
+    /// A kernel over runs of memory.
+    Kernel {
+        /// Which.
+        kernel: Kernel,
+        /// Its inputs, a run each.
+        inputs: Vec<Run>,
+        /// The first slot of its outputs.
+        output: u32,
+    },
+}
+
+/// A value of a schedule: assigned once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub u32);
+
+/// What a statement reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operand {
+    /// A constant.
+    Constant(f64),
+    /// A scalar of an argument.
+    Argument(Group, u32),
+    /// A value of this segment.
+    Value(ValueId),
+}
+
+/// A run of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Run {
+    /// A constant table of the bundle.
+    Table {
+        /// Which.
+        table: u32,
+        /// How long it is.
+        len: u32,
+    },
+    /// Part of an argument.
+    Argument {
+        /// Which argument.
+        group: Group,
+        /// First scalar.
+        start: u32,
+        /// How many.
+        len: u32,
+    },
+    /// Workspace slots.
+    Slots {
+        /// First slot.
+        start: u32,
+        /// How many.
+        len: u32,
+    },
+}
+
+/// A statement of a flat segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statement {
+    /// value = slot
+    Load(ValueId, u32),
+    /// value = operation
+    Compute(ValueId, Operation),
+    /// (sine, cosine) = sin_cos(angle); the two values are distinct
+    SinCos(ValueId, ValueId, Operand),
+    /// slot = operand
+    Store(u32, Operand),
+    /// result[index] = operand
+    Result {
+        /// Which result.
+        result: u32,
+        /// Which scalar of it.
+        index: u32,
+        /// What it is.
+        value: Operand,
+    },
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation {
+    /// f(a)
+    Unary(UnaryOp, Operand),
+    /// f(a, b)
+    Binary(BinaryOp, Operand, Operand),
+    /// a b + c
+    MulAdd(Operand, Operand, Operand),
+    /// a b − c
+    MulSub(Operand, Operand, Operand),
+    /// c − a b
+    NegMulAdd(Operand, Operand, Operand),
+    /// `if a CMP b { x } else { y }`
+    Select(Comparison, [Operand; 4]),
+    /// run[index]
+    Gather(Run, Operand),
+    /// interval of x in the run
+    Locate(Run, Operand),
+}
+
+impl Operation {
+    /// The name under which it is counted.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Operation::Unary(op, _) => op.name(),
+            Operation::Binary(op, ..) => op.name(),
+            Operation::MulAdd(..) | Operation::MulSub(..) | Operation::NegMulAdd(..) => "mul_add",
+            Operation::Select(..) => "select",
+            Operation::Gather(..) => "gather",
+            Operation::Locate(..) => "locate",
+        }
+    }
+
+    /// What it reads, beside runs.
+    pub fn operands(&self, mut visit: impl FnMut(Operand)) {
+        match *self {
+            Operation::Unary(_, a) | Operation::Gather(_, a) | Operation::Locate(_, a) => visit(a),
+            Operation::Binary(_, a, b) => [a, b].into_iter().for_each(visit),
+            Operation::MulAdd(a, b, c) | Operation::MulSub(a, b, c) | Operation::NegMulAdd(a, b, c) => {
+                [a, b, c].into_iter().for_each(visit);
+            }
+            Operation::Select(_, operands) => operands.into_iter().for_each(visit),
+        }
+    }
+}
+
+impl Statement {
+    /// What it reads, beside runs and slots.
+    pub fn operands(&self, mut visit: impl FnMut(Operand)) {
+        match self {
+            Statement::Load(..) => {}
+            Statement::Compute(_, operation) => operation.operands(visit),
+            Statement::SinCos(_, _, operand)
+            | Statement::Store(_, operand)
+            | Statement::Result { value: operand, .. } => visit(*operand),
+        }
+    }
+
+    /// What it assigns.
+    pub fn assigns(&self, mut visit: impl FnMut(ValueId)) {
+        match *self {
+            Statement::Load(value, _) | Statement::Compute(value, _) => visit(value),
+            Statement::SinCos(sine, cosine, _) => {
+                visit(sine);
+                visit(cosine);
+            }
+            Statement::Store(..) | Statement::Result { .. } => {}
+        }
+    }
+}
+
+/// Statements per flat segment: 125 to 500 cost the same to compile and to run.
+pub const CHUNK: usize = 250;
+
+/// The bundles for the specifications, the `prepare` bundle first.
+///
+/// `len` gives the number of scalars of an argument group.
+pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group) -> u32) -> Vec<Bundle> {
+    let hoisted = Hoisted::collect(graph, specifications);
+    let prepare = Specification {
+        name: "prepare",
+        doc: "Computes whatever depends on the parameters alone.",
+        arguments: vec![Group::Parameters],
+        results: vec![Wanted {
+            name: "c",
+            doc: "prepared values",
+            expressions: hoisted.expressions().to_vec(),
+        }],
+    };
+    let prepared = hoisted.expressions().len() as u32;
+    let length = |group| if group == Group::Prepared { prepared } else { len(group) };
+    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &length)];
+    for specification in specifications {
+        let mut specification = specification.clone();
+        specification.arguments.push(Group::Prepared);
+        bundles.push(build_one(graph, &specification, &hoisted, &length));
+    }
+    bundles
+}
+
+fn build_one(
+    graph: &Graph,
+    specification: &Specification,
+    hoisted: &Hoisted,
+    len: &impl Fn(Group) -> u32,
+) -> Bundle {
+    let schedule = schedule::schedule(graph, specification, hoisted);
+    let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.slots, CHUNK);
+    Bundle {
+        name: specification.name,
+        doc: specification.doc,
+        arguments: specification.arguments.iter().map(|&g| (g, len(g))).collect(),
+        results: specification
+            .results
+            .iter()
+            .map(|w| BundleResult { name: w.name, doc: w.doc, len: w.expressions.len() as u32 })
+            .collect(),
+        segments,
+        tables: schedule.tables,
+        values: schedule.values,
+        slots,
+        counts: schedule.counts,
+    }
+}
