@@ -72,3 +72,83 @@ impl<S, F: FnMut(S, &mut [S])> Inputs<S> for FromFn<F> {
         (self.0)(t, u);
     }
 }
+
+/// The inputs of one step by the holding rule.
+pub(crate) struct Held<'a, S, I> {
+    source: &'a mut I,
+    holds: &'a [Hold],
+    start: &'a mut [S],
+    end: &'a mut [S],
+    now: &'a mut [S],
+}
+
+impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
+    /// Three slices of nu values each.
+    #[inline(always)]
+    pub(crate) fn new(source: &'a mut I, holds: &'a [Hold], [start, end, now]: [&'a mut [S]; 3]) -> Self {
+        Self {
+            source,
+            holds,
+            start,
+            end,
+            now,
+        }
+    }
+
+    #[inline(always)]
+    fn any(&self, hold: Hold) -> bool {
+        let holds = self.holds.iter().chain(core::iter::repeat(&Hold::Zero));
+        self.now.iter().zip(holds).any(|(_, &held)| held == hold)
+    }
+
+    /// Whether inputs may jump where one step ends and the next begins.
+    #[inline(always)]
+    pub(crate) fn jumps_between_steps(&self) -> bool {
+        self.any(Hold::Zero)
+    }
+
+    /// Samples what is held over the step from `t0` to `t1`.
+    #[inline(always)]
+    pub(crate) fn begin_step(&mut self, t0: S, t1: S) {
+        if !self.start.is_empty() {
+            self.source.at(t0, self.start);
+        }
+        if self.any(Hold::Linear) {
+            self.source.at(t1, self.end);
+        }
+    }
+
+    /// Inputs at time `t`, which is the part `c` of the step.
+    #[inline(always)]
+    pub(crate) fn during_step(&mut self, t: S, c: S) -> &[S] {
+        if self.any(Hold::Signal) {
+            self.source.at(t, self.now);
+        }
+        let holds = self.holds.iter().chain(core::iter::repeat(&Hold::Zero));
+        let ends = self.start.iter().zip(self.end.iter());
+        for ((now, (&start, &end)), hold) in self.now.iter_mut().zip(ends).zip(holds) {
+            match hold {
+                Hold::Zero => *now = start,
+                // The end exactly, so that it equals the start of the next step.
+                Hold::Linear => {
+                    *now = if c == S::ONE {
+                        end
+                    } else {
+                        start + c * (end - start)
+                    }
+                }
+                Hold::Signal => {}
+            }
+        }
+        self.now
+    }
+
+    /// Inputs at a node, where the next step begins.
+    #[inline(always)]
+    pub(crate) fn at_node(&mut self, t: S) -> &[S] {
+        if !self.now.is_empty() {
+            self.source.at(t, self.now);
+        }
+        self.now
+    }
+}

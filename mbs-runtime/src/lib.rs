@@ -11,6 +11,7 @@
 //! | [`system`] | dimensions, the instant of evaluation, one trait per family of bundles |
 //! | [`error`] | failures as values, and their rendering by name |
 //! | [`inputs`] | how inputs are supplied and held over a step |
+//! | [`integrator`] | steps and runs |
 //!
 //! With the feature `std` (default) elementary functions are those of the standard library, otherwise those of
 //! `libm`; results differ then in the last bits and in nothing else.
@@ -29,8 +30,11 @@ pub mod system;
 
 pub mod inputs;
 
+pub mod integrator;
+
 pub use error::{EvalError, StepError};
 pub use inputs::{Hold, Inputs};
+pub use integrator::{Adaptive, DormandPrince, Fixed, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MarkerJacobians, Markers,

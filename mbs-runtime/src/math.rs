@@ -167,3 +167,75 @@ pub fn solve_tridiagonal<S: Scalar>(
         next = Some(*x);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gather_brings_the_index_in() {
+        let array = [1.0, 2.0, 3.0];
+        let indices = [
+            -5.0,
+            -0.5,
+            0.0,
+            0.9,
+            1.0,
+            2.0,
+            2.5,
+            1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ];
+        let expected = [1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 1.0, 1.0];
+        assert_eq!(indices.map(|index| gather(&array, index)), expected);
+        assert_eq!(gather(&[], 1.0), 0.0);
+    }
+
+    #[test]
+    fn locate_finds_the_interval() {
+        let knots = [0.0, 1.0, 1.5, 4.0];
+        let points = [-1.0, 0.0, 0.99, 1.0, 1.49, 1.5, 3.9, 4.0, 9.0, f64::NAN];
+        let expected = [0.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 0.0];
+        assert_eq!(points.map(|x| locate(&knots, x)), expected);
+        for few in [&[][..], &[1.0], &[1.0, 2.0]] {
+            assert_eq!(locate(few, 5.0), 0.0);
+        }
+    }
+
+    #[test]
+    fn tridiagonal_solution_satisfies_the_rows() {
+        let (lower, upper) = ([0.5, -0.3, 1.0, 0.2], [0.7, 0.1, -0.4, 0.9]);
+        let (diag, rhs) = ([3.0, 2.5, 4.0, -3.0, 2.0], [1.0, 2.0, -1.0, 0.5, 3.0]);
+        let (mut x, mut scratch) = ([0.0; 5], [f64::NAN; 5]);
+        solve_tridiagonal(&lower, &diag, &upper, &rhs, &mut scratch, &mut x);
+        for i in 0..5 {
+            let mut row = diag[i] * x[i];
+            if i > 0 {
+                row += lower[i - 1] * x[i - 1];
+            }
+            if i < 4 {
+                row += upper[i] * x[i + 1];
+            }
+            assert!((row - rhs[i]).abs() < 1e-14, "row {i}: {row}");
+        }
+    }
+
+    #[test]
+    fn tridiagonal_order_is_the_shortest_slice() {
+        let mut x = [9.0; 3];
+        solve_tridiagonal(
+            &[0.0],
+            &[2.0, 2.0, 2.0],
+            &[0.0, 0.0],
+            &[4.0; 3],
+            &mut [0.0; 3],
+            &mut x,
+        );
+        assert_eq!(x, [2.0, 2.0, 9.0]);
+        solve_tridiagonal(&[], &[2.0], &[], &[8.0], &mut [0.0], &mut x);
+        assert_eq!(x, [4.0, 2.0, 9.0]);
+        solve_tridiagonal::<f64>(&[], &[], &[], &[], &mut [], &mut []);
+    }
+}

@@ -121,7 +121,7 @@ pub fn array<'a, S, const N: usize>(what: &'static str, slice: &'a [S]) -> Resul
     })
 }
 
-/// [`array`] for results.
+/// [`array()`] for results.
 #[inline(always)]
 pub fn array_mut<'a, S, const N: usize>(
     what: &'static str,

@@ -54,3 +54,47 @@ macro_rules! float {
 
 float!(f64, double);
 float!(f32, single);
+
+#[cfg(test)]
+mod tests {
+    use super::Scalar;
+
+    /// The branches that the generator's interpreter repeats.
+    #[test]
+    fn branches() {
+        let nan = f64::NAN;
+        assert_eq!(Scalar::sign(0.0), 0.0);
+        assert_eq!(Scalar::sign(-0.0_f64).to_bits(), 0);
+        assert_eq!(
+            [Scalar::sign(3.0), Scalar::sign(-1e-300), Scalar::sign(nan)],
+            [1.0, -1.0, 0.0]
+        );
+        assert_eq!(Scalar::min(1.0, nan), 1.0);
+        assert!(Scalar::min(nan, 1.0).is_nan());
+        assert_eq!(Scalar::min(0.0, -0.0_f64).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(Scalar::max(-0.0, 0.0_f64).to_bits(), (-0.0_f64).to_bits());
+        assert_eq!(f64::select_lt(1.0, 1.0, 2.0, 3.0), 3.0);
+        assert_eq!(f64::select_le(1.0, 1.0, 2.0, 3.0), 2.0);
+        assert_eq!(f64::select_eq(1.0, 1.0, 2.0, 3.0), 2.0);
+        assert_eq!(f64::select_eq(nan, nan, 2.0, 3.0), 3.0);
+    }
+
+    #[test]
+    fn sines_have_the_bits_of_the_separate_functions() {
+        for k in 0..1000 {
+            let x = 0.37 * f64::from(k);
+            let (sin, cos) = Scalar::sin_cos(x);
+            assert_eq!(
+                (sin.to_bits(), cos.to_bits()),
+                (Scalar::sin(x).to_bits(), Scalar::cos(x).to_bits())
+            );
+        }
+    }
+
+    #[test]
+    fn both_floats_know_their_rounding() {
+        assert_eq!(<f32 as Scalar>::EPSILON, f64::from(f32::EPSILON));
+        assert_eq!(f32::from_f64(0.1).real(), f64::from(0.1_f32));
+        assert_eq!(Scalar::mul_add(2.0_f32, 3.0, 4.0), 10.0);
+    }
+}

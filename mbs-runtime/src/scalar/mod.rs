@@ -13,6 +13,9 @@ mod float;
 
 pub use complex::Complex64;
 
+/// Real functions for decisions.
+pub(crate) use elementary::double::{floor, powf, sqrt};
+
 use core::fmt::Debug;
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 

@@ -1,0 +1,446 @@
+//! Runs whose steps keep an error tolerance: [`DormandPrince`] under proportional-integral control of the step size
+//! [Hairer, Nørsett, Wanner, Solving ODEs I, II.4 and the code DOPRI5; Hairer, Wanner, Solving ODEs II, IV.2].
+//!
+//! Enters: tolerances and limits. A step of size h has the error estimate e, measured as
+//!
+//! ```text
+//! error = sqrt(mean((e_i / (atol + rtol max(|y0_i|, |y1_i|)))²))
+//! ```
+//!
+//! and is accepted when it is at most 1. Decisions use real parts, so that the derivative of a run is that of its frozen
+//! sequence of steps; only a step that lands on the end of the span moves with it.
+//!
+//! The seventh stage of a step is the first of the next, unless an input held at [`Hold::Zero`](crate::Hold::Zero) may
+//! jump in between. That saves an evaluation and changes no bit, see [`DormandPrince`].
+
+use core::ops::ControlFlow;
+
+use super::dormand_prince::Stages;
+use super::field::{Field, Pieces, check_state, entry};
+use super::{DormandPrince, Integrator, Output, Span, Statistics, copy, positive};
+use crate::error::{EvalError, StepError};
+use crate::inputs::Inputs;
+use crate::scalar::{Scalar, powf, sqrt};
+use crate::system::{At, Dims, ForwardDynamics};
+
+/// Weight of the previous error in the choice of the step.
+const BETA: f64 = 0.04;
+/// Exponent of the error: 1/5, less what the previous error takes over.
+const EXPONENT: f64 = 0.2 - 0.75 * BETA;
+/// The next step aims below the tolerance by this factor.
+const SAFETY: f64 = 0.9;
+/// A step shrinks at most to this part of the one before it,
+const SHRINK: f64 = 0.2;
+/// and grows at most by this factor.
+const GROW: f64 = 10.0;
+/// Errors below this do not count as smaller for the next choice.
+const LEAST_ERROR: f64 = 1e-4;
+/// A step that would end this close to the limit, in steps, lands on it.
+const LANDING: f64 = 1.01;
+/// Steps below this many units of rounding of the time are refused.
+const LEAST_STEP: f64 = 16.0;
+
+/// Steps that keep an error tolerance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptive {
+    /// Relative tolerance of each entry of the state.
+    pub rtol: f64,
+    /// Absolute tolerance of each entry of the state, positive.
+    pub atol: f64,
+    /// First step; none lets the method choose.
+    pub h_first: Option<f64>,
+    /// Smallest step; time's own rounding sets a bound of its own. Landing on the end may take a smaller one.
+    pub h_min: f64,
+    /// Largest step.
+    pub h_max: f64,
+    /// Steps that a run may try.
+    pub max_steps: usize,
+}
+
+impl Adaptive {
+    /// These tolerances, and no other limits than 100 000 steps.
+    pub const fn new(rtol: f64, atol: f64) -> Self {
+        Self {
+            rtol,
+            atol,
+            h_first: None,
+            h_min: 0.0,
+            h_max: f64::INFINITY,
+            max_steps: 100_000,
+        }
+    }
+}
+
+/// What one adaptive step hands to the next, besides the state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory<S> {
+    /// Time of the state.
+    pub t: S,
+    /// Size proposed for the next step; zero lets the method choose.
+    pub h: f64,
+    /// Error of the previous step in units of the tolerance.
+    pub error: f64,
+}
+
+impl<S> Memory<S> {
+    /// At the start of a run.
+    pub const fn new(t: S) -> Self {
+        Self {
+            t,
+            h: 0.0,
+            error: LEAST_ERROR,
+        }
+    }
+}
+
+/// A step that was taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accepted<S> {
+    /// Time at its start.
+    pub t: S,
+    /// Its size.
+    pub h: S,
+    /// Trials that were rejected before it.
+    pub rejected: usize,
+    /// Evaluations of the forward dynamics, for all of them.
+    pub evaluations: usize,
+}
+
+impl Adaptive {
+    /// Length of the scratch a step or a run needs, at least; a constant for generated models.
+    pub const fn scratch_len(dims: &Dims) -> usize {
+        DormandPrince::scratch_len(dims)
+    }
+
+    /// Takes the state one step further, not beyond `limit`.
+    ///
+    /// The size is the method's choice; a step that comes near the limit lands on it exactly. The scratch carries nothing
+    /// to the next step (it only serves [`Adaptive::dense`] until then): with copies of `memory` and `y` the same
+    /// step can be made again, bit for bit. After an error `memory` and `y` are as before.
+    pub fn step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        memory: &mut Memory<M::S>,
+        y: &mut [M::S],
+        limit: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<Accepted<M::S>, StepError> {
+        self.check()?;
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        self.advance(&mut field, &mut stages, memory, y, limit, false)
+    }
+
+    /// The state at the part `theta` of the step that `scratch` was last used for, by dense output of order 4.
+    pub fn dense<M: ForwardDynamics>(
+        system: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        y: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        copy(y, stages.dense(system, step.h, theta));
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), StepError> {
+        positive("the absolute tolerance must be positive and finite", self.atol)?;
+        let setting = |what, value| Err(StepError::Setting { what, value });
+        if !(self.rtol >= 0.0 && self.rtol.is_finite()) {
+            return setting(
+                "the relative tolerance must be finite and not negative",
+                self.rtol,
+            );
+        }
+        if !(self.h_min >= 0.0 && self.h_min.is_finite()) {
+            return setting("the smallest step must be finite and not negative", self.h_min);
+        }
+        if !(self.h_max > 0.0 && self.h_max >= self.h_min) {
+            return setting(
+                "the largest step must be positive and not below the smallest",
+                self.h_max,
+            );
+        }
+        match self.h_first {
+            Some(h) => positive("the first step must be positive and finite", h).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// One accepted step. `rate_known`: k7 of `stages` is the rate at `y`.
+    fn advance<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        field: &mut Field<'_, M, I>,
+        stages: &mut Stages<'_, M::S>,
+        memory: &mut Memory<M::S>,
+        y: &mut [M::S],
+        limit: M::S,
+        rate_known: bool,
+    ) -> Result<Accepted<M::S>, StepError> {
+        let t = memory.t;
+        let left = (limit - t).real();
+        if !(left > 0.0 && left.is_finite()) {
+            return Err(StepError::Setting {
+                what: "the limit of a step must lie after its start",
+                value: left,
+            });
+        }
+        let scale = t.real().abs().max(limit.real().abs());
+        let least = self.h_min.max(LEAST_STEP * M::S::EPSILON * scale);
+        let evaluations = field.evaluations;
+
+        copy(stages.y0, y);
+        if rate_known {
+            copy(stages.k1, stages.k7);
+        } else {
+            // Held inputs at the start of the step do not depend on where it ends.
+            field.inputs.begin_step(t, limit);
+            let known = field.rate(t, 0.0, stages.y0, stages.k1);
+            known.map_err(|error| error.in_step(t.real(), memory.h))?;
+        }
+        let proposed = match (memory.h, self.h_first) {
+            (0.0, Some(h)) => h,
+            (0.0, None) => self.first_step(field, stages, t, left),
+            (h, _) => h,
+        };
+
+        let mut h = proposed.min(self.h_max).max(least);
+        let mut rejected = 0;
+        loop {
+            let lands = LANDING * h >= left;
+            let (h_trial, t_next) = if lands {
+                (limit - t, limit)
+            } else {
+                let h = M::S::from_f64(h);
+                (h, t + h)
+            };
+            let h_real = h_trial.real();
+            match self.try_step(field, stages, t, h_trial, t_next) {
+                Ok(error) if error <= 1.0 => {
+                    // h_next = h / (error^EXPONENT / previous error^BETA / SAFETY)       [ODEs II, IV.2, Eq. 2.43c]
+                    let factor = powf(error, EXPONENT) / powf(memory.error, BETA) / SAFETY;
+                    let mut h_next = h_real / factor.clamp(1.0 / GROW, 1.0 / SHRINK);
+                    if rejected > 0 {
+                        h_next = h_next.min(h_real);
+                    } else if lands {
+                        // Cut short for the limit, not for the tolerance.
+                        h_next = h_next.max(h);
+                    }
+                    *memory = Memory {
+                        t: t_next,
+                        h: h_next.min(self.h_max),
+                        error: error.max(LEAST_ERROR),
+                    };
+                    copy(y, stages.y1);
+                    let evaluations = field.evaluations - evaluations;
+                    return Ok(Accepted {
+                        t,
+                        h: h_trial,
+                        rejected,
+                        evaluations,
+                    });
+                }
+                // A wrong length does not mend with a smaller step.
+                Err(error @ EvalError::Length { .. }) => return Err(error.in_step(t.real(), h_real)),
+                Err(error) if h_real <= least => return Err(error.in_step(t.real(), h_real)),
+                Ok(error) if h_real <= least => {
+                    let (quantity, index) = self.worst(&field.dims, stages);
+                    return Err(StepError::StepTooSmall {
+                        t: t.real(),
+                        h: h_real,
+                        error,
+                        quantity,
+                        index,
+                    });
+                }
+                Err(_) => h = (SHRINK * h_real).max(least),
+                // Also for an error that is infinite or, by overflow, NaN: `min` then takes the bound.
+                Ok(error) => h = (h_real / (powf(error, EXPONENT) / SAFETY).min(1.0 / SHRINK)).max(least),
+            }
+            rejected += 1;
+        }
+    }
+
+    /// Makes the step in `stages` and measures its error.
+    #[inline(always)]
+    fn try_step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        field: &mut Field<'_, M, I>,
+        stages: &mut Stages<'_, M::S>,
+        t: M::S,
+        h: M::S,
+        t_next: M::S,
+    ) -> Result<f64, EvalError> {
+        field.inputs.begin_step(t, t_next);
+        stages.solve(field, t, h)?;
+        stages.close(field, t_next)?;
+        stages.error(h);
+        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter()));
+        Ok(root_mean_square(
+            states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1)),
+        ))
+    }
+
+    /// An error in units of its tolerance.
+    #[inline(always)]
+    fn scaled<S: Scalar>(&self, error: S, y0: S, y1: S) -> f64 {
+        error.real() / (self.atol + self.rtol * y0.real().abs().max(y1.real().abs()))
+    }
+
+    /// The state with the largest part in the error that k2 holds.
+    #[cold]
+    fn worst<S: Scalar>(&self, dims: &Dims, stages: &Stages<'_, S>) -> (crate::Quantity, usize) {
+        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter()));
+        let errors = states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1).abs());
+        let largest = errors.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        entry(dims, largest.map_or(0, |(index, _)| index))
+    }
+
+    /// A first step from the size of y, y' and y'' [ODEs I, II.4, starting step size]. Expects k1; uses y1 and k2.
+    #[cold]
+    fn first_step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        field: &mut Field<'_, M, I>,
+        stages: &mut Stages<'_, M::S>,
+        t: M::S,
+        left: f64,
+    ) -> f64 {
+        let Stages { y0, y1, k1, k2, .. } = stages;
+        let size = |values: &[M::S]| {
+            root_mean_square(
+                values
+                    .iter()
+                    .zip(y0.iter())
+                    .map(|(value, y0)| self.scaled(*value, *y0, *y0)),
+            )
+        };
+        let (d0, d1) = (size(y0), size(k1));
+        let guess = if d0 < 1e-5 || d1 < 1e-5 {
+            1e-6
+        } else {
+            0.01 * (d0 / d1)
+        };
+        let h0 = guess.min(left).min(self.h_max);
+        let h = M::S::from_f64(h0);
+        super::combine(y1, y0, h, [(1.0, k1)]);
+        field.inputs.begin_step(t, t + h);
+        if field.rate(t + h, 1.0, y1, k2).is_err() {
+            return h0;
+        }
+        k2.iter_mut().zip(k1.iter()).for_each(|(k2, k1)| *k2 -= *k1);
+        let steepest = d1.max(size(k2) / h0);
+        let h1 = if steepest <= 1e-15 {
+            (1e-3 * h0).max(1e-6)
+        } else {
+            powf(0.01 / steepest, 0.2)
+        };
+        h1.min(100.0 * h0)
+    }
+}
+
+/// Zero for no values.
+#[inline(always)]
+fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len().max(1);
+    sqrt(values.map(|value| value * value).sum::<f64>() / n as f64)
+}
+
+impl Integrator for Adaptive {
+    fn scratch_len(&self, dims: &Dims) -> usize {
+        Self::scratch_len(dims)
+    }
+
+    fn simulate<M, I, O>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        y: &mut [M::S],
+        span: &Span<M::S>,
+        scratch: &mut [M::S],
+        mut observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        M: ForwardDynamics,
+        I: Inputs<M::S>,
+        O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
+    {
+        self.check()?;
+        span.length()?;
+        let interval = match span.output {
+            Output::Steps => None,
+            Output::Every(interval) => Some(positive(
+                "the output interval must be positive and finite",
+                interval,
+            )?),
+        };
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        let wrong = |error: EvalError| error.in_step(span.start.real(), 0.0);
+
+        let mut memory = Memory::new(span.start);
+        let mut statistics = Statistics {
+            t: span.start.real(),
+            ..Statistics::default()
+        };
+        statistics.stopped =
+            observe(At::of_state(&dims, span.start, y, field.inputs.at_node(span.start)).map_err(wrong)?)
+                .is_break();
+        // An output time closer to the end than this is the end.
+        let rounding = LEAST_STEP * M::S::EPSILON * span.start.real().abs().max(span.end.real().abs());
+        let mut outputs = 1_u64;
+        let mut rate_known = false;
+        while memory.t.real() < span.end.real() && !statistics.stopped {
+            if statistics.steps + statistics.rejected >= self.max_steps {
+                let steps = statistics.steps + statistics.rejected;
+                return Err(StepError::TooManySteps {
+                    t: memory.t.real(),
+                    h: statistics.h,
+                    steps,
+                });
+            }
+            let step = self.advance(&mut field, &mut stages, &mut memory, y, span.end, rate_known)?;
+            rate_known = !field.inputs.jumps_between_steps();
+            let t = memory.t;
+            statistics.steps += 1;
+            statistics.rejected += step.rejected;
+            statistics.evaluations = field.evaluations;
+            statistics.h = step.h.real();
+            statistics.t = t.real();
+
+            if let Some(interval) = interval {
+                loop {
+                    let t_out = span.start + M::S::from_f64(outputs as f64 * interval);
+                    if t_out.real() > t.real() || t_out.real() >= span.end.real() - rounding {
+                        break;
+                    }
+                    outputs += 1;
+                    let theta = (t_out - step.t) / step.h;
+                    let y_out = stages.dense(system, step.h, theta);
+                    let u = field.inputs.during_step(t_out, theta);
+                    if observe(At::of_state(&dims, t_out, y_out, u).map_err(wrong)?).is_break() {
+                        copy(y, y_out);
+                        statistics.t = t_out.real();
+                        statistics.stopped = true;
+                        return Ok(statistics);
+                    }
+                }
+            }
+            if interval.is_none() || t == span.end {
+                let u = field.inputs.at_node(t);
+                statistics.stopped = observe(At::of_state(&dims, t, y, u).map_err(wrong)?).is_break();
+            }
+        }
+        Ok(statistics)
+    }
+}

@@ -1,0 +1,131 @@
+//! Runs of equal steps.
+//!
+//! Enters: a method and a step size. The nodes are start + k h, computed and not accumulated. A span that is a whole
+//! number of steps up to rounding is made of exactly that many steps of size h; otherwise the last step is shorter.
+//! Either way the last node is the end itself.
+
+use core::ops::ControlFlow;
+
+use super::field::Pieces;
+use super::{Integrator, Output, Span, Statistics, positive};
+use crate::error::StepError;
+use crate::inputs::Inputs;
+use crate::scalar::{Scalar, floor};
+use crate::system::{At, Dims, ForwardDynamics};
+
+/// A method that makes a step of given size.
+pub trait FixedStep {
+    /// Evaluations of the forward dynamics in a step.
+    const EVALUATIONS: usize;
+
+    /// Length of the scratch that [`FixedStep::step`] needs, at least; never below nu.
+    fn scratch_len(&self, dims: &Dims) -> usize;
+
+    /// Takes `t` and the state `y` one step further by `h`, which may be negative. The scratch carries nothing from one
+    /// step to the next. After an error `t` and `y` are as before.
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        t: &mut M::S,
+        y: &mut [M::S],
+        h: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<(), StepError>;
+}
+
+/// Steps of equal size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fixed<T> {
+    /// The method.
+    pub method: T,
+    /// The step size.
+    pub h: f64,
+}
+
+/// `ratio` as a whole number, if it is one up to the rounding of its making in arithmetic of this epsilon.
+fn whole(ratio: f64, epsilon: f64) -> Option<f64> {
+    let nearest = floor(ratio + 0.5);
+    ((ratio - nearest).abs() <= 8.0 * epsilon * ratio).then_some(nearest)
+}
+
+impl<T: FixedStep> Integrator for Fixed<T> {
+    fn scratch_len(&self, dims: &Dims) -> usize {
+        self.method.scratch_len(dims)
+    }
+
+    fn simulate<M, I, O>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        y: &mut [M::S],
+        span: &Span<M::S>,
+        scratch: &mut [M::S],
+        mut observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        M: ForwardDynamics,
+        I: Inputs<M::S>,
+        O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
+    {
+        let h = positive("the step must be positive and finite", self.h)?;
+        let ratio = span.length()? / h;
+        // Whole steps of size h, and whether a shorter one follows.
+        let (whole_steps, remainder) = match whole(ratio, M::S::EPSILON) {
+            Some(steps) => (steps as usize, false),
+            None => (ratio as usize, true),
+        };
+        let steps = whole_steps + usize::from(remainder);
+        let stride = match span.output {
+            Output::Steps => 1,
+            Output::Every(interval) => {
+                let stride = whole(
+                    positive("the output interval must be positive and finite", interval)? / h,
+                    f64::EPSILON,
+                );
+                stride.filter(|stride| *stride >= 1.0).ok_or(StepError::Setting {
+                    what: "the output interval must be a multiple of the step",
+                    value: interval,
+                })? as usize
+            }
+        };
+
+        let dims = system.dims();
+        let mut observe = |t: M::S, y: &[M::S], inputs: &mut I, scratch: &mut [M::S]| {
+            // Between steps the scratch is free; every method's is longer than the inputs.
+            let u = Pieces::of(scratch, self.scratch_len(&dims)).next(dims.nu)?;
+            if !u.is_empty() {
+                inputs.at(t, u);
+            }
+            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), h))?;
+            Ok(observe(at).is_break())
+        };
+
+        let h = M::S::from_f64(h);
+        let mut t = span.start;
+        let mut statistics = Statistics {
+            t: t.real(),
+            ..Statistics::default()
+        };
+        statistics.stopped = observe(t, y, inputs, scratch)?;
+        while statistics.steps < steps && !statistics.stopped {
+            let number = statistics.steps + 1;
+            let last = number == steps;
+            let h = if last && remainder { span.end - t } else { h };
+            self.method.step(system, inputs, &mut t, y, h, scratch)?;
+            t = if last {
+                span.end
+            } else {
+                span.start + M::S::from_f64(number as f64) * h
+            };
+            statistics.steps = number;
+            statistics.evaluations += T::EVALUATIONS;
+            statistics.t = t.real();
+            statistics.h = h.real();
+            if last || number.is_multiple_of(stride) {
+                statistics.stopped = observe(t, y, inputs, scratch)?;
+            }
+        }
+        Ok(statistics)
+    }
+}

@@ -1,0 +1,148 @@
+//! Explicit integration of y' = f(t, y), with the state y = \[z, v, x\] and f the forward dynamics in joint form.
+//!
+//! A *method* makes one step; a *policy* chooses the steps and makes a run of them:
+//!
+//! | method | policy |
+//! |---|---|
+//! | [`Rk4`] | [`Fixed`] |
+//! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
+//!
+//! Enters: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Leaves:
+//! the state at the end, samples for an observer on the way, statistics. What holds:
+//!
+//! - The scratch carries nothing from one step to the next. The state of a run is time and y, for [`Adaptive`] with its
+//!   [`Memory`]: copy them, step again, get the same bits.
+//! - Each step ends with Euler parameters of unit norm ([`renormalise`]); that is part of the discrete map.
+//! - A step that fails leaves the state before it, and says time, step, and which state is at fault. No state that is
+//!   not finite is ever returned.
+
+mod adaptive;
+mod dormand_prince;
+mod field;
+mod fixed;
+mod renormalise;
+mod rk4;
+
+pub use adaptive::{Accepted, Adaptive, Memory};
+pub use dormand_prince::DormandPrince;
+pub use fixed::{Fixed, FixedStep};
+pub use renormalise::renormalise;
+pub use rk4::Rk4;
+
+use core::ops::ControlFlow;
+
+use crate::error::StepError;
+use crate::inputs::Inputs;
+use crate::scalar::Scalar;
+use crate::system::{At, Dims, ForwardDynamics};
+
+/// The time of a run, and when it is observed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span<S> {
+    /// Start.
+    pub start: S,
+    /// End, not before the start. The last step lands on it exactly.
+    pub end: S,
+    /// When the observer is called, besides start and end.
+    pub output: Output,
+}
+
+/// When a run is observed between start and end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Output {
+    /// After each step.
+    Steps,
+    /// At start + k times this. With fixed steps a multiple of the step; with adaptive steps any, by dense output.
+    Every(f64),
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Time of the final state.
+    pub t: f64,
+    /// Size of the last step.
+    pub h: f64,
+    /// Steps taken.
+    pub steps: usize,
+    /// Steps tried and rejected.
+    pub rejected: usize,
+    /// Evaluations of the forward dynamics.
+    pub evaluations: usize,
+    /// Whether the observer ended the run.
+    pub stopped: bool,
+}
+
+/// A way to integrate a system over a span of time.
+pub trait Integrator {
+    /// Length of the scratch that a run needs, at least.
+    fn scratch_len(&self, dims: &Dims) -> usize;
+
+    /// Integrates `y` from start to end of the span.
+    ///
+    /// The observer sees start, end, and what [`Span::output`] says, each time once and in order; at the end of a step
+    /// its inputs are those with which the next step begins. Where it breaks the run ends: `y` is then what it saw.
+    /// After an error `y` is the state after the last good step.
+    fn simulate<M, I, O>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        y: &mut [M::S],
+        span: &Span<M::S>,
+        scratch: &mut [M::S],
+        observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        M: ForwardDynamics,
+        I: Inputs<M::S>,
+        O: FnMut(At<'_, M::S>) -> ControlFlow<()>;
+}
+
+impl<S: Scalar> Span<S> {
+    /// Length of the span, if it is one.
+    fn length(&self) -> Result<f64, StepError> {
+        let length = (self.end - self.start).real();
+        if length >= 0.0 && length.is_finite() {
+            Ok(length)
+        } else {
+            Err(StepError::Setting {
+                what: "the span must be finite and not negative",
+                value: length,
+            })
+        }
+    }
+}
+
+/// A setting that must be positive and finite.
+fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(StepError::Setting { what, value })
+    }
+}
+
+/// Copies as much as both hold; their lengths have been made equal before.
+#[inline(always)]
+fn copy<S: Copy>(to: &mut [S], from: &[S]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}
+
+/// to = y + h Σ a k, the sum first.
+#[inline(always)]
+fn combine<S: Scalar, const N: usize>(to: &mut [S], y: &[S], h: S, terms: [(f64, &[S]); N]) {
+    weighted_sum(to, terms);
+    to.iter_mut().zip(y).for_each(|(to, &y)| *to = y + h * *to);
+}
+
+/// to = Σ a k
+#[inline(always)]
+fn weighted_sum<S: Scalar, const N: usize>(to: &mut [S], terms: [(f64, &[S]); N]) {
+    let mut terms = terms.into_iter().map(|(a, k)| (S::from_f64(a), k));
+    if let Some((a, k)) = terms.next() {
+        to.iter_mut().zip(k).for_each(|(to, &k)| *to = a * k);
+    }
+    for (a, k) in terms {
+        to.iter_mut().zip(k).for_each(|(to, &k)| *to += a * k);
+    }
+}

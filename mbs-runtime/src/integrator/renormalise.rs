@@ -1,0 +1,20 @@
+//! Euler parameters back to unit norm after a step.
+
+use crate::scalar::Scalar;
+use crate::system::System;
+
+/// p = p / |p| for every block of Euler parameters of `z`, or of a state that begins with it.
+///
+/// A step leaves |p| = 1 + O(h^(order + 1)); the equations hold for any |p|, but drift would accumulate. Being a part
+/// of the discrete map it is analytic in p, so that derivatives of the map contain it. A block of zeros becomes NaN,
+/// which the check that ends every step reports.
+#[inline(always)]
+pub fn renormalise<M: System>(system: &M, z: &mut [M::S]) {
+    for &offset in system.euler_parameters() {
+        if let Some(p) = z.get_mut(offset..).and_then(|p| p.first_chunk_mut::<4>()) {
+            let [e0, e1, e2, e3] = *p;
+            let norm = (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3).sqrt();
+            *p = [e0 / norm, e1 / norm, e2 / norm, e3 / norm];
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The classical Runge–Kutta method of order 4 [Hairer, Nørsett, Wanner, Solving ODEs I, II.1, Table 1.2].
+//!
+//! Enters: t, y, h. Leaves: t + h and y after the step, Euler parameters renormalised; nothing else is kept. The local
+//! error of |p| is of order 5, so renormalising keeps order 4.
+//!
+//! ```text
+//! k1 = f(t, y)   k2 = f(t + h/2, y + h/2 k1)   k3 = f(t + h/2, y + h/2 k2)   k4 = f(t + h, y + h k3)
+//! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
+//! ```
+
+use super::field::{self, Field, Pieces, check_finite, check_state};
+use super::fixed::FixedStep;
+use super::{combine, copy, renormalise};
+use crate::error::{EvalError, StepError};
+use crate::inputs::Inputs;
+use crate::scalar::Scalar;
+use crate::system::{Dims, ForwardDynamics};
+
+/// The classical method of order 4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rk4;
+
+impl Rk4 {
+    /// Length of the scratch a step needs, at least; a constant for generated models.
+    pub const fn scratch_len(dims: &Dims) -> usize {
+        5 * dims.state() + field::scratch_len(dims)
+    }
+}
+
+impl FixedStep for Rk4 {
+    const EVALUATIONS: usize = 4;
+
+    #[inline(always)]
+    fn scratch_len(&self, dims: &Dims) -> usize {
+        Self::scratch_len(dims)
+    }
+
+    #[inline]
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        t: &mut M::S,
+        y: &mut [M::S],
+        h: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        let n = dims.state();
+        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        let k = [pieces.next(n)?, pieces.next(n)?, pieces.next(n)?, pieces.next(n)?];
+        let y_next = pieces.next(n)?;
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        stages(&mut field, *t, y, h, k, y_next).map_err(|error| error.in_step(t.real(), h.real()))?;
+        copy(y, y_next);
+        *t += h;
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn stages<M: ForwardDynamics, I: Inputs<M::S>>(
+    field: &mut Field<'_, M, I>,
+    t: M::S,
+    y: &[M::S],
+    h: M::S,
+    [k1, k2, k3, k4]: [&mut [M::S]; 4],
+    y_next: &mut [M::S],
+) -> Result<(), EvalError> {
+    let half = M::S::from_f64(0.5) * h;
+    field.inputs.begin_step(t, t + h);
+    field.rate(t, 0.0, y, k1)?;
+    combine(y_next, y, half, [(1.0, k1)]);
+    field.rate(t + half, 0.5, y_next, k2)?;
+    combine(y_next, y, half, [(1.0, k2)]);
+    field.rate(t + half, 0.5, y_next, k3)?;
+    combine(y_next, y, h, [(1.0, k3)]);
+    field.rate(t + h, 1.0, y_next, k4)?;
+    combine(
+        y_next,
+        y,
+        h / M::S::from_f64(6.0),
+        [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)],
+    );
+    renormalise(field.system, y_next);
+    check_finite(&field.dims, y_next)
+}
