@@ -2,6 +2,9 @@
 
 pub mod diagnostics;
 pub mod model;
+pub mod topology;
 pub mod symbols;
 pub mod graph;
+pub mod lowering;
+pub mod kinematics;
 pub mod bundle;

@@ -1,0 +1,37 @@
+//! Walks from ground through the joints: depth first, joints of one body in the order of the file.
+
+use super::{Link, Tree};
+use crate::model::{BodyId, JointId, Model};
+
+/// The tree of a model. Joints that would close a loop and bodies that nothing reaches are left out: the
+/// reader has reported them.
+pub fn span(model: &Model) -> Tree {
+    let mut tree =
+        Tree { links: Vec::new(), link_of_body: vec![None; model.bodies.len()], nq: 0, nv: 0 };
+    let mut joints_of: Vec<Vec<JointId>> = vec![Vec::new(); model.bodies.len()];
+    for (i, joint) in model.joints.iter().enumerate() {
+        joints_of[joint.parent.body.index()].push(JointId(i as u32));
+    }
+    // Last in, first out: reversed so that joints are visited in the order of the file.
+    let mut stack: Vec<JointId> = joints_of[BodyId::GROUND.index()].iter().rev().copied().collect();
+    while let Some(id) = stack.pop() {
+        let joint = &model.joints[id.index()];
+        let body = joint.child.body;
+        if body == BodyId::GROUND || tree.link_of_body[body.index()].is_some() {
+            continue;
+        }
+        tree.link_of_body[body.index()] = Some(tree.links.len());
+        tree.links.push(Link {
+            joint: id,
+            kind: joint.kind,
+            body,
+            parent: tree.link_of_body[joint.parent.body.index()],
+            z: tree.nq,
+            v: tree.nv,
+        });
+        tree.nq += joint.kind.coordinates().len();
+        tree.nv += joint.kind.velocities().len();
+        stack.extend(joints_of[body.index()].iter().rev());
+    }
+    tree
+}
