@@ -72,7 +72,7 @@ fn dormand_prince_has_order_5() {
         kepler.start(),
         &kepler.exact(12.0),
         12.0,
-        1.0 / 32.0,
+        1.0 / 64.0,
     );
     assert!((measured - 5.0).abs() < 0.1, "{measured}");
     let body = FreeBody {
