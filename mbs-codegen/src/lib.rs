@@ -7,4 +7,6 @@ pub mod symbols;
 pub mod graph;
 pub mod lowering;
 pub mod kinematics;
+pub mod elements;
+pub mod dynamics;
 pub mod bundle;

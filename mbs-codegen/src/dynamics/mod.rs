@@ -1,0 +1,38 @@
+//! Equations of motion of trees, joint-wise.
+//!
+//! Enters: kinematics and loads. Leaves: mass matrix, inverse dynamics, forward dynamics in two ways,
+//! energies, as expressions.
+//!
+//! | symbol | meaning | shape |
+//! |---|---|---|
+//! | m, h, J | mass, first moment and inertia of a body about o | 1, 3, 6 |
+//! | M | mass matrix in joint form, positive definite | nv×nv |
+//! | W | force and moment on a link about o | 6 |
+//! | M^A, p^A | articulated inertia and bias force | 6×6, 6 |
+//!
+//! Gravity enters as an upward acceleration of ground: every recursion has it at no cost.
+
+mod articulated_body;
+mod energy;
+mod forward_dynamics;
+mod inertia;
+mod inverse_dynamics;
+mod mass_matrix;
+
+pub use articulated_body::articulated_body;
+pub use energy::{Energy, energy};
+pub use forward_dynamics::{forward_dynamics, solve_tree};
+pub use inertia::{BodyInertia, Symmetric, body_inertias};
+pub use inverse_dynamics::{inverse_dynamics, right_hand_side};
+pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix};
+
+use crate::graph::ExprId;
+
+/// Accelerations with the pivots that must be positive for them to be right.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    /// vd
+    pub vd: Vec<ExprId>,
+    /// One per velocity.
+    pub pivots: Vec<ExprId>,
+}

@@ -1,0 +1,184 @@
+//! The moving mechanism as expressions ask about it.
+
+use crate::graph::{ExprId, Graph, Vec3};
+use crate::kinematics::accelerations::point_acceleration;
+use crate::kinematics::{
+    Accelerations, Positions, ReferencePoint, Velocities, accelerations, euler_parameter_rates, positions,
+    velocities,
+};
+use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
+use crate::model::{BodyId, CoordinateRef, MarkerRef, Model, VelocityRef};
+use crate::symbols::Group;
+use crate::topology::Tree;
+
+/// A model with its tree and the expressions of its motion.
+pub struct Mechanism<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Its tree.
+    pub tree: &'a Tree,
+    /// Its parameters.
+    pub parameters: &'a Parameters,
+    /// Where the links are.
+    pub positions: Positions,
+    /// How they move.
+    pub velocities: Velocities,
+    /// How they accelerate for the vd of [`Group::Vd`].
+    pub accelerations: Accelerations,
+    /// Gravity in world axes.
+    pub gravity: Vec3,
+    /// Length and rate of the spring whose law is being lowered.
+    pub spring: Option<(ExprId, ExprId)>,
+}
+
+impl<'a> Mechanism<'a> {
+    /// All kinematics of a model. What nobody asks for is never scheduled, so it costs nothing.
+    pub fn new(
+        g: &mut Graph,
+        model: &'a Model,
+        tree: &'a Tree,
+        parameters: &'a Parameters,
+        reference: ReferencePoint,
+    ) -> Self {
+        let positions = positions(g, model, tree, parameters, reference);
+        let velocities = velocities(g, tree, &positions, reference);
+        let vd: Vec<ExprId> = (0..tree.nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
+        let still = g.zero_vector();
+        let accelerations = accelerations(g, tree, &positions, &velocities, still, Some(&vd));
+        let gravity = Lowering::new(g, parameters, &mut ParametersOnly).vector(&model.gravity);
+        Mechanism { model, tree, parameters, positions, velocities, accelerations, gravity, spring: None }
+    }
+
+    /// World velocity of a point: v = v_o + ω × (r − o)
+    pub fn velocity_at(&self, g: &mut Graph, link: usize, at: Vec3) -> Vec3 {
+        let arm = g.sub3(at, self.positions.links[link].reference);
+        g.shift_motion(self.velocities.links[link].motion, arm).linear
+    }
+
+    /// zd_i for a place among z.
+    pub fn rate_of(&self, g: &mut Graph, z: usize) -> ExprId {
+        self.coordinate_derivative(g, z, Group::V)
+    }
+
+    /// The coordinates' rates for the velocities of a group: N(z) · group.
+    fn coordinate_derivative(&self, g: &mut Graph, z: usize, group: Group) -> ExprId {
+        let Some(link) = self.tree.links.iter().find(|link| link.z_range().contains(&z)) else {
+            return g.zero();
+        };
+        match link.euler_parameters() {
+            Some((first, v)) if z >= first => {
+                let p = std::array::from_fn(|k| g.symbol(Group::Z, (first + k) as u32));
+                let omega = Vec3(std::array::from_fn(|k| g.symbol(group, (v + k) as u32)));
+                euler_parameter_rates(g, p, omega)[z - first]
+            }
+            _ => g.symbol(group, (link.v + z - link.z) as u32),
+        }
+    }
+}
+
+impl Environment for Mechanism<'_> {
+    fn coordinate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
+        match self.tree.z_of(coordinate) {
+            Some(z) => g.symbol(Group::Z, z as u32),
+            None => g.zero(),
+        }
+    }
+
+    fn rate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
+        match self.tree.z_of(coordinate) {
+            Some(z) => self.rate_of(g, z),
+            None => g.zero(),
+        }
+    }
+
+    /// zdd = N(z) vd + N(zd) v
+    fn acceleration(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
+        let Some(z) = self.tree.z_of(coordinate) else {
+            return g.zero();
+        };
+        let linear = self.coordinate_derivative(g, z, Group::Vd);
+        let link = self.tree.link_of_joint(coordinate.joint).and_then(|link| link.euler_parameters());
+        match link {
+            Some((first, v)) if z >= first => {
+                let pd = std::array::from_fn(|k| self.rate_of(g, first + k));
+                let omega = Vec3(std::array::from_fn(|k| g.symbol(Group::V, (v + k) as u32)));
+                let turning = euler_parameter_rates(g, pd, omega)[z - first];
+                g.add(linear, turning)
+            }
+            _ => linear,
+        }
+    }
+
+    fn velocity(&mut self, g: &mut Graph, velocity: VelocityRef) -> ExprId {
+        match self.tree.v_of(velocity) {
+            Some(v) => g.symbol(Group::V, v as u32),
+            None => g.zero(),
+        }
+    }
+
+    fn length(&mut self, g: &mut Graph) -> ExprId {
+        self.spring.map_or_else(|| g.zero(), |(length, _)| length)
+    }
+
+    fn length_rate(&mut self, g: &mut Graph) -> ExprId {
+        self.spring.map_or_else(|| g.zero(), |(_, rate)| rate)
+    }
+
+    fn position(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
+        self.positions.point(g, self.model, self.tree, self.parameters, marker)
+    }
+
+    fn point_velocity(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
+        match self.tree.link_of_body[marker.body.index()] {
+            None => g.zero_vector(),
+            Some(link) => {
+                let at = self.position(g, marker);
+                self.velocity_at(g, link, at)
+            }
+        }
+    }
+
+    fn point_acceleration(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
+        let Some(link) = self.tree.link_of_body[marker.body.index()] else {
+            return g.zero_vector();
+        };
+        let at = self.position(g, marker);
+        let velocity = self.velocity_at(g, link, at);
+        let arm = g.sub3(at, self.positions.links[link].reference);
+        let moving = &self.velocities.links[link];
+        let acceleration = self.accelerations.links[link];
+        point_acceleration(g, acceleration, moving.motion.angular, arm, velocity, moving.reference_rate)
+    }
+
+    fn direction(&mut self, g: &mut Graph, body: BodyId, vector: u32) -> Vec3 {
+        match self.model.bodies[body.index()].vectors.get(vector as usize) {
+            Some((_, v)) => Lowering::new(g, self.parameters, &mut ParametersOnly).vector(v),
+            None => g.zero_vector(),
+        }
+    }
+
+    fn angular_velocity(&mut self, g: &mut Graph, body: BodyId) -> Vec3 {
+        match self.tree.link_of_body[body.index()] {
+            Some(link) => self.velocities.links[link].motion.angular,
+            None => g.zero_vector(),
+        }
+    }
+
+    fn angular_acceleration(&mut self, g: &mut Graph, body: BodyId) -> Vec3 {
+        match self.tree.link_of_body[body.index()] {
+            Some(link) => self.accelerations.links[link].angular,
+            None => g.zero_vector(),
+        }
+    }
+
+    fn to_world(&mut self, g: &mut Graph, body: BodyId, v: Vec3) -> Vec3 {
+        let rotation = self.positions.rotation(g, self.tree, body);
+        g.apply(rotation, v)
+    }
+
+    fn to_body(&mut self, g: &mut Graph, body: BodyId, v: Vec3) -> Vec3 {
+        let rotation = self.positions.rotation(g, self.tree, body);
+        g.apply_transposed(rotation, v)
+    }
+}
+
