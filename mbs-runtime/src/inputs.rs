@@ -52,7 +52,9 @@ impl<S: Scalar> Inputs<S> for Constant<'_, S> {
     #[inline(always)]
     fn at(&mut self, _: S, u: &mut [S]) {
         let values = self.0.iter().copied().chain(core::iter::repeat(S::ZERO));
-        u.iter_mut().zip(values).for_each(|(u, value)| *u = value);
+        for (u, value) in u.iter_mut().zip(values) {
+            *u = value;
+        }
     }
 }
 

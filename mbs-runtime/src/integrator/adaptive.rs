@@ -335,7 +335,9 @@ impl Adaptive {
         if field.rate(t + h, 1.0, y1, k2).is_err() {
             return h0;
         }
-        k2.iter_mut().zip(k1.iter()).for_each(|(k2, k1)| *k2 -= *k1);
+        for (k2, k1) in k2.iter_mut().zip(k1.iter()) {
+            *k2 -= *k1;
+        }
         let steepest = d1.max(size(k2) / h0);
         let h1 = if steepest <= 1e-15 {
             (1e-3 * h0).max(1e-6)

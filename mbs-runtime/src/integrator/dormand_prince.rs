@@ -186,7 +186,9 @@ impl<'a, S: Scalar> Stages<'a, S> {
                 (E[5], k7),
             ],
         );
-        k2.iter_mut().for_each(|e| *e *= h);
+        for e in k2.iter_mut() {
+            *e *= h;
+        }
         k2
     }
 

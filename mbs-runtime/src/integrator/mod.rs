@@ -125,14 +125,18 @@ fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
 /// Copies as much as both hold; their lengths have been made equal before.
 #[inline(always)]
 fn copy<S: Copy>(to: &mut [S], from: &[S]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
 }
 
 /// to = y + h Σ a k, the sum first.
 #[inline(always)]
 fn combine<S: Scalar, const N: usize>(to: &mut [S], y: &[S], h: S, terms: [(f64, &[S]); N]) {
     weighted_sum(to, terms);
-    to.iter_mut().zip(y).for_each(|(to, &y)| *to = y + h * *to);
+    for (to, &y) in to.iter_mut().zip(y) {
+        *to = y + h * *to;
+    }
 }
 
 /// to = Σ a k
@@ -140,9 +144,13 @@ fn combine<S: Scalar, const N: usize>(to: &mut [S], y: &[S], h: S, terms: [(f64,
 fn weighted_sum<S: Scalar, const N: usize>(to: &mut [S], terms: [(f64, &[S]); N]) {
     let mut terms = terms.into_iter().map(|(a, k)| (S::from_f64(a), k));
     if let Some((a, k)) = terms.next() {
-        to.iter_mut().zip(k).for_each(|(to, &k)| *to = a * k);
+        for (to, &k) in to.iter_mut().zip(k) {
+            *to = a * k;
+        }
     }
     for (a, k) in terms {
-        to.iter_mut().zip(k).for_each(|(to, &k)| *to += a * k);
+        for (to, &k) in to.iter_mut().zip(k) {
+            *to += a * k;
+        }
     }
 }
