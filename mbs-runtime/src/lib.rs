@@ -13,6 +13,57 @@
 //! | [`inputs`] | how inputs are supplied and held over a step |
 //! | [`integrator`] | steps and runs |
 //!
+//! A pendulum, as a generated module would write it, and its run:
+//!
+//! ```
+//! use core::ops::ControlFlow;
+//! use mbs_runtime::inputs::NoInputs;
+//! use mbs_runtime::system::{array, array_mut};
+//! use mbs_runtime::{At, Dims, EvalError, Fixed, ForwardDynamics, Integrator, Output, Rk4, Span, System, math};
+//!
+//! struct Pendulum {
+//!     length: f64,
+//! }
+//!
+//! const DIMS: Dims = Dims { nq: 1, nv: 1, ..Dims::ZERO };
+//!
+//! impl System for Pendulum {
+//!     type S = f64;
+//!     #[inline(always)]
+//!     fn dims(&self) -> Dims {
+//!         DIMS
+//!     }
+//! }
+//!
+//! impl ForwardDynamics for Pendulum {
+//!     fn forward_dynamics(
+//!         &self,
+//!         at: At<'_, f64>,
+//!         _w: &mut [f64],
+//!         zd: &mut [f64],
+//!         vd: &mut [f64],
+//!         _xd: &mut [f64],
+//!     ) -> Result<(), EvalError> {
+//!         let ([angle], [rate]) = (array("z", at.z)?, array("v", at.v)?);
+//!         *array_mut("zd", zd)? = [*rate];
+//!         *array_mut("vd", vd)? = [-9.81 / self.length * math::sin(*angle)];
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut y = [0.5, 0.0];
+//! let mut scratch = [0.0; Rk4::scratch_len(&DIMS)];
+//! let span = Span { start: 0.0, end: 2.0, output: Output::Every(0.5) };
+//! let mut samples = 0;
+//! let statistics = Fixed { method: Rk4, h: 1e-3 }
+//!     .simulate(&Pendulum { length: 1.0 }, &mut NoInputs, &mut y, &span, &mut scratch, |_at| {
+//!         samples += 1;
+//!         ControlFlow::Continue(())
+//!     })
+//!     .expect("the pendulum has mass");
+//! assert_eq!((statistics.steps, samples), (2000, 5));
+//! ```
+//!
 //! With the feature `std` (default) elementary functions are those of the standard library, otherwise those of
 //! `libm`; results differ then in the last bits and in nothing else.
 #![no_std]

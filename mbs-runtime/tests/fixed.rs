@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use mbs_runtime::inputs::{Constant, NoInputs, from_fn};
 use mbs_runtime::integrator::FixedStep;
-use mbs_runtime::system::{array, array_mut};
+use mbs_runtime::system::{Recursive, array, array_mut};
 use mbs_runtime::{
-    At, Complex64, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, Inputs, Integrator, Output,
-    Quantity, Rk4, Scalar, Span, Statistics, StepError, System,
+    At, Complex64, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive, Hold,
+    Inputs, Integrator, Output, Quantity, Rk4, Scalar, Span, Statistics, StepError, System,
 };
 use systems::{Driven, FreeBody, Kepler, Oscillator, bits, distance, order};
 
@@ -237,6 +237,60 @@ fn runs_land_on_the_end() {
         observed(0.1, -1.0, Output::Steps),
         Err(StepError::Setting { .. })
     ));
+}
+
+#[test]
+fn a_late_start_does_not_add_a_step() {
+    // 1000.7 − 1000 is 0.7 only to the rounding of 1000.7.
+    let system = Oscillator { omega: 1.0 };
+    let span = Span {
+        start: 1000.0,
+        end: 1000.7,
+        output: Output::Steps,
+    };
+    let statistics = Fixed { method: Rk4, h: 0.1 }
+        .simulate(
+            &system,
+            &mut NoInputs,
+            &mut system.start(),
+            &span,
+            &mut [0.0; 64],
+            |_| GO_ON,
+        )
+        .unwrap();
+    assert_eq!((statistics.steps, statistics.t, statistics.h), (7, 1000.7, 0.1));
+}
+
+#[test]
+fn the_recursive_form_is_integrated_through_its_wrapper() {
+    struct Falling;
+    impl System for Falling {
+        type S = f64;
+        fn dims(&self) -> Dims {
+            Dims {
+                nq: 1,
+                nv: 1,
+                ..Dims::ZERO
+            }
+        }
+    }
+    impl ForwardDynamicsRecursive for Falling {
+        fn forward_dynamics_recursive(
+            &self,
+            at: At<'_, f64>,
+            _: &mut [f64],
+            zd: &mut [f64],
+            vd: &mut [f64],
+            _: &mut [f64],
+        ) -> Result<(), EvalError> {
+            *array_mut("zd", zd)? = *array::<_, 1>("v", at.v)?;
+            *array_mut("vd", vd)? = [-9.81];
+            Ok(())
+        }
+    }
+    let mut y = [0.0, 0.0];
+    run(Rk4, &Recursive(&Falling), &mut NoInputs, &mut y, 2.0, 0.5).unwrap();
+    assert!(distance(&y, &[-2.0 * 9.81, -2.0 * 9.81]) < 1e-14);
 }
 
 #[test]

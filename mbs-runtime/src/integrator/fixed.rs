@@ -43,10 +43,10 @@ pub struct Fixed<T> {
     pub h: f64,
 }
 
-/// `ratio` as a whole number, if it is one up to the rounding of its making in arithmetic of this epsilon.
-fn whole(ratio: f64, epsilon: f64) -> Option<f64> {
+/// `ratio` as a whole number, if it is one up to `rounding`.
+fn whole(ratio: f64, rounding: f64) -> Option<f64> {
     let nearest = floor(ratio + 0.5);
-    ((ratio - nearest).abs() <= 8.0 * epsilon * ratio).then_some(nearest)
+    ((ratio - nearest).abs() <= rounding).then_some(nearest)
 }
 
 impl<T: FixedStep> Integrator for Fixed<T> {
@@ -70,8 +70,10 @@ impl<T: FixedStep> Integrator for Fixed<T> {
     {
         let h = positive("the step must be positive and finite", self.h)?;
         let ratio = span.length()? / h;
+        // The length of the span is known to the rounding of its ends.
+        let latest = span.start.real().abs().max(span.end.real().abs());
         // Whole steps of size h, and whether a shorter one follows.
-        let (whole_steps, remainder) = match whole(ratio, M::S::EPSILON) {
+        let (whole_steps, remainder) = match whole(ratio, 8.0 * M::S::EPSILON * latest / h) {
             Some(steps) => (steps as usize, false),
             None => (ratio as usize, true),
         };
@@ -79,10 +81,8 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         let stride = match span.output {
             Output::Steps => 1,
             Output::Every(interval) => {
-                let stride = whole(
-                    positive("the output interval must be positive and finite", interval)? / h,
-                    f64::EPSILON,
-                );
+                let ratio = positive("the output interval must be positive and finite", interval)? / h;
+                let stride = whole(ratio, 8.0 * f64::EPSILON * ratio);
                 stride.filter(|stride| *stride >= 1.0).ok_or(StepError::Setting {
                     what: "the output interval must be a multiple of the step",
                     value: interval,
