@@ -6,6 +6,8 @@
 //! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
 //! expanded; `bodies[0]` is `ground`.
 
+pub mod dependencies;
+pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;

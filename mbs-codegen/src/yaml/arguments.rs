@@ -1,0 +1,97 @@
+//! The arguments of an element's instance, resolved where the instance stands.
+//!
+//! Points, bodies and coordinates are real ones. Scalars and vectors are read as if they stood in the element: in a
+//! mirrored instance they are seen in the mirror too.
+
+use std::rc::Rc;
+
+use super::declare::{Argument, ArgumentKind};
+use super::expression::resolve::{Context, Typed};
+use super::reader::Reader;
+use super::scope::{ArgumentScalar, ArgumentVector, Scope, Symbol, Thing};
+
+impl<'t> Reader<'t> {
+    /// Puts the arguments into the instance's scope.
+    pub(super) fn read_arguments(
+        &mut self,
+        arguments: &[Argument<'t>],
+        scope: &mut Scope,
+        global: &Rc<Scope>,
+    ) {
+        let outside = Scope {
+            mirror: scope.mirror,
+            outer: Some(Rc::clone(global)),
+            ..Scope::default()
+        };
+        for argument in arguments {
+            let name = argument.name.clone();
+            match argument
+                .node
+                .and_then(|node| self.read_argument(argument.kind, node, &outside))
+            {
+                Some(Meaning::Symbol(symbol)) => {
+                    scope.symbols.insert(name, symbol);
+                }
+                Some(Meaning::Thing(thing)) => {
+                    scope.things.insert(name, thing);
+                }
+                None => {
+                    scope.things.insert(name, Thing::Broken);
+                }
+            }
+        }
+    }
+
+    fn read_argument(
+        &mut self,
+        kind: ArgumentKind,
+        node: &'t super::node::Node,
+        outside: &Scope,
+    ) -> Option<Meaning> {
+        let context = Context::Output;
+        Some(match kind {
+            ArgumentKind::Scalar | ArgumentKind::Vector => {
+                let resolved = self.either(node, outside, context)?;
+                let (uses, size) = (resolved.uses, resolved.size);
+                match (kind, resolved.value) {
+                    (ArgumentKind::Scalar, Typed::Scalar(value)) => {
+                        Meaning::Symbol(Symbol::Scalar(Rc::new(ArgumentScalar { value, uses, size })))
+                    }
+                    (ArgumentKind::Vector, Typed::Vector(value)) => {
+                        Meaning::Symbol(Symbol::Vector(Rc::new(ArgumentVector { value, uses, size })))
+                    }
+                    (ArgumentKind::Scalar, _) => {
+                        self.diagnostics
+                            .error(node.span, "this argument must be a number, but it is a vector");
+                        return None;
+                    }
+                    _ => {
+                        self.diagnostics
+                            .error(node.span, "this argument must be a vector, but it is a number");
+                        return None;
+                    }
+                }
+            }
+            ArgumentKind::Point => {
+                let (marker, ..) =
+                    self.resolve(node, outside, context, "a point `body.point`", |r, e| r.marker(e))?;
+                Meaning::Thing(Thing::Point(marker))
+            }
+            ArgumentKind::Body => {
+                let (body, ..) =
+                    self.resolve(node, outside, context, "the name of a body", |r, e| r.body(e))?;
+                Meaning::Thing(Thing::Body(body))
+            }
+            ArgumentKind::Coordinate => {
+                let wanted = "a coordinate `joint.coordinate`";
+                let (c, ..) = self.resolve(node, outside, context, wanted, |r, e| r.coordinate(e))?;
+                Meaning::Thing(Thing::Coordinate(c))
+            }
+        })
+    }
+}
+
+enum Meaning {
+    Symbol(Symbol),
+    Thing(Thing),
+}

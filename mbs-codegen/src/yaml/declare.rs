@@ -1,0 +1,648 @@
+//! First pass: which names exist. Expressions may name what stands later in the file, so all names are known
+//! before the first expression is read.
+//!
+//! Leaves: [`Unit`]s, the file itself and one for each instance of an element, with the entries still to be read;
+//! and the tables of [`Symbols`](super::scope::Symbols). Names of instances are flattened: `left` and `arm` give
+//! `left_arm`.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::fields::Fields;
+use super::keys::{self, Keys};
+use super::limits;
+use super::load::shorten;
+use super::names::{CONSTANTS, Unique, check_name, is_reserved};
+use super::node::{Entry, Kind, Node};
+use super::reader::Reader;
+use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, Scope, Symbol, Thing};
+use crate::diagnostics::Span;
+use crate::model::{BodyId, InputId, JointId, JointKind, ParameterId};
+
+/// Something declared and still to be read.
+pub(super) struct Declared<'t, Id> {
+    pub(super) id: Id,
+    /// The flattened name.
+    pub(super) name: String,
+    pub(super) entry: &'t Entry,
+}
+
+/// The file itself, or an instance of an element.
+pub(super) struct Unit<'t> {
+    pub(super) scope: Rc<Scope>,
+    pub(super) parameters: Vec<Declared<'t, ParameterId>>,
+    pub(super) bodies: Vec<Declared<'t, BodyId>>,
+    pub(super) joints: Vec<Declared<'t, JointId>>,
+    pub(super) forces: Vec<Declared<'t, ()>>,
+    pub(super) outputs: Vec<Declared<'t, ()>>,
+}
+
+/// What an argument of an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentKind {
+    Scalar,
+    Vector,
+    Point,
+    Body,
+    Coordinate,
+}
+
+const ARGUMENT_KINDS: [(&str, ArgumentKind); 5] = [
+    ("scalar", ArgumentKind::Scalar),
+    ("vector", ArgumentKind::Vector),
+    ("point", ArgumentKind::Point),
+    ("body", ArgumentKind::Body),
+    ("coordinate", ArgumentKind::Coordinate),
+];
+
+/// An element, with the names of its arguments.
+struct Element<'t> {
+    fields: Fields<'t>,
+    arguments: Vec<(&'t Entry, ArgumentKind)>,
+    used: bool,
+}
+
+/// All that is declared.
+pub(super) struct Declarations<'t> {
+    /// The file first, then the instances in their order.
+    pub(super) units: Vec<Unit<'t>>,
+    pub(super) inputs: Vec<&'t Entry>,
+    /// `ground`, if the file describes it.
+    pub(super) ground: Option<&'t Entry>,
+}
+
+/// The names of each kind that must differ.
+#[derive(Default)]
+struct Spaces {
+    symbols: Unique,
+    things: Unique,
+    forces: Unique,
+    outputs: Unique,
+}
+
+impl<'t> Reader<'t> {
+    /// Declares everything in the file.
+    pub(super) fn declare(&mut self, file: &Fields<'t>) -> Declarations<'t> {
+        let mut spaces = Spaces::default();
+        let mut global = Scope::default();
+
+        self.symbols.bodies.push(BodySymbol {
+            name: "ground".into(),
+            points: Vec::new(),
+            vectors: Vec::new(),
+        });
+        global.things.insert("ground".into(), Thing::Body(BodyId::GROUND));
+        let ground = self.declare_ground(file);
+        let mut root = self.declare_unit(file, "", &mut global, None, &mut spaces);
+        let inputs = self.declare_inputs(file, &mut global, &mut spaces);
+
+        let mut elements = self.declare_elements(file);
+        let instances = self.declare_instances(file, &mut elements, &mut global, &mut spaces);
+        for (name, (entry, element)) in sorted(&elements) {
+            if !element.used {
+                self.diagnostics
+                    .warning(entry.key_span, format!("element `{name}` is never used"))
+                    .help("its contents are not checked before an instance uses it");
+            }
+        }
+
+        let global = Rc::new(global);
+        root.scope = Rc::clone(&global);
+        let mut units = vec![root];
+        for (mut unit, mut scope, arguments) in instances {
+            scope.outer = Some(Rc::clone(&global));
+            self.read_arguments(&arguments, &mut scope, &global);
+            unit.scope = Rc::new(scope);
+            units.push(unit);
+        }
+        Declarations {
+            units,
+            inputs,
+            ground,
+        }
+    }
+
+    /// The parts a file and an element have in common. `local` receives the names as written; names of an instance
+    /// also enter `global`, flattened.
+    fn declare_unit(
+        &mut self,
+        fields: &Fields<'t>,
+        prefix: &str,
+        local: &mut Scope,
+        mut global: Option<&mut Scope>,
+        spaces: &mut Spaces,
+    ) -> Unit<'t> {
+        let mut unit = Unit {
+            scope: Rc::default(),
+            parameters: Vec::new(),
+            bodies: Vec::new(),
+            joints: Vec::new(),
+            forces: Vec::new(),
+            outputs: Vec::new(),
+        };
+        for entry in self.section(fields, "parameters") {
+            let Some(name) = self.declare_name(entry, prefix, "parameter", &mut spaces.symbols) else {
+                continue;
+            };
+            if is_reserved(&name) {
+                self.reserved(entry, "parameter");
+                continue;
+            }
+            if !self.within(entry, self.symbols.parameters.len(), "parameters") {
+                break;
+            }
+            let id = ParameterId(self.symbols.parameters.len() as u32);
+            self.symbols.parameters.push(ParameterSymbol {
+                array: array_length(&entry.value),
+            });
+            if let Some(global) = &mut global {
+                global.symbols.insert(name.clone(), Symbol::Parameter(id));
+            }
+            local.symbols.insert(entry.key.to_string(), Symbol::Parameter(id));
+            unit.parameters.push(Declared { id, name, entry });
+        }
+        for entry in self.section(fields, "bodies") {
+            if &*entry.key == "ground" {
+                if !prefix.is_empty() {
+                    self.diagnostics
+                        .error(entry.key_span, "an element cannot describe `ground`")
+                        .help("describe it under the model's own `bodies`");
+                }
+                continue;
+            }
+            let Some(name) = self.declare_name(entry, prefix, "body", &mut spaces.things) else {
+                continue;
+            };
+            if !self.within(entry, self.symbols.bodies.len(), "bodies") {
+                break;
+            }
+            let id = BodyId(self.symbols.bodies.len() as u32);
+            let symbol = self.body_symbol(&name, entry);
+            self.symbols.bodies.push(symbol);
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), Thing::Body(id));
+            }
+            local.things.insert(entry.key.to_string(), Thing::Body(id));
+            unit.bodies.push(Declared { id, name, entry });
+        }
+        for entry in self.section(fields, "joints") {
+            let Some(name) = self.declare_name(entry, prefix, "joint", &mut spaces.things) else {
+                continue;
+            };
+            if !self.within(entry, self.symbols.joints.len(), "joints") {
+                break;
+            }
+            let id = JointId(self.symbols.joints.len() as u32);
+            let symbol = self.joint_symbol(&name, entry);
+            self.symbols.joints.push(symbol);
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), Thing::Joint(id));
+            }
+            local.things.insert(entry.key.to_string(), Thing::Joint(id));
+            unit.joints.push(Declared { id, name, entry });
+        }
+        for (key, what) in [("forces", "force"), ("outputs", "output")] {
+            for entry in self.section(fields, key) {
+                let space = if key == "forces" {
+                    &mut spaces.forces
+                } else {
+                    &mut spaces.outputs
+                };
+                if !self.within(entry, space.len(), key) {
+                    break;
+                }
+                let Some(name) = self.declare_name(entry, prefix, what, space) else {
+                    continue;
+                };
+                let list = if key == "forces" {
+                    &mut unit.forces
+                } else {
+                    &mut unit.outputs
+                };
+                list.push(Declared { id: (), name, entry });
+            }
+        }
+        unit
+    }
+
+    fn section(&mut self, fields: &Fields<'t>, key: &str) -> &'t [Entry] {
+        match fields.value(key) {
+            Some(node) => self.entries(node, key),
+            None => &[],
+        }
+    }
+
+    /// The flattened name of an entry, if it is valid and new.
+    fn declare_name(
+        &mut self,
+        entry: &Entry,
+        prefix: &str,
+        what: &str,
+        space: &mut Unique,
+    ) -> Option<String> {
+        if !check_name(
+            &entry.key,
+            entry.key_span,
+            &format!("a {what}"),
+            &mut self.diagnostics,
+        ) {
+            return None;
+        }
+        if what == "joint" && &*entry.key == "ground" {
+            self.diagnostics
+                .error(entry.key_span, "`ground` is the name of the fixed body");
+            return None;
+        }
+        let name = format!("{prefix}{}", entry.key);
+        space
+            .add(&name, entry.key_span, what, &mut self.diagnostics)
+            .then_some(name)
+    }
+
+    fn reserved(&mut self, entry: &Entry, what: &str) {
+        let kind = if CONSTANTS.contains(&&*entry.key) {
+            "constant"
+        } else {
+            "function"
+        };
+        self.diagnostics
+            .error(
+                entry.key_span,
+                format!("`{}` is a {kind} of the expression language", entry.key),
+            )
+            .help(format!("give the {what} another name"));
+    }
+
+    fn within(&mut self, entry: &Entry, count: usize, what: &str) -> bool {
+        let limit = limits::ENTRIES;
+        if count < limit {
+            return true;
+        }
+        self.diagnostics
+            .error(entry.key_span, format!("more than {limit} {what}"));
+        false
+    }
+
+    fn declare_ground(&mut self, file: &Fields<'t>) -> Option<&'t Entry> {
+        let Kind::Mapping(entries) = &file.value("bodies")?.kind else {
+            return None;
+        };
+        let entry = entries.iter().find(|e| &*e.key == "ground")?;
+        self.symbols.bodies[0] = self.body_symbol("ground", entry);
+        Some(entry)
+    }
+
+    fn declare_inputs(
+        &mut self,
+        file: &Fields<'t>,
+        global: &mut Scope,
+        spaces: &mut Spaces,
+    ) -> Vec<&'t Entry> {
+        let mut inputs = Vec::new();
+        for entry in self.section(file, "inputs") {
+            let Some(name) = self.declare_name(entry, "", "input", &mut spaces.symbols) else {
+                continue;
+            };
+            if is_reserved(&name) {
+                self.reserved(entry, "input");
+                continue;
+            }
+            if !self.within(entry, inputs.len(), "inputs") {
+                break;
+            }
+            global
+                .symbols
+                .insert(name.clone(), Symbol::Input(InputId(inputs.len() as u32)));
+            self.symbols.inputs.push(name);
+            inputs.push(entry);
+        }
+        inputs
+    }
+
+    /// The names of a body's points and vectors.
+    fn body_symbol(&mut self, name: &str, entry: &Entry) -> BodySymbol {
+        let mut symbol = BodySymbol {
+            name: name.to_string(),
+            points: Vec::new(),
+            vectors: Vec::new(),
+        };
+        let Kind::Mapping(fields) = &entry.value.kind else {
+            return symbol;
+        };
+        let mut unique = Unique::default();
+        for (key, what, list) in [
+            ("points", "a point", &mut symbol.points),
+            ("vectors", "a vector", &mut symbol.vectors),
+        ] {
+            let Some(field) = fields.iter().find(|f| &*f.key == key) else {
+                continue;
+            };
+            let Kind::Mapping(parts) = &field.value.kind else {
+                continue;
+            };
+            if parts.len() > limits::PARTS {
+                let (n, limit) = (parts.len(), limits::PARTS);
+                self.diagnostics.error(
+                    field.key_span,
+                    format!("a body has at most {limit} {key}, not {n}"),
+                );
+                continue;
+            }
+            self.spend(field.key_span, parts.len());
+            for part in parts {
+                // A wrong name stays in the list, so that the list matches the entries.
+                if check_name(&part.key, part.key_span, what, &mut self.diagnostics) {
+                    if matches!(&*part.key, "origin" | "com") {
+                        self.diagnostics
+                            .error(
+                                part.key_span,
+                                format!("every body has the point `{}` already", part.key),
+                            )
+                            .help("the centre of mass is given by the key `com` of the body");
+                    } else {
+                        unique.add(&part.key, part.key_span, &what[2..], &mut self.diagnostics);
+                    }
+                }
+                list.push(part.key.to_string());
+            }
+        }
+        symbol
+    }
+
+    /// The kind of a joint and the names of its coordinates.
+    fn joint_symbol(&mut self, name: &str, entry: &Entry) -> JointSymbol {
+        let mut symbol = JointSymbol {
+            name: name.to_string(),
+            kind: None,
+            coordinates: Vec::new(),
+            velocities: Vec::new(),
+        };
+        let Kind::Mapping(fields) = &entry.value.kind else {
+            return symbol;
+        };
+        let field = |key: &str| fields.iter().find(|f| &*f.key == key);
+        let Some(Kind::Scalar(word)) = field("type").map(|f| &f.value.kind) else {
+            return symbol;
+        };
+        let Some(kind) = JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value) else {
+            return symbol;
+        };
+        let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+        symbol.kind = Some(kind);
+        symbol.coordinates = owned(kind.coordinates());
+        symbol.velocities = owned(kind.velocities());
+        if let Some(names) = field("names") {
+            self.rename_coordinates(kind, &names.value, &mut symbol);
+        }
+        symbol
+    }
+
+    /// `names: [...]` of a joint. Velocities of renamed coordinates are `name_rate`; the angular velocities of
+    /// spherical and floating joints are renamed by a list that goes on with them.
+    fn rename_coordinates(&mut self, kind: JointKind, node: &Node, symbol: &mut JointSymbol) {
+        let all = symbol.coordinates.len();
+        let lengths: &[usize] = match kind {
+            JointKind::Spherical => &[4, 7],
+            JointKind::Floating => &[3, 7, 10],
+            _ => &[all],
+        };
+        let Kind::Sequence(items) = &node.kind else {
+            self.diagnostics.error(
+                node.span,
+                format!("expected a list of names, found {}", node.describe()),
+            );
+            return;
+        };
+        if !lengths.contains(&items.len()) || all == 0 {
+            let wanted: Vec<String> = lengths.iter().map(usize::to_string).collect();
+            let message = format!(
+                "a {} joint has {} names of coordinates, this list has {}",
+                kind.keyword(),
+                wanted.join(" or "),
+                items.len()
+            );
+            self.diagnostics.error(node.span, message);
+            return;
+        }
+        let mut names = Vec::new();
+        for item in items {
+            let Kind::Scalar(text) = &item.kind else {
+                self.diagnostics
+                    .error(item.span, format!("expected a name, found {}", item.describe()));
+                return;
+            };
+            if !check_name(&text.value, item.span, "a coordinate", &mut self.diagnostics) {
+                return;
+            }
+            names.push(text.value.to_string());
+        }
+        let rates = match kind {
+            JointKind::Spherical => 0,
+            JointKind::Floating => 3,
+            _ => all,
+        };
+        for (i, name) in names.into_iter().enumerate() {
+            if i < rates {
+                symbol.velocities[i] = format!("{name}_rate");
+            }
+            if i < all {
+                symbol.coordinates[i] = name;
+            } else {
+                symbol.velocities[rates + i - all] = name;
+            }
+        }
+        let mut unique = Unique::default();
+        for name in symbol.coordinates.iter().chain(&symbol.velocities) {
+            if !unique.add(name, node.span, "coordinate", &mut self.diagnostics) {
+                return;
+            }
+        }
+    }
+
+    fn declare_elements(&mut self, file: &Fields<'t>) -> HashMap<&'t str, (&'t Entry, Element<'t>)> {
+        let mut elements = HashMap::new();
+        let mut names = Unique::default();
+        for entry in self.section(file, "elements") {
+            if self.declare_name(entry, "", "element", &mut names).is_none() {
+                continue;
+            }
+            let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::ELEMENT) else {
+                continue;
+            };
+            let mut arguments = Vec::new();
+            let mut unique = Unique::default();
+            for (count, argument) in self.section(&fields, "arguments").iter().enumerate() {
+                if count >= limits::PARTS {
+                    self.diagnostics.error(
+                        argument.key_span,
+                        format!("more than {} arguments", limits::PARTS),
+                    );
+                    break;
+                }
+                if self.declare_name(argument, "", "argument", &mut unique).is_none() {
+                    continue;
+                }
+                if CONSTANTS.contains(&&*argument.key) {
+                    self.reserved(argument, "argument");
+                    continue;
+                }
+                if let Some(kind) = self.word(&argument.value, "the kind of the argument", &ARGUMENT_KINDS) {
+                    arguments.push((argument, kind));
+                }
+            }
+            for key in ["parameters", "bodies", "joints"] {
+                for part in self.section(&fields, key) {
+                    unique.add(
+                        &part.key,
+                        part.key_span,
+                        key.trim_end_matches('s'),
+                        &mut self.diagnostics,
+                    );
+                }
+            }
+            elements.insert(
+                &*entry.key,
+                (
+                    entry,
+                    Element {
+                        fields,
+                        arguments,
+                        used: false,
+                    },
+                ),
+            );
+        }
+        elements
+    }
+
+    #[allow(
+        clippy::type_complexity,
+        reason = "the three parts of an instance go on together to the one caller"
+    )]
+    fn declare_instances(
+        &mut self,
+        file: &Fields<'t>,
+        elements: &mut HashMap<&'t str, (&'t Entry, Element<'t>)>,
+        global: &mut Scope,
+        spaces: &mut Spaces,
+    ) -> Vec<(Unit<'t>, Scope, Vec<Argument<'t>>)> {
+        let mut out = Vec::new();
+        let mut names = Unique::default();
+        if self.is_exhausted() {
+            return out;
+        }
+        for (count, entry) in self.section(file, "instances").iter().enumerate() {
+            if count >= limits::INSTANCES {
+                let limit = limits::INSTANCES;
+                self.diagnostics
+                    .error(entry.key_span, format!("more than {limit} instances"));
+                break;
+            }
+            let Some(name) = self.declare_name(entry, "", "instance", &mut names) else {
+                continue;
+            };
+            let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::INSTANCE) else {
+                continue;
+            };
+            let mirror = fields.value("mirror").and_then(|n| {
+                self.word(
+                    n,
+                    "the axis normal to the mirror",
+                    &[("x", 0u8), ("y", 1), ("z", 2)],
+                )
+            });
+            let Some(element) = fields.require("element", self) else {
+                continue;
+            };
+            let Some(wanted) = self.string(&element.value) else {
+                continue;
+            };
+            let Some((_, element)) = elements.get_mut(wanted.as_str()) else {
+                let known: Vec<&str> = sorted(elements).into_iter().map(|(n, _)| n).collect();
+                let help = match self.nearest(&wanted, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "declare it under `elements`".into(),
+                };
+                let message = format!("unknown element `{}`", shorten(&wanted));
+                self.diagnostics.error(element.value.span, message).help(help);
+                continue;
+            };
+            element.used = true;
+            let mut scope = Scope {
+                mirror,
+                ..Scope::default()
+            };
+            let arguments = self.match_arguments(&fields, element);
+            if self.is_exhausted() {
+                break;
+            }
+            let prefix = format!("{name}_");
+            let unit = self.declare_unit(&element.fields, &prefix, &mut scope, Some(global), spaces);
+            out.push((unit, scope, arguments));
+        }
+        out
+    }
+
+    /// Pairs what an instance gives with what its element asks for.
+    fn match_arguments(&mut self, fields: &Fields<'t>, element: &Element<'t>) -> Vec<Argument<'t>> {
+        let given = self.section(fields, "arguments");
+        let names: Vec<String> = element.arguments.iter().map(|(e, _)| e.key.to_string()).collect();
+        let none = Keys {
+            what: "this instance's arguments",
+            keys: &[],
+            later: &[],
+        };
+        for entry in given {
+            self.check_key(entry, &none, &names);
+        }
+        let mut out = Vec::new();
+        for (declared, kind) in &element.arguments {
+            let node = given.iter().find(|e| e.key == declared.key).map(|e| &*e.value);
+            if node.is_none() {
+                let at: Span = fields.get("arguments").map_or(fields.at, |e| e.key_span);
+                let word = ARGUMENT_KINDS
+                    .iter()
+                    .find(|(_, k)| k == kind)
+                    .map_or("", |(w, _)| w);
+                self.diagnostics
+                    .error(at, format!("missing argument `{}` (a {word})", declared.key))
+                    .help("every argument of the element must be given");
+            }
+            out.push(Argument {
+                name: declared.key.to_string(),
+                kind: *kind,
+                node,
+            });
+        }
+        out
+    }
+}
+
+/// An argument an instance gives; no node if it is missing (reported).
+pub(super) struct Argument<'t> {
+    pub(super) name: String,
+    pub(super) kind: ArgumentKind,
+    pub(super) node: Option<&'t Node>,
+}
+
+/// How many values a parameter has, if it is an array.
+fn array_length(node: &Node) -> Option<usize> {
+    match &node.kind {
+        Kind::Sequence(items) => Some(items.len()),
+        Kind::Mapping(entries) => {
+            let values = entries.iter().find(|e| &*e.key == "values")?;
+            match &values.value.kind {
+                Kind::Sequence(items) => Some(items.len()),
+                _ => Some(0),
+            }
+        }
+        Kind::Scalar(_) => None,
+    }
+}
+
+/// Entries of a table in the order of their names, so that messages come in a fixed order.
+fn sorted<'m, V>(map: &'m HashMap<&str, V>) -> Vec<(&'m str, &'m V)> {
+    let mut list: Vec<(&str, &V)> = map.iter().map(|(k, v)| (*k, v)).collect();
+    list.sort_unstable_by_key(|(k, _)| *k);
+    list
+}

@@ -1,0 +1,91 @@
+//! The expression language of model files.
+//!
+//! Enters: the text of a scalar. [`parse`] turns it into [`Syntax`], which knows nothing of names or types;
+//! [`resolve`] gives it meaning. Each expression yields at most one [`Problem`].
+
+mod lexer;
+mod parser;
+pub(super) mod resolve;
+
+pub(super) use parser::parse;
+
+/// What is wrong with an expression, and where: bytes of its text.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) message: String,
+    pub(super) help: String,
+}
+
+impl Problem {
+    fn new(at: (usize, usize), message: impl Into<String>) -> Self {
+        Problem {
+            start: at.0,
+            end: at.1,
+            message: message.into(),
+            help: String::new(),
+        }
+    }
+
+    /// A problem that is known already and need not be told again.
+    fn reported() -> Self {
+        Problem::new((0, 0), "")
+    }
+
+    /// Whether it was told already.
+    pub(super) fn is_reported(&self) -> bool {
+        self.message.is_empty()
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// An expression as it stands, before names are looked up.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    /// Bytes of the text it covers.
+    pub(super) at: (usize, usize),
+    /// Height of its tree, which bounds every recursion over it.
+    depth: usize,
+    pub(super) kind: SyntaxKind,
+}
+
+#[derive(Debug)]
+pub(super) enum SyntaxKind {
+    Number(f64),
+    Name(String),
+    /// `a.b`
+    Path(String, String),
+    /// `a[i]`
+    Index(String, Box<Syntax>),
+    Call(String, Vec<Syntax>),
+    Negate(Box<Syntax>),
+    Binary(Operator, Box<Syntax>, Box<Syntax>),
+    Compare(Relation, Box<Syntax>, Box<Syntax>),
+    /// `[a, b, c]`
+    List(Vec<Syntax>),
+    /// `v.x`, `v.y`, `v.z`
+    Component(Box<Syntax>, u8),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+}

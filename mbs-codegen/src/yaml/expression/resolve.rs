@@ -1,0 +1,932 @@
+//! From syntax to typed expressions: names are looked up, types checked, and what may not stand here is refused.
+
+use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
+use crate::diagnostics::nearest;
+use crate::model::{
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, MarkerRef, PointRef, Scalar, Vector,
+    VelocityRef,
+};
+use crate::yaml::limits;
+use crate::yaml::load::shorten;
+use crate::yaml::mirror::{coordinate_flips, mirror, negate, velocity_flips};
+use crate::yaml::names::{CONSTANTS, FUNCTIONS, SPECIAL_FUNCTIONS, is_function};
+use crate::yaml::scope::{Scope, Symbol, Symbols, Thing, Uses};
+
+/// Where an expression stands, which decides what it may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::yaml) enum Context {
+    /// A plain number: bounds, array values, simulation settings.
+    Constant,
+    /// Derived parameters, mass, geometry, start values.
+    Parameters,
+    /// The signal of an input in a case: time and parameters.
+    Signal,
+    /// A force: anything but accelerations.
+    Force,
+    /// The law of a spring: a force that also knows its length and rate.
+    Law,
+    /// An output: everything.
+    Output,
+}
+
+/// A typed expression.
+#[derive(Debug)]
+pub(in crate::yaml) enum Typed {
+    Scalar(Scalar),
+    Vector(Vector),
+}
+
+type Found<T> = Result<T, Problem>;
+
+/// Resolves one expression.
+pub(in crate::yaml) struct Resolver<'a> {
+    pub(in crate::yaml) symbols: &'a Symbols,
+    pub(in crate::yaml) scope: &'a Scope,
+    pub(in crate::yaml) context: Context,
+    /// Whether to look for the nearest valid name.
+    suggests: bool,
+    /// What the expression turned out to depend on.
+    pub(in crate::yaml) uses: Uses,
+    /// How many operations it has, those of arguments included.
+    pub(in crate::yaml) size: usize,
+    /// Knots whose order is to be checked once all parameters have values.
+    pub(in crate::yaml) knots: Vec<((usize, usize), ArrayRef)>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(in crate::yaml) fn new(
+        symbols: &'a Symbols,
+        scope: &'a Scope,
+        context: Context,
+        suggests: bool,
+    ) -> Self {
+        Resolver {
+            symbols,
+            scope,
+            context,
+            suggests,
+            uses: Uses::default(),
+            size: 0,
+            knots: Vec::new(),
+        }
+    }
+
+    /// A scalar, or the complaint that it is a vector.
+    pub(in crate::yaml) fn scalar(&mut self, e: &Syntax) -> Found<Scalar> {
+        match self.typed(e)? {
+            Typed::Scalar(s) => Ok(s),
+            Typed::Vector(_) => Err(
+                Problem::new(e.at, "a number is expected here, but this is a vector")
+                    .help("take a component (`.x`, `.y`, `.z`), `norm(…)` or `dot(…, …)`"),
+            ),
+        }
+    }
+
+    /// A vector, or the complaint that it is a scalar.
+    pub(in crate::yaml) fn vector(&mut self, e: &Syntax) -> Found<Vector> {
+        match self.typed(e)? {
+            Typed::Vector(v) => Ok(v),
+            Typed::Scalar(_) => Err(
+                Problem::new(e.at, "a vector is expected here, but this is a number")
+                    .help("write `[x, y, z]`"),
+            ),
+        }
+    }
+
+    pub(in crate::yaml) fn typed(&mut self, e: &Syntax) -> Found<Typed> {
+        self.size += 1;
+        if self.size > limits::OPERATIONS {
+            return Err(Problem::new(
+                e.at,
+                "the expression becomes too large when its arguments are put in",
+            ));
+        }
+        match &e.kind {
+            SyntaxKind::Number(x) => Ok(Typed::Scalar(Scalar::Number(*x))),
+            SyntaxKind::Name(name) => self.name(e, name),
+            SyntaxKind::Path(head, member) => self.path(e, head, member),
+            SyntaxKind::Index(name, index) => self.index(e, name, index).map(Typed::Scalar),
+            SyntaxKind::Call(name, arguments) => self.call(e, name, arguments),
+            SyntaxKind::Negate(a) => Ok(match self.typed(a)? {
+                Typed::Scalar(s) => Typed::Scalar(negate(s)),
+                Typed::Vector(v) => Typed::Vector(Vector::Negate(Box::new(v))),
+            }),
+            SyntaxKind::Binary(op, a, b) => self.binary(e, *op, a, b),
+            SyntaxKind::Compare(..) => Err(Problem::new(
+                e.at,
+                "a comparison may stand only as the first argument of `if(a < b, x, y)`",
+            )),
+            SyntaxKind::List(items) => {
+                let [x, y, z] = items.as_slice() else {
+                    let n = items.len();
+                    return Err(Problem::new(
+                        e.at,
+                        format!("a vector has three components, this list has {n}"),
+                    ));
+                };
+                let c = [self.scalar(x)?, self.scalar(y)?, self.scalar(z)?];
+                Ok(Typed::Vector(Vector::Components(Box::new(c))))
+            }
+            SyntaxKind::Component(a, i) => {
+                let a = self.typed(a)?;
+                self.component(e, a, *i)
+            }
+        }
+    }
+
+    fn component(&self, e: &Syntax, a: Typed, i: u8) -> Found<Typed> {
+        match a {
+            Typed::Vector(v) => Ok(Typed::Scalar(Scalar::Component(Box::new(v), i))),
+            Typed::Scalar(_) => Err(Problem::new(
+                e.at,
+                "only a vector has components, but this is a number",
+            )),
+        }
+    }
+
+    fn binary(&mut self, e: &Syntax, op: Operator, a: &Syntax, b: &Syntax) -> Found<Typed> {
+        use Typed::{Scalar as S, Vector as V};
+        let (a, b) = (self.typed(a)?, self.typed(b)?);
+        let scalar = |op, a, b| Ok(S(Scalar::Binary(op, Box::new(a), Box::new(b))));
+        match (op, a, b) {
+            (Operator::Add, S(a), S(b)) => scalar(BinaryOp::Add, a, b),
+            (Operator::Subtract, S(a), S(b)) => scalar(BinaryOp::Subtract, a, b),
+            (Operator::Multiply, S(a), S(b)) => scalar(BinaryOp::Multiply, a, b),
+            (Operator::Divide, S(a), S(b)) => scalar(BinaryOp::Divide, a, b),
+            (Operator::Power, S(a), S(b)) => scalar(BinaryOp::Power, a, b),
+            (Operator::Add, V(a), V(b)) => Ok(V(Vector::Add(Box::new(a), Box::new(b)))),
+            (Operator::Subtract, V(a), V(b)) => Ok(V(Vector::Subtract(Box::new(a), Box::new(b)))),
+            (Operator::Multiply, S(s), V(v)) | (Operator::Multiply, V(v), S(s)) => {
+                Ok(V(Vector::Scale(Box::new(s), Box::new(v))))
+            }
+            (Operator::Divide, V(v), S(s)) => Ok(V(Vector::Divide(Box::new(v), Box::new(s)))),
+            (Operator::Add | Operator::Subtract, ..) => Err(Problem::new(
+                e.at,
+                "a number and a vector cannot be added or subtracted",
+            )),
+            (Operator::Multiply, V(_), V(_)) => {
+                Err(Problem::new(e.at, "two vectors cannot be multiplied with `*`")
+                    .help("use `dot(a, b)` or `cross(a, b)`"))
+            }
+            (Operator::Divide, ..) => Err(Problem::new(e.at, "nothing can be divided by a vector")),
+            (Operator::Power, ..) => {
+                Err(Problem::new(e.at, "a vector has no powers").help("use `dot(a, a)` or `norm(a)^2`"))
+            }
+        }
+    }
+
+    // Names.
+
+    fn name(&mut self, e: &Syntax, name: &str) -> Found<Typed> {
+        if let Some(law) = self.law_symbol(e, name)? {
+            return Ok(Typed::Scalar(law));
+        }
+        match name {
+            "t" => {
+                self.allow(
+                    e,
+                    Uses {
+                        time: true,
+                        ..Uses::default()
+                    },
+                    "time `t`",
+                )?;
+                return Ok(Typed::Scalar(Scalar::Time));
+            }
+            "pi" => return Ok(Typed::Scalar(Scalar::Number(std::f64::consts::PI))),
+            _ => {}
+        }
+        match self.scope.symbol(name).cloned() {
+            Some(Symbol::Parameter(id)) => {
+                self.allow(
+                    e,
+                    Uses {
+                        parameters: true,
+                        ..Uses::default()
+                    },
+                    &format!("parameter `{name}`"),
+                )?;
+                match self.symbols.parameters.get(id.index()).and_then(|p| p.array) {
+                    None => Ok(Typed::Scalar(Scalar::Parameter(id))),
+                    Some(n) => Err(
+                        Problem::new(e.at, format!("`{name}` is an array of {n} values")).help(format!(
+                            "name one of them, from `{name}[0]` to `{name}[{}]`",
+                            n.saturating_sub(1)
+                        )),
+                    ),
+                }
+            }
+            Some(Symbol::Input(id)) => {
+                self.allow(
+                    e,
+                    Uses {
+                        inputs: true,
+                        ..Uses::default()
+                    },
+                    &format!("input `{name}`"),
+                )?;
+                Ok(Typed::Scalar(Scalar::Input(id)))
+            }
+            Some(Symbol::Scalar(a)) => {
+                self.allow(e, a.uses, &format!("argument `{name}`"))?;
+                self.grow(e, a.size)?;
+                Ok(Typed::Scalar(a.value.clone()))
+            }
+            Some(Symbol::Vector(a)) => {
+                self.allow(e, a.uses, &format!("argument `{name}`"))?;
+                self.grow(e, a.size)?;
+                Ok(Typed::Vector(a.value.clone()))
+            }
+            None => match self.scope.thing(name) {
+                Some(Thing::Coordinate(c)) => self.coordinate_value(e, c, name),
+                Some(Thing::Broken) => Err(Problem::reported()),
+                Some(thing) => Err(self.thing_is_no_value(e, name, thing)),
+                None => Err(self.unknown_name(e, name)),
+            },
+        }
+    }
+
+    fn grow(&mut self, e: &Syntax, size: usize) -> Found<()> {
+        self.size = self.size.saturating_add(size);
+        if self.size > limits::OPERATIONS {
+            return Err(Problem::new(
+                e.at,
+                "the expression becomes too large when its arguments are put in",
+            ));
+        }
+        Ok(())
+    }
+
+    /// `length`, `angle` and `rate` in the law of a spring.
+    fn law_symbol(&self, e: &Syntax, name: &str) -> Found<Option<Scalar>> {
+        let symbol = match name {
+            "length" | "angle" => Scalar::Length,
+            "rate" => Scalar::LengthRate,
+            _ => return Ok(None),
+        };
+        if self.context != Context::Law {
+            return Ok(None);
+        }
+        if self.scope.symbol(name).is_some() || matches!(self.scope.thing(name), Some(Thing::Coordinate(_))) {
+            return Err(Problem::new(
+                e.at,
+                format!("`{name}` is ambiguous here: the spring's own, or what the model gives that name"),
+            )
+            .help("rename the parameter, input or argument of that name"));
+        }
+        Ok(Some(symbol))
+    }
+
+    fn thing_is_no_value(&self, e: &Syntax, name: &str, thing: Thing) -> Problem {
+        match thing {
+            Thing::Joint(id) => {
+                let first = self
+                    .symbols
+                    .joints
+                    .get(id.index())
+                    .and_then(|j| j.coordinates.first());
+                let problem = Problem::new(e.at, format!("`{name}` is a joint, not a value"));
+                match first {
+                    Some(c) => problem.help(format!("name one of its coordinates: `{name}.{c}`")),
+                    None => problem,
+                }
+            }
+            Thing::Point(_) => Problem::new(e.at, format!("`{name}` is a point, not a value"))
+                .help(format!("write `pos({name})`, `vel({name})` or `acc({name})`")),
+            _ => Problem::new(e.at, format!("`{name}` is a body, not a value"))
+                .help(format!("write `pos({name}.origin)`, `vel(…)` or `omega({name})`")),
+        }
+    }
+
+    fn unknown_name(&self, e: &Syntax, name: &str) -> Problem {
+        if is_function(name) {
+            return Problem::new(e.at, format!("`{name}` is a function")).help(format!("write `{name}(…)`"));
+        }
+        if matches!(name, "length" | "angle") {
+            return Problem::new(e.at, format!("unknown name `{name}`"))
+                .help("the length and rate of a spring may stand only in its `law`");
+        }
+        let problem = Problem::new(e.at, format!("unknown name `{}`", shorten(name)));
+        if !self.suggests {
+            return problem;
+        }
+        let mut names = self.scope.symbol_names();
+        names.extend(CONSTANTS);
+        match nearest(name, names) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem.help("declare it under `parameters` or `inputs`"),
+        }
+    }
+
+    /// `joint.coordinate`, `joint.velocity`, or a component of a vector argument.
+    fn path(&mut self, e: &Syntax, head: &str, member: &str) -> Found<Typed> {
+        if let Some(Symbol::Vector(_)) = self.scope.symbol(head) {
+            let axis = match member {
+                "x" => 0,
+                "y" => 1,
+                "z" => 2,
+                _ => return Err(Problem::new(e.at, "a vector has the components `x`, `y` and `z`")),
+            };
+            let a = self.name(e, head)?;
+            return self.component(e, a, axis);
+        }
+        match self.scope.thing(head) {
+            Some(Thing::Joint(id)) => {
+                let joint = &self.symbols.joints[id.index()];
+                let Some(kind) = joint.kind else {
+                    return Err(Problem::reported());
+                };
+                if let Some(i) = joint.coordinates.iter().position(|c| c == member) {
+                    let coordinate = CoordinateRef {
+                        joint: id,
+                        index: i as u32,
+                    };
+                    return self.coordinate_value(e, coordinate, &format!("{head}.{member}"));
+                }
+                if let Some(i) = joint.velocities.iter().position(|v| v == member) {
+                    self.allow_state(e, &format!("velocity `{head}.{member}`"))?;
+                    let v = Scalar::Velocity(VelocityRef {
+                        joint: id,
+                        index: i as u32,
+                    });
+                    let flips = self.scope.mirror.is_some_and(|n| velocity_flips(kind, i, n));
+                    return Ok(Typed::Scalar(if flips { negate(v) } else { v }));
+                }
+                Err(self.unknown_coordinate(e, head, member))
+            }
+            Some(Thing::Body(id)) => {
+                let body = &self.symbols.bodies[id.index()];
+                let whole = format!("{head}.{member}");
+                if body.point(member).is_some() {
+                    Err(Problem::new(e.at, format!("`{whole}` is a point, not a value"))
+                        .help(format!("write `pos({whole})`, `vel({whole})` or `acc({whole})`")))
+                } else if body.vector(member).is_some() {
+                    Err(
+                        Problem::new(e.at, format!("`{whole}` is a vector of a body, not a value"))
+                            .help(format!("write `dir({whole})` for its direction in the world")),
+                    )
+                } else {
+                    Err(self.unknown_point(e, id, head, member))
+                }
+            }
+            Some(Thing::Broken) => Err(Problem::reported()),
+            Some(Thing::Point(_) | Thing::Coordinate(_)) => Err(Problem::new(
+                e.at,
+                format!("`{head}` has no part `{}`", shorten(member)),
+            )),
+            None if self.scope.symbol(head).is_some() => Err(Problem::new(
+                e.at,
+                format!("`{head}` is a number and has no part `{}`", shorten(member)),
+            )),
+            None => Err(self.unknown_thing(e, head, "joint", |t| matches!(t, Thing::Joint(_)))),
+        }
+    }
+
+    fn coordinate_value(&mut self, e: &Syntax, c: CoordinateRef, shown: &str) -> Found<Typed> {
+        self.allow_state(e, &format!("coordinate `{shown}`"))?;
+        Ok(Typed::Scalar(self.signed(Scalar::Coordinate(c), c)))
+    }
+
+    /// A coordinate as seen in the mirror, if there is one.
+    fn signed(&self, s: Scalar, c: CoordinateRef) -> Scalar {
+        let kind = self.symbols.joints.get(c.joint.index()).and_then(|j| j.kind);
+        match (self.scope.mirror, kind) {
+            (Some(normal), Some(kind)) if coordinate_flips(kind, c.index as usize, normal) => negate(s),
+            _ => s,
+        }
+    }
+
+    fn unknown_coordinate(&self, e: &Syntax, head: &str, member: &str) -> Problem {
+        let joint = match self.scope.thing(head) {
+            Some(Thing::Joint(id)) => &self.symbols.joints[id.index()],
+            _ => return Problem::reported(),
+        };
+        let names = || {
+            joint
+                .coordinates
+                .iter()
+                .chain(&joint.velocities)
+                .map(String::as_str)
+        };
+        let problem = Problem::new(
+            e.at,
+            format!("joint `{head}` has no coordinate `{}`", shorten(member)),
+        );
+        match nearest(member, names()) {
+            Some(near) => problem.help(format!("did you mean `{head}.{near}`?")),
+            None if joint.coordinates.is_empty() => problem.help("a fixed joint has no coordinates"),
+            None => problem.help(format!("it has {}", list(names()))),
+        }
+    }
+
+    fn unknown_point(&self, e: &Syntax, body: BodyId, head: &str, member: &str) -> Problem {
+        let body = &self.symbols.bodies[body.index()];
+        let names = ["origin", "com"]
+            .into_iter()
+            .chain(body.points.iter().map(String::as_str));
+        let problem = Problem::new(e.at, format!("body `{head}` has no point `{}`", shorten(member)));
+        match nearest(member, names) {
+            Some(near) => problem.help(format!("did you mean `{head}.{near}`?")),
+            None => problem.help(format!("declare it under `points` of `{head}`")),
+        }
+    }
+
+    fn unknown_thing(
+        &self,
+        e: &Syntax,
+        name: &str,
+        what: &str,
+        fits: impl Fn(Thing) -> bool + Copy,
+    ) -> Problem {
+        let problem = Problem::new(e.at, format!("unknown {what} `{}`", shorten(name)));
+        if !self.suggests {
+            return problem;
+        }
+        match nearest(name, self.scope.thing_names(fits)) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem,
+        }
+    }
+
+    // What may stand here.
+
+    fn allow_state(&mut self, e: &Syntax, shown: &str) -> Found<()> {
+        self.allow(
+            e,
+            Uses {
+                state: true,
+                ..Uses::default()
+            },
+            shown,
+        )
+    }
+
+    fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
+        let ok = match self.context {
+            Context::Constant => uses == Uses::default(),
+            Context::Parameters => !(uses.time || uses.inputs || uses.state || uses.accelerations),
+            Context::Signal => !(uses.inputs || uses.state || uses.accelerations),
+            Context::Force | Context::Law => !uses.accelerations,
+            Context::Output => true,
+        };
+        if ok {
+            self.uses = self.uses.and(uses);
+            return Ok(());
+        }
+        let rule = match self.context {
+            Context::Constant => "only numbers and constant expressions may",
+            Context::Parameters => "parameters, mass, geometry and start values depend on parameters only",
+            Context::Signal => "an input's signal depends on time and parameters only",
+            Context::Force | Context::Law | Context::Output => "accelerations may stand in outputs only",
+        };
+        Err(Problem::new(e.at, format!("{shown} may not stand here: {rule}")))
+    }
+
+    // Arrays.
+
+    fn index(&mut self, e: &Syntax, name: &str, index: &Syntax) -> Found<Scalar> {
+        let Some(Symbol::Parameter(id)) = self.scope.symbol(name).cloned() else {
+            if self.scope.symbol(name).is_some() || self.scope.thing(name).is_some() {
+                return Err(Problem::new(e.at, format!("`{name}` is not an array")));
+            }
+            return Err(self.unknown_name(e, name));
+        };
+        let Some(len) = self.symbols.parameters.get(id.index()).and_then(|p| p.array) else {
+            return Err(Problem::new(
+                e.at,
+                format!("parameter `{name}` is a number, not an array"),
+            ));
+        };
+        self.allow(
+            e,
+            Uses {
+                parameters: true,
+                ..Uses::default()
+            },
+            &format!("parameter `{name}`"),
+        )?;
+        let i = self.scalar(index)?;
+        if let Scalar::Number(x) = i
+            && !(x >= 0.0 && x < len as f64 && x.fract() == 0.0)
+        {
+            return Err(
+                Problem::new(index.at, format!("index {x} is outside the array `{name}`")).help(format!(
+                    "indices are whole numbers from 0 to {}",
+                    len.saturating_sub(1)
+                )),
+            );
+        }
+        Ok(Scalar::Element(id, Box::new(i)))
+    }
+
+    /// The knots or values of a table: an array parameter or a list of scalars of parameters. Also its length.
+    fn array(&mut self, e: &Syntax) -> Found<(ArrayRef, usize)> {
+        match &e.kind {
+            SyntaxKind::Name(name) => match self.scope.symbol(name) {
+                Some(Symbol::Parameter(id)) => {
+                    match self.symbols.parameters.get(id.index()).and_then(|p| p.array) {
+                        Some(len) => {
+                            let id = *id;
+                            self.allow(
+                                e,
+                                Uses {
+                                    parameters: true,
+                                    ..Uses::default()
+                                },
+                                &format!("parameter `{name}`"),
+                            )?;
+                            Ok((ArrayRef::Parameter(id), len))
+                        }
+                        None => Err(Problem::new(
+                            e.at,
+                            format!("parameter `{name}` is a number, not an array"),
+                        )),
+                    }
+                }
+                Some(_) => Err(Problem::new(e.at, format!("`{name}` is not an array parameter"))),
+                None => Err(self.unknown_name(e, name)),
+            },
+            SyntaxKind::List(items) => {
+                let outer = self.context;
+                // The entries must not change during a run, whatever stands around the table.
+                if self.context != Context::Constant {
+                    self.context = Context::Parameters;
+                }
+                let entries: Found<Vec<Scalar>> = items.iter().map(|i| self.scalar(i)).collect();
+                self.context = outer;
+                Ok((ArrayRef::Literal(entries?), items.len()))
+            }
+            _ => Err(Problem::new(
+                e.at,
+                "an array parameter or a list `[…]` is expected here",
+            )),
+        }
+    }
+
+    fn interpolation(&mut self, e: &Syntax, name: &str, arguments: &[Syntax]) -> Found<Scalar> {
+        let [at, knots, values] = arguments else {
+            return Err(arity(e, name, 3, arguments.len()));
+        };
+        let at = Box::new(self.scalar(at)?);
+        let (knots_array, n) = self.array(knots)?;
+        let (values_array, m) = self.array(values)?;
+        if n != m {
+            return Err(Problem::new(
+                e.at,
+                format!("`{name}` has {n} knots but {m} values"),
+            ));
+        }
+        if n < 2 {
+            return Err(Problem::new(e.at, format!("`{name}` needs at least two knots")));
+        }
+        self.knots.push((knots.at, knots_array.clone()));
+        let (knots, values) = (knots_array, values_array);
+        Ok(if name == "table" {
+            Scalar::Table { at, knots, values }
+        } else {
+            Scalar::Spline { at, knots, values }
+        })
+    }
+
+    // Calls.
+
+    fn call(&mut self, e: &Syntax, name: &str, arguments: &[Syntax]) -> Found<Typed> {
+        if let Some((_, function)) = FUNCTIONS.iter().find(|(f, _)| *f == name) {
+            return self.function(e, name, *function, arguments).map(Typed::Scalar);
+        }
+        let one = || match arguments {
+            [a] => Ok(a),
+            _ => Err(arity(e, name, 1, arguments.len())),
+        };
+        let two = || match arguments {
+            [a, b] => Ok((a, b)),
+            _ => Err(arity(e, name, 2, arguments.len())),
+        };
+        match name {
+            "if" => self.select(e, arguments).map(Typed::Scalar),
+            "table" | "spline" => self.interpolation(e, name, arguments).map(Typed::Scalar),
+            "rate" => {
+                let c = self.coordinate(one()?)?;
+                self.allow_state(e, "`rate(…)`")?;
+                Ok(Typed::Scalar(self.signed(Scalar::Rate(c), c)))
+            }
+            "accel" => {
+                let c = self.coordinate(one()?)?;
+                self.allow(
+                    e,
+                    Uses {
+                        accelerations: true,
+                        ..Uses::default()
+                    },
+                    "`accel(…)`",
+                )?;
+                Ok(Typed::Scalar(self.signed(Scalar::Acceleration(c), c)))
+            }
+            "pos" => {
+                let marker = self.marker(one()?)?;
+                self.allow_state(e, "`pos(…)`")?;
+                Ok(self.seen(Vector::Position(marker), false))
+            }
+            "vel" => {
+                let marker = self.marker(one()?)?;
+                self.allow_state(e, "`vel(…)`")?;
+                Ok(self.seen(Vector::PointVelocity(marker), false))
+            }
+            "acc" => {
+                let marker = self.marker(one()?)?;
+                self.allow(
+                    e,
+                    Uses {
+                        accelerations: true,
+                        ..Uses::default()
+                    },
+                    "`acc(…)`",
+                )?;
+                Ok(self.seen(Vector::PointAcceleration(marker), false))
+            }
+            "dir" => {
+                let (body, index) = self.body_vector(one()?)?;
+                self.allow_state(e, "`dir(…)`")?;
+                Ok(self.seen(Vector::Direction(body, index), false))
+            }
+            "omega" => {
+                let body = self.body(one()?)?;
+                self.allow_state(e, "`omega(…)`")?;
+                Ok(self.seen(Vector::AngularVelocity(body), true))
+            }
+            "alpha" => {
+                let body = self.body(one()?)?;
+                self.allow(
+                    e,
+                    Uses {
+                        accelerations: true,
+                        ..Uses::default()
+                    },
+                    "`alpha(…)`",
+                )?;
+                Ok(self.seen(Vector::AngularAcceleration(body), true))
+            }
+            "in" | "from" => {
+                let (frame, v) = two()?;
+                let body = self.body(frame)?;
+                self.allow_state(e, &format!("`{name}(…)`"))?;
+                let v = self.vector(v)?;
+                Ok(Typed::Vector(self.turned(body, v, name == "in")))
+            }
+            "dot" => {
+                let (a, b) = two()?;
+                Ok(Typed::Scalar(Scalar::Dot(
+                    Box::new(self.vector(a)?),
+                    Box::new(self.vector(b)?),
+                )))
+            }
+            "cross" => {
+                let (a, b) = two()?;
+                Ok(Typed::Vector(Vector::Cross(
+                    Box::new(self.vector(a)?),
+                    Box::new(self.vector(b)?),
+                )))
+            }
+            "norm" => Ok(Typed::Scalar(Scalar::Norm(Box::new(self.vector(one()?)?)))),
+            "unit" => Ok(Typed::Vector(Vector::Unit(Box::new(self.vector(one()?)?)))),
+            _ => {
+                let all = FUNCTIONS.iter().map(|(f, _)| *f).chain(SPECIAL_FUNCTIONS);
+                let problem = Problem::new(
+                    (e.at.0, e.at.0 + name.len()),
+                    format!("unknown function `{}`", shorten(name)),
+                );
+                Err(match (name, nearest(name, all)) {
+                    ("log", _) => problem.help("the natural logarithm is `ln(…)`"),
+                    ("pow", _) => problem.help("a power is written `a^b`"),
+                    (_, Some(near)) => problem.help(format!("did you mean `{near}(…)`?")),
+                    _ if self.scope.symbol(name).is_some() => problem.help("a product is written with `*`"),
+                    _ => problem,
+                })
+            }
+        }
+    }
+
+    fn function(
+        &mut self,
+        e: &Syntax,
+        name: &str,
+        function: Function,
+        arguments: &[Syntax],
+    ) -> Found<Scalar> {
+        let n = function.arity();
+        if matches!(function, Function::Min | Function::Max) && arguments.len() > 2 {
+            // In pairs, so that the tree stays low.
+            let values: Found<Vec<Scalar>> = arguments.iter().map(|a| self.scalar(a)).collect();
+            let mut values = values?;
+            while values.len() > 1 {
+                let mut pairs = values.into_iter();
+                let mut next = Vec::new();
+                while let Some(a) = pairs.next() {
+                    next.push(match pairs.next() {
+                        Some(b) => Scalar::Call(function, vec![a, b]),
+                        None => a,
+                    });
+                }
+                values = next;
+            }
+            return values.pop().ok_or_else(|| arity(e, name, n, 0));
+        }
+        if arguments.len() != n {
+            return Err(arity(e, name, n, arguments.len()));
+        }
+        let arguments: Found<Vec<Scalar>> = arguments.iter().map(|a| self.scalar(a)).collect();
+        Ok(Scalar::Call(function, arguments?))
+    }
+
+    fn select(&mut self, e: &Syntax, arguments: &[Syntax]) -> Found<Scalar> {
+        let [condition, x, y] = arguments else {
+            return Err(arity(e, "if", 3, arguments.len()));
+        };
+        let SyntaxKind::Compare(relation, a, b) = &condition.kind else {
+            return Err(
+                Problem::new(condition.at, "the first argument of `if` must be a comparison")
+                    .help("write `if(a < b, x, y)`"),
+            );
+        };
+        let (a, b) = (self.scalar(a)?, self.scalar(b)?);
+        let (x, y) = (self.scalar(x)?, self.scalar(y)?);
+        let (comparison, a, b) = match relation {
+            Relation::Less => (Comparison::Less, a, b),
+            Relation::LessEqual => (Comparison::LessEqual, a, b),
+            Relation::Greater => (Comparison::Less, b, a),
+            Relation::GreaterEqual => (Comparison::LessEqual, b, a),
+            Relation::Equal => (Comparison::Equal, a, b),
+        };
+        Ok(Scalar::Select(comparison, Box::new([a, b, x, y])))
+    }
+
+    // Bodies, points and coordinates as arguments.
+
+    fn seen(&self, v: Vector, axial: bool) -> Typed {
+        Typed::Vector(match self.scope.mirror {
+            Some(normal) => mirror(v, normal, axial),
+            None => v,
+        })
+    }
+
+    /// `in(body, v)` or `from(body, v)`. In the mirror a body's orientation is S A S, so v is reflected, turned and
+    /// reflected back; the signs of axial vectors cancel.
+    pub(in crate::yaml) fn turned(&self, body: BodyId, v: Vector, into: bool) -> Vector {
+        let turn = |v: Vector| {
+            if into {
+                Vector::InFrame(body, Box::new(v))
+            } else {
+                Vector::FromFrame(body, Box::new(v))
+            }
+        };
+        match self.scope.mirror {
+            Some(normal) => mirror(turn(mirror(v, normal, false)), normal, false),
+            None => turn(v),
+        }
+    }
+
+    /// A body by its name.
+    pub(in crate::yaml) fn body(&self, e: &Syntax) -> Found<BodyId> {
+        let SyntaxKind::Name(name) = &e.kind else {
+            return Err(Problem::new(e.at, "the name of a body is expected here"));
+        };
+        match self.scope.thing(name) {
+            Some(Thing::Body(id)) => Ok(id),
+            Some(Thing::Broken) => Err(Problem::reported()),
+            Some(_) => Err(Problem::new(e.at, format!("`{name}` is not a body"))),
+            None => Err(self.unknown_thing(e, name, "body", |t| matches!(t, Thing::Body(_)))),
+        }
+    }
+
+    /// A point: `body.point`, `body` for its origin, or a point argument.
+    pub(in crate::yaml) fn marker(&self, e: &Syntax) -> Found<MarkerRef> {
+        match &e.kind {
+            SyntaxKind::Name(name) => {
+                match self.scope.thing(name) {
+                    Some(Thing::Point(m)) => Ok(m),
+                    Some(Thing::Body(body)) => Ok(MarkerRef {
+                        body,
+                        point: PointRef::Origin,
+                    }),
+                    Some(Thing::Broken) => Err(Problem::reported()),
+                    Some(_) => Err(Problem::new(e.at, format!("`{name}` is not a point"))
+                        .help("a point is addressed `body.point`")),
+                    None => Err(self
+                        .unknown_thing(e, name, "body", |t| matches!(t, Thing::Body(_) | Thing::Point(_)))),
+                }
+            }
+            SyntaxKind::Path(head, member) => match self.scope.thing(head) {
+                Some(Thing::Body(body)) => match self.symbols.bodies[body.index()].point(member) {
+                    Some(point) => Ok(MarkerRef { body, point }),
+                    None => Err(self.unknown_point(e, body, head, member)),
+                },
+                Some(Thing::Broken) => Err(Problem::reported()),
+                Some(_) => Err(Problem::new(e.at, format!("`{head}` is not a body"))),
+                None => Err(self.unknown_thing(e, head, "body", |t| matches!(t, Thing::Body(_)))),
+            },
+            _ => Err(Problem::new(e.at, "a point `body.point` is expected here")),
+        }
+    }
+
+    /// A named vector of a body.
+    pub(in crate::yaml) fn body_vector(&self, e: &Syntax) -> Found<(BodyId, u32)> {
+        let SyntaxKind::Path(head, member) = &e.kind else {
+            return Err(Problem::new(e.at, "a vector `body.vector` is expected here"));
+        };
+        match self.scope.thing(head) {
+            Some(Thing::Body(id)) => {
+                let body = &self.symbols.bodies[id.index()];
+                if let Some(index) = body.vector(member) {
+                    return Ok((id, index));
+                }
+                let problem =
+                    Problem::new(e.at, format!("body `{head}` has no vector `{}`", shorten(member)));
+                Err(match nearest(member, body.vectors.iter().map(String::as_str)) {
+                    Some(near) => problem.help(format!("did you mean `{head}.{near}`?")),
+                    None => problem.help(format!("declare it under `vectors` of `{head}`")),
+                })
+            }
+            Some(Thing::Broken) => Err(Problem::reported()),
+            Some(_) => Err(Problem::new(e.at, format!("`{head}` is not a body"))),
+            None => Err(self.unknown_thing(e, head, "body", |t| matches!(t, Thing::Body(_)))),
+        }
+    }
+
+    /// A coordinate: `joint.coordinate`, a joint with one coordinate, or a coordinate argument.
+    pub(in crate::yaml) fn coordinate(&self, e: &Syntax) -> Found<CoordinateRef> {
+        match &e.kind {
+            SyntaxKind::Name(name) => match self.scope.thing(name) {
+                Some(Thing::Coordinate(c)) => Ok(c),
+                Some(Thing::Joint(id)) => {
+                    let joint = &self.symbols.joints[id.index()];
+                    if joint.kind.is_none() {
+                        return Err(Problem::reported());
+                    }
+                    if joint.coordinates.len() == 1 {
+                        return Ok(CoordinateRef { joint: id, index: 0 });
+                    }
+                    let n = joint.coordinates.len();
+                    let problem = Problem::new(e.at, format!("joint `{name}` has {n} coordinates"));
+                    Err(match joint.coordinates.first() {
+                        Some(c) => problem.help(format!("name one of them, for example `{name}.{c}`")),
+                        None => problem,
+                    })
+                }
+                Some(Thing::Broken) => Err(Problem::reported()),
+                Some(_) => Err(Problem::new(e.at, format!("`{name}` is not a joint"))),
+                None => Err(self.unknown_thing(e, name, "joint", |t| {
+                    matches!(t, Thing::Joint(_) | Thing::Coordinate(_))
+                })),
+            },
+            SyntaxKind::Path(head, member) => match self.scope.thing(head) {
+                Some(Thing::Joint(id)) => {
+                    let joint = &self.symbols.joints[id.index()];
+                    if joint.kind.is_none() {
+                        return Err(Problem::reported());
+                    }
+                    match joint.coordinates.iter().position(|c| c == member) {
+                        Some(i) => Ok(CoordinateRef {
+                            joint: id,
+                            index: i as u32,
+                        }),
+                        None => Err(self.unknown_coordinate(e, head, member)),
+                    }
+                }
+                Some(Thing::Broken) => Err(Problem::reported()),
+                Some(_) => Err(Problem::new(e.at, format!("`{head}` is not a joint"))),
+                None => Err(self.unknown_thing(e, head, "joint", |t| matches!(t, Thing::Joint(_)))),
+            },
+            _ => Err(Problem::new(
+                e.at,
+                "a coordinate `joint.coordinate` is expected here",
+            )),
+        }
+    }
+}
+
+fn arity(e: &Syntax, name: &str, wanted: usize, found: usize) -> Problem {
+    let s = if wanted == 1 { "" } else { "s" };
+    Problem::new(
+        e.at,
+        format!("`{name}` takes {wanted} argument{s}, but {found} are given"),
+    )
+}
+
+/// Names in a sentence.
+pub(in crate::yaml) fn list<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut out = String::new();
+    for (i, name) in names.iter().enumerate() {
+        if i >= 12 {
+            out.push_str(&format!(" and {} more", names.len() - i));
+            break;
+        }
+        if i > 0 {
+            out.push_str(if i + 1 == names.len() { " and " } else { ", " });
+        }
+        out.push('`');
+        out.push_str(name);
+        out.push('`');
+    }
+    out
+}

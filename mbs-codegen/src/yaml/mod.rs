@@ -1,0 +1,220 @@
+//! From the text of a model file to the typed [`Model`].
+//!
+//! Enters: text. Leaves: a model, or every problem of the file with its place. The way: [`load`] makes a tree that
+//! knows its places; [`declare`] finds all names and expands elements; then each section is read, its expressions
+//! parsed and typed, and what can be checked at the default parameters is checked.
+//! Holds afterwards, if there is a model: what [`crate::model`] promises, and the joints form a tree rooted at
+//! `ground`.
+//!
+//! No input makes this panic, hang or take memory without bound: see [`limits`].
+
+mod arguments;
+mod bodies;
+mod declare;
+mod expression;
+mod fields;
+mod forces;
+mod joints;
+pub mod keys;
+pub mod limits;
+mod load;
+mod mirror;
+mod names;
+mod node;
+mod outputs;
+mod parameters;
+mod place;
+mod reader;
+mod scope;
+mod simulation;
+mod start;
+mod tree;
+
+use std::rc::Rc;
+
+use crate::diagnostics::{Diagnostics, Span};
+use crate::model::evaluate::Values;
+use crate::model::{Model, Scalar, Simulation, Vector};
+use expression::resolve::Context;
+use fields::Fields;
+use load::shorten;
+use names::{check_name, is_name};
+use node::{Kind, Node};
+use reader::Reader;
+use scope::Symbols;
+
+/// The version of the model file this reader understands: the value of the key `mbs`.
+pub const VERSION: u32 = 1;
+
+/// Reads a model file.
+///
+/// `file_name` only gives the model its name if the file does not. The model is absent exactly if there are
+/// errors; warnings may stand beside a model.
+pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let Some(root) = load::load(text, &mut diagnostics) else {
+        if !diagnostics.has_errors() {
+            empty_file(&mut diagnostics);
+        }
+        return (None, diagnostics);
+    };
+    let mut reader = Reader {
+        text,
+        diagnostics,
+        symbols: Symbols::default(),
+        values: Values::of(&[], &[]),
+        bodies: Vec::new(),
+        operations: 0,
+        knots: Vec::new(),
+    };
+    let model = reader.read_model(file_name, &root);
+    let model = model.filter(|_| !reader.diagnostics.has_errors());
+    (model, reader.diagnostics)
+}
+
+fn empty_file(diagnostics: &mut Diagnostics) {
+    diagnostics
+        .error(
+            Span {
+                line: 1,
+                column: 1,
+                ..Span::default()
+            },
+            "the file is empty",
+        )
+        .help("a model file starts with `mbs: 1`");
+}
+
+impl<'t> Reader<'t> {
+    fn read_model(&mut self, file_name: &str, root: &'t Rc<Node>) -> Option<Model> {
+        let root: &'t Node = root;
+        if root.is_null() {
+            empty_file(&mut self.diagnostics);
+            return None;
+        }
+        if !self.check_version(root) {
+            return None;
+        }
+        let file = self.fields(root, root.span, &keys::MODEL)?;
+        let name = self.read_name(&file, file_name);
+        let description = file
+            .value("description")
+            .and_then(|n| self.string(n))
+            .unwrap_or_default();
+
+        let declarations = self.declare(&file);
+        let parameters = self.read_parameters(&declarations);
+        let inputs = self.read_inputs(&declarations);
+        let scope = Rc::clone(&declarations.units.first()?.scope);
+        let gravity = file.value("gravity").and_then(|node| {
+            let gravity = self.vector(node, &scope, Context::Parameters)?;
+            self.default_vector(node.span, &gravity, "gravity");
+            Some(gravity)
+        });
+        self.read_bodies(&declarations);
+        let (joints, complete) = self.read_joints(&declarations);
+        self.check_tree(&joints, complete);
+        let forces = self.read_forces(&declarations);
+        let outputs = self.read_outputs(&declarations);
+        let simulation = self.read_simulation(file.get("simulation"), Simulation::default());
+        let root_unit = declarations.units.first()?;
+        let cases = self.read_cases(&file, root_unit, &parameters, &inputs, &joints, &simulation);
+        self.check_knots();
+        Some(Model {
+            name,
+            description,
+            gravity: gravity.unwrap_or_else(|| {
+                Vector::Components(Box::new([
+                    Scalar::Number(0.0),
+                    Scalar::Number(0.0),
+                    Scalar::Number(0.0),
+                ]))
+            }),
+            parameters,
+            inputs,
+            outputs,
+            bodies: std::mem::take(&mut self.bodies),
+            joints,
+            forces,
+            simulation,
+            cases,
+        })
+    }
+
+    /// The first key must be `mbs: 1`.
+    fn check_version(&mut self, root: &Node) -> bool {
+        let Kind::Mapping(entries) = &root.kind else {
+            self.diagnostics
+                .error(
+                    root.span,
+                    format!("a model file is a mapping, but this is {}", root.describe()),
+                )
+                .help("it starts with `mbs: 1`");
+            return false;
+        };
+        let Some(first) = entries.first() else {
+            empty_file(&mut self.diagnostics);
+            return false;
+        };
+        if &*first.key != "mbs" {
+            match entries.iter().find(|e| &*e.key == "mbs") {
+                Some(late) => self
+                    .diagnostics
+                    .error(late.key_span, "`mbs` must be the first key")
+                    .help("move the line to the top of the file"),
+                None => self
+                    .diagnostics
+                    .error(
+                        first.key_span,
+                        "the first key must be `mbs`, the version of the file's format",
+                    )
+                    .help("start the file with `mbs: 1`"),
+            };
+        }
+        let Some(version) = entries.iter().find(|e| &*e.key == "mbs") else {
+            return true;
+        };
+        match &version.value.kind {
+            Kind::Scalar(text) if &*text.value == "1" => true,
+            Kind::Scalar(text) => {
+                let shown = shorten(&text.value);
+                self.diagnostics
+                    .error(
+                        version.value.span,
+                        format!("version `{shown}` of the format is not known"),
+                    )
+                    .help(format!("this program reads version {VERSION}: `mbs: {VERSION}`"));
+                false
+            }
+            _ => {
+                self.diagnostics
+                    .error(
+                        version.value.span,
+                        format!("expected a version, found {}", version.value.describe()),
+                    )
+                    .help(format!("write `mbs: {VERSION}`"));
+                false
+            }
+        }
+    }
+
+    /// The model's name: its key `name`, or else the file's name without directory and extension.
+    fn read_name(&mut self, file: &Fields<'t>, file_name: &str) -> String {
+        if let Some(node) = file.value("name") {
+            let name = self.string(node).unwrap_or_default();
+            check_name(&name, node.span, "a model", &mut self.diagnostics);
+            return name;
+        }
+        let base = file_name.rsplit(['/', '\\']).next().unwrap_or("");
+        let stem = base.split('.').next().unwrap_or("");
+        let mut name: String = stem
+            .chars()
+            .take(limits::NAME_CHARS)
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        if !is_name(&name) {
+            name = "model".into();
+        }
+        name
+    }
+}

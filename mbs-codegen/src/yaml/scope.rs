@@ -1,0 +1,164 @@
+//! What names mean: the tables of declared things, and the scopes expressions see them through.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::model::{
+    BodyId, CoordinateRef, InputId, JointId, JointKind, MarkerRef, ParameterId, PointRef, Scalar, Vector,
+};
+
+/// Everything declared, before its contents are read.
+#[derive(Default)]
+pub(super) struct Symbols {
+    pub(super) parameters: Vec<ParameterSymbol>,
+    pub(super) inputs: Vec<String>,
+    pub(super) bodies: Vec<BodySymbol>,
+    pub(super) joints: Vec<JointSymbol>,
+}
+
+pub(super) struct ParameterSymbol {
+    /// Length, if it is an array.
+    pub(super) array: Option<usize>,
+}
+
+pub(super) struct BodySymbol {
+    pub(super) name: String,
+    pub(super) points: Vec<String>,
+    pub(super) vectors: Vec<String>,
+}
+
+impl BodySymbol {
+    pub(super) fn point(&self, name: &str) -> Option<PointRef> {
+        match name {
+            "origin" => Some(PointRef::Origin),
+            "com" => Some(PointRef::Com),
+            _ => self
+                .points
+                .iter()
+                .position(|p| p == name)
+                .map(|i| PointRef::Named(i as u32)),
+        }
+    }
+
+    pub(super) fn vector(&self, name: &str) -> Option<u32> {
+        self.vectors.iter().position(|v| v == name).map(|i| i as u32)
+    }
+}
+
+pub(super) struct JointSymbol {
+    pub(super) name: String,
+    /// `None` if the file does not say it in a way that can be read; that is reported where it is read.
+    pub(super) kind: Option<JointKind>,
+    pub(super) coordinates: Vec<String>,
+    pub(super) velocities: Vec<String>,
+}
+
+/// What a name means where a value stands.
+#[derive(Clone)]
+pub(super) enum Symbol {
+    Parameter(ParameterId),
+    Input(InputId),
+    /// A scalar argument of an element.
+    Scalar(Rc<ArgumentScalar>),
+    /// A vector argument of an element.
+    Vector(Rc<ArgumentVector>),
+}
+
+pub(super) struct ArgumentScalar {
+    pub(super) value: Scalar,
+    pub(super) uses: Uses,
+    pub(super) size: usize,
+}
+
+pub(super) struct ArgumentVector {
+    pub(super) value: Vector,
+    pub(super) uses: Uses,
+    pub(super) size: usize,
+}
+
+/// What a name means where a body, joint or part of one is addressed.
+#[derive(Clone, Copy)]
+pub(super) enum Thing {
+    Body(BodyId),
+    Joint(JointId),
+    /// A point argument of an element.
+    Point(MarkerRef),
+    /// A coordinate argument of an element.
+    Coordinate(CoordinateRef),
+    /// Declared, but what it is could not be read; reported already.
+    Broken,
+}
+
+/// What an expression depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses {
+    pub(super) parameters: bool,
+    pub(super) time: bool,
+    pub(super) inputs: bool,
+    pub(super) state: bool,
+    pub(super) accelerations: bool,
+}
+
+impl Uses {
+    /// What either depends on.
+    pub(super) fn and(self, other: Uses) -> Uses {
+        Uses {
+            parameters: self.parameters || other.parameters,
+            time: self.time || other.time,
+            inputs: self.inputs || other.inputs,
+            state: self.state || other.state,
+            accelerations: self.accelerations || other.accelerations,
+        }
+    }
+}
+
+/// The names visible at one place: those of an element's instance, then those of the file.
+#[derive(Default)]
+pub(super) struct Scope {
+    pub(super) symbols: HashMap<String, Symbol>,
+    pub(super) things: HashMap<String, Thing>,
+    /// The axis normal to the mirror the scope's contents are seen in.
+    pub(super) mirror: Option<u8>,
+    pub(super) outer: Option<Rc<Scope>>,
+}
+
+impl Scope {
+    pub(super) fn symbol(&self, name: &str) -> Option<&Symbol> {
+        self.symbols
+            .get(name)
+            .or_else(|| self.outer.as_ref()?.symbol(name))
+    }
+
+    pub(super) fn thing(&self, name: &str) -> Option<Thing> {
+        self.things
+            .get(name)
+            .copied()
+            .or_else(|| self.outer.as_ref()?.thing(name))
+    }
+
+    /// Names of the visible symbols, sorted.
+    pub(super) fn symbol_names(&self) -> Vec<&str> {
+        self.collect(|s| s.symbols.keys().map(String::as_str).collect())
+    }
+
+    /// Names of the visible things that fit, sorted.
+    pub(super) fn thing_names(&self, fits: impl Fn(Thing) -> bool + Copy) -> Vec<&str> {
+        self.collect(|s| {
+            s.things
+                .iter()
+                .filter(|(_, t)| fits(**t))
+                .map(|(n, _)| n.as_str())
+                .collect()
+        })
+    }
+
+    fn collect<'s>(&'s self, names: impl Fn(&'s Scope) -> Vec<&'s str>) -> Vec<&'s str> {
+        let mut all = names(self);
+        if let Some(outer) = &self.outer {
+            all.extend(names(outer));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}

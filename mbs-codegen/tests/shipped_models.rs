@@ -1,0 +1,27 @@
+//! Every shipped model reads without a problem.
+
+use std::path::Path;
+
+#[test]
+fn every_shipped_model_reads_clean() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
+    let mut count = 0;
+    let mut entries: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    entries.sort();
+    for path in entries
+        .into_iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
+    {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let (model, diagnostics) = mbs_codegen::yaml::read(&name, &text);
+        assert!(diagnostics.is_empty(), "{}", diagnostics.render(&name, &text));
+        let model = model.expect("no problems, so a model");
+        assert_eq!(format!("{}.yaml", model.name), name);
+        count += 1;
+    }
+    assert!(count >= 7);
+}
