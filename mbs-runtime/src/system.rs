@@ -146,6 +146,18 @@ pub fn scratch<S, const N: usize>(w: &mut [S]) -> Result<&mut [S; N], EvalError>
     })
 }
 
+/// Pivots of the mass matrix are positive where it is regular; the first that is not names its velocity.
+#[inline(always)]
+pub fn check_pivots<S: Scalar>(pivots: &[S]) -> Result<(), EvalError> {
+    // A pivot that is NaN is not greater than zero.
+    let positive = pivots.iter().take_while(|pivot| pivot.real() > 0.0).count();
+    if positive == pivots.len() {
+        Ok(())
+    } else {
+        Err(EvalError::Singular { velocity: positive })
+    }
+}
+
 /// A model: its sizes and what integrators must know of its structure.
 pub trait System {
     /// The scalar its bundles compute with.

@@ -19,7 +19,7 @@ pub struct Hoisted {
 
 impl Hoisted {
     /// Walks from the wanted results down to the first expressions that depend on parameters alone.
-    pub(super) fn collect(graph: &Graph, specifications: &[Specification]) -> Hoisted {
+    pub(super) fn collect(graph: &Graph, specifications: &[&Specification]) -> Hoisted {
         let mut hoisted = Hoisted::default();
         let mut seen = HashSet::new();
         for specification in specifications {

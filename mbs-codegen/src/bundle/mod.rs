@@ -86,7 +86,7 @@ pub enum Segment {
         kernel: Kernel,
         /// Its inputs, a run each.
         inputs: Vec<Run>,
-        /// The first slot of its outputs.
+        /// The first slot of its outputs; its scratch follows them. All input slots come before.
         output: u32,
     },
 }
@@ -231,11 +231,14 @@ impl Statement {
 /// Statements per flat segment: 125 to 500 cost the same to compile and to run.
 pub const CHUNK: usize = 250;
 
-/// The bundles for the specifications, the `prepare` bundle first.
+/// The bundles for the specifications, the `prepare` bundle first. A specification that takes the parameters
+/// themselves reads them directly; every other reads what `prepare` made of them.
 ///
 /// `len` gives the number of scalars of an argument group.
 pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group) -> u32) -> Vec<Bundle> {
-    let hoisted = Hoisted::collect(graph, specifications);
+    let (direct, stepping): (Vec<_>, Vec<_>) =
+        specifications.iter().partition(|s| s.arguments.contains(&Group::Parameters));
+    let hoisted = Hoisted::collect(graph, &stepping);
     let prepare = Specification {
         name: "prepare",
         doc: "Computes whatever depends on the parameters alone.",
@@ -249,7 +252,10 @@ pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group
     let prepared = hoisted.expressions().len() as u32;
     let length = |group| if group == Group::Prepared { prepared } else { len(group) };
     let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &length)];
-    for specification in specifications {
+    for specification in direct {
+        bundles.push(build_one(graph, specification, &Hoisted::default(), &length));
+    }
+    for specification in stepping {
         let mut specification = specification.clone();
         specification.arguments.push(Group::Prepared);
         bundles.push(build_one(graph, &specification, &hoisted, &length));

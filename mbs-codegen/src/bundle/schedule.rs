@@ -301,7 +301,7 @@ impl Scheduler<'_> {
             rest = after;
         }
         let output = self.out.slots;
-        self.out.slots += call.kernel.outputs() as u32;
+        self.out.slots += (call.kernel.outputs() + call.kernel.scratch()) as u32;
         self.out.counts.add(call.kernel.name());
         self.out.steps.push(Step::Kernel { kernel: call.kernel, inputs, output });
         self.calls.insert(id, output);

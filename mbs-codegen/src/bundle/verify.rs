@@ -43,8 +43,11 @@ impl Checker<'_> {
                     }
                     for &run in inputs {
                         self.read_run(run)?;
+                        if matches!(run, Run::Slots { start, len } if start + len > *output) {
+                            return Err(format!("kernel `{}`: inputs after outputs", kernel.name()));
+                        }
                     }
-                    for slot in *output..*output + kernel.outputs() as u32 {
+                    for slot in *output..*output + (kernel.outputs() + kernel.scratch()) as u32 {
                         self.write(slot)?;
                     }
                 }

@@ -63,6 +63,13 @@ impl Kernel {
         }
     }
 
+    /// How many slots of scratch the runtime's function needs.
+    pub fn scratch(self) -> usize {
+        match self {
+            Kernel::SolveTridiagonal { n } => n as usize,
+        }
+    }
+
     /// The value.
     pub fn evaluate<N: Number>(self, inputs: &[N], outputs: &mut [N]) {
         match self {
@@ -145,20 +152,21 @@ impl Graph {
 }
 
 /// Elimination without pivoting. The runtime's function of the same name does the same operations in the
-/// same order.
+/// same order, so that both give the same bits.
 fn solve_tridiagonal<N: Number>(lower: &[N], diagonal: &[N], upper: &[N], rhs: &[N], x: &mut [N]) {
     let n = diagonal.len();
-    let mut pivot = diagonal[0];
-    let mut pivots = vec![pivot; n];
-    x[0] = rhs[0];
-    for i in 1..n {
-        let factor = lower[i - 1] / pivot;
-        pivot = diagonal[i] - factor * upper[i - 1];
-        pivots[i] = pivot;
-        x[i] = rhs[i] - factor * x[i - 1];
+    // c_i = upper_i / pivot_i
+    let mut c = Vec::with_capacity(n);
+    for i in 0..n {
+        let (pivot, b) = if i == 0 {
+            (diagonal[0], rhs[0])
+        } else {
+            (diagonal[i] - lower[i - 1] * c[i - 1], rhs[i] - lower[i - 1] * x[i - 1])
+        };
+        c.push(if i + 1 < n { upper[i] / pivot } else { N::default() });
+        x[i] = b / pivot;
     }
-    x[n - 1] = x[n - 1] / pivots[n - 1];
     for i in (0..n - 1).rev() {
-        x[i] = (x[i] - upper[i] * x[i + 1]) / pivots[i];
+        x[i] = x[i] - c[i] * x[i + 1];
     }
 }

@@ -1,0 +1,225 @@
+//! Bodies of bundles: one function a segment, one operation a line.
+
+use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
+use crate::graph::{BinaryOp, UnaryOp};
+use crate::symbols::Group;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// An argument of a printed function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Argument {
+    Group(Group),
+    Workspace,
+    Result(u32),
+}
+
+/// Prints the function of a bundle and those of its segments.
+pub(super) fn print(bundle: &Bundle, out: &mut String) {
+    for (i, table) in bundle.tables.iter().enumerate() {
+        let values: Vec<String> = table.iter().map(|v| format!("{v:?}")).collect();
+        let _ = writeln!(out, "    static {}: [S; {}] = [{}];", table_name(bundle, i), table.len(), values.join(", "));
+    }
+    let all: BTreeSet<Argument> = bundle
+        .arguments
+        .iter()
+        .map(|&(group, _)| Argument::Group(group))
+        .chain([Argument::Workspace])
+        .chain((0..bundle.results.len() as u32).map(Argument::Result))
+        .collect();
+    let _ = writeln!(out, "\n    /// {}\n    ///", bundle.doc);
+    let _ = writeln!(out, "    /// Operations: {}. Workspace: {} slots.", bundle.counts, bundle.slots);
+    let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all));
+    let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
+    let single = bundle.segments.len() == 1;
+    for (i, segment) in bundle.segments.iter().enumerate() {
+        match segment {
+            Segment::Flat(statements) if single => print_statements(bundle, statements, out),
+            Segment::Flat(_) => {
+                let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
+                let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
+            }
+            Segment::Kernel { kernel, inputs, output } => {
+                let (n, end) = (kernel.outputs(), *output as usize + kernel.outputs() + kernel.scratch());
+                let runs: Vec<String> = inputs.iter().map(|&run| run_text(bundle, run, "before")).collect();
+                let _ = writeln!(
+                    out,
+                    "        let (before, after) = w[..{end}].split_at_mut({output});\n        \
+                     let (results, scratch) = after.split_at_mut({n});\n        \
+                     m::{}({}, scratch, results);",
+                    kernel.name(),
+                    runs.join(", ")
+                );
+            }
+        }
+    }
+    out.push_str("    }\n");
+    if single {
+        return;
+    }
+    for (i, segment) in bundle.segments.iter().enumerate() {
+        if let Segment::Flat(statements) = segment {
+            let _ = writeln!(
+                out,
+                "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
+                bundle.name,
+                parameters(bundle, &used[i])
+            );
+            print_statements(bundle, statements, out);
+            out.push_str("    }\n");
+        }
+    }
+}
+
+/// What a segment reads and writes.
+fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
+    let mut used = BTreeSet::new();
+    if let Segment::Flat(statements) = segment {
+        for statement in statements {
+            statement.operands(|operand| {
+                if let Operand::Argument(group, _) = operand {
+                    used.insert(Argument::Group(group));
+                }
+            });
+            match *statement {
+                Statement::Load(..) | Statement::Store(..) => {
+                    used.insert(Argument::Workspace);
+                }
+                Statement::Result { result, .. } => {
+                    used.insert(Argument::Result(result));
+                }
+                Statement::Compute(_, Operation::Gather(run, _) | Operation::Locate(run, _)) => match run {
+                    Run::Table { .. } => {}
+                    Run::Argument { group, .. } => {
+                        used.insert(Argument::Group(group));
+                    }
+                    Run::Slots { .. } => {
+                        used.insert(Argument::Workspace);
+                    }
+                },
+                Statement::Compute(..) | Statement::SinCos(..) => {}
+            }
+        }
+    }
+    used
+}
+
+fn argument_name(bundle: &Bundle, argument: Argument) -> String {
+    match argument {
+        Argument::Group(group) => group.identifier().into(),
+        Argument::Workspace => "w".into(),
+        Argument::Result(i) => format!("out_{}", bundle.results[i as usize].name),
+    }
+}
+
+fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
+    let list: Vec<String> = arguments
+        .iter()
+        .map(|&argument| {
+            let name = argument_name(bundle, argument);
+            match argument {
+                Argument::Group(Group::Time) => format!("{name}: S"),
+                Argument::Group(group) => {
+                    let len = bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
+                    format!("{name}: &[S; {len}]")
+                }
+                Argument::Workspace => format!("{name}: &mut [S; {}]", bundle.slots),
+                Argument::Result(i) => format!("{name}: &mut [S; {}]", bundle.results[i as usize].len),
+            }
+        })
+        .collect();
+    list.join(", ")
+}
+
+fn table_name(bundle: &Bundle, table: usize) -> String {
+    format!("{}_TABLE_{table}", bundle.name.to_ascii_uppercase())
+}
+
+fn run_text(bundle: &Bundle, run: Run, slots: &str) -> String {
+    match run {
+        Run::Table { table, .. } => format!("&{}", table_name(bundle, table as usize)),
+        Run::Argument { group, start, len } => format!("&{}[{start}..{}]", group.identifier(), start + len),
+        Run::Slots { start, len } => format!("&{slots}[{start}..{}]", start + len),
+    }
+}
+
+struct Text(Operand);
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Operand::Constant(value) => write!(f, "{value:?}"),
+            Operand::Argument(Group::Time, _) => f.write_str("t"),
+            Operand::Argument(group, index) => write!(f, "{}[{index}]", group.identifier()),
+            Operand::Value(value) => write!(f, "v{}", value.0),
+        }
+    }
+}
+
+fn print_statements(bundle: &Bundle, statements: &[Statement], out: &mut String) {
+    for statement in statements {
+        out.push_str("        ");
+        let _ = match *statement {
+            Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
+            Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", Text(operand)),
+            Statement::Result { result, index, value } => {
+                write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, Text(value))
+            }
+            Statement::SinCos(sine, cosine, angle) => {
+                write!(out, "let (v{}, v{}) = m::sin_cos({})", sine.0, cosine.0, Scalar(angle))
+            }
+            Statement::Compute(value, operation) => {
+                let _ = write!(out, "let v{} = ", value.0);
+                print_operation(bundle, operation, out);
+                Ok(())
+            }
+        };
+        out.push_str(";\n");
+    }
+}
+
+/// An operand where a function is generic over the scalar: constants say their type.
+struct Scalar(Operand);
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Operand::Constant(value) => write!(f, "({value:?} as S)"),
+            operand => Text(operand).fmt(f),
+        }
+    }
+}
+
+fn print_operation(bundle: &Bundle, operation: Operation, out: &mut String) {
+    let _ = match operation {
+        Operation::Unary(UnaryOp::Neg, a) => write!(out, "-{}", Text(a)),
+        Operation::Unary(op, a) => write!(out, "m::{}({})", op.name(), Scalar(a)),
+        Operation::Binary(op, a, b) => match op {
+            BinaryOp::Add => write!(out, "{} + {}", Text(a), Text(b)),
+            BinaryOp::Sub => write!(out, "{} - {}", Text(a), Text(b)),
+            BinaryOp::Mul => write!(out, "{} * {}", Text(a), Text(b)),
+            BinaryOp::Div => write!(out, "{} / {}", Text(a), Text(b)),
+            _ => write!(out, "m::{}({}, {})", op.name(), Scalar(a), Scalar(b)),
+        },
+        Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Text(b), Text(c)),
+        Operation::MulSub(a, b, c) => match c {
+            Operand::Constant(value) => write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Text(b), -value),
+            _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Text(b), Text(c)),
+        },
+        // c − a b with the sign on the first factor; a constant is printed with its own.
+        Operation::NegMulAdd(a, b, c) => match a {
+            Operand::Constant(value) => {
+                write!(out, "m::mul_add({:?} as S, {}, {})", -value, Text(b), Text(c))
+            }
+            _ => write!(out, "m::mul_add(-{}, {}, {})", Text(a), Text(b), Text(c)),
+        },
+        Operation::Select(comparison, [a, b, x, y]) => {
+            let name = comparison.name();
+            write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Text(b), Text(x), Text(y))
+        }
+        Operation::Gather(run, index) => {
+            write!(out, "m::gather({}, {})", run_text(bundle, run, "w"), Scalar(index))
+        }
+        Operation::Locate(run, x) => write!(out, "m::locate({}, {})", run_text(bundle, run, "w"), Scalar(x)),
+    };
+}

@@ -1,0 +1,528 @@
+//! The module's face: constants, parameters, the model and its trait implementations.
+
+use super::names::{constants, identifier};
+use crate::bundle::Bundle;
+use crate::model::Hold;
+use crate::program::{BundleKind, Program};
+use crate::symbols::Group;
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
+
+/// The module without the bodies of its bundles.
+pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String {
+    let module = ident(module);
+    let visibility = match visibility {
+        "" => quote!(),
+        "pub(crate)" => quote!(pub(crate)),
+        _ => quote!(pub),
+    };
+    let doc = module_doc(program);
+    let constants = constants_of(program);
+    let names = names_of(program);
+    let parameters = parameters_of(program);
+    let model = model_of(program);
+    let bundles = program.options.bundles.iter().map(|&kind| bundle_of(program, kind));
+    let tokens = quote! {
+        #[doc = #doc]
+        #[allow(
+            clippy::all,
+            clippy::pedantic,
+            dead_code,
+            non_snake_case,
+            unused_parens,
+            unused_variables,
+            reason = "generated code"
+        )]
+        #visibility mod #module {
+            use ::mbs_runtime as rt;
+            use ::mbs_runtime::math as m;
+
+            /// The scalar the model is printed for.
+            pub type S = f64;
+
+            #constants
+            #names
+            #parameters
+            #model
+            #(#bundles)*
+        }
+    };
+    match syn::parse2(tokens.clone()) {
+        Ok(file) => prettyplease::unparse(&file),
+        // Unformatted rather than not at all; a test shows that it does not come to this.
+        Err(_) => tokens.to_string(),
+    }
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+fn number(value: f64) -> TokenStream {
+    // A negative literal is two tokens.
+    let literal = Literal::f64_unsuffixed(value.abs());
+    if value.is_sign_negative() && value != 0.0 { quote!(-#literal) } else { quote!(#literal) }
+}
+
+fn count(value: usize) -> Literal {
+    Literal::usize_unsuffixed(value)
+}
+
+fn module_doc(program: &Program) -> String {
+    let mut doc = format!(" Solver of the model `{}`.\n", program.name);
+    if !program.description.is_empty() {
+        doc.push_str("\n ");
+        doc.push_str(&prose(&program.description));
+        doc.push('\n');
+    }
+    doc.push_str("\n | bundle | operations | workspace |\n |---|---|---|\n");
+    for bundle in &program.bundles {
+        doc.push_str(&format!(" | `{}` | {} | {} |\n", bundle.name, bundle.counts.total(), bundle.slots));
+    }
+    doc
+}
+
+/// Free text in a doc comment: one line, and nothing that rustdoc takes for markup.
+fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_control() || c.is_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            '<' | '>' | '[' | ']' | '`' | '*' | '_' | '\\' | '|' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out.trim().into()
+}
+
+fn constants_of(program: &Program) -> TokenStream {
+    let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
+    let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
+    let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
+    let [nq, nv, nu, np, nc, markers, outputs, workspace] = [
+        program.coordinates.len(),
+        program.velocities.len(),
+        program.inputs.len(),
+        np,
+        prepared,
+        program.markers.len(),
+        program.outputs.len(),
+        workspace,
+    ]
+    .map(count);
+    quote! {
+        /// Number of coordinates z.
+        pub const NQ: usize = #nq;
+        /// Number of velocities v.
+        pub const NV: usize = #nv;
+        /// Length of the state y = [z, v].
+        pub const NY: usize = NQ + NV;
+        /// Number of inputs u.
+        pub const NU: usize = #nu;
+        /// Number of independent parameters, arrays flattened.
+        pub const NP: usize = #np;
+        /// Number of prepared values.
+        pub const NC: usize = #nc;
+        /// Scratch that suffices for every bundle.
+        pub const WORKSPACE: usize = #workspace;
+        /// Sizes.
+        pub const DIMS: rt::Dims = rt::Dims {
+            nq: NQ,
+            nv: NV,
+            nu: NU,
+            np: NP,
+            n_markers: #markers,
+            n_outputs: #outputs,
+            workspace: WORKSPACE,
+            ..rt::Dims::ZERO
+        };
+    }
+}
+
+/// A module of index constants and an array of names.
+fn index_module(module: &str, doc: &str, array: &str, names: &[String]) -> TokenStream {
+    let (module, array) = (ident(module), ident(array));
+    let len = count(names.len());
+    let idents = constants(names);
+    let items = idents.iter().zip(names).enumerate().map(|(i, (constant, name))| {
+        let (constant, i) = (ident(constant), count(i));
+        let doc = format!(" Index of `{name}`.");
+        quote! { #[doc = #doc] pub const #constant: usize = #i; }
+    });
+    let about_names = format!(" Names of the {doc}, as the model addresses them.");
+    let about_module = format!(" Indices of the {doc}.");
+    let module = (!names.is_empty()).then(|| {
+        quote! { #[doc = #about_module] pub mod #module { #(#items)* } }
+    });
+    quote! {
+        #[doc = #about_names]
+        pub const #array: [&str; #len] = [#(#names),*];
+        #module
+    }
+}
+
+fn names_of(program: &Program) -> TokenStream {
+    let inputs: Vec<String> = program.inputs.iter().map(|i| i.name.clone()).collect();
+    let outputs: Vec<String> = program.outputs.iter().map(|(name, _)| name.clone()).collect();
+    let modules = [
+        index_module("coordinate", "coordinates", "COORDINATES", &program.coordinates),
+        index_module("velocity", "velocities", "VELOCITIES", &program.velocities),
+        index_module("input", "inputs", "INPUTS", &inputs),
+        index_module("output", "outputs", "OUTPUTS", &outputs),
+        index_module("marker", "markers", "MARKERS", &program.markers),
+    ];
+    let parameters = program.parameter_names();
+    let len = count(parameters.len());
+    quote! {
+        #(#modules)*
+        /// Names of the independent parameters, arrays flattened.
+        pub const PARAMETERS: [&str; #len] = [#(#parameters),*];
+    }
+}
+
+fn parameters_of(program: &Program) -> TokenStream {
+    let mut fields = Vec::new();
+    let mut defaults = Vec::new();
+    let mut bounds = Vec::new();
+    let (mut to_array, mut from_array) = (Vec::new(), Vec::new());
+    let mut place = 0;
+    for parameter in &program.parameters {
+        let field = ident(&identifier(&parameter.name));
+        let mut doc = String::from(" ");
+        doc.push_str(&if parameter.description.is_empty() {
+            format!("Parameter `{}`", parameter.name)
+        } else {
+            prose(&parameter.description)
+        });
+        if !parameter.unit.is_empty() {
+            doc.push_str(&format!(", in {}", prose(&parameter.unit)));
+        }
+        doc.push('.');
+        let values = parameter.defaults.iter().map(|&v| number(v));
+        if parameter.is_array {
+            let len = count(parameter.defaults.len());
+            fields.push(quote! { #[doc = #doc] pub #field: [S; #len] });
+            defaults.push(quote! { #field: [#(#values),*] });
+        } else {
+            fields.push(quote! { #[doc = #doc] pub #field: S });
+            defaults.push(quote! { #field: #(#values)* });
+        }
+        let places: Vec<Literal> = (place..place + parameter.defaults.len()).map(count).collect();
+        place += parameter.defaults.len();
+        if parameter.is_array {
+            let own: Vec<Literal> = (0..parameter.defaults.len()).map(count).collect();
+            to_array.extend(own.iter().map(|i| quote!(self.#field[#i])));
+            from_array.push(quote! { #field: [#(values[#places]),*] });
+        } else {
+            to_array.push(quote!(self.#field));
+            from_array.push(quote! { #field: #(values[#places])* });
+        }
+        let (low, high) = parameter.bounds;
+        let low = low.map_or(quote!(S::NEG_INFINITY), number);
+        let high = high.map_or(quote!(S::INFINITY), number);
+        bounds.extend(places.iter().map(|_| quote!((#low, #high))));
+    }
+    quote! {
+        /// Independent parameters; [`Default`] gives the model's values.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Parameters { #(#fields,)* }
+
+        impl Default for Parameters {
+            fn default() -> Self {
+                Self { #(#defaults,)* }
+            }
+        }
+
+        impl Parameters {
+            /// Smallest and largest allowed value of each, arrays flattened.
+            pub const BOUNDS: [(S, S); NP] = [#(#bounds),*];
+
+            /// All values, arrays flattened, in the order of [`PARAMETERS`].
+            pub fn to_array(&self) -> [S; NP] {
+                [#(#to_array),*]
+            }
+
+            /// From all values, arrays flattened, in the order of [`PARAMETERS`].
+            pub fn from_array(values: &[S; NP]) -> Self {
+                Self { #(#from_array,)* }
+            }
+        }
+    }
+}
+
+fn model_of(program: &Program) -> TokenStream {
+    let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
+    let holds = program.inputs.iter().map(|input| match input.hold {
+        Hold::Zero => quote!(rt::Hold::Zero),
+        Hold::Linear => quote!(rt::Hold::Linear),
+        Hold::Signal => quote!(rt::Hold::Signal),
+    });
+    let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
+    let start = call(
+        program,
+        "start",
+        quote!(&self.parameters.to_array()),
+        quote!(&mut w),
+        &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
+    );
+    let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
+    let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
+    let [prepare_len, start_len, signals_len] = ["prepare", "start", "input_signals"].map(workspace_of);
+    let (h, step, end) = (
+        number(program.simulation.begin),
+        number(program.simulation.step),
+        number(program.simulation.end),
+    );
+    quote! {
+        /// The model with its parameters and whatever depends on them alone.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Model {
+            parameters: Parameters,
+            prepared: [S; NC],
+        }
+
+        impl Default for Model {
+            fn default() -> Self {
+                Self::new(Parameters::default())
+            }
+        }
+
+        impl Model {
+            /// Begin, step and end of the model's own simulation.
+            pub const SIMULATION: (S, S, S) = (#h, #step, #end);
+
+            /// With the given parameters.
+            pub fn new(parameters: Parameters) -> Self {
+                let p = parameters.to_array();
+                let mut prepared = [0.0; NC];
+                let mut w = [0.0; #prepare_len];
+                #prepare
+                Self { parameters, prepared }
+            }
+
+            /// The parameters.
+            pub fn parameters(&self) -> &Parameters {
+                &self.parameters
+            }
+
+            /// The start state y = [z, v].
+            pub fn start_state(&self) -> [S; NY] {
+                let mut y = [0.0; NY];
+                let (z, v) = y.split_at_mut(NQ);
+                // The lengths are right, so this cannot fail.
+                let _ = rt::Start::start(self, z, v, &mut []);
+                y
+            }
+
+            /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+            pub fn input_signals(&self, t: S, u: &mut [S; NU]) {
+                let mut w = [0.0; #signals_len];
+                #signals
+            }
+        }
+
+        impl rt::System for Model {
+            type S = S;
+
+            #[inline(always)]
+            fn dims(&self) -> rt::Dims {
+                DIMS
+            }
+
+            #[inline(always)]
+            fn euler_parameters(&self) -> &[usize] {
+                &[#(#euler),*]
+            }
+
+            #[inline(always)]
+            fn holds(&self) -> &[rt::Hold] {
+                &[#(#holds),*]
+            }
+        }
+
+        impl rt::Names for Model {
+            fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
+                let names: &[&str] = match quantity {
+                    rt::Quantity::Coordinate => &COORDINATES,
+                    rt::Quantity::Velocity => &VELOCITIES,
+                    rt::Quantity::Input => &INPUTS,
+                    rt::Quantity::Parameter => &PARAMETERS,
+                    rt::Quantity::Marker => &MARKERS,
+                    rt::Quantity::Output => &OUTPUTS,
+                    _ => &[],
+                };
+                names.get(index).copied()
+            }
+        }
+
+        impl rt::Start for Model {
+            fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), rt::EvalError> {
+                let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
+                let mut w = [0.0; #start_len];
+                #start
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The call of a bundle's function, its arguments in the order in which they are printed.
+fn call(
+    program: &Program,
+    name: &str,
+    parameters: TokenStream,
+    workspace: TokenStream,
+    results: &[TokenStream],
+) -> TokenStream {
+    let Some(bundle) = program.bundle(name) else {
+        return quote!();
+    };
+    let function = format_ident!("{}", name);
+    let mut arguments = arguments(bundle, &quote!(t), &parameters);
+    arguments.push(workspace);
+    arguments.extend(results.iter().cloned());
+    quote! { #function(#(#arguments),*); }
+}
+
+fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenStream) -> Vec<TokenStream> {
+    let mut groups: Vec<Group> = bundle.arguments.iter().map(|&(group, _)| group).collect();
+    groups.sort();
+    groups
+        .into_iter()
+        .map(|group| match group {
+            Group::Time => time.clone(),
+            Group::Vd => quote!(rt::system::array("vd", vd)?),
+            Group::Parameters => parameters.clone(),
+            Group::Prepared => quote!(&self.prepared),
+            Group::Z | Group::V | Group::Zd | Group::X | Group::U | Group::Free => {
+                let name = group.identifier();
+                let field = ident(name);
+                quote!(rt::system::array(#name, at.#field)?)
+            }
+        })
+        .collect()
+}
+
+fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
+    let Some(bundle) = program.bundle(kind.name()) else {
+        return quote!();
+    };
+    let function = format_ident!("{}", kind.name());
+    let given = arguments(bundle, &quote!(at.t), &quote!());
+    let out = |name: &str| {
+        let field = ident(name);
+        quote!(rt::system::array_mut(#name, #field)?)
+    };
+    let instant = quote!(&self, at: rt::At<'_, S>);
+    let scratch = quote!(w: &mut [S]);
+    let result = quote!(Result<(), rt::EvalError>);
+    match kind {
+        BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => {
+            let name = if kind == BundleKind::ForwardDynamics {
+                format_ident!("ForwardDynamics")
+            } else {
+                format_ident!("ForwardDynamicsRecursive")
+            };
+            let (zd, vd) = (out("zd"), out("vd"));
+            quote! {
+                impl rt::#name for Model {
+                    #[inline]
+                    fn #function(#instant, #scratch, zd: &mut [S], vd: &mut [S], xd: &mut [S]) -> #result {
+                        let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
+                        let mut pivots = [0.0; NV];
+                        #function(#(#given,)* rt::system::scratch(w)?, #zd, #vd, &mut pivots);
+                        rt::system::check_pivots(&pivots)
+                    }
+                }
+            }
+        }
+        BundleKind::MassMatrix | BundleKind::MassMatrixCoordinates => {
+            let name = if kind == BundleKind::MassMatrix {
+                format_ident!("MassMatrix")
+            } else {
+                format_ident!("MassMatrixCoordinates")
+            };
+            let matrix = out("m");
+            quote! {
+                impl rt::#name for Model {
+                    #[inline]
+                    fn #function(#instant, #scratch, m: &mut [S]) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #matrix);
+                        Ok(())
+                    }
+                }
+            }
+        }
+        BundleKind::InverseDynamics => {
+            let tau = out("tau");
+            quote! {
+                impl rt::InverseDynamics for Model {
+                    #[inline]
+                    fn #function(#instant, vd: &[S], #scratch, tau: &mut [S]) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #tau);
+                        Ok(())
+                    }
+                }
+            }
+        }
+        BundleKind::Energy => quote! {
+            impl rt::Energy for Model {
+                #[inline]
+                fn #function(#instant, #scratch, out: &mut [S; 3]) -> #result {
+                    #function(#(#given,)* rt::system::scratch(w)?, out);
+                    Ok(())
+                }
+            }
+        },
+        BundleKind::Markers => {
+            let (p, v, a) = (out("positions"), out("velocities"), out("accelerations"));
+            quote! {
+                impl rt::Markers for Model {
+                    #[inline]
+                    fn #function(
+                        #instant,
+                        vd: &[S],
+                        #scratch,
+                        positions: &mut [S],
+                        velocities: &mut [S],
+                        accelerations: &mut [S],
+                    ) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #p, #v, #a);
+                        Ok(())
+                    }
+                }
+            }
+        }
+        BundleKind::MarkerJacobians => {
+            let jacobians = out("jacobians");
+            quote! {
+                impl rt::MarkerJacobians for Model {
+                    #[inline]
+                    fn #function(#instant, #scratch, jacobians: &mut [S]) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #jacobians);
+                        Ok(())
+                    }
+                }
+            }
+        }
+        BundleKind::Outputs => {
+            let values = out("out");
+            quote! {
+                impl rt::Outputs for Model {
+                    #[inline]
+                    fn #function(#instant, vd: &[S], #scratch, out: &mut [S]) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #values);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+}
