@@ -100,7 +100,7 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// How many errors there are, including those not kept.
+    /// How many errors were noted, including repeated ones and those not kept.
     pub fn error_count(&self) -> usize {
         self.errors
     }
@@ -129,9 +129,16 @@ impl Diagnostics {
         render::render(self, file_name, text)
     }
 
+    /// Whether some problems are not kept.
+    fn is_full(&self) -> bool {
+        self.overflow.is_some()
+    }
+
     fn sorted(&self) -> Vec<&Diagnostic> {
         let mut list: Vec<&Diagnostic> = self.list.iter().collect();
         list.sort_by_key(|d| (!d.span.is_known(), d.span.offset));
+        // An element used twice has its problems twice.
+        list.dedup_by(|a, b| a.span.is_known() && a == b);
         list
     }
 }

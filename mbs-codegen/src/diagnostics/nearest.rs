@@ -12,7 +12,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if name.len() > MAX_LEN {
         return None;
     }
-    let allowed = (name.len() / 3).max(1);
+    let allowed = ((name.len() + 1) / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let other: Vec<char> = candidate

@@ -6,8 +6,8 @@ use super::{Diagnostic, Diagnostics, Severity};
 
 /// More problems than this are counted, not printed.
 const SHOWN: usize = 100;
-/// Source lines are cut to about this many characters around the place.
-const WIDTH: usize = 120;
+/// Source lines are cut this many characters before and after the place.
+const WIDTH: usize = 110;
 
 pub(super) fn render(diagnostics: &Diagnostics, file_name: &str, text: &str) -> String {
     let mut out = String::new();
@@ -15,12 +15,16 @@ pub(super) fn render(diagnostics: &Diagnostics, file_name: &str, text: &str) -> 
     for d in sorted.iter().take(SHOWN) {
         render_one(&mut out, d, file_name, text);
     }
-    let hidden_kept = sorted.len().saturating_sub(SHOWN);
-    if hidden_kept > 0 {
+    if sorted.len() > SHOWN {
         out.push_str("further problems are not shown\n");
     }
     let warnings = sorted.iter().filter(|d| d.severity == Severity::Warning).count();
-    out.push_str(&summary(diagnostics.error_count(), warnings));
+    let errors = if diagnostics.is_full() {
+        diagnostics.error_count()
+    } else {
+        sorted.len() - warnings
+    };
+    out.push_str(&summary(errors, warnings));
     out
 }
 
@@ -62,7 +66,7 @@ fn render_one(out: &mut String, d: &Diagnostic, file_name: &str, text: &str) {
         let _ = writeln!(out, "{margin} | {}{}", " ".repeat(caret), "^".repeat(width));
     }
     if !d.help.is_empty() {
-        let _ = writeln!(out, "{margin} = help: {}", d.help);
+        let _ = writeln!(out, "{margin} = help: {}", clean(&d.help));
     }
 }
 
@@ -78,7 +82,7 @@ fn excerpt(text: &str, offset: usize, len: usize) -> Option<(String, usize, usiz
         if is_break(c) {
             break;
         }
-        if before.len() == WIDTH / 2 {
+        if before.len() == WIDTH {
             cut_before = true;
             break;
         }
@@ -90,17 +94,15 @@ fn excerpt(text: &str, offset: usize, len: usize) -> Option<(String, usize, usiz
 
     let end = offset.saturating_add(len);
     let mut width = 0;
-    let mut taken = 0;
-    for (i, c) in text[offset..].char_indices() {
+    for (taken, (i, c)) in text[offset..].char_indices().enumerate() {
         if is_break(c) {
             break;
         }
-        if taken == WIDTH / 2 {
+        if taken == WIDTH {
             line.push('…');
             break;
         }
         line.push(printable(c));
-        taken += 1;
         if offset + i < end {
             width += 1;
         }
@@ -108,6 +110,10 @@ fn excerpt(text: &str, offset: usize, len: usize) -> Option<(String, usize, usiz
     let trimmed = line.trim_end().len();
     line.truncate(trimmed);
     Some((line, caret, width.max(1)))
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(printable).collect()
 }
 
 /// Terminal control characters of a hostile file must not reach the terminal.

@@ -32,11 +32,6 @@ impl<'t> Reader<'t> {
                 self.bodies.push(body);
             }
         }
-        if self.bodies.len() == 1 {
-            self.diagnostics
-                .error(Span::default(), "the model has no bodies")
-                .help("describe them under `bodies`");
-        }
     }
 
     fn read_body(&mut self, declared: &Declared<'t, BodyId>, scope: &Scope) -> Body {
@@ -255,7 +250,10 @@ impl<'t> Reader<'t> {
             self.diagnostics
                 .error(
                     span,
-                    format!("no body has the inertia of `{body}`: a principal moment is {least:.4e}"),
+                    format!(
+                        "no body has the inertia of `{body}`: a principal moment is {}",
+                        short(least)
+                    ),
                 )
                 .help("entries are tensor elements: xy is −∫xy dm");
         } else if middle > 1e-6 * size && largest > least + middle + 1e-3 * size {
@@ -264,12 +262,25 @@ impl<'t> Reader<'t> {
                 .error(
                     span,
                     format!(
-                        "no body has the inertia of `{body}`: its principal moments are {least:.4e}, {middle:.4e} and \
-                         {largest:.4e}, and the largest exceeds the sum of the others"
+                        "no body has the inertia of `{body}`: its principal moments are {}, {} and {}, and the largest \
+                         exceeds the sum of the others",
+                        short(least),
+                        short(middle),
+                        short(largest)
                     ),
                 )
                 .help("entries are about the centre of mass, in kg m²");
         }
+    }
+}
+
+/// A number with four digits.
+fn short(x: f64) -> String {
+    let rounded: f64 = format!("{x:.3e}").parse().unwrap_or(x);
+    if (1e-4..1e6).contains(&rounded.abs()) {
+        format!("{rounded}")
+    } else {
+        format!("{rounded:e}")
     }
 }
 
@@ -353,10 +364,9 @@ fn principal_moments(j: [f64; 6]) -> [f64; 3] {
                 let (x, y) = (row[p], row[q]);
                 (row[p], row[q]) = (c * x - s * y, s * x + c * y);
             }
-            for k in 0..3 {
-                let (x, y) = (a[p][k], a[q][k]);
-                (a[p][k], a[q][k]) = (c * x - s * y, s * x + c * y);
-            }
+            let (x, y) = (a[p], a[q]);
+            a[p] = std::array::from_fn(|k| c * x[k] - s * y[k]);
+            a[q] = std::array::from_fn(|k| s * x[k] + c * y[k]);
         }
     }
     let mut moments = [a[0][0], a[1][1], a[2][2]];

@@ -107,6 +107,7 @@ impl<'t> Reader<'t> {
         }
 
         let global = Rc::new(global);
+        self.global = Rc::clone(&global);
         root.scope = Rc::clone(&global);
         let mut units = vec![root];
         for (mut unit, mut scope, arguments) in instances {
@@ -187,6 +188,7 @@ impl<'t> Reader<'t> {
         }
         for entry in self.section(fields, "joints") {
             let Some(name) = self.declare_name(entry, prefix, "joint", &mut spaces.things) else {
+                self.joints_incomplete = true;
                 continue;
             };
             if !self.within(entry, self.symbols.joints.len(), "joints") {
@@ -240,10 +242,15 @@ impl<'t> Reader<'t> {
         what: &str,
         space: &mut Unique,
     ) -> Option<String> {
+        let article = if what.starts_with(['a', 'e', 'i', 'o']) {
+            "an"
+        } else {
+            "a"
+        };
         if !check_name(
             &entry.key,
             entry.key_span,
-            &format!("a {what}"),
+            &format!("{article} {what}"),
             &mut self.diagnostics,
         ) {
             return None;
@@ -490,14 +497,13 @@ impl<'t> Reader<'t> {
                     arguments.push((argument, kind));
                 }
             }
-            for key in ["parameters", "bodies", "joints"] {
+            for (key, what) in [
+                ("parameters", "parameter"),
+                ("bodies", "body"),
+                ("joints", "joint"),
+            ] {
                 for part in self.section(&fields, key) {
-                    unique.add(
-                        &part.key,
-                        part.key_span,
-                        key.trim_end_matches('s'),
-                        &mut self.diagnostics,
-                    );
+                    unique.add(&part.key, part.key_span, what, &mut self.diagnostics);
                 }
             }
             elements.insert(
@@ -636,7 +642,7 @@ fn array_length(node: &Node) -> Option<usize> {
                 _ => Some(0),
             }
         }
-        Kind::Scalar(_) => None,
+        Kind::Scalar(_) | Kind::Broken => None,
     }
 }
 

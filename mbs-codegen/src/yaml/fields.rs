@@ -11,6 +11,8 @@ pub(super) struct Fields<'t> {
     /// Where the thing described is named.
     pub(super) at: Span,
     what: &'static str,
+    /// Keys that were meant but written wrongly, as far as one can guess; reported already.
+    misspelt: Vec<&'static str>,
     entries: &'t [Entry],
 }
 
@@ -24,10 +26,15 @@ impl<'t> Fields<'t> {
         self.get(key).map(|e| &*e.value)
     }
 
+    /// Whether another key was probably meant to be this one.
+    pub(super) fn is_misspelt(&self, key: &str) -> bool {
+        self.misspelt.contains(&key)
+    }
+
     /// The field; its absence is reported.
     pub(super) fn require(&self, key: &str, reader: &mut Reader<'t>) -> Option<&'t Entry> {
         let entry = self.get(key);
-        if entry.is_none() {
+        if entry.is_none() && !self.is_misspelt(key) {
             let what = self.what;
             reader
                 .diagnostics
@@ -42,6 +49,9 @@ impl<'t> Reader<'t> {
     /// The fields of a mapping. `at` is where the thing is named.
     pub(super) fn fields(&mut self, node: &'t Node, at: Span, keys: &Keys) -> Option<Fields<'t>> {
         let Kind::Mapping(entries) = &node.kind else {
+            if node.is_broken() {
+                return None;
+            }
             let span = if node.is_null() { at } else { node.span };
             self.diagnostics
                 .error(
@@ -54,12 +64,16 @@ impl<'t> Reader<'t> {
                 ));
             return None;
         };
+        let mut misspelt = Vec::new();
         for entry in entries {
-            self.check_key(entry, keys, &[]);
+            if !self.check_key(entry, keys, &[]) {
+                misspelt.extend(self.nearest(&entry.key, keys.keys.iter().copied()));
+            }
         }
         Some(Fields {
             at,
             what: keys.what,
+            misspelt,
             entries,
         })
     }
@@ -90,7 +104,7 @@ impl<'t> Reader<'t> {
     pub(super) fn entries(&mut self, node: &'t Node, what: &str) -> &'t [Entry] {
         match &node.kind {
             Kind::Mapping(entries) => entries,
-            _ if node.is_null() => &[],
+            _ if node.is_null() || node.is_broken() => &[],
             _ => {
                 self.diagnostics
                     .error(

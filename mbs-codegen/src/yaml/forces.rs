@@ -177,6 +177,12 @@ impl<'t> Reader<'t> {
                 .scalar(&law.value, scope, Context::Law)
                 .map(SpringLaw::Expression);
         }
+        if ["stiffness", "damping", "law"]
+            .iter()
+            .any(|key| fields.is_misspelt(key))
+        {
+            return None;
+        }
         if fields.get("stiffness").is_none() && fields.get("damping").is_none() {
             self.diagnostics
                 .error(

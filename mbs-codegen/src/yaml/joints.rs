@@ -29,19 +29,18 @@ struct Side {
 }
 
 impl<'t> Reader<'t> {
-    /// Reads all joints; those that could not be read are left out and `false` is returned beside the others.
-    pub(super) fn read_joints(&mut self, declarations: &Declarations<'t>) -> (Vec<Joint>, bool) {
+    /// Reads all joints. Those that could not be read are left out.
+    pub(super) fn read_joints(&mut self, declarations: &Declarations<'t>) -> Vec<Joint> {
         let mut joints = Vec::new();
-        let mut complete = true;
         for unit in &declarations.units {
             for declared in &unit.joints {
                 match self.read_joint(declared, &unit.scope) {
                     Some(joint) => joints.push(joint),
-                    None => complete = false,
+                    None => self.joints_incomplete = true,
                 }
             }
         }
-        (joints, complete)
+        joints
     }
 
     fn read_joint(&mut self, declared: &Declared<'t, JointId>, scope: &Scope) -> Option<Joint> {
@@ -87,10 +86,12 @@ impl<'t> Reader<'t> {
             let name = &self.symbols.bodies[child.body.index()].name;
             let message = format!("the joint connects body `{name}` to itself");
             self.diagnostics.error(child.span, message);
+            self.joints_incomplete = true;
         } else if child.body == BodyId::GROUND {
             self.diagnostics
                 .error(child.span, "`ground` cannot be the child of a joint")
                 .help("swap `parent` and `child`");
+            self.joints_incomplete = true;
         }
     }
 
@@ -172,31 +173,13 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// A direction in a body's frame: three numbers, an expression, or the name of a vector of the body.
+    /// A direction in a body's frame: three numbers, an expression, or the name of a vector: `body.vector`, or
+    /// `vector` where the body is known.
     fn read_direction(&mut self, node: &Node, body: Option<BodyId>, scope: &Scope) -> Option<Placed> {
-        if let Some(v) = self.named_direction(node, body, scope) {
-            return Some((node.span, v));
-        }
-        self.vector(node, scope, Context::Parameters)
-            .map(|v| (node.span, v))
-    }
-
-    /// The components of a named vector: `body.vector`, or `vector` where the body is known.
-    fn named_direction(&mut self, node: &Node, body: Option<BodyId>, scope: &Scope) -> Option<Vector> {
-        let Kind::Scalar(text) = &node.kind else {
-            return None;
-        };
-        let syntax = super::expression::parse(&text.value).ok()?;
-        let (id, index) = match &syntax.kind {
-            SyntaxKind::Name(name) => {
-                let id = body?;
-                (id, self.symbols.bodies[id.index()].vector(name)?)
-            }
-            SyntaxKind::Path(head, member) => match scope.thing(head)? {
-                Thing::Body(id) => (id, self.symbols.bodies[id.index()].vector(member)?),
-                _ => return None,
-            },
-            _ => return None,
+        let Some((id, index)) = self.named_direction(node, body, scope)? else {
+            return self
+                .vector(node, scope, Context::Parameters)
+                .map(|v| (node.span, v));
         };
         let v = self
             .bodies
@@ -206,10 +189,52 @@ impl<'t> Reader<'t> {
             .1
             .clone();
         // The body's vector is a real one: seen in the mirror it is reflected.
-        Some(match scope.mirror {
+        let v = match scope.mirror {
             Some(normal) => mirror(v, normal, false),
             None => v,
-        })
+        };
+        Some((node.span, v))
+    }
+
+    /// The vector a node names, `Some(None)` if it names none, `None` if it names one that does not exist.
+    fn named_direction(
+        &mut self,
+        node: &Node,
+        body: Option<BodyId>,
+        scope: &Scope,
+    ) -> Option<Option<(BodyId, u32)>> {
+        let Kind::Scalar(text) = &node.kind else {
+            return Some(None);
+        };
+        let Ok(syntax) = super::expression::parse(&text.value) else {
+            return Some(None);
+        };
+        match &syntax.kind {
+            SyntaxKind::Path(head, _) if matches!(scope.thing(head), Some(Thing::Body(_))) => {
+                let wanted = "a vector `body.vector`";
+                let found =
+                    self.resolve(node, scope, Context::Parameters, wanted, |r, e| r.body_vector(e))?;
+                Some(Some(found.0))
+            }
+            SyntaxKind::Name(name) if scope.symbol(name).is_none() && scope.thing(name).is_none() => {
+                let Some(id) = body else { return Some(None) };
+                let symbol = &self.symbols.bodies[id.index()];
+                if let Some(index) = symbol.vector(name) {
+                    return Some(Some((id, index)));
+                }
+                let help = match self.nearest(name, symbol.vectors.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!(
+                        "declare it under `vectors` of `{}`, or give its components",
+                        symbol.name
+                    ),
+                };
+                let message = format!("body `{}` has no vector `{name}`", symbol.name);
+                self.diagnostics.error(node.span, message).help(help);
+                None
+            }
+            _ => Some(None),
+        }
     }
 
     /// Gives both sides the directions that stand at the joint, and refuses what the kind has no use for.

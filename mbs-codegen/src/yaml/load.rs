@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, Span as RawSpan};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span as RawSpan, StructureStyle};
 
 use super::limits;
 use super::node::{Entry, Kind, Node, Style, Text};
@@ -38,6 +38,7 @@ pub(super) fn load(text: &str, diagnostics: &mut Diagnostics) -> Option<Rc<Node>
 /// A list or mapping still open.
 struct Open {
     start: Span,
+    flow: bool,
     anchor: usize,
     /// Weight of the document before it, so that its own weight is known at its end.
     weight_before: usize,
@@ -117,27 +118,29 @@ impl Loader<'_, '_> {
                         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
                     };
                     let weight = 1 + value.len() / 16;
+                    let in_flow = self.stack.last().is_some_and(|open| open.flow);
                     let kind = Kind::Scalar(Text {
                         value: Rc::from(&*value),
                         style,
+                        in_flow,
                     });
                     let node = Rc::new(Node { span, kind });
                     self.weight += weight;
                     self.anchor(anchor, &node, weight, 1);
                     self.attach(node, 1);
                 }
-                Event::SequenceStart(_, anchor, tag) => {
+                Event::SequenceStart(style, anchor, tag) => {
                     self.refuse_tag(tag.is_some(), &raw);
-                    self.open(span, anchor, Content::Sequence(Vec::new()));
+                    self.open(span, style, anchor, Content::Sequence(Vec::new()));
                 }
-                Event::MappingStart(_, anchor, tag) => {
+                Event::MappingStart(style, anchor, tag) => {
                     self.refuse_tag(tag.is_some(), &raw);
                     let content = Content::Mapping {
                         entries: Vec::new(),
                         places: HashMap::new(),
                         key: None,
                     };
-                    self.open(span, anchor, content);
+                    self.open(span, style, anchor, content);
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.close(span),
                 Event::Alias(id) => match self.anchors.get(&id) {
@@ -190,9 +193,11 @@ impl Loader<'_, '_> {
         }
     }
 
-    fn open(&mut self, start: Span, anchor: usize, content: Content) {
+    fn open(&mut self, start: Span, style: StructureStyle, anchor: usize, content: Content) {
+        let flow = style == StructureStyle::Flow;
         self.stack.push(Open {
             start,
+            flow,
             anchor,
             weight_before: self.weight,
             height: 0,
@@ -232,12 +237,14 @@ impl Loader<'_, '_> {
     }
 
     fn attach_nothing(&mut self, span: Span) {
-        let kind = Kind::Scalar(Text {
-            value: Rc::from("~"),
-            style: Style::Plain,
-        });
         self.weight += 1;
-        self.attach(Rc::new(Node { span, kind }), 1);
+        self.attach(
+            Rc::new(Node {
+                span,
+                kind: Kind::Broken,
+            }),
+            1,
+        );
     }
 
     /// Hands a finished node to the list or mapping it stands in.

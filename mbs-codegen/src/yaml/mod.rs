@@ -60,10 +60,12 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
     };
     let mut reader = Reader {
         text,
+        global: Rc::default(),
         diagnostics,
         symbols: Symbols::default(),
         values: Values::of(&[], &[]),
         bodies: Vec::new(),
+        joints_incomplete: false,
         operations: 0,
         knots: Vec::new(),
     };
@@ -112,8 +114,21 @@ impl<'t> Reader<'t> {
             Some(gravity)
         });
         self.read_bodies(&declarations);
-        let (joints, complete) = self.read_joints(&declarations);
-        self.check_tree(&joints, complete);
+        if self.bodies.len() == 1
+            && file
+                .value("bodies")
+                .is_none_or(|n| n.is_null() || matches!(n.kind, Kind::Mapping(_)))
+        {
+            let at = file
+                .get("bodies")
+                .or(file.get("mbs"))
+                .map_or(file.at, |e| e.key_span);
+            self.diagnostics
+                .error(at, "the model has no bodies")
+                .help("describe them under `bodies`");
+        }
+        let joints = self.read_joints(&declarations);
+        self.check_tree(&joints);
         let forces = self.read_forces(&declarations);
         let outputs = self.read_outputs(&declarations);
         let simulation = self.read_simulation(file.get("simulation"), Simulation::default());

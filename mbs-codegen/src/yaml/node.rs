@@ -14,6 +14,8 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) enum Kind {
     Scalar(Text),
+    /// Something that could not be read; reported already.
+    Broken,
     Sequence(Vec<Rc<Node>>),
     Mapping(Vec<Entry>),
 }
@@ -23,6 +25,8 @@ pub(super) enum Kind {
 pub(super) struct Text {
     pub(super) value: Rc<str>,
     pub(super) style: Style,
+    /// Whether it stands inside `[…]` or `{…}`, where an unquoted comma ends it.
+    pub(super) in_flow: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,11 @@ impl Node {
         }
     }
 
+    /// Whether it could not be read, which is reported already.
+    pub(super) fn is_broken(&self) -> bool {
+        matches!(self.kind, Kind::Broken)
+    }
+
     /// What it is, for a message.
     pub(super) fn describe(&self) -> &'static str {
         match &self.kind {
@@ -60,6 +69,7 @@ impl Node {
                 v if v.starts_with(|c: char| c.is_ascii_digit()) => "a number",
                 _ => "a text",
             },
+            Kind::Broken => "nothing",
             Kind::Sequence(_) => "a list",
             Kind::Mapping(_) => "a mapping",
         }

@@ -84,7 +84,7 @@ impl<'t> Reader<'t> {
                 }
             }
             Kind::Sequence(_) => self.parameter_value(&entry.value, scope, true),
-            Kind::Scalar(_) => self.parameter_value(&entry.value, scope, false),
+            Kind::Scalar(_) | Kind::Broken => self.parameter_value(&entry.value, scope, false),
         };
         let ok = value.is_some();
         parameter.value = value.unwrap_or(ParameterValue::Number(0.0));
@@ -114,10 +114,7 @@ impl<'t> Reader<'t> {
     /// A list of numbers.
     pub(super) fn numbers(&mut self, node: &Node) -> Option<Vec<f64>> {
         let Kind::Sequence(items) = &node.kind else {
-            self.diagnostics.error(
-                node.span,
-                format!("expected a list of numbers, found {}", node.describe()),
-            );
+            self.expected(node, "a list of numbers");
             return None;
         };
         if items.is_empty() {
@@ -180,12 +177,7 @@ impl<'t> Reader<'t> {
                 format!("{name}[{i}]")
             };
             if !x.is_finite() {
-                self.diagnostics
-                    .error(
-                        span,
-                        format!("parameter `{name}` is {x} at the default parameters"),
-                    )
-                    .help("look for a division by zero, or a root or logarithm of a negative number");
+                self.not_finite(span, &format!("parameter `{name}`"), *x);
             } else if let Some(min) = parameter.min.filter(|min| x < min) {
                 self.diagnostics.error(
                     span,
@@ -244,7 +236,7 @@ impl<'t> Reader<'t> {
             ];
             let hold = fields
                 .value("hold")
-                .and_then(|n| self.word(n, "how the input is held over a step", &words));
+                .and_then(|n| self.word(n, "a way to hold the input over a step", &words));
             input.hold = hold.unwrap_or(Hold::Zero);
         } else if !entry.value.is_null() {
             input.default = self.number(&entry.value).unwrap_or(0.0);

@@ -1,5 +1,7 @@
 //! What all sections need: reading numbers, texts, words, expressions and vectors at a node.
 
+use std::rc::Rc;
+
 use super::expression::resolve::{Context, Resolver, Typed, list};
 use super::expression::{Problem, Syntax, parse};
 use super::limits;
@@ -14,12 +16,16 @@ use crate::model::{ArrayRef, Body, Scalar, Vector};
 /// The state of reading one file.
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
+    /// The names of the file, once they are declared.
+    pub(super) global: Rc<Scope>,
     pub(super) diagnostics: Diagnostics,
     pub(super) symbols: Symbols,
     /// Default values of the parameters; known once the parameters are read.
     pub(super) values: Values,
     /// The bodies, once they are read: joints look up vectors there.
     pub(super) bodies: Vec<Body>,
+    /// Whether a joint could not be read, so that what it connects is not known.
+    pub(super) joints_incomplete: bool,
     /// Operations of all expressions so far.
     pub(super) operations: usize,
     /// Knots to be checked once the parameters have values.
@@ -41,7 +47,7 @@ impl<'t> Reader<'t> {
         }
         let span = place(self.text, node.span, text, problem.start, problem.end);
         let mut help = problem.help;
-        if text.style == Style::Plain && !is_balanced(text) {
+        if text.style == Style::Plain && text.in_flow && !is_balanced(text) {
             help = "inside `[…]` and `{…}` an expression that contains a comma must be quoted".into();
         }
         self.diagnostics.error(span, problem.message).help(help);
@@ -65,7 +71,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn expected(&mut self, node: &Node, wanted: &str) {
+    pub(super) fn expected(&mut self, node: &Node, wanted: &str) {
+        if node.is_broken() {
+            return;
+        }
         self.diagnostics
             .error(node.span, format!("expected {wanted}, found {}", node.describe()));
     }
@@ -247,12 +256,11 @@ impl<'t> Reader<'t> {
 
     /// A number: a literal or a constant expression.
     pub(super) fn number(&mut self, node: &Node) -> Option<f64> {
-        let e = self.scalar(node, &Scope::default(), Context::Constant)?;
+        let e = self.scalar(node, &Rc::clone(&self.global), Context::Constant)?;
         match self.values.scalar(&e) {
             Ok(x) if x.is_finite() => Some(x),
             Ok(x) => {
-                self.diagnostics
-                    .error(node.span, format!("the value is {x}, not a finite number"));
+                self.not_finite(node.span, "the value", x);
                 None
             }
             Err(_) => None,
@@ -296,7 +304,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn not_finite(&mut self, span: Span, what: &str, x: f64) {
+    pub(super) fn not_finite(&mut self, span: Span, what: &str, x: f64) {
         let x = if x.is_nan() { "not a number" } else { "infinite" };
         self.diagnostics
             .error(span, format!("{what} is {x} at the default parameters"))

@@ -95,6 +95,7 @@ impl<'t> Reader<'t> {
         let Some(node) = file.value("cases") else {
             return cases;
         };
+        let clean = !self.diagnostics.has_errors();
         let mut names = Unique::default();
         for entry in self.entries(node, "cases") {
             let diagnostics = &mut self.diagnostics;
@@ -125,7 +126,9 @@ impl<'t> Reader<'t> {
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
                 case.simulation = self.read_simulation(fields.get("simulation"), simulation.clone());
             }
-            self.check_case(&case, parameters);
+            if clean {
+                self.check_case(&case, parameters);
+            }
             cases.push(case);
         }
         cases
@@ -247,15 +250,12 @@ impl<'t> Reader<'t> {
 
     /// Checks that everything the case gives is finite under its own parameters.
     fn check_case(&mut self, case: &Case, parameters: &[Parameter]) {
-        if self.diagnostics.has_errors() || (case.parameters.is_empty() && case.inputs.is_empty()) {
-            return;
-        }
         let values = Values::of(parameters, &case.parameters);
         for (i, parameter) in parameters.iter().enumerate() {
             if let Some(Value::Number(x)) = values.parameter(ParameterId(i as u32))
                 && !x.is_finite()
             {
-                let message = format!("parameter `{}` is {x} in case `{}`", parameter.name, case.name);
+                let message = format!("parameter `{}` is {x} in this case", parameter.name);
                 self.diagnostics.error(case.span, message);
             }
         }
@@ -265,7 +265,7 @@ impl<'t> Reader<'t> {
                 && !x.is_finite()
             {
                 let input = self.symbols.inputs.get(id.index()).cloned().unwrap_or_default();
-                let message = format!("input `{input}` is {x} at the begin of case `{}`", case.name);
+                let message = format!("input `{input}` is {x} at the begin of this case");
                 self.diagnostics.error(case.span, message);
             }
         }

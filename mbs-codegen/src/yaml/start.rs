@@ -77,16 +77,20 @@ impl<'t> Reader<'t> {
             return;
         }
         let Kind::Mapping(entries) = &node.kind else {
-            if let [name] = names.as_slice() {
-                let _ = name;
+            if names.len() == 1 {
                 self.one_coordinate(node, 0, scope, start);
-            } else {
+            } else if !node.is_broken() {
+                let example = match kind {
+                    JointKind::Spherical => "{orientation: [1, 0, 0, 0]}".into(),
+                    JointKind::Floating => "{position: [0, 0, 1], orientation: [1, 0, 0, 0]}".into(),
+                    _ => format!("{{{}: 0.1}}", names[0]),
+                };
                 self.diagnostics
                     .error(
                         node.span,
                         format!("expected a mapping of coordinates, found {}", node.describe()),
                     )
-                    .help(format!("for example `start: {{{}: 0.1}}`", names[0]));
+                    .help(format!("for example `start: {example}`"));
             }
             return;
         };

@@ -9,8 +9,8 @@ use super::reader::Reader;
 use crate::model::Joint;
 
 impl Reader<'_> {
-    /// Checks the joints; `complete` says whether all joints of the file are among them.
-    pub(super) fn check_tree(&mut self, joints: &[Joint], complete: bool) {
+    /// Checks the joints.
+    pub(super) fn check_tree(&mut self, joints: &[Joint]) {
         let n = self.bodies.len();
         let mut forest = Forest {
             groups: (0..n).collect(),
@@ -28,7 +28,7 @@ impl Reader<'_> {
                 self.report_loop(joints, &forest, j);
             }
         }
-        self.check_directions_of_joints(joints, &forest, complete);
+        self.check_directions_of_joints(joints, &forest);
     }
 
     fn report_loop(&mut self, joints: &[Joint], forest: &Forest, closing: usize) {
@@ -54,7 +54,7 @@ impl Reader<'_> {
             .help("each body needs exactly one joint whose child it is; remove one joint of the loop");
     }
 
-    fn check_directions_of_joints(&mut self, joints: &[Joint], forest: &Forest, complete: bool) {
+    fn check_directions_of_joints(&mut self, joints: &[Joint], forest: &Forest) {
         let mut reached = vec![false; self.bodies.len()];
         let mut queue = VecDeque::from([0]);
         reached[0] = true;
@@ -78,7 +78,7 @@ impl Reader<'_> {
                 }
             }
         }
-        if !complete {
+        if self.joints_incomplete {
             return; // a joint that could not be read may be what connects them
         }
         // One message for each group of bodies that hang together.
@@ -108,7 +108,7 @@ impl Reader<'_> {
             let span = self.bodies[body].span;
             self.diagnostics
                 .error(span, message)
-                .help("connect it with a joint, for example one of type `floating` with `parent: ground`");
+                .help("connect with a joint, for example one of type `floating` with `parent: ground`");
         }
     }
 }

@@ -12,8 +12,11 @@ pub(super) enum Token<'s> {
     End,
 }
 
+/// A token and the bytes it covers.
+pub(super) type Placed<'s> = (Token<'s>, (usize, usize));
+
 /// The tokens with the bytes they cover; the last one is [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, (usize, usize))>, Problem> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Problem> {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
     let mut out = Vec::new();
@@ -83,7 +86,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, (usize, usize))>, Pro
 }
 
 /// Whether the last token ends a value, so that `.` after it selects and does not start a number.
-fn follows_value(tokens: &[(Token<'_>, (usize, usize))]) -> bool {
+fn follows_value(tokens: &[Placed<'_>]) -> bool {
     matches!(
         tokens.last(),
         Some((Token::Name(_) | Token::Number(_) | Token::Sign(')' | ']'), _))
@@ -118,8 +121,9 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
 }
 
 fn number<'s>(text: &str, start: usize, end: usize) -> Result<Token<'s>, Problem> {
-    if text[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
-        let rest = text[end..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if text[end..].starts_with(goes_on) {
+        let rest = text[end..].find(|c: char| !goes_on(c));
         let stop = rest.map_or(text.len(), |r| end + r);
         return Err(Problem::new(
             (start, stop),

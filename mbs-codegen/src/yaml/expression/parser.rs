@@ -10,7 +10,7 @@
 //! ```
 //! A comparison may stand only as the first argument of `if`.
 
-use super::lexer::{Token, tokens};
+use super::lexer::{Placed, Token, tokens};
 use super::{Operator, Problem, Syntax, SyntaxKind};
 use crate::yaml::limits;
 
@@ -44,7 +44,7 @@ pub(in crate::yaml) fn parse(text: &str) -> Result<Syntax, Problem> {
 }
 
 struct Parser<'s> {
-    tokens: Vec<(Token<'s>, (usize, usize))>,
+    tokens: Vec<Placed<'s>>,
     next: usize,
     nesting: usize,
 }

@@ -312,8 +312,14 @@ impl<'a> Resolver<'a> {
         }
         let mut names = self.scope.symbol_names();
         names.extend(CONSTANTS);
+        if self.context == Context::Law {
+            names.extend(["length", "angle", "rate"]);
+        }
         match nearest(name, names) {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None if self.context == Context::Constant => {
+                problem.help("only numbers and constant expressions may stand here")
+            }
             None => problem.help("declare it under `parameters` or `inputs`"),
         }
     }
@@ -698,6 +704,9 @@ impl<'a> Resolver<'a> {
                 Err(match (name, nearest(name, all)) {
                     ("log", _) => problem.help("the natural logarithm is `ln(…)`"),
                     ("pow", _) => problem.help("a power is written `a^b`"),
+                    ("position", _) => problem.help("the position of a point is `pos(body.point)`"),
+                    ("velocity", _) => problem.help("the velocity of a point is `vel(body.point)`"),
+                    ("acceleration", _) => problem.help("the acceleration of a point is `acc(body.point)`"),
                     (_, Some(near)) => problem.help(format!("did you mean `{near}(…)`?")),
                     _ if self.scope.symbol(name).is_some() => problem.help("a product is written with `*`"),
                     _ => problem,
@@ -889,6 +898,10 @@ impl<'a> Resolver<'a> {
                             joint: id,
                             index: i as u32,
                         }),
+                        None if joint.velocities.iter().any(|v| v == member) => Err(Problem::new(
+                            e.at,
+                            format!("`{head}.{member}` is a velocity, not a coordinate"),
+                        )),
                         None => Err(self.unknown_coordinate(e, head, member)),
                     }
                 }
@@ -917,7 +930,7 @@ pub(in crate::yaml) fn list<'n>(names: impl IntoIterator<Item = &'n str>) -> Str
     let names: Vec<&str> = names.into_iter().collect();
     let mut out = String::new();
     for (i, name) in names.iter().enumerate() {
-        if i >= 12 {
+        if i >= 16 {
             out.push_str(&format!(" and {} more", names.len() - i));
             break;
         }
