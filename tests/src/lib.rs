@@ -1,1 +1,3 @@
-//! tests
+//! What the cross-crate tests share.
+
+pub mod random_model;

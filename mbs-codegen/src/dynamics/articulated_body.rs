@@ -80,8 +80,8 @@ pub fn articulated_body(
             Some(p) => accelerations[p],
             None => Spatial { linear: ground, angular: zero },
         };
-        let shifted = g.shift_motion(parent, positions.links[i].shift);
-        let mut a = g.add6(shifted, mechanism.velocities.links[i].bias);
+        // d is in p already, so it joins the acceleration only after the joint's own.
+        let mut a = g.shift_motion(parent, positions.links[i].shift);
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {
             // vd = (u − Uᵀ a)/D, a += b vd
             let carried = g.dot6(columns[k], a);
@@ -90,7 +90,7 @@ pub fn articulated_body(
             let share = g.scale6(vd[k], column.motion);
             a = g.add6(a, share);
         }
-        accelerations.push(a);
+        accelerations.push(g.add6(a, mechanism.velocities.links[i].bias));
     }
     Solved { vd, pivots }
 }
