@@ -264,52 +264,64 @@ impl Graph {
     }
 
     /// The products of sines and cosines that make one function of a sum of angles:
-    /// cos a cos b ∓ sin a sin b = cos(a ± b) and sin a cos b ± cos a sin b = sin(a ± b); with a = b these
-    /// contain sin² + cos² = 1.
+    /// p cos a cos b ∓ p sin a sin b = p cos(a ± b) and p sin a cos b ± p cos a sin b = p sin(a ± b), where
+    /// p is any product known before the step; with a = b these contain sin² + cos² = 1.
     fn angle_sum(&mut self, p: ExprId, q: ExprId, subtract: bool) -> Option<ExprId> {
         let (p, q) = (self.trigonometric_product(p)?, self.trigonometric_product(q)?);
+        if p.known != q.known {
+            return None;
+        }
         use UnaryOp::{Cos, Sin};
-        let match_angles = |q: [(UnaryOp, ExprId); 2], a: (UnaryOp, ExprId), b: (UnaryOp, ExprId)| {
-            q == [a, b] || q == [b, a]
-        };
-        let [(f, a), (g, b)] = p;
-        match (f, g) {
+        let is = |a: (UnaryOp, ExprId), b: (UnaryOp, ExprId)| q.functions == [a, b] || q.functions == [b, a];
+        let [(f, a), (g, b)] = p.functions;
+        let sum = match (f, g) {
             // cos a cos b ± sin a sin b
-            (Cos, Cos) if match_angles(q, (Sin, a), (Sin, b)) => {
+            (Cos, Cos) if is((Sin, a), (Sin, b)) => {
                 let angle = if subtract { self.add(a, b) } else { self.sub(a, b) };
-                Some(self.cos(angle))
+                self.cos(angle)
             }
             // sin a sin b ± cos a cos b
-            (Sin, Sin) if match_angles(q, (Cos, a), (Cos, b)) => {
-                if subtract {
-                    let angle = self.add(a, b);
-                    let cosine = self.cos(angle);
-                    Some(self.neg(cosine))
-                } else {
-                    let angle = self.sub(a, b);
-                    Some(self.cos(angle))
-                }
+            (Sin, Sin) if is((Cos, a), (Cos, b)) => {
+                let angle = if subtract { self.add(a, b) } else { self.sub(a, b) };
+                let cosine = self.cos(angle);
+                if subtract { self.neg(cosine) } else { cosine }
             }
             // sin a cos b ± cos a sin b, for p in either order
             (Sin, Cos) | (Cos, Sin) => {
                 let (a, b) = if f == Sin { (a, b) } else { (b, a) };
-                if a == b || !match_angles(q, (Cos, a), (Sin, b)) {
+                if a == b || !is((Cos, a), (Sin, b)) {
                     return None;
                 }
                 let angle = if subtract { self.sub(a, b) } else { self.add(a, b) };
-                Some(self.sin(angle))
+                self.sin(angle)
             }
-            _ => None,
+            _ => return None,
+        };
+        let mut known = self.one();
+        for factor in p.known {
+            known = self.mul(known, factor);
         }
+        Some(self.mul(known, sum))
     }
 
-    fn trigonometric_product(&self, id: ExprId) -> Option<[(UnaryOp, ExprId); 2]> {
-        let (x, y) = self.as_binary(BinaryOp::Mul, id)?;
-        let factor = |id| match self.node(id) {
-            Node::Unary(op @ (UnaryOp::Sin | UnaryOp::Cos), angle) => Some((op, angle)),
-            _ => None,
-        };
-        Some([factor(x)?, factor(y)?])
+    /// A product of exactly two sines or cosines and otherwise of factors known before the step.
+    fn trigonometric_product(&self, id: ExprId) -> Option<TrigonometricProduct> {
+        let mut known = Vec::new();
+        let mut functions = Vec::new();
+        let mut stack = vec![id];
+        while let Some(factor) = stack.pop() {
+            match self.node(factor) {
+                _ if self.known(factor) < 2 => known.push(factor),
+                Node::Binary(BinaryOp::Mul, x, y) => stack.extend([x, y]),
+                Node::Unary(op @ (UnaryOp::Sin | UnaryOp::Cos), angle) => functions.push((op, angle)),
+                _ => return None,
+            }
+            if functions.len() > 2 || known.len() > 4 {
+                return None;
+            }
+        }
+        known.sort();
+        Some(TrigonometricProduct { known, functions: functions.try_into().ok()? })
     }
 
     /// An operation of one operand.
@@ -502,4 +514,10 @@ impl Graph {
         }
         self.intern(Node::Locate(knots, x))
     }
+}
+
+/// known₁ known₂ … f(a) g(b), the known factors sorted.
+struct TrigonometricProduct {
+    known: Vec<ExprId>,
+    functions: [(UnaryOp, ExprId); 2],
 }
