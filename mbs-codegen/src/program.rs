@@ -164,6 +164,10 @@ impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Program {
         let model = &under_case(model, case);
+        // The order in which bundles are asked for, or how often, changes nothing.
+        let mut options = options.clone();
+        options.bundles.sort();
+        options.bundles.dedup();
         let tree = topology::span(model);
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
@@ -187,7 +191,7 @@ impl Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            options: options.clone(),
+            options,
             parameters: infos,
             inputs: model
                 .inputs

@@ -30,6 +30,12 @@ pub enum EvalError {
         /// Its index.
         index: usize,
     },
+    /// A model that is put together at run time was made without this bundle. (In generated code that is a compile
+    /// error at the call.)
+    Absent {
+        /// The bundle.
+        bundle: &'static str,
+    },
 }
 
 /// Why a step was not taken. The state is then the one before the step.
@@ -159,6 +165,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             EvalError::NotFinite { quantity, index } => {
                 write!(f, "{} is not finite", entry(quantity, index))
             }
+            EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
     }
 }

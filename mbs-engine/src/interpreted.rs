@@ -1,0 +1,365 @@
+//! A model that is interpreted, behind the traits of generated code.
+//!
+//! What generated code has as constants stands here as values; what it turns into a compile error (a bundle that
+//! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
+//! exactly its length, the scratch at least its own.
+
+use crate::parameters::{self, ParameterError};
+use crate::signals::Signals;
+use crate::tape::{Arguments, Tape};
+use mbs_codegen::model;
+use mbs_codegen::program::{BundleKind, Program};
+use mbs_codegen::symbols::Group;
+use mbs_runtime::system::check_pivots;
+use mbs_runtime::{
+    At, Dims, Energy, EvalError, ForwardDynamics, ForwardDynamicsRecursive, Hold, InverseDynamics,
+    MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Scalar, Start,
+    System,
+};
+
+/// A model with its parameters and whatever depends on them alone.
+#[derive(Clone, Debug)]
+pub struct Interpreted<S: Scalar = f64> {
+    program: Program,
+    dims: Dims,
+    holds: Vec<Hold>,
+    parameter_names: Vec<String>,
+    parameters: Vec<S>,
+    prepared: Vec<S>,
+    prepare: Tape<S>,
+    start: Tape<S>,
+    input_signals: Tape<S>,
+    /// In the order of [`BundleKind::ALL`].
+    bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
+}
+
+impl<S: Scalar> Interpreted<S> {
+    /// The program's model, with its default parameters.
+    pub fn new(program: Program) -> Self {
+        let tape = |name: &str| program.bundle(name).map(Tape::new);
+        // Every program has these three.
+        let [prepare, start, input_signals] =
+            ["prepare", "start", "input_signals"].map(|name| tape(name).unwrap_or_else(Tape::empty));
+        let bundles = BundleKind::ALL.map(|kind| tape(kind.name()));
+        let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
+        let nv = program.velocities.len();
+        let dims = Dims {
+            nq: program.coordinates.len(),
+            nv,
+            nu: program.inputs.len(),
+            np: parameters.len(),
+            n_markers: program.markers.len(),
+            n_outputs: program.outputs.len(),
+            // Pivots stand behind the memory of the forward dynamics.
+            workspace: bundles
+                .iter()
+                .flatten()
+                .map(|tape| tape.memory() + nv)
+                .max()
+                .unwrap_or(0),
+            ..Dims::ZERO
+        };
+        let hold = |hold| match hold {
+            model::Hold::Zero => Hold::Zero,
+            model::Hold::Linear => Hold::Linear,
+            model::Hold::Signal => Hold::Signal,
+        };
+        let mut this = Interpreted {
+            dims,
+            holds: program.inputs.iter().map(|input| hold(input.hold)).collect(),
+            parameter_names: program.parameter_names(),
+            parameters,
+            prepared: vec![S::ZERO; prepare.result_len(0)],
+            prepare,
+            start,
+            input_signals,
+            bundles,
+            program,
+        };
+        this.run_prepare();
+        this
+    }
+
+    /// What it was made from.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The independent parameters, arrays flattened, in the order of their [`Names`].
+    pub fn parameters(&self) -> &[S] {
+        &self.parameters
+    }
+
+    /// The value of a parameter: `name`, or `name[i]` of an array.
+    pub fn parameter(&self, name: &str) -> Result<S, ParameterError> {
+        Ok(self.parameters[self.place_of(name)?.1])
+    }
+
+    /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds.
+    pub fn set_parameter(&mut self, name: &str, value: S) -> Result<(), ParameterError> {
+        let (number, place) = self.place_of(name)?;
+        parameters::check(
+            &self.program.parameters[number],
+            &self.parameter_names[place],
+            value.real(),
+        )?;
+        self.parameters[place] = value;
+        self.run_prepare();
+        Ok(())
+    }
+
+    /// Sets all parameters, arrays flattened. All must keep their bounds, or none is set.
+    pub fn set_parameters(&mut self, values: &[S]) -> Result<(), ParameterError> {
+        let (expected, found) = (self.parameters.len(), values.len());
+        if expected != found {
+            return Err(ParameterError::Count { expected, found });
+        }
+        let infos = self
+            .program
+            .parameters
+            .iter()
+            .flat_map(|p| p.defaults.iter().map(move |_| p));
+        for ((info, name), value) in infos.zip(&self.parameter_names).zip(values) {
+            parameters::check(info, name, value.real())?;
+        }
+        self.parameters.copy_from_slice(values);
+        self.run_prepare();
+        Ok(())
+    }
+
+    /// The start state y = \[z, v\].
+    pub fn start_state(&self) -> Vec<S> {
+        let mut y = vec![S::ZERO; self.dims.state()];
+        let (z, v) = y.split_at_mut(self.dims.nq);
+        // The lengths are right, so this cannot fail.
+        let _ = self.start(z, v, &mut []);
+        y
+    }
+
+    /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+    pub fn input_signals(&self) -> Signals<'_, S> {
+        Signals::new(self, self.dims.nu, self.input_signals.memory())
+    }
+
+    pub(crate) fn evaluate_signals(&self, t: S, w: &mut [S], u: &mut [S]) -> Result<(), EvalError> {
+        let time = [t];
+        let arguments = with(
+            with([&[]; Group::ALL.len()], Group::Time, &time),
+            Group::Prepared,
+            &self.prepared,
+        );
+        self.input_signals.run(&arguments, w, &mut [u])
+    }
+
+    fn place_of(&self, name: &str) -> Result<(usize, usize), ParameterError> {
+        let (number, range) = parameters::find(&self.program.parameters, name)?;
+        let info = &self.program.parameters[number];
+        if info.is_array && !name.trim_end().ends_with(']') {
+            return Err(ParameterError::Array {
+                name: info.name.clone(),
+                len: range.len(),
+            });
+        }
+        Ok((number, range.start))
+    }
+
+    /// Computes what depends on the parameters alone.
+    fn run_prepare(&mut self) {
+        let mut w = vec![S::ZERO; self.prepare.memory()];
+        let arguments = with([&[]; Group::ALL.len()], Group::Parameters, &self.parameters);
+        // The lengths are right by construction, so this cannot fail.
+        let _ = self.prepare.run(&arguments, &mut w, &mut [&mut self.prepared]);
+    }
+
+    fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
+        self.bundles[kind as usize]
+            .as_ref()
+            .ok_or(EvalError::Absent { bundle: kind.name() })
+    }
+
+    /// Runs a bundle at an instant; `vd` is empty where it does not take accelerations.
+    fn run(
+        &self,
+        kind: BundleKind,
+        at: &At<'_, S>,
+        vd: &[S],
+        w: &mut [S],
+        results: &mut [&mut [S]],
+    ) -> Result<(), EvalError> {
+        let time = [at.t];
+        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
+        for (group, values) in [
+            (Group::Time, &time[..]),
+            (Group::Z, at.z),
+            (Group::V, at.v),
+            (Group::Vd, vd),
+            (Group::U, at.u),
+            (Group::Prepared, &self.prepared),
+        ] {
+            arguments = with(arguments, group, values);
+        }
+        self.bundle(kind)?.run(&arguments, w, results)
+    }
+
+    fn accelerations(
+        &self,
+        kind: BundleKind,
+        at: &At<'_, S>,
+        w: &mut [S],
+        [zd, vd, xd]: [&mut [S]; 3],
+    ) -> Result<(), EvalError> {
+        if !xd.is_empty() {
+            return Err(EvalError::Length {
+                what: "xd",
+                expected: 0,
+                found: xd.len(),
+            });
+        }
+        let memory = self.bundle(kind)?.memory();
+        let (expected, found) = (memory + self.dims.nv, w.len());
+        let (w, pivots) = w
+            .split_at_mut_checked(memory)
+            .and_then(|(w, rest)| Some((w, rest.get_mut(..self.dims.nv)?)))
+            .ok_or(EvalError::Length {
+                what: "w",
+                expected,
+                found,
+            })?;
+        self.run(kind, at, &[], w, &mut [zd, vd, pivots])?;
+        check_pivots(pivots)
+    }
+}
+
+fn with<'a, S>(mut arguments: Arguments<'a, S>, group: Group, values: &'a [S]) -> Arguments<'a, S> {
+    arguments[group as usize] = values;
+    arguments
+}
+
+impl<S: Scalar> System for Interpreted<S> {
+    type S = S;
+
+    fn dims(&self) -> Dims {
+        self.dims
+    }
+
+    fn euler_parameters(&self) -> &[usize] {
+        &self.program.euler_parameters
+    }
+
+    fn holds(&self) -> &[Hold] {
+        &self.holds
+    }
+}
+
+impl<S: Scalar> Names for Interpreted<S> {
+    fn name(&self, quantity: Quantity, index: usize) -> Option<&str> {
+        let program = &self.program;
+        match quantity {
+            Quantity::Coordinate => program.coordinates.get(index).map(String::as_str),
+            Quantity::Velocity => program.velocities.get(index).map(String::as_str),
+            Quantity::Input => program.inputs.get(index).map(|input| input.name.as_str()),
+            Quantity::Parameter => self.parameter_names.get(index).map(String::as_str),
+            Quantity::Marker => program.markers.get(index).map(String::as_str),
+            Quantity::Output => program.outputs.get(index).map(|(name, _)| name.as_str()),
+            _ => None,
+        }
+    }
+}
+
+impl<S: Scalar> Start for Interpreted<S> {
+    /// Allocates its scratch: it runs once, before any step.
+    fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+        if !x.is_empty() {
+            return Err(EvalError::Length {
+                what: "x",
+                expected: 0,
+                found: x.len(),
+            });
+        }
+        let mut w = vec![S::ZERO; self.start.memory()];
+        let arguments = with([&[]; Group::ALL.len()], Group::Parameters, &self.parameters);
+        self.start.run(&arguments, &mut w, &mut [z, v])
+    }
+}
+
+impl<S: Scalar> ForwardDynamics for Interpreted<S> {
+    fn forward_dynamics(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        xd: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.accelerations(BundleKind::ForwardDynamics, &at, w, [zd, vd, xd])
+    }
+}
+
+impl<S: Scalar> ForwardDynamicsRecursive for Interpreted<S> {
+    fn forward_dynamics_recursive(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        xd: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.accelerations(BundleKind::ForwardDynamicsRecursive, &at, w, [zd, vd, xd])
+    }
+}
+
+impl<S: Scalar> MassMatrix for Interpreted<S> {
+    fn mass_matrix(&self, at: At<'_, S>, w: &mut [S], m: &mut [S]) -> Result<(), EvalError> {
+        self.run(BundleKind::MassMatrix, &at, &[], w, &mut [m])
+    }
+}
+
+impl<S: Scalar> MassMatrixCoordinates for Interpreted<S> {
+    fn mass_matrix_coordinates(&self, at: At<'_, S>, w: &mut [S], m: &mut [S]) -> Result<(), EvalError> {
+        self.run(BundleKind::MassMatrixCoordinates, &at, &[], w, &mut [m])
+    }
+}
+
+impl<S: Scalar> InverseDynamics for Interpreted<S> {
+    fn inverse_dynamics(&self, at: At<'_, S>, vd: &[S], w: &mut [S], tau: &mut [S]) -> Result<(), EvalError> {
+        self.run(BundleKind::InverseDynamics, &at, vd, w, &mut [tau])
+    }
+}
+
+impl<S: Scalar> Energy for Interpreted<S> {
+    fn energy(&self, at: At<'_, S>, w: &mut [S], out: &mut [S; 3]) -> Result<(), EvalError> {
+        self.run(BundleKind::Energy, &at, &[], w, &mut [out])
+    }
+}
+
+impl<S: Scalar> Markers for Interpreted<S> {
+    fn markers(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        w: &mut [S],
+        positions: &mut [S],
+        velocities: &mut [S],
+        accelerations: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.run(
+            BundleKind::Markers,
+            &at,
+            vd,
+            w,
+            &mut [positions, velocities, accelerations],
+        )
+    }
+}
+
+impl<S: Scalar> MarkerJacobians for Interpreted<S> {
+    fn marker_jacobians(&self, at: At<'_, S>, w: &mut [S], jacobians: &mut [S]) -> Result<(), EvalError> {
+        self.run(BundleKind::MarkerJacobians, &at, &[], w, &mut [jacobians])
+    }
+}
+
+impl<S: Scalar> Outputs for Interpreted<S> {
+    fn outputs(&self, at: At<'_, S>, vd: &[S], w: &mut [S], out: &mut [S]) -> Result<(), EvalError> {
+        self.run(BundleKind::Outputs, &at, vd, w, &mut [out])
+    }
+}
