@@ -325,36 +325,30 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
+    /// Checks the two axes of a cardan joint without reference directions.
+    fn check_axes(&mut self, parent: &Side, child: &Side) {
+        let (Some((first_span, first)), Some((second_span, second))) = (&parent.axis, &child.axis) else {
+            self.diagnostics
+                .error(parent.span, "both sides of a cardan joint need an axis")
+                .help("give `axis` on both sides, or `axes: [first, second]` at the joint");
+            return;
+        };
+        let a = self.check_direction(*first_span, first, "the first axis");
+        let b = self.check_direction(*second_span, second, "the second axis");
+        if let (Some(a), Some(b)) = (a, b)
+            && are_parallel(a, b)
+        {
+            self.diagnostics
+                .error(*second_span, "the two axes of the cardan joint are parallel")
+                .help("a revolute joint turns about one axis");
+        }
+    }
+
     /// Checks the directions at the default parameters.
     fn check_sides(&mut self, kind: JointKind, parent: &Side, child: &Side) {
         let has = |s: &Side| (s.axis.is_some(), s.reference.is_some());
-        if kind == JointKind::Cardan {
-            for side in [parent, child] {
-                if let Some((span, _)) = &side.reference {
-                    self.diagnostics
-                        .error(*span, "a cardan joint has no reference directions")
-                        .help("its two axes decide everything: at zero the body frames are parallel");
-                }
-            }
-            let (Some((_, first)), Some((second_span, second))) = (&parent.axis, &child.axis) else {
-                self.diagnostics
-                    .error(parent.span, "both sides of a cardan joint need an axis")
-                    .help("give `axis` on both sides, or `axes: [first, second]` at the joint");
-                return;
-            };
-            let a = self.check_direction(
-                parent.axis.as_ref().map_or(parent.span, |p| p.0),
-                first,
-                "the first axis",
-            );
-            let b = self.check_direction(*second_span, second, "the second axis");
-            if let (Some(a), Some(b)) = (a, b)
-                && are_parallel(a, b)
-            {
-                self.diagnostics
-                    .error(*second_span, "the two axes of the cardan joint are parallel")
-                    .help("a revolute joint turns about one axis");
-            }
+        if kind == JointKind::Cardan && !parent.has_reference() && !child.has_reference() {
+            self.check_axes(parent, child);
             return;
         }
         // Without references the same axis on both sides is the joint's own.
@@ -392,6 +386,12 @@ impl<'t> Reader<'t> {
                 self.check_directions((axis.0, &axis.1), (reference.0, &reference.1));
             }
         }
+    }
+}
+
+impl Side {
+    fn has_reference(&self) -> bool {
+        self.reference.is_some()
     }
 }
 

@@ -21,7 +21,7 @@ pub const ENTRIES: usize = 10_000;
 /// Points or vectors of one body; arguments of one element.
 pub const PARTS: usize = 1_000;
 /// After this many errors no nearest names are looked for.
-pub const SUGGESTIONS: usize = 200;
+pub const SUGGESTIONS: usize = 100;
 /// Instances of elements.
 pub const INSTANCES: usize = 2_000;
 /// Values of one array parameter or of one list in an expression's table.

@@ -86,13 +86,15 @@ pub(super) enum Direction {
 /// With joint frames F = [reference, axis × reference, axis], the image of the joint's rotation R is S R S. Writing
 /// F' = S F D with a diagonal D of determinant −1 (so that F' is right-handed), F_p' R' F_c'ᵀ = S F_p (D R' D) F_cᵀ S,
 /// hence R' = D R D:
-/// - revolute, planar, cardan: D = diag(1, 1, −1), R' = R about the axial axis; displacements in the plane keep;
+/// - revolute, planar: D = diag(1, 1, −1), R' = R about the axial axis; displacements in the plane keep;
+/// - cardan: D = −I, both axes and both references are axial (its frames only give the constant rotation between
+///   the two turns, and K' = S K S);
 /// - prismatic, fixed: D = diag(1, −1, 1), nothing turns and the displacement along the polar axis keeps;
 /// - cylindrical: D = diag(1, −1, 1), R' = R with the opposite angle: the joint becomes left-handed;
 /// - spherical, floating: D = S, R' = S R S, whose Euler parameters have an axial vector part.
 pub(super) fn mirror_direction(v: Vector, kind: JointKind, which: Direction, normal: u8) -> Vector {
     let axial = match (kind, which) {
-        (JointKind::Revolute | JointKind::Planar | JointKind::Cardan, Direction::Axis) => true,
+        (JointKind::Revolute | JointKind::Planar, Direction::Axis) | (JointKind::Cardan, _) => true,
         (JointKind::Spherical | JointKind::Floating, Direction::Axis) => normal == 2,
         (JointKind::Spherical | JointKind::Floating, Direction::Reference) => normal == 0,
         _ => false,

@@ -88,6 +88,9 @@ impl<'t> Reader<'t> {
         wanted: &str,
         f: impl FnOnce(&mut Resolver<'_>, &Syntax) -> Result<T, Problem>,
     ) -> Option<(T, Uses, usize)> {
+        if self.is_exhausted() {
+            return None;
+        }
         let (syntax, text) = self.syntax(node, wanted)?;
         let mut resolver = Resolver::new(&self.symbols, scope, context, self.suggests());
         let found = f(&mut resolver, &syntax);
@@ -144,9 +147,6 @@ impl<'t> Reader<'t> {
     }
 
     fn scalar_used(&mut self, node: &Node, scope: &Scope, context: Context) -> Option<(Scalar, Uses, usize)> {
-        if self.is_exhausted() {
-            return None;
-        }
         if let Some(x) = self.special_number(node) {
             return x.map(|x| (Scalar::Number(x), Uses::default(), 1));
         }
@@ -182,9 +182,6 @@ impl<'t> Reader<'t> {
 
     /// Three numbers or expressions in a list, or an expression of vector type.
     pub(super) fn vector(&mut self, node: &Node, scope: &Scope, context: Context) -> Option<Vector> {
-        if self.is_exhausted() {
-            return None;
-        }
         if let Kind::Sequence(_) = &node.kind {
             let (c, ..) = self.list_of::<3>(node, scope, context)?;
             return Some(Vector::Components(Box::new(c)));
