@@ -244,3 +244,28 @@ fn random_forces(r: &mut Random, shape: Shape, coordinates: &[String], out: &mut
         let _ = writeln!(out, "  stop: {{type: joint_force, coordinate: {coordinate}, value: \"if({coordinate} > 0.5, -20*({coordinate} - 0.5)^1.5, 0) - step(rate({coordinate}), 0, 0, 3, 1)\"}}");
     }
 }
+
+/// The mechanisms that the build script compiles: what stands where.
+pub mod compiled {
+    use super::{Shape, random_model};
+
+    /// How many.
+    pub const COUNT: u64 = 30;
+
+    /// The model file.
+    pub fn text(index: u64) -> String {
+        // Small ones, so that all bundles of all of them compile in seconds, and a larger last one.
+        let bodies = if index + 1 == COUNT { 6 } else { 1 + (index % 3) as usize };
+        random_model(1000 + index, Shape { bodies, dissipative: index % 5 != 4 })
+    }
+
+    /// Whether its parameters are constants.
+    pub fn frozen(index: u64) -> bool {
+        index % 4 == 3
+    }
+
+    /// Whether bodies are referred to their centres of mass.
+    pub fn about_com(index: u64) -> bool {
+        index % 3 == 1
+    }
+}

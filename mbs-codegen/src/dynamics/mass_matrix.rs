@@ -1,6 +1,6 @@
 //! The mass matrix by composite inertias: M_jk = b_jᵀ M̄ᶜ_k b_k for j between k and ground.
 
-use super::inertia::{Symmetric, reference_inertias};
+use super::inertia::{BodyInertia, Symmetric, reference_inertias};
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::velocity_map;
@@ -42,15 +42,7 @@ pub fn mass_matrix(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId
     let n = tree.nv;
     let mut m = MassMatrix { n, lower: vec![zero; n * (n + 1) / 2] };
 
-    // M̄ᶜ_i = M̄_i + Σ children Bᵀ M̄ᶜ B, from the leaves inward   [LopezVarela2023, §3]
-    let mut composite = reference_inertias(g, mechanism, inertias);
-    for (i, link) in tree.links.iter().enumerate().rev() {
-        if let Some(p) = link.parent {
-            let shifted = g.shift_inertia(composite[i], positions.links[i].shift);
-            composite[p] = g.add_inertia(composite[p], shifted);
-        }
-    }
-
+    let composite = composite_inertias(g, mechanism, inertias);
     for (i, link) in tree.links.iter().enumerate() {
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {
             // F = M̄ᶜ_i b_k, then b_jᵀ F on the way to ground
@@ -73,6 +65,39 @@ pub fn mass_matrix(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId
         }
     }
     m
+}
+
+/// M̄ᶜ_i = M̄_i + Σ children Bᵀ M̄ᶜ B, from the leaves inward   [LopezVarela2023, §3]
+fn composite_inertias(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+) -> Vec<BodyInertia> {
+    let mut composite = reference_inertias(g, mechanism, inertias);
+    for (i, link) in mechanism.tree.links.iter().enumerate().rev() {
+        if let Some(p) = link.parent {
+            let shifted = g.shift_inertia(composite[i], mechanism.positions.links[i].shift);
+            composite[p] = g.add_inertia(composite[p], shifted);
+        }
+    }
+    composite
+}
+
+/// The diagonal of M alone, O(n).
+pub fn mass_matrix_diagonal(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+) -> Vec<ExprId> {
+    let composite = composite_inertias(g, mechanism, inertias);
+    let mut diagonal = Vec::with_capacity(mechanism.tree.nv);
+    for (position, &inertia) in mechanism.positions.links.iter().zip(&composite) {
+        for column in &position.columns {
+            let force = g.apply_inertia(inertia, column.motion);
+            diagonal.push(g.dot6(column.motion, force));
+        }
+    }
+    diagonal
 }
 
 /// M in coordinate form, Lᵀ M L with v = L(z) zd, dense by columns. Singular along every Euler-parameter
