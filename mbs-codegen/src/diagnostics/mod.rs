@@ -119,7 +119,10 @@ impl Diagnostics {
     pub fn append(&mut self, other: Diagnostics) {
         self.errors += other.errors;
         self.list.extend(other.list);
-        self.list.truncate(KEPT);
+        self.overflow = self.overflow.take().or(other.overflow);
+        if self.list.len() > KEPT {
+            self.overflow = self.list.drain(KEPT..).next().map(Box::new);
+        }
     }
 
     /// The printed form of all problems, as a person reads them: place, message, source line, remedy.

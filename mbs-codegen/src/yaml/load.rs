@@ -94,7 +94,11 @@ impl Loader<'_, '_> {
                 Err(error) => {
                     let span = self.span_at(error.marker());
                     let message = error.kind().to_string();
-                    self.diagnostics.error(span, format!("not valid YAML: {message}"));
+                    let in_flow = message.contains("flow");
+                    let problem = self.diagnostics.error(span, format!("not valid YAML: {message}"));
+                    if in_flow {
+                        problem.help("inside `[…]` and `{…}` an expression that contains a comma or a bracket must be quoted");
+                    }
                     return None;
                 }
             };

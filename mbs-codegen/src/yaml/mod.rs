@@ -1,7 +1,7 @@
 //! From the text of a model file to the typed [`Model`].
 //!
-//! Enters: text. Leaves: a model, or every problem of the file with its place. The way: [`load`] makes a tree that
-//! knows its places; [`declare`] finds all names and expands elements; then each section is read, its expressions
+//! Enters: text. Leaves: a model, or every problem of the file with its place. The way: `load` makes a tree that
+//! knows its places; `declare` finds all names and expands elements; then each section is read, its expressions
 //! parsed and typed, and what can be checked at the default parameters is checked.
 //! Holds afterwards, if there is a model: what [`crate::model`] promises, and the joints form a tree rooted at
 //! `ground`.

@@ -48,7 +48,8 @@ impl<'t> Reader<'t> {
         let span = place(self.text, node.span, text, problem.start, problem.end);
         let mut help = problem.help;
         if text.style == Style::Plain && text.in_flow && !is_balanced(text) {
-            help = "inside `[…]` and `{…}` an expression that contains a comma must be quoted".into();
+            help = "inside `[…]` and `{…}` an expression that contains a comma or a bracket must be quoted"
+                .into();
         }
         self.diagnostics.error(span, problem.message).help(help);
     }
@@ -210,7 +211,9 @@ impl<'t> Reader<'t> {
                 .any(|i| matches!(&i.kind, Kind::Scalar(t) if !is_balanced(t)));
             let d = self.diagnostics.error(node.span, message);
             if split {
-                d.help("inside `[…]` and `{…}` an expression that contains a comma must be quoted");
+                d.help(
+                    "inside `[…]` and `{…}` an expression that contains a comma or a bracket must be quoted",
+                );
             }
             return None;
         }
