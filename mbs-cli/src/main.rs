@@ -1,1 +1,37 @@
-fn main() {}
+//! The `mbs` command: checks, generates and simulates multibody models.
+//!
+//! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
+//! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
+//! elsewhere.
+
+mod arguments;
+mod failure;
+mod files;
+
+mod check;
+mod generate;
+mod simulate;
+
+mod csv;
+mod energy_balance;
+mod number;
+mod plot;
+mod progress;
+mod run;
+mod table;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Generate(arguments) => generate::generate(&arguments),
+        Command::Simulate(arguments) => simulate::simulate(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,243 @@
+//! What can be written on the command line, and its help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use mbs_codegen::diagnostics::nearest;
+use mbs_codegen::kinematics::ReferencePoint;
+use mbs_codegen::model;
+use mbs_codegen::program::BundleKind;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the model, a file or the run has errors
+  2  the command line is wrong, or `generate --check` found a stale file";
+
+const EXAMPLES: &str = "\
+Examples:
+  mbs check models/pendulum.yaml
+  mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
+  mbs generate models/pendulum.yaml -o src/pendulum.rs
+
+Exit codes:
+  0  done
+  1  the model, a file or the run has errors
+  2  the command line is wrong, or `generate --check` found a stale file";
+
+/// Multibody models: check them, simulate them, and generate solvers for them.
+#[derive(Debug, Parser)]
+#[command(name = "mbs", version, about, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(Check),
+    Generate(Generate),
+    Simulate(Simulate),
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  mbs check models/arm7.yaml
+  mbs check models/arm7.yaml --case heavy
+  mbs check models/arm7.yaml --json | jq .degrees_of_freedom";
+
+/// Read a model, show every problem in it, or what it is made of.
+///
+/// Problems go to standard error, each with file, line and column. Of a model without errors the summary
+/// shows bodies, joints, parameters, inputs, outputs, cases, and what each bundle of equations costs.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{CHECK_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Check {
+    /// The model file.
+    pub(crate) model: PathBuf,
+    /// Under one of the model's cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Print one JSON object instead of text, also for problems.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const GENERATE_HELP: &str = "\
+Examples:
+  mbs generate models/pendulum.yaml                         # to standard output
+  mbs generate models/pendulum.yaml -o src/pendulum.rs
+  mbs generate models/*.yaml -o src/generated/              # one file a model
+  mbs generate models/arm7.yaml --bundles mass_matrix,energy --freeze
+  mbs generate models/*.yaml -o src/generated/ --check      # in continuous integration
+
+The crate that holds the module needs `mbs-runtime` among its dependencies.";
+
+/// Write a model's solver as a Rust module.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{GENERATE_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Generate {
+    /// The model files.
+    #[arg(required = true, value_name = "MODEL")]
+    pub(crate) models: Vec<PathBuf>,
+    /// Where to write: a file, or a directory (then one file `MODULE.rs` a model). Standard output if not given.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Parameters, start values and inputs of this case become the defaults.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Make parameters constants: the smallest code, and nothing to set.
+    #[arg(long)]
+    pub(crate) freeze: bool,
+    /// Where velocities and forces of bodies are referred to.
+    #[arg(long, value_enum, default_value_t = Reference::Origin)]
+    pub(crate) reference: Reference,
+    /// Which bundles of equations: names separated by commas, `standard` or `all`.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = bundles,
+        default_value = "standard",
+        long_help = bundles_help()
+    )]
+    pub(crate) bundles: Vec<Bundles>,
+    /// Name of the module instead of the model's own.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) module: Option<String>,
+    /// Write nothing; fail if what is there differs from what would be written.
+    #[arg(long, requires = "output")]
+    pub(crate) check: bool,
+}
+
+/// Where velocities and forces of bodies are referred to.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Reference {
+    /// The world's origin
+    Origin,
+    /// Each body's centre of mass
+    Com,
+}
+
+impl From<Reference> for ReferencePoint {
+    fn from(reference: Reference) -> ReferencePoint {
+        match reference {
+            Reference::Origin => ReferencePoint::Origin,
+            Reference::Com => ReferencePoint::CentreOfMass,
+        }
+    }
+}
+
+/// One entry of `--bundles`.
+#[derive(Clone, Debug)]
+pub(crate) struct Bundles(pub(crate) Vec<BundleKind>);
+
+fn bundles(name: &str) -> Result<Bundles, String> {
+    match name {
+        "all" => Ok(Bundles(BundleKind::ALL.to_vec())),
+        "standard" => Ok(Bundles(BundleKind::STANDARD.to_vec())),
+        name => match BundleKind::from_name(name) {
+            Some(kind) => Ok(Bundles(vec![kind])),
+            None => {
+                let names = BundleKind::ALL.map(BundleKind::name);
+                Err(match nearest(name, names) {
+                    Some(near) => format!("there is no bundle `{name}`; did you mean `{near}`?"),
+                    None => format!("there is no bundle `{name}`; there are: {}", names.join(", ")),
+                })
+            }
+        },
+    }
+}
+
+fn bundles_help() -> String {
+    let names = |kinds: &[BundleKind]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>();
+    format!(
+        "Which bundles of equations: names separated by commas, `standard` or `all`.\n\nstandard: {}\nall: {}",
+        names(&BundleKind::STANDARD).join(", "),
+        names(&BundleKind::ALL).join(", ")
+    )
+}
+
+const SIMULATE_HELP: &str = "\
+Examples:
+  mbs simulate models/pendulum.yaml
+  mbs simulate models/pendulum.yaml --set L=0.5 --end 20 --out pendulum.csv
+  mbs simulate models/cart_pole.yaml --case shaken --integrator rk4 --step 1e-4
+  mbs simulate models/spinning_top.yaml --rtol 1e-12 --atol 1e-12 --json
+
+Columns of the CSV file, all in SI units and radians:
+  t
+  coordinates and velocities, as `joint.coordinate`; inputs and outputs, as the model names them
+  energy.kinetic, energy.potential, energy.power (of the forces without a potential)";
+
+/// Simulate a model and show the result.
+///
+/// Whatever is not given comes from the model's `simulation`, or from that of the case.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{SIMULATE_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Simulate {
+    /// The model file.
+    pub(crate) model: PathBuf,
+    /// Under one of the model's cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Set an independent parameter, `name` or `name[i]`; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, f64)>,
+    /// Last time, s.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(crate) end: Option<f64>,
+    /// Step, s; with step control the first one.
+    #[arg(long, value_name = "H", allow_negative_numbers = true)]
+    pub(crate) step: Option<f64>,
+    /// Time between results, s; a multiple of a fixed step.
+    #[arg(long, value_name = "DT", allow_negative_numbers = true)]
+    pub(crate) output_step: Option<f64>,
+    /// The integrator.
+    #[arg(long, value_enum)]
+    pub(crate) integrator: Option<IntegratorName>,
+    /// Relative tolerance of step control.
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub(crate) rtol: Option<f64>,
+    /// Absolute tolerance of step control.
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    pub(crate) atol: Option<f64>,
+    /// Accelerations by the articulated-body recursion instead of the mass matrix.
+    #[arg(long)]
+    pub(crate) recursive: bool,
+    /// Write the results to this CSV file; `-` is standard output, the report then goes to standard error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The integrators.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum IntegratorName {
+    /// Classical Runge-Kutta, fixed step
+    Rk4,
+    /// Dormand-Prince 5(4), step control
+    #[value(name = "dormand_prince")]
+    DormandPrince,
+}
+
+impl From<IntegratorName> for model::Integrator {
+    fn from(name: IntegratorName) -> model::Integrator {
+        match name {
+            IntegratorName::Rk4 => model::Integrator::Rk4,
+            IntegratorName::DormandPrince => model::Integrator::DormandPrince,
+        }
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let number = value
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{value}` is not a number"))?;
+    Ok((name.trim().into(), number))
+}

@@ -1,0 +1,530 @@
+//! `mbs check`: every problem of a model, or what it is made of.
+
+use crate::arguments::Check;
+use crate::failure::Failure;
+use crate::files::{self, Text};
+use crate::number::{count, grouped, short};
+use crate::simulate::pretty;
+use crate::table::Table;
+use mbs_codegen::diagnostics::{Diagnostics, Severity};
+use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
+use mbs_codegen::model::{
+    Case, Hold, Integrator, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
+};
+use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_codegen::topology;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Shows the problems of a model, or what it is made of.
+pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
+    let file = files::read(&arguments.model)?;
+    let (model, warnings) = match mbs_codegen::read(&file.name, &file.text) {
+        Ok(read) => read,
+        Err(diagnostics) => {
+            if arguments.json {
+                let problems = json!({"file": file.name, "valid": false, "problems": problems(&diagnostics)});
+                files::print(&(pretty(&problems) + "\n"))?;
+            } else {
+                files::complain(&diagnostics.render(&file.name, &file.text));
+            }
+            return Err(Failure::said());
+        }
+    };
+    let case = find_case(&model, arguments.case.as_deref())?;
+    let options = Options {
+        bundles: BundleKind::ALL.to_vec(),
+        ..Options::default()
+    };
+    let summary = Summary {
+        file: &file.name,
+        model: &model,
+        case,
+        program: Program::new(&model, case, &options),
+        values: case.map_or_else(|| Values::defaults(&model), |case| Values::of_case(&model, case)),
+    };
+    if arguments.json {
+        files::print(&(pretty(&summary.json(&warnings)) + "\n"))
+    } else {
+        show_warnings(&file, &warnings);
+        files::print(&summary.text())
+    }
+}
+
+/// Reads a model; its problems go to standard error.
+pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
+    let file = files::read(path)?;
+    match mbs_codegen::read(&file.name, &file.text) {
+        Ok((model, warnings)) => {
+            show_warnings(&file, &warnings);
+            Ok(model)
+        }
+        Err(diagnostics) => {
+            files::complain(&diagnostics.render(&file.name, &file.text));
+            Err(Failure::said())
+        }
+    }
+}
+
+/// Shows the warnings of a model on standard error.
+pub(crate) fn show_warnings(file: &Text, warnings: &Diagnostics) {
+    if !warnings.is_empty() {
+        files::complain(&warnings.render(&file.name, &file.text));
+    }
+}
+
+/// The case of this name; the command line is to blame if there is none.
+pub(crate) fn find_case<'a>(model: &'a Model, name: Option<&str>) -> Result<Option<&'a Case>, Failure> {
+    mbs_codegen::find_case(model, name).map_err(|diagnostics| {
+        let texts = diagnostics.iter().map(|d| match d.help.is_empty() {
+            true => d.message.clone(),
+            false => format!("{}; {}", d.message, d.help),
+        });
+        Failure::usage(texts.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+fn problems(diagnostics: &Diagnostics) -> Value {
+    let one = |d: &mbs_codegen::diagnostics::Diagnostic| {
+        json!({
+            "severity": match d.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            "line": d.span.is_known().then_some(d.span.line),
+            "column": d.span.is_known().then_some(d.span.column),
+            "message": d.message,
+            "help": (!d.help.is_empty()).then_some(&d.help),
+        })
+    };
+    diagnostics.iter().map(one).collect()
+}
+
+/// What a model is made of.
+struct Summary<'a> {
+    file: &'a str,
+    model: &'a Model,
+    case: Option<&'a Case>,
+    program: Program,
+    values: Values,
+}
+
+impl Summary<'_> {
+    /// A number of parameters; a text that says so where it is none.
+    fn number(&self, expression: &mbs_codegen::model::Scalar) -> Option<f64> {
+        self.values.scalar(expression).ok()
+    }
+
+    /// Start values under the case.
+    fn start(&self, joint: usize) -> &mbs_codegen::model::Start {
+        let of_case = self
+            .case
+            .and_then(|case| case.start.iter().find(|(id, _)| id.index() == joint));
+        of_case.map_or(&self.model.joints[joint].start, |(_, start)| start)
+    }
+
+    fn body(&self, id: mbs_codegen::model::BodyId) -> &str {
+        &self.model.bodies[id.index()].name
+    }
+
+    fn value(&self, index: usize) -> Option<&ParameterNumber> {
+        self.values.parameter(ParameterId(index as u32))
+    }
+
+    fn text(&self) -> String {
+        let (model, program) = (self.model, &self.program);
+        let mut out = format!("{}: {}", self.file, model.name);
+        if let Some(case) = self.case {
+            let _ = write!(out, ", case {}", case.name);
+        }
+        out.push('\n');
+        if !model.description.is_empty() {
+            let _ = writeln!(out, "  {}", one_line(&model.description));
+        }
+        let _ = writeln!(
+            out,
+            "  {}, {}, {}, {}, {} of freedom",
+            count_bodies(model.bodies.len() - 1),
+            count(model.joints.len(), "joint"),
+            count(program.coordinates.len(), "coordinate"),
+            if program.velocities.len() == 1 {
+                "1 velocity".into()
+            } else {
+                format!("{} velocities", program.velocities.len())
+            },
+            if program.velocities.len() == 1 {
+                "1 degree".into()
+            } else {
+                format!("{} degrees", program.velocities.len())
+            },
+        );
+        let simulation = &program.simulation;
+        let _ = writeln!(
+            out,
+            "  simulation: t = {} to {} s by {}, step {} s",
+            short(simulation.begin),
+            short(simulation.end),
+            integrator(simulation.integrator),
+            short(simulation.step)
+        );
+        section(&mut out, "bodies", self.bodies());
+        section(&mut out, "joints", self.joints());
+        section(&mut out, "parameters", self.parameters());
+        section(&mut out, "inputs", self.inputs());
+        section(&mut out, "outputs", self.outputs());
+        section(&mut out, "cases", self.cases());
+        section(&mut out, "bundles", self.bundles());
+        out
+    }
+
+    fn bodies(&self) -> Table {
+        let mut table = Table::new(&["name", ">mass [kg]", "points"]);
+        for body in self.model.bodies.iter().skip(1) {
+            let points: Vec<&str> = body.points.iter().map(|(name, _)| name.as_str()).collect();
+            table.row([
+                body.name.clone(),
+                number_or(self.number(&body.mass), "?"),
+                cut(&points.join(", "), 50),
+            ]);
+        }
+        table
+    }
+
+    fn joints(&self) -> Table {
+        let mut table = Table::new(&[
+            "name",
+            "type",
+            "parent -> child",
+            "coordinate",
+            ">start",
+            "velocity",
+            ">start",
+        ]);
+        for (index, joint) in self.model.joints.iter().enumerate() {
+            let start = self.start(index);
+            let rows = joint.coordinates.len().max(joint.velocities.len()).max(1);
+            for k in 0..rows {
+                let first = k == 0;
+                let value = |names: &Vec<String>, of: &Vec<mbs_codegen::model::Scalar>| match (
+                    names.get(k),
+                    of.get(k),
+                ) {
+                    (Some(name), Some(e)) => (name.clone(), number_or(self.number(e), "?")),
+                    (name, _) => (name.cloned().unwrap_or_default(), String::new()),
+                };
+                let (coordinate, z) = value(&joint.coordinates, &start.values);
+                let (velocity, v) = value(&joint.velocities, &start.rates);
+                table.row([
+                    if first { joint.name.clone() } else { String::new() },
+                    if first {
+                        joint.kind.keyword().into()
+                    } else {
+                        String::new()
+                    },
+                    if first { self.sides(joint) } else { String::new() },
+                    coordinate,
+                    z,
+                    velocity,
+                    v,
+                ]);
+            }
+        }
+        table
+    }
+
+    fn sides(&self, joint: &Joint) -> String {
+        format!(
+            "{} -> {}",
+            self.body(joint.parent.body),
+            self.body(joint.child.body)
+        )
+    }
+
+    fn parameters(&self) -> Table {
+        let mut table = Table::new(&["name", ">value", "unit", "bounds", "description"]);
+        for (index, parameter) in self.model.parameters.iter().enumerate() {
+            let value = match self.value(index) {
+                Some(ParameterNumber::Number(value)) => short(*value),
+                Some(ParameterNumber::Array(values)) => format!("{} values", values.len()),
+                None => "?".into(),
+            };
+            let derived = matches!(parameter.value, ParameterValue::Derived(_));
+            let bounds = if derived {
+                "follows".into()
+            } else {
+                bounds(parameter)
+            };
+            table.row([
+                parameter.name.clone(),
+                value,
+                parameter.unit.clone(),
+                bounds,
+                cut(&one_line(&parameter.description), 50),
+            ]);
+        }
+        table
+    }
+
+    fn inputs(&self) -> Table {
+        let mut table = Table::new(&["name", ">default", "unit", "held", "signal", "description"]);
+        for (index, input) in self.model.inputs.iter().enumerate() {
+            let signal = self
+                .case
+                .is_some_and(|case| case.inputs.iter().any(|(id, _)| id.index() == index));
+            table.row([
+                input.name.clone(),
+                short(input.default),
+                input.unit.clone(),
+                hold(input.hold).into(),
+                if signal {
+                    "by the case".into()
+                } else {
+                    String::new()
+                },
+                cut(&one_line(&input.description), 50),
+            ]);
+        }
+        table
+    }
+
+    fn outputs(&self) -> Table {
+        let mut table = Table::new(&["name", "kind", "unit"]);
+        for output in &self.model.outputs {
+            let kind = match output.value {
+                OutputValue::Scalar(_) => "scalar",
+                OutputValue::Vector(_) => "vector",
+            };
+            table.row([output.name.clone(), kind.into(), output.unit.clone()]);
+        }
+        table
+    }
+
+    fn cases(&self) -> Table {
+        let mut table = Table::new(&["name", "changes", "description"]);
+        for case in &self.model.cases {
+            let mut changes: Vec<&str> = Vec::new();
+            changes.extend((!case.parameters.is_empty()).then_some("parameters"));
+            changes.extend((!case.start.is_empty()).then_some("start"));
+            changes.extend((!case.inputs.is_empty()).then_some("inputs"));
+            changes.extend((case.simulation != self.model.simulation).then_some("simulation"));
+            table.row([
+                case.name.clone(),
+                changes.join(", "),
+                cut(&one_line(&case.description), 60),
+            ]);
+        }
+        table
+    }
+
+    fn bundles(&self) -> Table {
+        let heads = [
+            "name",
+            ">operations",
+            ">mul_add",
+            ">mul",
+            ">add, sub",
+            ">div",
+            ">sin_cos",
+            ">other",
+            ">slots",
+            ">segments",
+        ];
+        let mut table = Table::new(&heads);
+        for bundle in &self.program.bundles {
+            let counts = &bundle.counts;
+            let sums = counts.of("add") + counts.of("sub");
+            let [fused, products, quotients, angles] =
+                ["mul_add", "mul", "div", "sin_cos"].map(|kind| counts.of(kind));
+            let other = counts.total() - fused - products - sums - quotients - angles;
+            let [
+                total,
+                fused,
+                products,
+                sums,
+                quotients,
+                angles,
+                other,
+                slots,
+                segments,
+            ] = [
+                counts.total(),
+                fused,
+                products,
+                sums,
+                quotients,
+                angles,
+                other,
+                bundle.slots as usize,
+                bundle.segments.len(),
+            ]
+            .map(grouped);
+            table.row([
+                bundle.name.into(),
+                total,
+                fused,
+                products,
+                sums,
+                quotients,
+                angles,
+                other,
+                slots,
+                segments,
+            ]);
+        }
+        table
+    }
+
+    fn json(&self, warnings: &Diagnostics) -> Value {
+        let (model, program) = (self.model, &self.program);
+        let joint = |(index, joint): (usize, &Joint)| {
+            let start = self.start(index);
+            let named = |names: &[String], of: &[mbs_codegen::model::Scalar]| -> Value {
+                let pairs = names
+                    .iter()
+                    .zip(of)
+                    .map(|(name, e)| (name.clone(), json!(self.number(e))));
+                pairs.collect::<Map<_, _>>().into()
+            };
+            json!({
+                "name": joint.name,
+                "type": joint.kind.keyword(),
+                "parent": self.body(joint.parent.body),
+                "child": self.body(joint.child.body),
+                "coordinates": named(&joint.coordinates, &start.values),
+                "velocities": named(&joint.velocities, &start.rates),
+            })
+        };
+        let parameter = |(index, parameter): (usize, &Parameter)| {
+            let value = match self.value(index) {
+                Some(ParameterNumber::Number(value)) => json!(value),
+                Some(ParameterNumber::Array(values)) => json!(values),
+                None => Value::Null,
+            };
+            json!({
+                "name": parameter.name,
+                "value": value,
+                "unit": parameter.unit,
+                "min": parameter.min,
+                "max": parameter.max,
+                "derived": matches!(parameter.value, ParameterValue::Derived(_)),
+                "description": parameter.description,
+            })
+        };
+        let bundle = |bundle: &mbs_codegen::bundle::Bundle| {
+            let kinds: Map<String, Value> = bundle
+                .counts
+                .kinds()
+                .map(|(kind, count)| (kind.into(), json!(count)))
+                .collect();
+            json!({
+                "name": bundle.name,
+                "operations": bundle.counts.total(),
+                "by_kind": kinds,
+                "slots": bundle.slots,
+                "segments": bundle.segments.len(),
+            })
+        };
+        let simulation = &program.simulation;
+        json!({
+            "file": self.file,
+            "valid": true,
+            "problems": problems(warnings),
+            "name": model.name,
+            "description": model.description,
+            "case": self.case.map(|case| &case.name),
+            "degrees_of_freedom": topology::span(model).nv,
+            "coordinates": program.coordinates,
+            "velocities": program.velocities,
+            "bodies": model.bodies.iter().skip(1).map(|body| json!({
+                "name": body.name,
+                "mass": self.number(&body.mass),
+                "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+            "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
+            "parameters": model.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
+            "inputs": model.inputs.iter().map(|input| json!({
+                "name": input.name,
+                "default": input.default,
+                "unit": input.unit,
+                "hold": hold(input.hold),
+                "description": input.description,
+            })).collect::<Vec<_>>(),
+            "outputs": program.outputs.iter().map(|(name, unit)| json!({"name": name, "unit": unit}))
+                .collect::<Vec<_>>(),
+            "markers": program.markers,
+            "cases": model.cases.iter().map(|case| json!({
+                "name": case.name,
+                "description": case.description,
+            })).collect::<Vec<_>>(),
+            "simulation": {
+                "begin": simulation.begin,
+                "end": simulation.end,
+                "step": simulation.step,
+                "output_step": simulation.output_step,
+                "integrator": integrator(simulation.integrator),
+                "relative_tolerance": simulation.relative_tolerance,
+                "absolute_tolerance": simulation.absolute_tolerance,
+            },
+            "bundles": program.bundles.iter().map(bundle).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn section(out: &mut String, title: &str, table: Table) {
+    if !table.is_empty() {
+        let _ = write!(out, "\n{title}\n{}", table.print());
+    }
+}
+
+fn count_bodies(n: usize) -> String {
+    if n == 1 {
+        "1 body".into()
+    } else {
+        format!("{n} bodies")
+    }
+}
+
+fn number_or(value: Option<f64>, otherwise: &str) -> String {
+    value.map_or(otherwise.into(), short)
+}
+
+fn bounds(parameter: &Parameter) -> String {
+    match (parameter.min, parameter.max) {
+        (None, None) => String::new(),
+        (Some(low), None) => format!(">= {}", short(low)),
+        (None, Some(high)) => format!("<= {}", short(high)),
+        (Some(low), Some(high)) => format!("{} to {}", short(low), short(high)),
+    }
+}
+
+fn hold(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Zero => "zero",
+        Hold::Linear => "linear",
+        Hold::Signal => "signal",
+    }
+}
+
+fn integrator(integrator: Integrator) -> &'static str {
+    match integrator {
+        Integrator::Rk4 => "rk4",
+        Integrator::DormandPrince => "dormand_prince",
+    }
+}
+
+/// Free text of a file on one line, without what a terminal takes for a command.
+fn one_line(text: &str) -> String {
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| word.chars().filter(|c| !c.is_control()).collect())
+        .collect();
+    words.join(" ")
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.into();
+    }
+    text.chars().take(width - 1).chain(['…']).collect()
+}

@@ -1,0 +1,125 @@
+//! Reading models, writing results: every failure with the file's name and what is wrong with it.
+
+use crate::failure::Failure;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A model file.
+pub(crate) struct Text {
+    /// Its name, as given.
+    pub(crate) name: String,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+/// Reads a model file.
+pub(crate) fn read(path: &Path) -> Result<Text, Failure> {
+    let name = path.display().to_string();
+    let fail = |what: &str| Err(Failure::error(format!("cannot read `{name}`: {what}")));
+    if path.is_dir() {
+        return fail("it is a directory; a model is a file");
+    }
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return fail(&not_found(path)),
+        Err(error) => return fail(&reason(&error)),
+    };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let line = 1 + error.as_bytes()[..at]
+                .iter()
+                .filter(|&&byte| byte == b'\n')
+                .count();
+            return fail(&format!("it is not UTF-8 text: byte {at} (line {line}) is wrong"));
+        }
+    };
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return fail("it is empty");
+    }
+    Ok(Text { name, text })
+}
+
+/// A file that is not there: perhaps its neighbour is meant.
+fn not_found(path: &Path) -> String {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return format!("there is no directory `{}`", folder.display());
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|e| e.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    match mbs_codegen::diagnostics::nearest(wanted, names.iter().map(String::as_str)) {
+        Some(near) => format!(
+            "there is no such file; did you mean `{}`?",
+            path.with_file_name(near).display()
+        ),
+        None => "there is no such file".into(),
+    }
+}
+
+/// The reason of an input or output error, without the operating system's number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_lowercase(),
+        None => text,
+    }
+}
+
+/// Prints to standard output. That nobody reads it any more is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::error(format!(
+            "cannot write to standard output: {}",
+            reason(&error)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Prints to standard error; if that fails there is nobody left to tell.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a file whole or not at all: to a file beside it first, which then takes its name.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let fail =
+        |error: io::Error| Failure::error(format!("cannot write `{}`: {}", path.display(), reason(&error)));
+    // Through a symbolic link, and as it is to what is not a regular file (a pipe, a terminal).
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let existing = fs::metadata(&target).ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+        return fs::write(&target, text).map_err(fail);
+    }
+    let beside = temporary(&target);
+    let written = fs::File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            existing.map_or(Ok(()), |existing| file.set_permissions(existing.permissions()))?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, &target));
+    written.map_err(|error| {
+        // It may not even be there.
+        let _ = fs::remove_file(&beside);
+        fail(error)
+    })
+}
+
+fn temporary(target: &Path) -> PathBuf {
+    let name = target
+        .file_name()
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}

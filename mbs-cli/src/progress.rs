@@ -1,0 +1,75 @@
+//! How far a long run is, on a terminal.
+
+use crate::number::{duration, significant};
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+/// Runs shorter than this show nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time between two messages.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A line that is written again and again.
+pub(crate) struct Progress {
+    span: (f64, f64),
+    start: Instant,
+    next: Option<Instant>,
+    shown: bool,
+}
+
+impl Progress {
+    /// Over a span of time; silent where standard error is no terminal.
+    pub(crate) fn new(span: (f64, f64)) -> Progress {
+        let start = Instant::now();
+        Progress {
+            span,
+            start,
+            next: stderr().is_terminal().then(|| start + PATIENCE),
+            shown: false,
+        }
+    }
+
+    /// The run has come to this time.
+    pub(crate) fn reached(&mut self, t: f64) {
+        let now = Instant::now();
+        if self.next.is_none_or(|next| now < next) {
+            return;
+        }
+        self.next = Some(now + PAUSE);
+        self.shown = true;
+        let elapsed = (now - self.start).as_secs_f64();
+        crate::files::complain(&format!("\r\x1b[K{}", line(self.span, t, elapsed)));
+    }
+
+    /// Time since the beginning; clears the line.
+    pub(crate) fn finish(&mut self) -> f64 {
+        if std::mem::take(&mut self.shown) {
+            crate::files::complain("\r\x1b[K");
+        }
+        self.next = None;
+        self.start.elapsed().as_secs_f64()
+    }
+}
+
+fn line((begin, end): (f64, f64), t: f64, elapsed: f64) -> String {
+    let (done, rate) = ((t - begin) / (end - begin), (t - begin) / elapsed);
+    format!(
+        "{:3.0} %  t = {} of {} s, {} s per second, {} left",
+        100.0 * done,
+        significant(t, 4),
+        significant(end, 4),
+        significant(rate, 3),
+        duration((end - t) / rate)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_tells_how_far_and_how_long() {
+        assert_eq!(
+            super::line((0.0, 10.0), 2.5, 5.0),
+            " 25 %  t = 2.5 of 10 s, 0.5 s per second, 15 s left"
+        );
+    }
+}
