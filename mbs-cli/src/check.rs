@@ -41,7 +41,7 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
         file: &file.name,
         model: &model,
         case,
-        program: Program::new(&model, case, &options),
+        program: Program::new(&model, case, &options).map_err(|error| Failure::error(error.to_string()))?,
         values: case.map_or_else(|| Values::defaults(&model), |case| Values::of_case(&model, case)),
     };
     if arguments.json {

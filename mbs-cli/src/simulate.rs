@@ -92,7 +92,8 @@ fn interpret(model: &Model, arguments: &Simulate) -> Result<Interpreted, Failure
         bundles: vec![dynamics, BundleKind::Energy, BundleKind::Outputs],
         ..Options::default()
     };
-    let mut interpreted = Interpreted::new(Program::new(model, case, &options));
+    let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
+    let mut interpreted = Interpreted::new(program);
     for (name, value) in &arguments.set {
         interpreted
             .set_parameter(name, *value)

@@ -80,7 +80,11 @@ pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics>
 pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, Diagnostics> {
     let (model, warnings) = read(file, text)?;
     let case = find_case(&model, request.case.as_deref())?;
-    let program = Program::new(&model, case, &request.options);
+    let program = Program::new(&model, case, &request.options).map_err(|too_large| {
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.error(Default::default(), too_large.to_string());
+        diagnostics
+    })?;
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let code = emission::emit(&program, &Source { file: base, text }, &request.target);
     Ok(Generated { code, program, warnings })

@@ -14,7 +14,7 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
 use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, Simulation};
 use crate::symbols::Group;
-use crate::topology;
+use crate::topology::{self, Tree};
 
 /// Choices of how a model becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,13 +162,19 @@ pub struct Program {
 
 impl Program {
     /// The program of a model, under a case if one is given.
-    pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Program {
+    pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, TooLarge> {
         let model = &under_case(model, case);
         // The order in which bundles are asked for, or how often, changes nothing.
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
         let tree = topology::span(model);
+        for &kind in &options.bundles {
+            let operations = estimate(kind, model, &tree);
+            if operations > MAX_OPERATIONS {
+                return Err(TooLarge { bundle: kind, operations });
+            }
+        }
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
@@ -187,7 +193,7 @@ impl Program {
         };
         let bundles = bundle::build(&g, &specifications, len);
         debug_assert!(bundles.iter().all(|b| bundle::verify::verify(b) == Ok(())));
-        Program {
+        Ok(Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
@@ -210,7 +216,7 @@ impl Program {
             euler_parameters: tree.links.iter().filter_map(|l| l.euler_parameters()).map(|(z, _)| z).collect(),
             simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
             bundles,
-        }
+        })
     }
 
     /// A bundle by its name.
@@ -234,6 +240,68 @@ impl Program {
             }
         }
         names
+    }
+}
+
+/// Most operations of one bundle: about half a gigabyte of graph and schedule, and flat code far beyond
+/// what is fast.
+pub const MAX_OPERATIONS: usize = 2_000_000;
+
+/// A bundle that would need more than [`MAX_OPERATIONS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Which bundle.
+    pub bundle: BundleKind,
+    /// About how many operations.
+    pub operations: usize,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "bundle `{}` would need about {} operations, more than {MAX_OPERATIONS}; ",
+            self.bundle.name(),
+            self.operations
+        )?;
+        match self.bundle {
+            BundleKind::ForwardDynamics => {
+                f.write_str("ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only")
+            }
+            _ => f.write_str("leave it out, or split the model"),
+        }
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// About how many operations (or results) a bundle needs, from the tree alone: known before anything is
+/// built, so that no model takes memory without bound.
+fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
+    let parents = tree.v_parents();
+    // depth[k]: velocities from ground to k, itself included
+    let mut depth = vec![0usize; tree.nv];
+    let (mut entries, mut eliminations) = (0usize, 0usize);
+    // below[k]: Σ depth over k and the velocities between it and ground
+    let mut below = vec![0usize; tree.nv];
+    for k in 0..tree.nv {
+        let (d, b) = parents[k].map_or((0, 0), |p| (depth[p], below[p]));
+        depth[k] = d + 1;
+        below[k] = b + depth[k];
+        entries += depth[k];
+        eliminations += b;
+    }
+    let markers: usize = model.bodies.iter().map(|b| b.points.len()).sum();
+    // A link's kinematics and inertia, and an entry of M, in operations.
+    let (link, entry) = (600 * tree.links.len(), 11 * entries);
+    match kind {
+        BundleKind::ForwardDynamics => link + entry + eliminations,
+        BundleKind::ForwardDynamicsRecursive | BundleKind::InverseDynamics => link,
+        BundleKind::Energy | BundleKind::Outputs => link,
+        BundleKind::MassMatrix => link + entry + tree.nv * tree.nv,
+        BundleKind::MassMatrixCoordinates => link + entry + 4 * tree.nq * tree.nq,
+        BundleKind::Markers => link + 60 * markers,
+        BundleKind::MarkerJacobians => link + 3 * markers.saturating_mul(tree.nv),
     }
 }
 

@@ -125,7 +125,7 @@ instances:
             bundles: vec![BundleKind::ForwardDynamics, BundleKind::Outputs],
             ..Options::default()
         };
-        let program = Program::new(&model, None, &options);
+        let program = Program::new(&model, None, &options).expect("a program of moderate size");
 
         // States of the left, and their images on the right.
         let mut seed = 7u64;

@@ -44,7 +44,7 @@ fn the_mirrored_suspension_stays_upright() {
         bundles: vec![BundleKind::ForwardDynamics],
         ..Options::default()
     };
-    let program = Program::new(&model, case, &options);
+    let program = Program::new(&model, case, &options).expect("a program of moderate size");
     let dynamics = program.bundle("forward_dynamics").unwrap();
     let place = |names: &[String], name: &str| names.iter().position(|n| n == name).unwrap();
     let (nq, nv) = (program.coordinates.len(), program.velocities.len());

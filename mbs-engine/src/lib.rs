@@ -22,7 +22,7 @@
 //!   hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.3}
 //! ";
 //! let (model, _) = mbs_codegen::read("pendulum.yaml", text).expect("a valid model");
-//! let mut pendulum: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()));
+//! let mut pendulum: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()).expect("a program of moderate size"));
 //! pendulum.set_parameter("L", 0.5).expect("within its bounds");
 //!
 //! let mut y = pendulum.start_state();

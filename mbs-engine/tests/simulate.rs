@@ -345,7 +345,7 @@ fn failures_carry_names_and_lengths() {
 fn a_bundle_that_was_not_asked_for_is_an_error_that_names_it() {
     let text = shipped("pendulum");
     let (model, _) = mbs_codegen::read("pendulum.yaml", &text).expect("a model");
-    let model: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()));
+    let model: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()).expect("a program of moderate size"));
     let at = At {
         t: 0.0,
         z: &[0.0],
@@ -371,7 +371,7 @@ fn a_bundle_that_was_not_asked_for_is_an_error_that_names_it() {
 fn a_complex_run_gives_the_derivative_of_the_run() {
     let text = shipped("double_pendulum");
     let (model, _) = mbs_codegen::read("double_pendulum.yaml", &text).expect("a model");
-    let program = Program::new(&model, None, &Options::default());
+    let program = Program::new(&model, None, &Options::default()).expect("a program of moderate size");
     let end = |length: Complex64| {
         let mut model: Interpreted<Complex64> = Interpreted::new(program.clone());
         model.set_parameter("L1", length).expect("within bounds");

@@ -129,7 +129,7 @@ fn program(index: u64) -> Program {
         freeze: compiled::frozen(index),
         bundles: BundleKind::ALL.to_vec(),
     };
-    Program::new(&model, None, &options)
+    Program::new(&model, None, &options).expect("a program of moderate size")
 }
 
 fn same(index: u64, who: &str, a: &Results, b: &Results, exact: bool) {

@@ -10,7 +10,7 @@ use mbs_tests::random_model::Random;
 fn model(text: &str) -> Interpreted {
     let (model, _) = mbs_codegen::read("case.yaml", text)
         .unwrap_or_else(|d| panic!("{}", d.render("case.yaml", text)));
-    Interpreted::new(Program::new(&model, None, &Options::default()))
+    Interpreted::new(Program::new(&model, None, &Options::default()).expect("a program of moderate size"))
 }
 
 fn acceleration(model: &Interpreted, z: &[f64], v: &[f64]) -> Vec<f64> {

@@ -42,7 +42,7 @@ pub(crate) fn program(text: &str, case: Option<&str>) -> Program {
         reference: ReferencePoint::Origin,
         freeze: false,
     };
-    Program::new(&model, case, &options)
+    Program::new(&model, case, &options).expect("a program of moderate size")
 }
 
 /// A model ready to run.

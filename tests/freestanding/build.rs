@@ -1,0 +1,17 @@
+//! Generates models with every bundle, and names the one library the program is linked with.
+
+use mbs_codegen::build::{BuildError, Builder};
+use mbs_codegen::program::BundleKind;
+
+/// Spline, gather and kernel; Euler parameters; inputs; a bundle of many functions.
+const MODELS: [&str; 4] = ["mirrored", "torque_free_top", "cart_pole", "arm7"];
+
+fn main() -> Result<(), BuildError> {
+    for name in MODELS {
+        Builder::new(format!("../../models/{name}.yaml")).bundles(&BundleKind::ALL).write(&format!("{name}.rs"))?;
+    }
+    // What the C runtime needs to start a program, and the `mem*` functions that the compiler itself calls. Without std
+    // nobody else asks for it; the test of symbols shows that nothing else is taken from it.
+    println!("cargo::rustc-link-arg-bins=-lc");
+    Ok(())
+}
