@@ -1,10 +1,55 @@
 //! Forces of the model: what each puts on links and coordinates, what it stores, what power it brings.
+//!
+//! A force is first written over placeholders ([`ForceElement`]), then put into the mechanism ([`loads`]).
 
 use super::Mechanism;
+use super::leaves::Leaves;
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::Spatial;
-use crate::lowering::{Environment, Lowering};
-use crate::model::{BodyId, CoordinateRef, ForceKind, MarkerRef, Scalar, SpringLaw};
+use crate::lowering::{Environment, Lowering, Parameters};
+use crate::model::{BodyId, CoordinateRef, Force, ForceKind, MarkerRef, Model, Scalar, SpringLaw};
+use crate::topology::Tree;
+
+/// One action of a force.
+#[derive(Clone, Copy, Debug)]
+pub enum Load {
+    /// A force at a point, world axes.
+    Force(MarkerRef, Vec3),
+    /// A torque on a body, world axes.
+    Torque(BodyId, Vec3),
+    /// A generalised force along a joint velocity, by its place among v.
+    Generalized(usize, ExprId),
+}
+
+impl Load {
+    /// Its one or three expressions.
+    pub fn values(&self) -> Vec<ExprId> {
+        match self {
+            Load::Force(_, value) | Load::Torque(_, value) => value.0.to_vec(),
+            Load::Generalized(_, value) => vec![*value],
+        }
+    }
+
+    /// The same action with other expressions.
+    pub fn with(&self, values: &[ExprId]) -> Load {
+        match *self {
+            Load::Force(at, _) => Load::Force(at, Vec3([values[0], values[1], values[2]])),
+            Load::Torque(on, _) => Load::Torque(on, Vec3([values[0], values[1], values[2]])),
+            Load::Generalized(v, _) => Load::Generalized(v, values[0]),
+        }
+    }
+}
+
+/// A force over placeholders.
+#[derive(Debug)]
+pub struct ForceElement<'a> {
+    /// What it asks of the mechanism.
+    pub leaves: Leaves<'a>,
+    /// What it does.
+    pub loads: Vec<Load>,
+    potential: ExprId,
+    power: ExprId,
+}
 
 /// All forces but gravity.
 #[derive(Clone, Debug)]
@@ -27,144 +72,164 @@ pub fn loads(g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Loads {
     let mut loads =
         Loads { links: vec![none; links], generalized: vec![zero; nv], potential: zero, power: zero };
     for force in &mechanism.model.forces {
-        match &force.kind {
-            ForceKind::Spring { from, to, law } => spring(g, mechanism, &mut loads, [*from, *to], law),
-            ForceKind::TorsionalSpring { coordinate, law } => {
-                torsional_spring(g, mechanism, &mut loads, *coordinate, law);
-            }
-            ForceKind::Force { at, reaction, value } => {
-                let value = Lowering::new(g, mechanism.parameters, mechanism).vector(value);
-                apply_force(g, mechanism, &mut loads, *at, value);
-                let mut relative = mechanism.point_velocity(g, *at);
-                if let Some(reaction) = reaction {
-                    let opposite = g.neg3(value);
-                    apply_force(g, mechanism, &mut loads, *reaction, opposite);
-                    let there = mechanism.point_velocity(g, *reaction);
-                    relative = g.sub3(relative, there);
-                }
-                let power = g.dot3(value, relative);
-                loads.power = g.add(loads.power, power);
-            }
-            ForceKind::Torque { on, reaction, value } => {
-                let value = Lowering::new(g, mechanism.parameters, mechanism).vector(value);
-                apply_torque(g, mechanism, &mut loads, *on, value);
-                let mut relative = mechanism.angular_velocity(g, *on);
-                if let Some(reaction) = reaction {
-                    let opposite = g.neg3(value);
-                    apply_torque(g, mechanism, &mut loads, *reaction, opposite);
-                    let there = mechanism.angular_velocity(g, *reaction);
-                    relative = g.sub3(relative, there);
-                }
-                let power = g.dot3(value, relative);
-                loads.power = g.add(loads.power, power);
-            }
-            ForceKind::JointForce { coordinate, value } => {
-                let value = lower(g, mechanism, value);
-                push(g, mechanism, &mut loads, *coordinate, value);
-                let rate = mechanism.rate(g, *coordinate);
-                let power = g.mul(value, rate);
-                loads.power = g.add(loads.power, power);
-            }
+        let element = ForceElement::new(g, mechanism.model, mechanism.tree, mechanism.parameters, force);
+        let replacements = element.leaves.replacements(g, mechanism);
+        for load in &element.loads {
+            let load = load.with(&g.substitute(&load.values(), &replacements));
+            apply(g, mechanism, &mut loads, load);
         }
+        let sums = g.substitute(&[element.potential, element.power], &replacements);
+        loads.potential = g.add(loads.potential, sums[0]);
+        loads.power = g.add(loads.power, sums[1]);
     }
     loads
 }
 
-fn lower(g: &mut Graph, mechanism: &mut Mechanism<'_>, value: &Scalar) -> ExprId {
-    Lowering::new(g, mechanism.parameters, mechanism).scalar(value)
-}
-
-/// F at r adds (F, (r − o) × F) to its link.
-fn apply_force(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, at: MarkerRef, force: Vec3) {
-    if let Some(link) = mechanism.tree.link_of_body[at.body.index()] {
-        let r = mechanism.position(g, at);
-        let arm = g.sub3(r, mechanism.positions.links[link].reference);
-        let moment = g.cross3(arm, force);
-        loads.links[link] = g.add6(loads.links[link], Spatial { linear: force, angular: moment });
-    }
-}
-
-fn apply_torque(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &mut Loads, on: BodyId, torque: Vec3) {
-    if let Some(link) = mechanism.tree.link_of_body[on.index()] {
-        loads.links[link].angular = g.add3(loads.links[link].angular, torque);
-    }
-}
-
-/// A generalised force along one coordinate. Euler parameters take none: the reader refuses it.
-fn push(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &mut Loads, at: CoordinateRef, force: ExprId) {
-    if let Some(link) = mechanism.tree.link_of_joint(at.joint) {
-        let v = link.v + at.index as usize;
-        loads.generalized[v] = g.add(loads.generalized[v], force);
-    }
-}
-
-/// The force of a law at a length and rate; its stored energy and its other power go to the sums.
-fn law_force(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    loads: &mut Loads,
-    law: &SpringLaw,
-    length: ExprId,
-    rate: ExprId,
-) -> ExprId {
-    match law {
-        SpringLaw::Linear { stiffness, damping, natural } => {
-            let [k, c, l0] = [stiffness, damping, natural].map(|s| lower(g, mechanism, s));
-            // f = k (l − l0) + c ld, stored ½ k (l − l0)², lost c ld²
-            let stretch = g.sub(length, l0);
-            let elastic = g.mul(k, stretch);
-            let viscous = g.mul(c, rate);
-            let half = g.constant(0.5);
-            let half_stretch = g.mul(half, stretch);
-            let stored = g.mul(half_stretch, elastic);
-            let lost = g.mul(viscous, rate);
-            loads.potential = g.add(loads.potential, stored);
-            loads.power = g.sub(loads.power, lost);
-            g.add(elastic, viscous)
+fn apply(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, load: Load) {
+    match load {
+        // F at r adds (F, (r − o) × F) to its link
+        Load::Force(at, force) => {
+            if let Some(link) = mechanism.tree.link_of_body[at.body.index()] {
+                let r = mechanism.position(g, at);
+                let arm = g.sub3(r, mechanism.positions.links[link].reference);
+                let moment = g.cross3(arm, force);
+                loads.links[link] = g.add6(loads.links[link], Spatial { linear: force, angular: moment });
+            }
         }
-        SpringLaw::Expression(expression) => {
-            let outer = mechanism.spring.replace((length, rate));
-            let force = lower(g, mechanism, expression);
-            mechanism.spring = outer;
-            let lost = g.mul(force, rate);
-            loads.power = g.sub(loads.power, lost);
-            force
+        Load::Torque(on, torque) => {
+            if let Some(link) = mechanism.tree.link_of_body[on.index()] {
+                loads.links[link].angular = g.add3(loads.links[link].angular, torque);
+            }
         }
+        Load::Generalized(v, force) => loads.generalized[v] = g.add(loads.generalized[v], force),
     }
 }
 
-/// With n the unit vector from the first point to the second, l their distance and ld = n · (v₂ − v₁), the
-/// tension f pulls the first point along n and the second against it.
-fn spring(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    loads: &mut Loads,
-    [from, to]: [MarkerRef; 2],
-    law: &SpringLaw,
-) {
-    let [r1, r2] = [from, to].map(|m| mechanism.position(g, m));
-    let [v1, v2] = [from, to].map(|m| mechanism.point_velocity(g, m));
-    let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
-    let length = g.norm3(d);
-    let n = Vec3(d.0.map(|x| g.div(x, length)));
-    let rate = g.dot3(n, dv);
-    let tension = law_force(g, mechanism, loads, law, length, rate);
-    let pull = g.scale3(tension, n);
-    let opposite = g.neg3(pull);
-    apply_force(g, mechanism, loads, from, pull);
-    apply_force(g, mechanism, loads, to, opposite);
-}
+impl<'a> ForceElement<'a> {
+    /// Lowers one force of the model.
+    pub fn new(
+        g: &mut Graph,
+        model: &'a Model,
+        tree: &'a Tree,
+        parameters: &'a Parameters,
+        force: &Force,
+    ) -> ForceElement<'a> {
+        let zero = g.zero();
+        let mut element = ForceElement {
+            leaves: Leaves::new(model, tree, parameters),
+            loads: Vec::new(),
+            potential: zero,
+            power: zero,
+        };
+        match &force.kind {
+            ForceKind::Spring { from, to, law } => element.spring(g, parameters, [*from, *to], law),
+            ForceKind::TorsionalSpring { coordinate, law } => {
+                element.torsional_spring(g, parameters, tree, *coordinate, law);
+            }
+            ForceKind::Force { at, reaction, value } => {
+                let value = Lowering::new(g, parameters, &mut element.leaves).vector(value);
+                element.loads.push(Load::Force(*at, value));
+                let mut relative = element.leaves.point_velocity(g, *at);
+                if let Some(reaction) = reaction {
+                    element.loads.push(Load::Force(*reaction, g.neg3(value)));
+                    let there = element.leaves.point_velocity(g, *reaction);
+                    relative = g.sub3(relative, there);
+                }
+                element.power = g.dot3(value, relative);
+            }
+            ForceKind::Torque { on, reaction, value } => {
+                let value = Lowering::new(g, parameters, &mut element.leaves).vector(value);
+                element.loads.push(Load::Torque(*on, value));
+                let mut relative = element.leaves.angular_velocity(g, *on);
+                if let Some(reaction) = reaction {
+                    element.loads.push(Load::Torque(*reaction, g.neg3(value)));
+                    let there = element.leaves.angular_velocity(g, *reaction);
+                    relative = g.sub3(relative, there);
+                }
+                element.power = g.dot3(value, relative);
+            }
+            ForceKind::JointForce { coordinate, value } => {
+                let value = element.lower(g, parameters, value);
+                element.push(tree, *coordinate, value);
+                let rate = element.leaves.rate(g, *coordinate);
+                element.power = g.mul(value, rate);
+            }
+        }
+        element
+    }
 
-/// The law's force acts against the growth of the coordinate.
-fn torsional_spring(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    loads: &mut Loads,
-    coordinate: CoordinateRef,
-    law: &SpringLaw,
-) {
-    let (angle, rate) = (mechanism.coordinate(g, coordinate), mechanism.rate(g, coordinate));
-    let force = law_force(g, mechanism, loads, law, angle, rate);
-    let opposite = g.neg(force);
-    push(g, mechanism, loads, coordinate, opposite);
+    fn lower(&mut self, g: &mut Graph, parameters: &Parameters, value: &Scalar) -> ExprId {
+        Lowering::new(g, parameters, &mut self.leaves).scalar(value)
+    }
+
+    /// A generalised force along one coordinate. Euler parameters take none: the reader refuses it.
+    fn push(&mut self, tree: &Tree, at: CoordinateRef, force: ExprId) {
+        if let Some(link) = tree.link_of_joint(at.joint) {
+            self.loads.push(Load::Generalized(link.v + at.index as usize, force));
+        }
+    }
+
+    /// The force of a law at a length and rate; its stored energy and its other power are noted.
+    fn law_force(
+        &mut self,
+        g: &mut Graph,
+        parameters: &Parameters,
+        law: &SpringLaw,
+        length: ExprId,
+        rate: ExprId,
+    ) -> ExprId {
+        match law {
+            SpringLaw::Linear { stiffness, damping, natural } => {
+                let [k, c, l0] = [stiffness, damping, natural].map(|s| self.lower(g, parameters, s));
+                // f = k (l − l0) + c ld, stored ½ k (l − l0)², lost c ld²
+                let stretch = g.sub(length, l0);
+                let elastic = g.mul(k, stretch);
+                let viscous = g.mul(c, rate);
+                let half = g.constant(0.5);
+                let half_stretch = g.mul(half, stretch);
+                self.potential = g.mul(half_stretch, elastic);
+                let lost = g.mul(viscous, rate);
+                self.power = g.neg(lost);
+                g.add(elastic, viscous)
+            }
+            SpringLaw::Expression(expression) => {
+                self.leaves.spring = Some((length, rate));
+                let force = self.lower(g, parameters, expression);
+                self.leaves.spring = None;
+                let lost = g.mul(force, rate);
+                self.power = g.neg(lost);
+                force
+            }
+        }
+    }
+
+    /// With n the unit vector from the first point to the second, l their distance and ld = n · (v₂ − v₁),
+    /// the tension f pulls the first point along n and the second against it.
+    fn spring(&mut self, g: &mut Graph, parameters: &Parameters, [from, to]: [MarkerRef; 2], law: &SpringLaw) {
+        let [r1, r2] = [from, to].map(|m| self.leaves.position(g, m));
+        let [v1, v2] = [from, to].map(|m| self.leaves.point_velocity(g, m));
+        let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
+        let length = g.norm3(d);
+        let n = Vec3(d.0.map(|x| g.div(x, length)));
+        let rate = g.dot3(n, dv);
+        let tension = self.law_force(g, parameters, law, length, rate);
+        let pull = g.scale3(tension, n);
+        self.loads.push(Load::Force(from, pull));
+        self.loads.push(Load::Force(to, g.neg3(pull)));
+    }
+
+    /// The law's force acts against the growth of the coordinate.
+    fn torsional_spring(
+        &mut self,
+        g: &mut Graph,
+        parameters: &Parameters,
+        tree: &Tree,
+        coordinate: CoordinateRef,
+        law: &SpringLaw,
+    ) {
+        let (angle, rate) = (self.leaves.coordinate(g, coordinate), self.leaves.rate(g, coordinate));
+        let force = self.law_force(g, parameters, law, angle, rate);
+        let opposite = g.neg(force);
+        self.push(tree, coordinate, opposite);
+    }
 }

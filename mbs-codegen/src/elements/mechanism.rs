@@ -1,5 +1,6 @@
 //! The moving mechanism as expressions ask about it.
 
+use super::Leaf;
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::accelerations::point_acceleration;
 use crate::kinematics::{
@@ -27,8 +28,6 @@ pub struct Mechanism<'a> {
     pub accelerations: Accelerations,
     /// Gravity in world axes.
     pub gravity: Vec3,
-    /// Length and rate of the spring whose law is being lowered.
-    pub spring: Option<(ExprId, ExprId)>,
 }
 
 impl<'a> Mechanism<'a> {
@@ -46,13 +45,26 @@ impl<'a> Mechanism<'a> {
         let still = g.zero_vector();
         let accelerations = accelerations(g, tree, &positions, &velocities, still, Some(&vd));
         let gravity = Lowering::new(g, parameters, &mut ParametersOnly).vector(&model.gravity);
-        Mechanism { model, tree, parameters, positions, velocities, accelerations, gravity, spring: None }
+        Mechanism { model, tree, parameters, positions, velocities, accelerations, gravity }
     }
 
     /// World velocity of a point: v = v_o + ω × (r − o)
     pub fn velocity_at(&self, g: &mut Graph, link: usize, at: Vec3) -> Vec3 {
         let arm = g.sub3(at, self.positions.links[link].reference);
         g.shift_motion(self.velocities.links[link].motion, arm).linear
+    }
+
+    /// The expressions behind a placeholder.
+    pub fn leaf(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
+        match leaf {
+            Leaf::Position(marker) => self.position(g, marker).0.to_vec(),
+            Leaf::PointVelocity(marker) => self.point_velocity(g, marker).0.to_vec(),
+            Leaf::AngularVelocity(body) => self.angular_velocity(g, body).0.to_vec(),
+            Leaf::Axis(body, k) => self.positions.rotation(g, self.tree, body).column(k.into()).0.to_vec(),
+            Leaf::Coordinate(z) => vec![g.symbol(Group::Z, z as u32)],
+            Leaf::Rate(z) => vec![self.rate_of(g, z)],
+            Leaf::JointVelocity(v) => vec![g.symbol(Group::V, v as u32)],
+        }
     }
 
     /// zd_i for a place among z.
@@ -114,14 +126,6 @@ impl Environment for Mechanism<'_> {
             Some(v) => g.symbol(Group::V, v as u32),
             None => g.zero(),
         }
-    }
-
-    fn length(&mut self, g: &mut Graph) -> ExprId {
-        self.spring.map_or_else(|| g.zero(), |(length, _)| length)
-    }
-
-    fn length_rate(&mut self, g: &mut Graph) -> ExprId {
-        self.spring.map_or_else(|| g.zero(), |(_, rate)| rate)
     }
 
     fn position(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {

@@ -3,9 +3,11 @@
 //! Enters: the model's elements and the kinematics. Leaves: loads on links and coordinates, energies,
 //! outputs, all as expressions.
 
-mod forces;
+mod leaves;
 mod mechanism;
+mod forces;
 pub mod markers;
 
-pub use forces::{Loads, loads};
+pub use forces::{ForceElement, Load, Loads, loads};
+pub use leaves::{Leaf, Leaves};
 pub use mechanism::Mechanism;

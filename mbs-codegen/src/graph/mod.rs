@@ -16,6 +16,7 @@ pub mod kernel;
 mod node;
 pub mod number;
 mod reverse;
+mod substitute;
 pub mod text;
 pub mod verify;
 

@@ -1,0 +1,154 @@
+//! What an element sees of the mechanism: a handful of placeholders.
+//!
+//! An element (a force; later a constraint, an objective) is lowered over placeholders for the positions,
+//! velocities and axes it asks for. Its explicit derivatives come from the graph in these few symbols; how
+//! the placeholders move with the joints comes from closed forms ([`crate::derivatives`]). Substituting the
+//! mechanism's own expressions gives the value. Folding cannot reach across a placeholder, so no derivative
+//! is lost in a shared expression.
+
+use super::Mechanism;
+use crate::graph::{ExprId, Graph, Mat3, Vec3};
+use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
+use crate::model::{BodyId, CoordinateRef, MarkerRef, Model, VelocityRef};
+use crate::symbols::Group;
+use crate::topology::Tree;
+use std::collections::HashMap;
+
+/// A quantity of the mechanism that an element may ask for: one scalar or three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    /// World position of a point.
+    Position(MarkerRef),
+    /// World velocity of a point.
+    PointVelocity(MarkerRef),
+    /// World angular velocity of a body.
+    AngularVelocity(BodyId),
+    /// World direction of axis 0, 1 or 2 of a body's frame.
+    Axis(BodyId, u8),
+    /// A coordinate, by its place among z.
+    Coordinate(usize),
+    /// Its rate.
+    Rate(usize),
+    /// A joint velocity, by its place among v.
+    JointVelocity(usize),
+}
+
+/// The placeholders of one element.
+#[derive(Debug)]
+pub struct Leaves<'a> {
+    model: &'a Model,
+    tree: &'a Tree,
+    parameters: &'a Parameters,
+    /// Length and rate of the spring whose law is being lowered.
+    pub(super) spring: Option<(ExprId, ExprId)>,
+    seen: Vec<(Leaf, Vec<ExprId>)>,
+    next: u32,
+}
+
+impl<'a> Leaves<'a> {
+    /// Nothing asked for yet.
+    pub fn new(model: &'a Model, tree: &'a Tree, parameters: &'a Parameters) -> Self {
+        Leaves { model, tree, parameters, spring: None, seen: Vec::new(), next: 0 }
+    }
+
+    /// What was asked for, with its placeholders.
+    pub fn seen(&self) -> &[(Leaf, Vec<ExprId>)] {
+        &self.seen
+    }
+
+    /// The replacements that put a mechanism's expressions in place of the placeholders.
+    pub fn replacements(&self, g: &mut Graph, mechanism: &mut Mechanism<'_>) -> HashMap<ExprId, ExprId> {
+        let mut replacements = HashMap::new();
+        for (leaf, placeholders) in &self.seen {
+            replacements.extend(placeholders.iter().copied().zip(mechanism.leaf(g, *leaf)));
+        }
+        replacements
+    }
+
+    fn placeholders(&mut self, g: &mut Graph, leaf: Leaf, count: u32) -> &[ExprId] {
+        let place = self.seen.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
+            let symbols = (self.next..self.next + count).map(|i| g.symbol(Group::Free, i)).collect();
+            self.next += count;
+            self.seen.push((leaf, symbols));
+            self.seen.len() - 1
+        });
+        &self.seen[place].1
+    }
+
+    fn scalar(&mut self, g: &mut Graph, leaf: Leaf) -> ExprId {
+        self.placeholders(g, leaf, 1)[0]
+    }
+
+    fn vector(&mut self, g: &mut Graph, leaf: Leaf) -> Vec3 {
+        let symbols = self.placeholders(g, leaf, 3);
+        Vec3([symbols[0], symbols[1], symbols[2]])
+    }
+
+    /// The rotation of a body; ground does not turn.
+    fn rotation(&mut self, g: &mut Graph, body: BodyId) -> Mat3 {
+        if body == BodyId::GROUND {
+            return g.identity();
+        }
+        Mat3::from_columns(std::array::from_fn(|k| self.vector(g, Leaf::Axis(body, k as u8))))
+    }
+}
+
+impl Environment for Leaves<'_> {
+    fn coordinate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
+        match self.tree.z_of(coordinate) {
+            Some(z) => self.scalar(g, Leaf::Coordinate(z)),
+            None => g.zero(),
+        }
+    }
+
+    fn rate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
+        match self.tree.z_of(coordinate) {
+            Some(z) => self.scalar(g, Leaf::Rate(z)),
+            None => g.zero(),
+        }
+    }
+
+    fn velocity(&mut self, g: &mut Graph, velocity: VelocityRef) -> ExprId {
+        match self.tree.v_of(velocity) {
+            Some(v) => self.scalar(g, Leaf::JointVelocity(v)),
+            None => g.zero(),
+        }
+    }
+
+    fn length(&mut self, g: &mut Graph) -> ExprId {
+        self.spring.map_or_else(|| g.zero(), |(length, _)| length)
+    }
+
+    fn length_rate(&mut self, g: &mut Graph) -> ExprId {
+        self.spring.map_or_else(|| g.zero(), |(_, rate)| rate)
+    }
+
+    fn position(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
+        self.vector(g, Leaf::Position(marker))
+    }
+
+    fn point_velocity(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
+        self.vector(g, Leaf::PointVelocity(marker))
+    }
+
+    fn direction(&mut self, g: &mut Graph, body: BodyId, vector: u32) -> Vec3 {
+        match self.model.bodies[body.index()].vectors.get(vector as usize) {
+            Some((_, v)) => Lowering::new(g, self.parameters, &mut ParametersOnly).vector(v),
+            None => g.zero_vector(),
+        }
+    }
+
+    fn angular_velocity(&mut self, g: &mut Graph, body: BodyId) -> Vec3 {
+        self.vector(g, Leaf::AngularVelocity(body))
+    }
+
+    fn to_world(&mut self, g: &mut Graph, body: BodyId, v: Vec3) -> Vec3 {
+        let rotation = self.rotation(g, body);
+        g.apply(rotation, v)
+    }
+
+    fn to_body(&mut self, g: &mut Graph, body: BodyId, v: Vec3) -> Vec3 {
+        let rotation = self.rotation(g, body);
+        g.apply_transposed(rotation, v)
+    }
+}
