@@ -81,7 +81,10 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
             diagnostics
                 .warning(
                     joint.span,
-                    format!("the mass matrix is singular along `{}.{velocity}` at the start", joint.name),
+                    format!(
+                        "the mass matrix is singular along `{}.{velocity}` at the start",
+                        joint.name
+                    ),
                 )
                 .help("start from another configuration, or give the body an inertia of its own");
         }

@@ -13,8 +13,8 @@ use mbs_codegen::symbols::Group;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     At, Dims, Energy, EvalError, ForwardDynamics, ForwardDynamicsRecursive, Hold, InverseDynamics,
-    MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Scalar, Start,
-    System,
+    InverseDynamicsDerivatives, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs,
+    Quantity, Scalar, Start, System,
 };
 
 /// A model with its parameters and whatever depends on them alone.
@@ -323,6 +323,26 @@ impl<S: Scalar> MassMatrixCoordinates for Interpreted<S> {
 impl<S: Scalar> InverseDynamics for Interpreted<S> {
     fn inverse_dynamics(&self, at: At<'_, S>, vd: &[S], w: &mut [S], tau: &mut [S]) -> Result<(), EvalError> {
         self.run(BundleKind::InverseDynamics, &at, vd, w, &mut [tau])
+    }
+}
+
+impl<S: Scalar> InverseDynamicsDerivatives for Interpreted<S> {
+    fn inverse_dynamics_derivatives(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        w: &mut [S],
+        tau_z: &mut [S],
+        tau_v: &mut [S],
+        m: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.run(
+            BundleKind::InverseDynamicsDerivatives,
+            &at,
+            vd,
+            w,
+            &mut [tau_z, tau_v, m],
+        )
     }
 }
 

@@ -345,7 +345,9 @@ fn failures_carry_names_and_lengths() {
 fn a_bundle_that_was_not_asked_for_is_an_error_that_names_it() {
     let text = shipped("pendulum");
     let (model, _) = mbs_codegen::read("pendulum.yaml", &text).expect("a model");
-    let model: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()).expect("a program of moderate size"));
+    let model: Interpreted = Interpreted::new(
+        Program::new(&model, None, &Options::default()).expect("a program of moderate size"),
+    );
     let at = At {
         t: 0.0,
         z: &[0.0],

@@ -88,6 +88,6 @@ pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use system::{
-    At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MarkerJacobians, Markers,
-    MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
+    At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
+    MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
 };

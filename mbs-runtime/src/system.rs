@@ -242,6 +242,20 @@ pub trait InverseDynamics: System {
     ) -> Result<(), EvalError>;
 }
 
+/// Derivatives of inverse dynamics in joint form.
+pub trait InverseDynamicsDerivatives: System {
+    /// Writes ∂tau/∂z along the tangent (dz = N(z) dθ), ∂tau/∂v and ∂tau/∂vd = M, each nv × nv.
+    fn inverse_dynamics_derivatives(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        w: &mut [Self::S],
+        tau_z: &mut [Self::S],
+        tau_v: &mut [Self::S],
+        m: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
+
 /// Energy.
 pub trait Energy: System {
     /// Writes kinetic energy, potential energy, and the power of the forces that have no potential.

@@ -8,8 +8,8 @@ use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    At, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MarkerJacobians, Markers,
-    MassMatrix, MassMatrixCoordinates, Outputs, Start, System,
+    At, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
+    MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Start, System,
 };
 use mbs_tests::random_model::{Random, compiled};
 
@@ -62,30 +62,50 @@ struct State {
 fn evaluate(model: &impl Complete, state: &State) -> Results {
     let d = model.dims();
     let mut w = vec![f64::NAN; d.workspace];
-    let at = At { t: state.t, z: &state.z, v: &state.v, x: &[], u: &state.u };
+    let at = At {
+        t: state.t,
+        z: &state.z,
+        v: &state.v,
+        x: &[],
+        u: &state.u,
+    };
     let out = |n: usize| vec![f64::NAN; n];
     let (mut zd, mut vd, mut m, mut mz) = (out(d.nq), out(d.nv), out(d.nv * d.nv), out(d.nq * d.nq));
     let (mut tau, mut energy, mut outputs) = (out(d.nv), [f64::NAN; 3], out(d.n_outputs));
     let [mut r, mut rd, mut rdd] = [0; 3].map(|_| out(3 * d.n_markers));
     let mut jacobians = out(3 * d.n_markers * d.nv);
     let mut results = Results::new();
-    model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).expect("regular");
+    model
+        .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
+        .expect("regular");
     results.push(("forward_dynamics", [&zd[..], &vd[..]].concat()));
-    model.forward_dynamics_recursive(at, &mut w, &mut zd, &mut vd, &mut []).expect("regular");
+    model
+        .forward_dynamics_recursive(at, &mut w, &mut zd, &mut vd, &mut [])
+        .expect("regular");
     results.push(("forward_dynamics_recursive", [&zd[..], &vd[..]].concat()));
     model.mass_matrix(at, &mut w, &mut m).expect("lengths");
     results.push(("mass_matrix", m));
-    model.mass_matrix_coordinates(at, &mut w, &mut mz).expect("lengths");
+    model
+        .mass_matrix_coordinates(at, &mut w, &mut mz)
+        .expect("lengths");
     results.push(("mass_matrix_coordinates", mz));
-    model.inverse_dynamics(at, &state.vd, &mut w, &mut tau).expect("lengths");
+    model
+        .inverse_dynamics(at, &state.vd, &mut w, &mut tau)
+        .expect("lengths");
     results.push(("inverse_dynamics", tau));
     model.energy(at, &mut w, &mut energy).expect("lengths");
     results.push(("energy", energy.to_vec()));
-    model.markers(at, &state.vd, &mut w, &mut r, &mut rd, &mut rdd).expect("lengths");
+    model
+        .markers(at, &state.vd, &mut w, &mut r, &mut rd, &mut rdd)
+        .expect("lengths");
     results.push(("markers", [r, rd, rdd].concat()));
-    model.marker_jacobians(at, &mut w, &mut jacobians).expect("lengths");
+    model
+        .marker_jacobians(at, &mut w, &mut jacobians)
+        .expect("lengths");
     results.push(("marker_jacobians", jacobians));
-    model.outputs(at, &state.vd, &mut w, &mut outputs).expect("lengths");
+    model
+        .outputs(at, &state.vd, &mut w, &mut outputs)
+        .expect("lengths");
     results.push(("outputs", outputs));
     results
 }
@@ -96,7 +116,11 @@ fn interpret(program: &Program, state: &State) -> Results {
     let call = |name: &str, arguments: &Arguments<'_, f64>| {
         let bundle = program.bundle(name).expect("an emitted bundle");
         let mut scratch = vec![f64::NAN; scratch_len(bundle)];
-        let mut results: Vec<Vec<f64>> = bundle.results.iter().map(|r| vec![f64::NAN; r.len as usize]).collect();
+        let mut results: Vec<Vec<f64>> = bundle
+            .results
+            .iter()
+            .map(|r| vec![f64::NAN; r.len as usize])
+            .collect();
         let mut slices: Vec<&mut [f64]> = results.iter_mut().map(|r| &mut r[..]).collect();
         run(bundle, arguments, &mut scratch, &mut slices).expect("lengths");
         results
@@ -112,6 +136,7 @@ fn interpret(program: &Program, state: &State) -> Results {
         .with(Group::Prepared, &prepared);
     BundleKind::ALL
         .into_iter()
+        .filter(|&kind| kind != BundleKind::InverseDynamicsDerivatives)
         .map(|kind| {
             let mut results = call(kind.name(), &arguments);
             // The pivots are for the caller, not a result.
@@ -125,9 +150,13 @@ fn program(index: u64) -> Program {
     let text = compiled::text(index);
     let (model, _) = mbs_codegen::read("random.yaml", &text).expect("a valid model");
     let options = Options {
-        reference: if compiled::about_com(index) { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin },
+        reference: if compiled::about_com(index) {
+            ReferencePoint::CentreOfMass
+        } else {
+            ReferencePoint::Origin
+        },
         freeze: compiled::frozen(index),
-        bundles: BundleKind::ALL.to_vec(),
+        bundles: compiled::bundles(index),
     };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
@@ -146,7 +175,10 @@ fn same(index: u64, who: &str, a: &Results, b: &Results, exact: bool) {
                 // Solves lose digits by the condition of the mass matrix, below 1e4 in this sample.
                 let solved = bundle.starts_with("forward");
                 let tolerance = if solved { 1e-10 } else { 1e-13 } * largest;
-                assert!((p - q).abs() <= tolerance, "random_{index}, {bundle}, {who}: {p:e} is not {q:e}");
+                assert!(
+                    (p - q).abs() <= tolerance,
+                    "random_{index}, {bundle}, {who}: {p:e} is not {q:e}"
+                );
             }
         }
     }
@@ -178,7 +210,13 @@ fn compiled_code_equals_both_interpreters() {
             }
             let results = evaluate(&model, &state);
             same(index, "engine", &results, &evaluate(&engine, &state), true);
-            same(index, "interpreter", &results, &interpret(&program, &state), !FUSED);
+            same(
+                index,
+                "interpreter",
+                &results,
+                &interpret(&program, &state),
+                !FUSED,
+            );
             compared += results.iter().map(|(_, r)| r.len()).sum::<usize>();
         }
         compared
@@ -194,18 +232,96 @@ fn compiled_code_equals_both_interpreters() {
 }
 
 #[test]
+fn compiled_derivatives_equal_the_engine() {
+    let mut compared = 0;
+    fn check<M: Complete + InverseDynamicsDerivatives>(index: u64, model: M) -> usize {
+        let engine: Interpreted = Interpreted::new(program(index));
+        let d = model.dims();
+        let (mut z, mut v) = (vec![0.0; d.nq], vec![0.0; d.nv]);
+        model.start(&mut z, &mut v, &mut []).expect("lengths");
+        let (vd, u) = (vec![0.7; d.nv], vec![0.2; d.nu]);
+        let at = At {
+            t: 0.4,
+            z: &z,
+            v: &v,
+            x: &[],
+            u: &u,
+        };
+        let blocks = |model: &dyn Fn(&mut [f64], [&mut [f64]; 3]), workspace: usize| {
+            let mut w = vec![f64::NAN; workspace];
+            let [mut a, mut b, mut c] = [0; 3].map(|_| vec![f64::NAN; d.nv * d.nv]);
+            model(&mut w, [&mut a, &mut b, &mut c]);
+            [a, b, c].concat()
+        };
+        let compiled = blocks(
+            &|w, [a, b, c]| {
+                model
+                    .inverse_dynamics_derivatives(at, &vd, w, a, b, c)
+                    .expect("lengths")
+            },
+            d.workspace,
+        );
+        let interpreted = blocks(
+            &|w, [a, b, c]| {
+                engine
+                    .inverse_dynamics_derivatives(at, &vd, w, a, b, c)
+                    .expect("lengths")
+            },
+            engine.dims().workspace,
+        );
+        for (p, q) in compiled.iter().zip(&interpreted) {
+            assert!(p == q, "random_{index}: {p:e} is not {q:e}");
+        }
+        compiled.len()
+    }
+    macro_rules! visit {
+        ($index:expr, $model:expr) => {
+            compared += check($index, $model);
+        };
+    }
+    for_each_differentiated!(visit);
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
 fn wrong_lengths_are_errors() {
     let model = random_29::Model::default();
     let d = model.dims();
     let (z, v, u) = (vec![1.0; d.nq], vec![1.0; d.nv], vec![0.0; d.nu]);
     let mut w = vec![0.0; d.workspace];
     let (mut zd, mut vd) = (vec![0.0; d.nq], vec![0.0; d.nv]);
-    let at = At { t: 0.0, z: &z, v: &v, x: &[], u: &u };
-    assert!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).is_ok());
+    let at = At {
+        t: 0.0,
+        z: &z,
+        v: &v,
+        x: &[],
+        u: &u,
+    };
+    assert!(
+        model
+            .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
+            .is_ok()
+    );
     let long = vec![1.0; d.nq + 1];
     let wrong = At { z: &long, ..at };
-    assert!(model.forward_dynamics(wrong, &mut w, &mut zd, &mut vd, &mut []).is_err());
-    assert!(model.forward_dynamics(at, &mut w, &mut zd[1..], &mut vd, &mut []).is_err());
-    assert!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0]).is_err());
-    assert!(model.forward_dynamics(at, &mut [], &mut zd, &mut vd, &mut []).is_err());
+    assert!(
+        model
+            .forward_dynamics(wrong, &mut w, &mut zd, &mut vd, &mut [])
+            .is_err()
+    );
+    assert!(
+        model
+            .forward_dynamics(at, &mut w, &mut zd[1..], &mut vd, &mut [])
+            .is_err()
+    );
+    assert!(
+        model
+            .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0])
+            .is_err()
+    );
+    assert!(
+        model
+            .forward_dynamics(at, &mut [], &mut zd, &mut vd, &mut [])
+            .is_err()
+    );
 }

@@ -1,8 +1,8 @@
 //! Runs a bundle without compiling it: the same statements, in the same order, as the printed code.
 
 use super::{Bundle, Operand, Operation, Run, Segment, Statement};
-use crate::graph::number::{self, Number};
 use crate::graph::UnaryOp;
+use crate::graph::number::{self, Number};
 use crate::symbols::Group;
 
 /// The arguments of a bundle, one slice per group (empty where not taken).
@@ -14,7 +14,9 @@ pub struct Arguments<'a, N> {
 impl<'a, N> Arguments<'a, N> {
     /// Nothing given yet.
     pub fn new() -> Self {
-        Arguments { groups: [&[]; Group::ALL.len()] }
+        Arguments {
+            groups: [&[]; Group::ALL.len()],
+        }
     }
 
     /// With one group given.
@@ -43,7 +45,11 @@ pub struct TooShort {
 
 impl std::fmt::Display for TooShort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` has {} numbers where {} are needed", self.what, self.found, self.expected)
+        write!(
+            f,
+            "`{}` has {} numbers where {} are needed",
+            self.what, self.found, self.expected
+        )
     }
 }
 
@@ -62,10 +68,22 @@ pub fn run<N: Number>(
     results: &mut [&mut [N]],
 ) -> Result<(), TooShort> {
     let require = |what, expected: usize, found: usize| {
-        if found < expected { Err(TooShort { what, expected, found }) } else { Ok(()) }
+        if found < expected {
+            Err(TooShort {
+                what,
+                expected,
+                found,
+            })
+        } else {
+            Ok(())
+        }
     };
     for &(group, len) in &bundle.arguments {
-        require(group.identifier(), len as usize, arguments.groups[group as usize].len())?;
+        require(
+            group.identifier(),
+            len as usize,
+            arguments.groups[group as usize].len(),
+        )?;
     }
     require("results", bundle.results.len(), results.len())?;
     for (result, given) in bundle.results.iter().zip(results.iter()) {
@@ -73,7 +91,12 @@ pub fn run<N: Number>(
     }
     require("scratch", scratch_len(bundle), scratch.len())?;
     let (values, slots) = scratch.split_at_mut(bundle.values as usize);
-    let mut machine = Machine { bundle, arguments, values, slots };
+    let mut machine = Machine {
+        bundle,
+        arguments,
+        values,
+        slots,
+    };
     for segment in &bundle.segments {
         match segment {
             Segment::Flat(statements) => {
@@ -81,7 +104,11 @@ pub fn run<N: Number>(
                     machine.statement(statement, results);
                 }
             }
-            Segment::Kernel { kernel, inputs, output } => {
+            Segment::Kernel {
+                kernel,
+                inputs,
+                output,
+            } => {
                 let inputs: Vec<N> = inputs
                     .iter()
                     .flat_map(|&run| (0..machine.run_len(run)).map(move |i| (run, i)))
@@ -148,11 +175,16 @@ impl<N: Number> Machine<'_, N> {
             Operation::MulSub(a, b, c) => self.read(a) * self.read(b) - self.read(c),
             Operation::NegMulAdd(a, b, c) => self.read(c) - self.read(a) * self.read(b),
             Operation::Select(comparison, [a, b, x, y]) => {
-                if number::compare(comparison, self.read(a), self.read(b)) { self.read(x) } else { self.read(y) }
+                if number::compare(comparison, self.read(a), self.read(b)) {
+                    self.read(x)
+                } else {
+                    self.read(y)
+                }
             }
-            Operation::Gather(run, index) => {
-                self.run_element(run, number::gather_index(self.read(index).real(), self.run_len(run)))
-            }
+            Operation::Gather(run, index) => self.run_element(
+                run,
+                number::gather_index(self.read(index).real(), self.run_len(run)),
+            ),
             Operation::Locate(run, x) => self.locate(run, self.read(x)),
         }
     }

@@ -16,7 +16,12 @@ pub struct Energy {
 }
 
 /// Sums over the bodies.
-pub fn energy(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Symmetric)], loads: &Loads) -> Energy {
+pub fn energy(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+    loads: &Loads,
+) -> Energy {
     let half = g.constant(0.5);
     let mut kinetic = g.zero();
     let mut potential = loads.potential;
@@ -35,5 +40,9 @@ pub fn energy(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Sym
         let weight = g.mul(mass, height);
         potential = g.sub(potential, weight);
     }
-    Energy { kinetic, potential, power: loads.power }
+    Energy {
+        kinetic,
+        potential,
+        power: loads.power,
+    }
 }

@@ -22,8 +22,10 @@ mod mass_matrix;
 pub use articulated_body::articulated_body;
 pub use energy::{Energy, energy};
 pub use forward_dynamics::{forward_dynamics, solve_tree};
+pub(crate) use inertia::reference_inertias;
 pub use inertia::{BodyInertia, Symmetric, body_inertias};
 pub use inverse_dynamics::{inverse_dynamics, right_hand_side};
+pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
 
 use crate::graph::ExprId;

@@ -69,8 +69,12 @@ pub fn loads(g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Loads {
     let (links, nv) = (mechanism.tree.links.len(), mechanism.tree.nv);
     let zero = g.zero();
     let none = g.zero_spatial();
-    let mut loads =
-        Loads { links: vec![none; links], generalized: vec![zero; nv], potential: zero, power: zero };
+    let mut loads = Loads {
+        links: vec![none; links],
+        generalized: vec![zero; nv],
+        potential: zero,
+        power: zero,
+    };
     for force in &mechanism.model.forces {
         let element = ForceElement::new(g, mechanism.model, mechanism.tree, mechanism.parameters, force);
         let replacements = element.leaves.replacements(g, mechanism);
@@ -93,7 +97,13 @@ fn apply(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, load: 
                 let r = mechanism.position(g, at);
                 let arm = g.sub3(r, mechanism.positions.links[link].reference);
                 let moment = g.cross3(arm, force);
-                loads.links[link] = g.add6(loads.links[link], Spatial { linear: force, angular: moment });
+                loads.links[link] = g.add6(
+                    loads.links[link],
+                    Spatial {
+                        linear: force,
+                        angular: moment,
+                    },
+                );
             }
         }
         Load::Torque(on, torque) => {
@@ -165,7 +175,8 @@ impl<'a> ForceElement<'a> {
     /// A generalised force along one coordinate. Euler parameters take none: the reader refuses it.
     fn push(&mut self, tree: &Tree, at: CoordinateRef, force: ExprId) {
         if let Some(link) = tree.link_of_joint(at.joint) {
-            self.loads.push(Load::Generalized(link.v + at.index as usize, force));
+            self.loads
+                .push(Load::Generalized(link.v + at.index as usize, force));
         }
     }
 
@@ -179,7 +190,11 @@ impl<'a> ForceElement<'a> {
         rate: ExprId,
     ) -> ExprId {
         match law {
-            SpringLaw::Linear { stiffness, damping, natural } => {
+            SpringLaw::Linear {
+                stiffness,
+                damping,
+                natural,
+            } => {
                 let [k, c, l0] = [stiffness, damping, natural].map(|s| self.lower(g, parameters, s));
                 // f = k (l − l0) + c ld, stored ½ k (l − l0)², lost c ld²
                 let stretch = g.sub(length, l0);
@@ -205,7 +220,13 @@ impl<'a> ForceElement<'a> {
 
     /// With n the unit vector from the first point to the second, l their distance and ld = n · (v₂ − v₁),
     /// the tension f pulls the first point along n and the second against it.
-    fn spring(&mut self, g: &mut Graph, parameters: &Parameters, [from, to]: [MarkerRef; 2], law: &SpringLaw) {
+    fn spring(
+        &mut self,
+        g: &mut Graph,
+        parameters: &Parameters,
+        [from, to]: [MarkerRef; 2],
+        law: &SpringLaw,
+    ) {
         let [r1, r2] = [from, to].map(|m| self.leaves.position(g, m));
         let [v1, v2] = [from, to].map(|m| self.leaves.point_velocity(g, m));
         let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
@@ -227,7 +248,10 @@ impl<'a> ForceElement<'a> {
         coordinate: CoordinateRef,
         law: &SpringLaw,
     ) {
-        let (angle, rate) = (self.leaves.coordinate(g, coordinate), self.leaves.rate(g, coordinate));
+        let (angle, rate) = (
+            self.leaves.coordinate(g, coordinate),
+            self.leaves.rate(g, coordinate),
+        );
         let force = self.law_force(g, parameters, law, angle, rate);
         let opposite = g.neg(force);
         self.push(tree, coordinate, opposite);

@@ -21,7 +21,11 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let names = names_of(program);
     let parameters = parameters_of(program);
     let model = model_of(program);
-    let bundles = program.options.bundles.iter().map(|&kind| bundle_of(program, kind));
+    let bundles = program
+        .options
+        .bundles
+        .iter()
+        .map(|&kind| bundle_of(program, kind));
     let tokens = quote! {
         #[doc = #doc]
         #[allow(
@@ -61,7 +65,11 @@ fn ident(name: &str) -> Ident {
 fn number(value: f64) -> TokenStream {
     // A negative literal is two tokens.
     let literal = Literal::f64_unsuffixed(value.abs());
-    if value.is_sign_negative() && value != 0.0 { quote!(-#literal) } else { quote!(#literal) }
+    if value.is_sign_negative() && value != 0.0 {
+        quote!(-#literal)
+    } else {
+        quote!(#literal)
+    }
 }
 
 fn count(value: usize) -> Literal {
@@ -77,7 +85,12 @@ fn module_doc(program: &Program) -> String {
     }
     doc.push_str("\n | bundle | operations | workspace |\n |---|---|---|\n");
     for bundle in &program.bundles {
-        doc.push_str(&format!(" | `{}` | {} | {} |\n", bundle.name, bundle.counts.total(), bundle.slots));
+        doc.push_str(&format!(
+            " | `{}` | {} | {} |\n",
+            bundle.name,
+            bundle.counts.total(),
+            bundle.slots
+        ));
     }
     doc
 }
@@ -104,7 +117,12 @@ fn prose(text: &str) -> String {
 
 fn constants_of(program: &Program) -> TokenStream {
     let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
-    let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
+    let workspace = program
+        .bundles
+        .iter()
+        .map(|b| b.slots as usize)
+        .max()
+        .unwrap_or(0);
     let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
     let [nq, nv, nu, np, nc, markers, outputs, workspace] = [
         program.coordinates.len(),
@@ -264,13 +282,22 @@ fn model_of(program: &Program) -> TokenStream {
         Hold::Linear => quote!(rt::Hold::Linear),
         Hold::Signal => quote!(rt::Hold::Signal),
     });
-    let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
+    let prepare = call(
+        program,
+        "prepare",
+        quote!(&p),
+        quote!(&mut w),
+        &[quote!(&mut prepared)],
+    );
     let start = call(
         program,
         "start",
         quote!(&self.parameters.to_array()),
         quote!(&mut w),
-        &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
+        &[
+            quote!(rt::system::array_mut("z", z)?),
+            quote!(rt::system::array_mut("v", v)?),
+        ],
     );
     let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
     let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
@@ -467,6 +494,25 @@ fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
                     #[inline]
                     fn #function(#instant, vd: &[S], #scratch, tau: &mut [S]) -> #result {
                         #function(#(#given,)* rt::system::scratch(w)?, #tau);
+                        Ok(())
+                    }
+                }
+            }
+        }
+        BundleKind::InverseDynamicsDerivatives => {
+            let (tau_z, tau_v, mass) = (out("tau_z"), out("tau_v"), out("m"));
+            quote! {
+                impl rt::InverseDynamicsDerivatives for Model {
+                    #[inline]
+                    fn #function(
+                        #instant,
+                        vd: &[S],
+                        #scratch,
+                        tau_z: &mut [S],
+                        tau_v: &mut [S],
+                        m: &mut [S],
+                    ) -> #result {
+                        #function(#(#given,)* rt::system::scratch(w)?, #tau_z, #tau_v, #mass);
                         Ok(())
                     }
                 }

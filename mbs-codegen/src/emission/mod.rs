@@ -25,7 +25,10 @@ pub struct Target {
 
 impl Default for Target {
     fn default() -> Self {
-        Target { module: None, visibility: "pub".into() }
+        Target {
+            module: None,
+            visibility: "pub".into(),
+        }
     }
 }
 
@@ -54,8 +57,15 @@ pub fn emit(program: &Program, source: &Source<'_>, target: &Target) -> String {
 }
 
 fn header(program: &Program, source: &Source<'_>) -> String {
-    let file: String = source.file.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let case = program.case.as_ref().map_or(String::new(), |case| format!(" --case {case}"));
+    let file: String = source
+        .file
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let case = program
+        .case
+        .as_ref()
+        .map_or(String::new(), |case| format!(" --case {case}"));
     let freeze = if program.options.freeze { " --freeze" } else { "" };
     let centre = match program.options.reference {
         crate::kinematics::ReferencePoint::CentreOfMass => " --reference com",

@@ -3,9 +3,9 @@
 //!
 //! Every rule is an identity for finite real operands; none looks at a run-time value.
 
+use super::Graph;
 use super::node::{ArrayId, BinaryOp, Comparison, ExprId, Node, UnaryOp};
 use super::number::{self, Number};
-use super::Graph;
 
 impl Graph {
     /// A finite constant. Not-finite values are refused by the callers that read files; here they are a
@@ -66,7 +66,11 @@ impl Graph {
     }
 
     fn ordered(&self, a: ExprId, b: ExprId) -> (ExprId, ExprId) {
-        if (self.known(a), a) <= (self.known(b), b) { (a, b) } else { (b, a) }
+        if (self.known(a), a) <= (self.known(b), b) {
+            (a, b)
+        } else {
+            (b, a)
+        }
     }
 
     /// −a
@@ -321,7 +325,10 @@ impl Graph {
             }
         }
         known.sort();
-        Some(TrigonometricProduct { known, functions: functions.try_into().ok()? })
+        Some(TrigonometricProduct {
+            known,
+            functions: functions.try_into().ok()?,
+        })
     }
 
     /// An operation of one operand.
@@ -507,7 +514,11 @@ impl Graph {
         if self.array(knots).len() <= 2 {
             return self.zero();
         }
-        let values: Option<Vec<f64>> = self.array(knots).iter().map(|&k| self.constant_value(k)).collect();
+        let values: Option<Vec<f64>> = self
+            .array(knots)
+            .iter()
+            .map(|&k| self.constant_value(k))
+            .collect();
         if let (Some(values), Some(x)) = (values, self.constant_value(x)) {
             let interval = number::locate(&values, x);
             return self.constant(interval as f64);

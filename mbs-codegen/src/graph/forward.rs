@@ -14,7 +14,10 @@ impl Tangents {
     /// The direction: symbols (or any expressions taken as independent) and their tangents. All other
     /// symbols are constant.
     pub fn along(direction: &[(ExprId, ExprId)]) -> Tangents {
-        Tangents { of: direction.iter().copied().collect(), calls: HashMap::new() }
+        Tangents {
+            of: direction.iter().copied().collect(),
+            calls: HashMap::new(),
+        }
     }
 
     /// ∂/∂symbol.
@@ -105,7 +108,11 @@ impl Graph {
                 let rest = self.sub(one, square);
                 let root = self.sqrt(rest);
                 let slope = self.div(one, root);
-                if op == UnaryOp::Asin { slope } else { self.neg(slope) }
+                if op == UnaryOp::Asin {
+                    slope
+                } else {
+                    self.neg(slope)
+                }
             }
             // 1/(1 + a²)
             UnaryOp::Atan => {
@@ -155,7 +162,13 @@ impl Graph {
     }
 
     /// ∂f/∂(operand `place`) for f(a, b) = `value`.
-    pub(super) fn binary_slope(&mut self, op: BinaryOp, [a, b]: [ExprId; 2], value: ExprId, place: usize) -> ExprId {
+    pub(super) fn binary_slope(
+        &mut self,
+        op: BinaryOp,
+        [a, b]: [ExprId; 2],
+        value: ExprId,
+        place: usize,
+    ) -> ExprId {
         let one = self.one();
         let first = place == 0;
         match op {

@@ -194,7 +194,10 @@ impl Div for Complex {
     type Output = Complex;
     fn div(self, b: Complex) -> Complex {
         let d = b.re * b.re + b.im * b.im;
-        Complex::new((self.re * b.re + self.im * b.im) / d, (self.im * b.re - self.re * b.im) / d)
+        Complex::new(
+            (self.re * b.re + self.im * b.im) / d,
+            (self.im * b.re - self.re * b.im) / d,
+        )
     }
 }
 
@@ -218,12 +221,8 @@ impl Number for Complex {
         match op {
             UnaryOp::Neg => -a,
             UnaryOp::Sqrt => a.sqrt(),
-            UnaryOp::Sin => {
-                Complex::new(a.re.sin() * a.im.cosh(), a.re.cos() * a.im.sinh())
-            }
-            UnaryOp::Cos => {
-                Complex::new(a.re.cos() * a.im.cosh(), -a.re.sin() * a.im.sinh())
-            }
+            UnaryOp::Sin => Complex::new(a.re.sin() * a.im.cosh(), a.re.cos() * a.im.sinh()),
+            UnaryOp::Cos => Complex::new(a.re.cos() * a.im.cosh(), -a.re.sin() * a.im.sinh()),
             UnaryOp::Tan => Complex::unary(UnaryOp::Sin, a) / Complex::unary(UnaryOp::Cos, a),
             UnaryOp::Asin => a.first_order(a.re.asin(), 1.0 / (1.0 - a.re * a.re).sqrt()),
             UnaryOp::Acos => a.first_order(a.re.acos(), -1.0 / (1.0 - a.re * a.re).sqrt()),

@@ -35,7 +35,13 @@ impl Side {
 ///
 /// The zero position puts the child's joint frame on the parent's: A_child = A_parent C_p C_cᵀ. Sides
 /// without a reference direction have parallel body frames at zero: C_p C_cᵀ = I.
-pub(super) fn motions(g: &mut Graph, joint: &Joint, parent: &Side, child: &Side, z: &[ExprId]) -> Vec<Motion> {
+pub(super) fn motions(
+    g: &mut Graph,
+    joint: &Joint,
+    parent: &Side,
+    child: &Side,
+    z: &[ExprId],
+) -> Vec<Motion> {
     let axis = parent.axis.map(|a| g.unit3(a));
     let frames = match joint.kind {
         // The child's first direction is its own axis, the second the parent's axis seen from it.
@@ -52,7 +58,11 @@ pub(super) fn motions(g: &mut Graph, joint: &Joint, parent: &Side, child: &Side,
         (JointKind::Revolute, &[angle]) => vec![Motion::Turn(axis_or_z, angle)],
         (JointKind::Prismatic, &[displacement]) => vec![Motion::Slide(axis_or_z, displacement)],
         (JointKind::Cylindrical, &[displacement, angle]) => {
-            let turn = if joint.left_handed { g.neg3(axis_or_z) } else { axis_or_z };
+            let turn = if joint.left_handed {
+                g.neg3(axis_or_z)
+            } else {
+                axis_or_z
+            };
             vec![Motion::Slide(axis_or_z, displacement), Motion::Turn(turn, angle)]
         }
         (JointKind::Planar, &[x, y, angle]) => {
@@ -77,8 +87,11 @@ pub(super) fn motions(g: &mut Graph, joint: &Joint, parent: &Side, child: &Side,
                 Some((cp, _)) => [cp.column(0), cp.column(1), cp.column(2)],
                 None => [unit_x, unit_y, unit_z],
             };
-            let mut motions: Vec<Motion> =
-                directions.into_iter().zip([x, y, z]).map(|(d, q)| Motion::Slide(d, q)).collect();
+            let mut motions: Vec<Motion> = directions
+                .into_iter()
+                .zip([x, y, z])
+                .map(|(d, q)| Motion::Slide(d, q))
+                .collect();
             motions.extend(ball(frames, [e0, e1, e2, e3]));
             return motions;
         }
@@ -93,7 +106,11 @@ fn ball(frames: Option<(Mat3, Mat3)>, p: [ExprId; 4]) -> Vec<Motion> {
     match frames {
         None => vec![Motion::Ball(p)],
         Some((cp, cc)) => {
-            vec![Motion::Offset(cp), Motion::Ball(p), Motion::Offset(cc.transposed())]
+            vec![
+                Motion::Offset(cp),
+                Motion::Ball(p),
+                Motion::Offset(cc.transposed()),
+            ]
         }
     }
 }

@@ -12,8 +12,8 @@ mod signals;
 
 pub use parameters::{ParameterExpr, Parameters};
 
-use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3};
 use crate::graph::BinaryOp as Operation;
+use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3};
 use crate::model::{
     ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, MarkerRef, Scalar, Vector,
     VelocityRef,
@@ -105,7 +105,12 @@ pub struct Lowering<'a, E> {
 impl<'a, E: Environment> Lowering<'a, E> {
     /// With no guard.
     pub fn new(graph: &'a mut Graph, parameters: &'a Parameters, environment: &'a mut E) -> Self {
-        Lowering { graph, parameters, environment, guards: Vec::new() }
+        Lowering {
+            graph,
+            parameters,
+            environment,
+            guards: Vec::new(),
+        }
     }
 
     /// A scalar.
@@ -239,7 +244,11 @@ impl<'a, E: Environment> Lowering<'a, E> {
         let harmless = self.graph.constant(harmless);
         let mut argument = argument;
         for &(comparison, a, b, holds) in self.guards.iter().rev() {
-            let (x, y) = if holds { (argument, harmless) } else { (harmless, argument) };
+            let (x, y) = if holds {
+                (argument, harmless)
+            } else {
+                (harmless, argument)
+            };
             argument = self.graph.select(comparison, a, b, x, y);
         }
         argument
@@ -262,7 +271,10 @@ impl<'a, E: Environment> Lowering<'a, E> {
             }
             BinaryOp::Power => {
                 // Natural exponents are products, smooth everywhere.
-                let natural = self.graph.constant_value(b).is_some_and(|n| n.fract() == 0.0 && n >= 0.0);
+                let natural = self
+                    .graph
+                    .constant_value(b)
+                    .is_some_and(|n| n.fract() == 0.0 && n >= 0.0);
                 let a = if natural { a } else { self.guarded(a, 1.0) };
                 self.graph.pow(a, b)
             }
