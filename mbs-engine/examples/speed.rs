@@ -31,7 +31,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in std::env::args().skip(1) {
         let text = std::fs::read_to_string(&file)?;
         let (model, _) = mbs_codegen::read(&file, &text).map_err(|d| d.render(&file, &text))?;
-        let model: Interpreted = Interpreted::new(Program::new(&model, None, &Options::default()).expect("a program of moderate size"));
+        let model: Interpreted = Interpreted::new(
+            Program::new(&model, None, &Options::default()).expect("a program of moderate size"),
+        );
         let bundle = model
             .program()
             .bundle("forward_dynamics")
