@@ -15,7 +15,8 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
     }
 
-    fn next(&mut self) -> u64 {
+    /// Sixty-four bits.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,7 +34,8 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    fn chance(&mut self, probability: f64) -> bool {
+    /// True with this probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform(0.0, 1.0) < probability
     }
 
