@@ -8,6 +8,7 @@
 
 mod body;
 mod face;
+mod free_text;
 mod names;
 
 pub use names::identifier;
@@ -54,7 +55,7 @@ pub fn emit(program: &Program, source: &Source<'_>, target: &Target) -> String {
 }
 
 fn header(program: &Program, source: &Source<'_>, module: &str) -> String {
-    let file: String = source.file.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let file = free_text::one_line(source.file);
     let case = program.case.as_ref().map_or(String::new(), |case| format!(" --case {case}"));
     let freeze = if program.options.freeze { " --freeze" } else { "" };
     let centre = match program.options.reference {
