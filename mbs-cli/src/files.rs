@@ -2,8 +2,11 @@
 
 use crate::failure::Failure;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// No model is longer than this.
+const LONGEST: u64 = 64 << 20;
 
 /// A model file.
 pub(crate) struct Text {
@@ -20,11 +23,14 @@ pub(crate) fn read(path: &Path) -> Result<Text, Failure> {
     if path.is_dir() {
         return fail("it is a directory; a model is a file");
     }
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+    let mut bytes = Vec::new();
+    // A pipe is as good as a file, but it may not end.
+    match fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)) {
+        Ok(_) if bytes.len() as u64 > LONGEST => return fail("it is longer than 64 MiB"),
+        Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return fail(&not_found(path)),
         Err(error) => return fail(&reason(&error)),
-    };
+    }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -90,6 +96,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Prints to standard error; if that fails there is nobody left to tell.
 pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether a file is there with exactly this text; an error where it cannot be read. What is not a regular file
+/// never is: reading it may not end.
+pub(crate) fn holds(path: &Path, text: &str) -> io::Result<bool> {
+    let found = fs::metadata(path)?;
+    Ok(found.is_file() && found.len() == text.len() as u64 && fs::read(path)? == text.as_bytes())
 }
 
 /// Writes a file whole or not at all: to a file beside it first, which then takes its name.

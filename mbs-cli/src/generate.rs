@@ -128,7 +128,7 @@ fn write(targets: &[Module<'_>]) -> Result<(), Failure> {
     for module in targets {
         let path = module.path.display();
         let text = &module.generated.code;
-        let fresh = fs::read(&module.path).is_ok_and(|bytes| bytes == text.as_bytes());
+        let fresh = files::holds(&module.path, text).unwrap_or(false);
         if !fresh {
             if let Some(parent) = module
                 .path
@@ -162,9 +162,9 @@ fn check(targets: &[Module<'_>]) -> Result<(), Failure> {
     let mut stale = Vec::new();
     for module in targets {
         let (path, model) = (module.path.display(), module.model.display());
-        match fs::read(&module.path) {
-            Ok(bytes) if bytes == module.generated.code.as_bytes() => {}
-            Ok(_) => stale.push(format!(
+        match files::holds(&module.path, &module.generated.code) {
+            Ok(true) => {}
+            Ok(false) => stale.push(format!(
                 "`{path}` is stale: it is not what `{model}` generates now"
             )),
             Err(error) => stale.push(format!("`{path}` cannot be read: {}", files::reason(&error))),

@@ -34,7 +34,7 @@ pub(crate) fn count(n: usize, word: &str) -> String {
     format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Digits in groups of three, by thin spaces that a terminal shows as spaces.
+/// Digits in groups of three.
 pub(crate) fn grouped(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();

@@ -1,9 +1,11 @@
-//! A bundle as a tape: instructions over one stretch of memory.
+//! A bundle as a tape: operations over one stretch of memory.
 //!
 //! Enters: a verified [`Bundle`]. Leaves: a [`Tape`], whose operands are plain indices.
-//! Holds afterwards: the tape computes what the bundle computes, operation by operation, in the same order, with
-//! the runtime's functions. Loads and stores between segments are gone where an index can stand for them, and
-//! the place of a value is used again once nothing reads it.
+//! Holds afterwards: the tape computes what the bundle computes, with the same operations on the same operands and
+//! the runtime's functions, so to the same bits. Operations that do not wait for each other may have changed
+//! places: those of one kind stand together in batches, so that the kind is decided upon once a batch and not
+//! once an operation. Loads and stores between segments are gone where an index can stand for them, and the
+//! place of a value is used again once nothing reads it.
 //!
 //! The memory, which is the caller's scratch:
 //!
@@ -18,7 +20,7 @@ use mbs_codegen::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
 use mbs_codegen::graph::{BinaryOp, Comparison, Kernel, UnaryOp};
 use mbs_codegen::symbols::Group;
 use mbs_runtime::{EvalError, Scalar, math};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// An index into the memory.
 type Place = u32;
@@ -26,30 +28,30 @@ type Place = u32;
 /// A stretch of the memory: first place and length.
 type Stretch = (u32, u32);
 
-/// What a tape does. The frequent operations have their own variant, so that they are decided upon once.
-#[derive(Clone, Copy, Debug)]
-enum Instruction {
-    Add([Place; 3]),
-    Sub([Place; 3]),
-    Mul([Place; 3]),
-    Div([Place; 3]),
-    Neg([Place; 2]),
-    MulAdd([Place; 4]),
-    MulSub([Place; 4]),
-    NegMulAdd([Place; 4]),
+/// What the operations of a batch do. Operands follow the place of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Neg,
+    MulAdd,
+    MulSub,
+    NegMulAdd,
     /// sine, cosine, angle
-    SinCos([Place; 3]),
-    Copy([Place; 2]),
-    Unary(UnaryOp, [Place; 2]),
-    Binary(BinaryOp, [Place; 3]),
-    /// to, and which of the selects
-    Select(Comparison, [Place; 2]),
+    SinCos,
+    Copy,
+    Unary(UnaryOp),
+    Binary(BinaryOp),
+    /// to, which of the selects
+    Select(Comparison),
     /// to, which stretch, index
-    Gather([Place; 3]),
+    Gather,
     /// to, which stretch, x
-    Locate([Place; 3]),
+    Locate,
     /// which call
-    Kernel(u32),
+    Kernel,
 }
 
 /// A kernel's call.
@@ -66,7 +68,8 @@ struct Call {
 pub(crate) struct Tape<S> {
     constants: Vec<S>,
     arguments: Vec<(Group, usize)>,
-    instructions: Vec<Instruction>,
+    batches: Vec<(Kind, usize)>,
+    operations: Vec<[Place; 4]>,
     selects: Vec<[Place; 4]>,
     stretches: Vec<Stretch>,
     calls: Vec<Call>,
@@ -101,7 +104,8 @@ impl<S: Scalar> Tape<S> {
         Tape {
             constants: Vec::new(),
             arguments: Vec::new(),
-            instructions: Vec::new(),
+            batches: Vec::new(),
+            operations: Vec::new(),
             selects: Vec::new(),
             stretches: Vec::new(),
             calls: Vec::new(),
@@ -147,8 +151,11 @@ impl<S: Scalar> Tape<S> {
             w[start..start + len].copy_from_slice(arguments[group as usize]);
             start += len;
         }
-        for &instruction in &self.instructions {
-            self.execute(instruction, w);
+        let mut rest = self.operations.as_slice();
+        for &(kind, len) in &self.batches {
+            let (batch, after) = rest.split_at(len);
+            self.execute(kind, batch, w);
+            rest = after;
         }
         for ((_, places), out) in self.results.iter().zip(results) {
             for (out, &place) in out.iter_mut().zip(places) {
@@ -159,38 +166,66 @@ impl<S: Scalar> Tape<S> {
     }
 
     #[inline(always)]
-    fn execute(&self, instruction: Instruction, w: &mut [S]) {
+    fn execute(&self, kind: Kind, batch: &[[Place; 4]], w: &mut [S]) {
         let at = |place: Place| place as usize;
-        match instruction {
-            Instruction::Add([to, a, b]) => w[at(to)] = w[at(a)] + w[at(b)],
-            Instruction::Sub([to, a, b]) => w[at(to)] = w[at(a)] - w[at(b)],
-            Instruction::Mul([to, a, b]) => w[at(to)] = w[at(a)] * w[at(b)],
-            Instruction::Div([to, a, b]) => w[at(to)] = w[at(a)] / w[at(b)],
-            Instruction::Neg([to, a]) => w[at(to)] = -w[at(a)],
-            Instruction::MulAdd([to, a, b, c]) => w[at(to)] = math::mul_add(w[at(a)], w[at(b)], w[at(c)]),
-            Instruction::MulSub([to, a, b, c]) => w[at(to)] = math::mul_add(w[at(a)], w[at(b)], -w[at(c)]),
-            Instruction::NegMulAdd([to, a, b, c]) => w[at(to)] = math::mul_add(-w[at(a)], w[at(b)], w[at(c)]),
-            Instruction::SinCos([sine, cosine, angle]) => {
-                (w[at(sine)], w[at(cosine)]) = math::sin_cos(w[at(angle)]);
+        match kind {
+            Kind::Add => batch
+                .iter()
+                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] + w[at(b)]),
+            Kind::Sub => batch
+                .iter()
+                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] - w[at(b)]),
+            Kind::Mul => batch
+                .iter()
+                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] * w[at(b)]),
+            Kind::Div => batch
+                .iter()
+                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] / w[at(b)]),
+            Kind::Neg => batch.iter().for_each(|&[to, a, ..]| w[at(to)] = -w[at(a)]),
+            Kind::MulAdd => {
+                batch
+                    .iter()
+                    .for_each(|&[to, a, b, c]| w[at(to)] = math::mul_add(w[at(a)], w[at(b)], w[at(c)]));
             }
-            Instruction::Copy([to, a]) => w[at(to)] = w[at(a)],
-            Instruction::Unary(op, [to, a]) => w[at(to)] = unary(op, w[at(a)]),
-            Instruction::Binary(op, [to, a, b]) => w[at(to)] = binary(op, w[at(a)], w[at(b)]),
-            Instruction::Select(comparison, [to, which]) => {
+            Kind::MulSub => {
+                batch
+                    .iter()
+                    .for_each(|&[to, a, b, c]| w[at(to)] = math::mul_add(w[at(a)], w[at(b)], -w[at(c)]));
+            }
+            Kind::NegMulAdd => {
+                batch
+                    .iter()
+                    .for_each(|&[to, a, b, c]| w[at(to)] = math::mul_add(-w[at(a)], w[at(b)], w[at(c)]));
+            }
+            Kind::SinCos => batch.iter().for_each(|&[sine, cosine, angle, _]| {
+                (w[at(sine)], w[at(cosine)]) = math::sin_cos(w[at(angle)]);
+            }),
+            Kind::Copy => batch.iter().for_each(|&[to, a, ..]| w[at(to)] = w[at(a)]),
+            Kind::Unary(op) => batch
+                .iter()
+                .for_each(|&[to, a, ..]| w[at(to)] = unary(op, w[at(a)])),
+            Kind::Binary(op) => {
+                batch
+                    .iter()
+                    .for_each(|&[to, a, b, _]| w[at(to)] = binary(op, w[at(a)], w[at(b)]));
+            }
+            Kind::Select(comparison) => batch.iter().for_each(|&[to, which, ..]| {
                 let [a, b, x, y] = self.selects[at(which)].map(|place| w[at(place)]);
                 w[at(to)] = match comparison {
                     Comparison::Less => math::select_lt(a, b, x, y),
                     Comparison::LessEqual => math::select_le(a, b, x, y),
                     Comparison::Equal => math::select_eq(a, b, x, y),
                 };
-            }
-            Instruction::Gather([to, which, index]) => {
+            }),
+            Kind::Gather => batch.iter().for_each(|&[to, which, index, _]| {
                 w[at(to)] = math::gather(stretch(w, self.stretches[at(which)]), w[at(index)]);
-            }
-            Instruction::Locate([to, which, x]) => {
+            }),
+            Kind::Locate => batch.iter().for_each(|&[to, which, x, _]| {
                 w[at(to)] = math::locate(stretch(w, self.stretches[at(which)]), w[at(x)]);
-            }
-            Instruction::Kernel(which) => call(&self.calls[at(which)], w),
+            }),
+            Kind::Kernel => batch
+                .iter()
+                .for_each(|&[which, ..]| call(&self.calls[at(which)], w)),
         }
     }
 }
@@ -256,6 +291,15 @@ enum Source {
     Value(u32),
 }
 
+impl Source {
+    fn value(self) -> Option<u32> {
+        match self {
+            Source::Fixed(_) => None,
+            Source::Value(value) => Some(value),
+        }
+    }
+}
+
 /// Turns statements into instructions; places of values are chosen as they come and go.
 struct Assembler<S> {
     constants: Vec<S>,
@@ -270,29 +314,41 @@ struct Assembler<S> {
     values: HashMap<u32, Source>,
     /// What each other slot holds.
     held: HashMap<u32, Source>,
-    steps: Vec<(Step, Vec<Source>)>,
+    steps: Vec<Step>,
     results: Vec<(&'static str, Vec<Source>)>,
     stretches: Vec<Stretch>,
     calls: Vec<Call>,
 }
 
-/// An instruction without its operands.
+/// An operation whose places are not chosen yet.
+#[derive(Clone, Debug)]
+struct Step {
+    kind: Kind,
+    to: To,
+    operands: Vec<Source>,
+    /// Of a gather or locate its stretch, of a kernel its call.
+    which: u32,
+}
+
+/// Where a result goes.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    Unary(UnaryOp, u32),
-    Binary(BinaryOp, u32),
-    MulAdd(u32),
-    MulSub(u32),
-    NegMulAdd(u32),
-    SinCos(u32, u32),
-    Select(Comparison, u32),
-    Gather(u32, u32),
-    Locate(u32, u32),
-    /// From a slot that is memory.
-    Load(u32),
-    /// To a slot that is memory.
-    Store(Place),
-    Kernel(u32),
+enum To {
+    Nowhere,
+    Value(u32),
+    Values(u32, u32),
+    /// A slot that is memory.
+    Slot(Place),
+}
+
+impl To {
+    fn values(self) -> impl Iterator<Item = u32> {
+        let (first, second) = match self {
+            To::Nowhere | To::Slot(_) => (None, None),
+            To::Value(value) => (Some(value), None),
+            To::Values(first, second) => (Some(first), Some(second)),
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 impl<S: Scalar> Assembler<S> {
@@ -392,8 +448,7 @@ impl<S: Scalar> Assembler<S> {
                 } => {
                     let inputs = inputs.iter().map(|&run| self.stretch(run)).collect();
                     let output = self.slot_places[output];
-                    self.steps
-                        .push((Step::Kernel(self.calls.len() as u32), Vec::new()));
+                    self.push(Kind::Kernel, To::Nowhere, Vec::new(), self.calls.len() as u32);
                     self.calls.push(Call {
                         kernel: *kernel,
                         inputs,
@@ -402,22 +457,25 @@ impl<S: Scalar> Assembler<S> {
                 }
             }
         }
+        self.group();
         self.choose_places()
     }
 
-    /// A new value.
-    fn assign(&mut self, value: u32) -> u32 {
-        self.values.insert(value, Source::Value(value));
-        value
+    fn push(&mut self, kind: Kind, to: To, operands: Vec<Source>, which: u32) {
+        self.values
+            .extend(to.values().map(|value| (value, Source::Value(value))));
+        self.steps.push(Step {
+            kind,
+            to,
+            operands,
+            which,
+        });
     }
 
     fn statement(&mut self, statement: &Statement) {
         match *statement {
             Statement::Load(value, slot) => match self.slot_places.get(&slot) {
-                Some(&place) => {
-                    let to = self.assign(value.0);
-                    self.steps.push((Step::Load(to), vec![Source::Fixed(place)]));
-                }
+                Some(&place) => self.push(Kind::Copy, To::Value(value.0), vec![Source::Fixed(place)], 0),
                 None => {
                     self.values.insert(value.0, self.held[&slot]);
                 }
@@ -425,7 +483,7 @@ impl<S: Scalar> Assembler<S> {
             Statement::Store(slot, operand) => {
                 let operand = self.operand(operand);
                 match self.slot_places.get(&slot) {
-                    Some(&place) => self.steps.push((Step::Store(place), vec![operand])),
+                    Some(&place) => self.push(Kind::Copy, To::Slot(place), vec![operand], 0),
                     None => {
                         self.held.insert(slot, operand);
                     }
@@ -436,24 +494,27 @@ impl<S: Scalar> Assembler<S> {
             }
             Statement::SinCos(sine, cosine, angle) => {
                 let angle = self.operand(angle);
-                let step = Step::SinCos(self.assign(sine.0), self.assign(cosine.0));
-                self.steps.push((step, vec![angle]));
+                self.push(Kind::SinCos, To::Values(sine.0, cosine.0), vec![angle], 0);
             }
             Statement::Compute(value, operation) => {
                 let mut operands = Vec::new();
                 operation.operands(|operand| operands.push(self.operand(operand)));
-                let to = self.assign(value.0);
-                let step = match operation {
-                    Operation::Unary(op, _) => Step::Unary(op, to),
-                    Operation::Binary(op, ..) => Step::Binary(op, to),
-                    Operation::MulAdd(..) => Step::MulAdd(to),
-                    Operation::MulSub(..) => Step::MulSub(to),
-                    Operation::NegMulAdd(..) => Step::NegMulAdd(to),
-                    Operation::Select(comparison, _) => Step::Select(comparison, to),
-                    Operation::Gather(run, _) => Step::Gather(to, self.add_stretch(run)),
-                    Operation::Locate(run, _) => Step::Locate(to, self.add_stretch(run)),
+                let (kind, which) = match operation {
+                    Operation::Unary(UnaryOp::Neg, _) => (Kind::Neg, 0),
+                    Operation::Unary(op, _) => (Kind::Unary(op), 0),
+                    Operation::Binary(BinaryOp::Add, ..) => (Kind::Add, 0),
+                    Operation::Binary(BinaryOp::Sub, ..) => (Kind::Sub, 0),
+                    Operation::Binary(BinaryOp::Mul, ..) => (Kind::Mul, 0),
+                    Operation::Binary(BinaryOp::Div, ..) => (Kind::Div, 0),
+                    Operation::Binary(op, ..) => (Kind::Binary(op), 0),
+                    Operation::MulAdd(..) => (Kind::MulAdd, 0),
+                    Operation::MulSub(..) => (Kind::MulSub, 0),
+                    Operation::NegMulAdd(..) => (Kind::NegMulAdd, 0),
+                    Operation::Select(comparison, _) => (Kind::Select(comparison), 0),
+                    Operation::Gather(run, _) => (Kind::Gather, self.add_stretch(run)),
+                    Operation::Locate(run, _) => (Kind::Locate, self.add_stretch(run)),
                 };
-                self.steps.push((step, operands));
+                self.push(kind, To::Value(value.0), operands, which);
             }
         }
     }
@@ -463,74 +524,93 @@ impl<S: Scalar> Assembler<S> {
         self.stretches.len() as u32 - 1
     }
 
+    /// Whether a step reads or writes slots that are memory: it keeps its place among its neighbours.
+    fn is_bound(&self, step: &Step) -> bool {
+        let slots = self.slots..self.slots + self.slot_places.len() as u32;
+        let in_slots = |source: &Source| matches!(source, Source::Fixed(place) if slots.contains(place));
+        match step.kind {
+            Kind::Kernel => true,
+            Kind::Gather | Kind::Locate => slots.contains(&self.stretches[step.which as usize].0),
+            _ => matches!(step.to, To::Slot(_)) || step.operands.iter().any(in_slots),
+        }
+    }
+
+    /// Brings steps of one kind together where they do not wait for each other.
+    fn group(&mut self) {
+        let mut grouped = Vec::with_capacity(self.steps.len());
+        let mut free = Vec::new();
+        for step in std::mem::take(&mut self.steps) {
+            if self.is_bound(&step) {
+                grouped.append(&mut group_by_kind(std::mem::take(&mut free)));
+                grouped.push(step);
+            } else {
+                free.push(step);
+            }
+        }
+        grouped.append(&mut group_by_kind(free));
+        self.steps = grouped;
+    }
+
     /// Gives every value a place, from its assignment to its last use.
     fn choose_places(self) -> Tape<S> {
         let mut last_use: HashMap<u32, usize> = HashMap::new();
-        for (i, (_, operands)) in self.steps.iter().enumerate() {
-            for operand in operands {
-                if let Source::Value(value) = operand {
-                    last_use.insert(*value, i);
-                }
-            }
+        for (i, step) in self.steps.iter().enumerate() {
+            last_use.extend(
+                step.operands
+                    .iter()
+                    .filter_map(|operand| operand.value())
+                    .map(|value| (value, i)),
+            );
         }
-        for operand in self.results.iter().flat_map(|(_, operands)| operands) {
-            if let Source::Value(value) = operand {
-                last_use.insert(*value, usize::MAX);
-            }
-        }
+        let results = self.results.iter().flat_map(|(_, operands)| operands);
+        last_use.extend(
+            results
+                .filter_map(|operand| operand.value())
+                .map(|value| (value, usize::MAX)),
+        );
 
         let mut places = Places {
             of: HashMap::new(),
             free: Vec::new(),
             end: self.slots + self.slot_places.len() as u32,
         };
-        let mut instructions = Vec::with_capacity(self.steps.len());
+        let mut batches: Vec<(Kind, usize)> = Vec::new();
+        let mut operations = Vec::with_capacity(self.steps.len());
         let mut selects = Vec::new();
-        for (i, (step, operands)) in self.steps.iter().enumerate() {
-            let operands: Vec<(Source, Place)> = operands.iter().map(|&o| (o, places.find(o))).collect();
+        for (i, step) in self.steps.iter().enumerate() {
+            let mut x = [0; 4];
+            for (x, &operand) in x.iter_mut().zip(&step.operands) {
+                *x = places.find(operand);
+            }
             // Operands are read before the result is written, so a place that ends here may be the result's.
-            for &(operand, _) in &operands {
-                if let Source::Value(value) = operand
-                    && last_use[&value] == i
-                {
+            for value in step.operands.iter().filter_map(|operand| operand.value()) {
+                if last_use[&value] == i {
                     places.release(value);
                 }
             }
-            let x = |k: usize| operands.get(k).map_or(0, |&(_, place)| place);
-            instructions.push(match *step {
-                Step::Unary(UnaryOp::Neg, to) => Instruction::Neg([places.take(to), x(0)]),
-                Step::Unary(op, to) => Instruction::Unary(op, [places.take(to), x(0)]),
-                Step::Binary(op, to) => {
-                    let all = [places.take(to), x(0), x(1)];
-                    match op {
-                        BinaryOp::Add => Instruction::Add(all),
-                        BinaryOp::Sub => Instruction::Sub(all),
-                        BinaryOp::Mul => Instruction::Mul(all),
-                        BinaryOp::Div => Instruction::Div(all),
-                        op => Instruction::Binary(op, all),
-                    }
+            let [to, second] = match step.to {
+                To::Nowhere => [0, 0],
+                To::Value(value) => [places.take(value), 0],
+                To::Values(first, second) => [places.take(first), places.take(second)],
+                To::Slot(place) => [place, 0],
+            };
+            operations.push(match step.kind {
+                Kind::SinCos => [to, second, x[0], 0],
+                Kind::Select(_) => {
+                    selects.push(x);
+                    [to, selects.len() as u32 - 1, 0, 0]
                 }
-                Step::MulAdd(to) => Instruction::MulAdd([places.take(to), x(0), x(1), x(2)]),
-                Step::MulSub(to) => Instruction::MulSub([places.take(to), x(0), x(1), x(2)]),
-                Step::NegMulAdd(to) => Instruction::NegMulAdd([places.take(to), x(0), x(1), x(2)]),
-                Step::SinCos(sine, cosine) => {
-                    Instruction::SinCos([places.take(sine), places.take(cosine), x(0)])
-                }
-                Step::Select(comparison, to) => {
-                    selects.push([x(0), x(1), x(2), x(3)]);
-                    Instruction::Select(comparison, [places.take(to), selects.len() as u32 - 1])
-                }
-                Step::Gather(to, run) => Instruction::Gather([places.take(to), run, x(0)]),
-                Step::Locate(to, run) => Instruction::Locate([places.take(to), run, x(0)]),
-                Step::Load(to) => Instruction::Copy([places.take(to), x(0)]),
-                Step::Store(to) => Instruction::Copy([to, x(0)]),
-                Step::Kernel(which) => Instruction::Kernel(which),
+                Kind::Gather | Kind::Locate => [to, step.which, x[0], 0],
+                Kind::Kernel => [step.which, 0, 0, 0],
+                _ => [to, x[0], x[1], x[2]],
             });
+            match batches.last_mut() {
+                Some((kind, len)) if *kind == step.kind => *len += 1,
+                _ => batches.push((step.kind, 1)),
+            }
             // What nobody reads gives its place back at once.
-            for value in step.assigns().into_iter().flatten() {
-                if !last_use.contains_key(&value) {
-                    places.release(value);
-                }
+            for value in step.to.values().filter(|value| !last_use.contains_key(value)) {
+                places.release(value);
             }
         }
         let results = self
@@ -541,7 +621,8 @@ impl<S: Scalar> Assembler<S> {
         Tape {
             constants: self.constants,
             arguments: self.arguments,
-            instructions,
+            batches,
+            operations,
             selects,
             stretches: self.stretches,
             calls: self.calls,
@@ -551,23 +632,51 @@ impl<S: Scalar> Assembler<S> {
     }
 }
 
-impl Step {
-    /// The values it assigns.
-    fn assigns(self) -> [Option<u32>; 2] {
-        match self {
-            Step::Unary(_, to)
-            | Step::Binary(_, to)
-            | Step::MulAdd(to)
-            | Step::MulSub(to)
-            | Step::NegMulAdd(to)
-            | Step::Select(_, to)
-            | Step::Gather(to, _)
-            | Step::Locate(to, _)
-            | Step::Load(to) => [Some(to), None],
-            Step::SinCos(sine, cosine) => [Some(sine), Some(cosine)],
-            Step::Store(_) | Step::Kernel(_) => [None, None],
+/// The steps in an order in which those of one kind stand together: always all of the kind of which most are ready.
+fn group_by_kind(steps: Vec<Step>) -> Vec<Step> {
+    let mut maker: HashMap<u32, usize> = HashMap::new();
+    for (i, step) in steps.iter().enumerate() {
+        maker.extend(step.to.values().map(|value| (value, i)));
+    }
+    let mut waits = vec![0_usize; steps.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    for (i, step) in steps.iter().enumerate() {
+        for value in step.operands.iter().filter_map(|operand| operand.value()) {
+            if let Some(&made_by) = maker.get(&value) {
+                readers[made_by].push(i);
+                waits[i] += 1;
+            }
         }
     }
+    // Kinds in the order in which they are first seen, so that the same bundle always gives the same tape.
+    let mut ready: Vec<(Kind, VecDeque<usize>)> = Vec::new();
+    let add = |ready: &mut Vec<(Kind, VecDeque<usize>)>, i: usize| {
+        let kind = steps[i].kind;
+        match ready.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, queue)) => queue.push_back(i),
+            None => ready.push((kind, VecDeque::from([i]))),
+        }
+    };
+    (0..steps.len())
+        .filter(|&i| waits[i] == 0)
+        .for_each(|i| add(&mut ready, i));
+    let mut order = Vec::with_capacity(steps.len());
+    while let Some(most) = (0..ready.len()).max_by_key(|&k| (ready[k].1.len(), usize::MAX - k)) {
+        if ready[most].1.is_empty() {
+            break;
+        }
+        while let Some(i) = ready[most].1.pop_front() {
+            order.push(i);
+            for &reader in &readers[i] {
+                waits[reader] -= 1;
+                if waits[reader] == 0 {
+                    add(&mut ready, reader);
+                }
+            }
+        }
+    }
+    let mut steps: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|i| steps[i].take()).collect()
 }
 
 /// Places of values.

@@ -172,77 +172,97 @@ fn the_shaken_cart_runs_with_its_case() {
     assert!((last(&fixed)[0] - last(&unshaken)[0]).abs() > 0.1);
 }
 
+/// A body on a spring, shaken by a road that is a spline; every kind of parameter.
+const RIDE: &str = "
+mbs: 1
+name: ride
+gravity: [0, 0, -9.81]
+parameters:
+  mass: {value: 3.0, min: 0.1, max: 50}
+  stiffness: {value: 900, min: 0}
+  lever: {value: 0.4, max: 2}
+  inertia: mass*lever^2/3
+  time: {values: [0, 0.3, 0.6, 0.9]}
+  height: {values: [0, 0.02, -0.01, 0]}
+bodies:
+  arm: {mass: mass, com: [lever, 0, 0], inertia: [0, inertia, inertia]}
+joints:
+  hinge: {type: revolute, parent: ground, child: arm, axis: [0, 1, 0], start: lever/10}
+forces:
+  road:
+    type: joint_force
+    coordinate: hinge
+    value: \"-stiffness*lever*(lever*hinge.angle - spline(t, time, height))\"
+";
+
 #[test]
 fn parameters_set_at_run_time_equal_a_model_with_those_numbers() {
-    let text = shipped("mirrored");
-    let mut model = interpreted(&text, None);
-    model.set_parameter("track", 0.55).expect("within bounds");
-    model.set_parameter("road_height[2]", 0.08).expect("an element");
-    model.set_parameter(" road_time [ 5 ] ", 2.5).expect("an element");
-    let written = text
-        .replace("track: {value: 0.6", "track: {value: 0.55")
-        .replace(
-            "road_height: {values: [0, 0, 0.05",
-            "road_height: {values: [0, 0, 0.08",
-        )
-        .replace("1.6, 2.2]", "1.6, 2.5]");
+    let mut model = interpreted(RIDE, None);
+    model.set_parameter("lever", 0.55).expect("within bounds");
+    model.set_parameter("height[2]", 0.08).expect("an element");
+    model.set_parameter(" time [ 3 ] ", 1.1).expect("an element");
+    let written = RIDE
+        .replace("lever: {value: 0.4", "lever: {value: 0.55")
+        .replace("[0, 0.02, -0.01, 0]", "[0, 0.02, 0.08, 0]")
+        .replace("0.6, 0.9]", "0.6, 1.1]");
     let written = interpreted(&written, None);
     assert_eq!(model.parameters(), written.parameters());
-    assert_eq!(model.parameter("road_height[2]"), Ok(0.08));
-    let method = Fixed { method: Rk4, h: 5e-4 };
-    let (_, a) = run(&method, &model, &mut NoInputs, 1.0).expect("a run");
-    let (_, b) = run(&method, &written, &mut NoInputs, 1.0).expect("a run");
+    assert_eq!(model.parameter("height[2]"), Ok(0.08));
+    let (_, a) = run(&RK4, &model, &mut NoInputs, 1.0).expect("a run");
+    let (_, b) = run(&RK4, &written, &mut NoInputs, 1.0).expect("a run");
     assert_eq!(a, b);
 
     // Setting all at once is the same, and setting them back too.
     let all = model.parameters().to_vec();
-    let mut again = interpreted(&text, None);
+    let mut again = interpreted(RIDE, None);
     let defaults = again.parameters().to_vec();
     again.set_parameters(&all).expect("all allowed");
-    assert_eq!(
-        run(&method, &again, &mut NoInputs, 0.1).expect("a run").1,
-        a[..201]
-    );
+    assert_eq!(run(&RK4, &again, &mut NoInputs, 0.1).expect("a run").1, a[..101]);
     model.set_parameters(&defaults).expect("all allowed");
-    let fresh = interpreted(&text, None);
-    assert_eq!(
-        run(&method, &model, &mut NoInputs, 0.1).expect("a run"),
-        run(&method, &fresh, &mut NoInputs, 0.1).expect("a run")
-    );
+    let fresh = interpreted(RIDE, None);
+    let [back, fresh] = [model, fresh].map(|model| run(&RK4, &model, &mut NoInputs, 0.1).expect("a run"));
+    assert_eq!(back, fresh);
+    assert_ne!(back.1, a[..101]);
 }
 
 #[test]
 fn a_wrong_parameter_is_refused_by_name_and_changes_nothing() {
-    let mut model = interpreted(&shipped("mirrored"), None);
+    let mut model = interpreted(RIDE, None);
     let before = model.parameters().to_vec();
     for (name, value, message) in [
         (
-            "trac",
+            "levre",
             1.0,
-            "there is no independent parameter `trac`; did you mean `track`?",
+            "there is no independent parameter `levre`; did you mean `lever`?",
         ),
         ("nothing", 1.0, "there is no independent parameter `nothing`"),
-        ("track", 0.05, "parameter `track` must be at least 0.1, not 0.05"),
-        ("track", f64::NAN, "parameter `track` must be finite"),
+        ("inertia", 1.0, "there is no independent parameter `inertia`"),
         (
-            "track[0]",
+            "mass",
+            0.05,
+            "parameter `mass` must be between 0.1 and 50, not 0.05",
+        ),
+        ("lever", 2.5, "parameter `lever` must be at most 2, not 2.5"),
+        ("lever", f64::NAN, "parameter `lever` must be finite"),
+        (
+            "lever[0]",
             1.0,
-            "parameter `track` is no array; there is no `track[0]`",
+            "parameter `lever` is no array; there is no `lever[0]`",
         ),
         (
-            "road_time",
+            "time",
             1.0,
-            "parameter `road_time` is an array: set `road_time[0]` to `road_time[5]`",
+            "parameter `time` is an array: set `time[0]` to `time[3]`",
         ),
         (
-            "road_time[6]",
+            "time[4]",
             1.0,
-            "parameter `road_time` has 6 values, numbered from 0; there is no `road_time[6]`",
+            "parameter `time` has 4 values, numbered from 0; there is no `time[4]`",
         ),
         (
-            "road_time[-1]",
+            "time[-1]",
             1.0,
-            "parameter `road_time` has 6 values, numbered from 0; there is no `road_time[-1]`",
+            "parameter `time` has 4 values, numbered from 0; there is no `time[-1]`",
         ),
     ] {
         assert_eq!(
@@ -265,7 +285,7 @@ fn a_wrong_parameter_is_refused_by_name_and_changes_nothing() {
         "parameter `stiffness` must be at least 0, not -1"
     );
     assert_eq!(model.parameters(), before);
-    assert_eq!(model.name(Quantity::Parameter, 8), Some("road_time[2]"));
+    assert_eq!(model.name(Quantity::Parameter, 5), Some("time[2]"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The module's face: constants, parameters, the model and its trait implementations.
 
+use super::free_text::prose;
 use super::names::{constants, identifier};
 use crate::bundle::Bundle;
 use crate::model::Hold;
@@ -93,26 +94,6 @@ fn module_doc(program: &Program) -> String {
         ));
     }
     doc
-}
-
-/// Free text in a doc comment: one line, and nothing that rustdoc takes for markup.
-fn prose(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            c if c.is_control() || c.is_whitespace() => {
-                if !out.ends_with(' ') {
-                    out.push(' ');
-                }
-            }
-            '<' | '>' | '[' | ']' | '`' | '*' | '_' | '\\' | '|' | '#' | '~' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out.trim().into()
 }
 
 fn constants_of(program: &Program) -> TokenStream {

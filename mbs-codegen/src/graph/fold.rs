@@ -214,16 +214,21 @@ impl Graph {
             }
             _ => {}
         }
-        // p1 (p2 x) = (p1 p2) x where p1, p2 are known before the step
+        // p1 (p2 x) = (p1 p2) x where p1, p2 are known before the step and x is not, or where p1 p2 is a
+        // number. Among factors that are all known, and overflow as numbers, it would go round in circles.
         if self.known(a) < 2
             && let Some((p, x)) = self.as_binary(BinaryOp::Mul, b)
             && self.known(p) < 2
-            && (self.known(x) == 2 || self.known(a) + self.known(p) == 0)
+            && (self.known(x) == 2 || self.has_constant_product(a, p))
         {
             let known = self.mul(a, p);
             return self.mul(known, x);
         }
         self.intern(Node::Binary(BinaryOp::Mul, a, b))
+    }
+
+    fn has_constant_product(&self, a: ExprId, b: ExprId) -> bool {
+        self.constant_value(a).zip(self.constant_value(b)).is_some_and(|(x, y)| (x * y).is_finite())
     }
 
     /// a / b

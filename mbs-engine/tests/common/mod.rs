@@ -50,13 +50,16 @@ pub(crate) fn interpreted(text: &str, case: Option<&str>) -> Interpreted {
     Interpreted::new(program(text, case))
 }
 
+/// Times and states.
+pub(crate) type Samples = Vec<(f64, Vec<f64>)>;
+
 /// Runs from the start state; gives the samples (t, y) at every step.
 pub(crate) fn run<M: Integrator>(
     method: &M,
     model: &Interpreted,
     inputs: &mut impl Inputs<f64>,
     end: f64,
-) -> Result<(Statistics, Vec<(f64, Vec<f64>)>), StepError> {
+) -> Result<(Statistics, Samples), StepError> {
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let span = Span {

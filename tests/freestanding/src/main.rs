@@ -7,10 +7,15 @@
 #![no_main]
 
 mod every_bundle;
+mod functions;
 mod runs;
 
 /// Models with every bundle, by the build script.
-#[allow(missing_docs, unreachable_pub, reason = "a program includes what a crate would publish")]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "a program includes what a crate would publish"
+)]
 mod models {
     include!(concat!(env!("OUT_DIR"), "/mirrored.rs"));
     include!(concat!(env!("OUT_DIR"), "/torque_free_top.rs"));
@@ -21,15 +26,23 @@ mod models {
 use core::ffi::{c_char, c_int};
 use core::hint::black_box;
 
+use mbs_runtime::Complex64;
+
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 7] = [
+const CHECKS: [fn() -> Option<()>; 13] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
+    runs::tumbling_keeps_its_energy,
     || every_bundle::agree(&models::mirrored::Model::default()),
     || every_bundle::agree(&models::torque_free_top::Model::default()),
     || every_bundle::agree(&models::cart_pole::Model::default()),
     || every_bundle::agree(&models::arm7::Model::default()),
+    functions::satisfy_identities::<f64>,
+    functions::satisfy_identities::<f32>,
+    functions::satisfy_identities::<Complex64>,
+    functions::answer_any_question,
+    functions::survive_nan,
 ];
 
 /// Entered by the C runtime.

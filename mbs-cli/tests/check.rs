@@ -1,0 +1,179 @@
+//! `mbs check`, and what all commands have in common: help, wrong files, exit codes.
+
+mod command;
+
+use command::{Folder, command, done, fails, mbs, shipped};
+use std::io::Read;
+use std::process::Stdio;
+
+#[test]
+fn the_summary_names_everything() {
+    let out = done(&["check", &shipped("cart_pole"), "--case", "swing_up"]);
+    for word in [
+        "cart_pole, case swing_up",
+        "2 bodies, 2 joints, 2 coordinates, 2 velocities, 2 degrees of freedom",
+        "ground -> cart",
+        "cart -> pole",
+        "theta       3.14159",
+        "rail_friction    0.02  N s/m  >= 0",
+        "by the case",
+        "shaken    inputs, simulation",
+        "forward_dynamics_recursive",
+        "tip       vector",
+    ] {
+        assert!(out.contains(word), "no `{word}` in\n{out}");
+    }
+    assert!(out.lines().all(|line| line.chars().count() <= 110), "{out}");
+    for name in ["pendulum", "arm7", "mirrored", "torque_free_top", "spinning_top"] {
+        done(&["check", &shipped(name)]);
+    }
+}
+
+#[test]
+fn the_json_summary_is_json() {
+    let out = done(&["check", &shipped("mirrored"), "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["valid"], true);
+    assert_eq!(json["name"], "mirrored");
+    assert_eq!(json["degrees_of_freedom"], 5);
+    assert_eq!(json["coordinates"][1], "ride.heave");
+    let parameters = json["parameters"].as_array().expect("a list");
+    let parameter = |name: &str| parameters.iter().find(|p| p["name"] == name).expect(name);
+    assert_eq!(parameter("track")["min"], 0.1);
+    assert_eq!(parameter("road_time")["value"].as_array().map(Vec::len), Some(6));
+    assert_eq!(json["bundles"][0]["name"], "prepare");
+    assert!(json["bundles"][3]["operations"].as_u64().is_some_and(|n| n > 50));
+}
+
+#[test]
+fn all_problems_are_shown_with_their_places() {
+    let folder = Folder::new();
+    let bad = folder.file(
+        "bad.yaml",
+        "mbs: 1\nname: bad\nbodeis: {}\njoints:\n  h: {type: revolut, parent: ground, child: rod, axis: [0, 1, 0]}\n",
+    );
+    for arguments in [
+        vec!["check", &bad],
+        vec!["simulate", &bad],
+        vec!["generate", &bad],
+    ] {
+        let outcome = fails(
+            1,
+            &[
+                "bad.yaml:3:1: error",
+                "did you mean `bodies`?",
+                "bad.yaml:5:",
+                "`revolute`",
+            ],
+            &arguments,
+        );
+        assert_eq!(outcome.out, "");
+    }
+    let outcome = mbs(&["check", &bad, "--json"]);
+    assert_eq!(outcome.code, Some(1));
+    let json: serde_json::Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert_eq!(json["valid"], false);
+    let problems = json["problems"].as_array().expect("a list");
+    let unknown = problems
+        .iter()
+        .find(|p| p["line"] == 3)
+        .expect("the problem of line 3");
+    assert_eq!(unknown["severity"], "error");
+    assert!(
+        unknown["help"]
+            .as_str()
+            .is_some_and(|help| help.contains("bodies"))
+    );
+}
+
+#[test]
+fn a_file_that_is_no_model_is_said_to_be_so() {
+    let folder = Folder::new();
+    folder.file("pendulum.yaml", "mbs: 1\n");
+    let [empty, blank, latin, binary] = [
+        folder.file("empty.yaml", ""),
+        folder.file("blank.yaml", " \n\t\n"),
+        folder.file("latin.yaml", b"mbs: 1\nname: pend\xe9l\n"),
+        folder.file("binary.yaml", [0_u8, 159, 146, 150]),
+    ];
+    let missing = folder.path("pendulm.yaml");
+    let nowhere = folder.path("no/where/model.yaml");
+    let directory = folder.path("");
+    for verb in ["check", "simulate", "generate"] {
+        fails(
+            1,
+            &["there is no such file; did you mean", "pendulum.yaml`?"],
+            &[verb, &missing],
+        );
+        fails(1, &["there is no directory", "no/where"], &[verb, &nowhere]);
+        fails(1, &["it is a directory; a model is a file"], &[verb, &directory]);
+        fails(1, &["empty.yaml`: it is empty"], &[verb, &empty]);
+        fails(1, &["blank.yaml`: it is empty"], &[verb, &blank]);
+        fails(
+            1,
+            &["latin.yaml`: it is not UTF-8 text: byte 17 (line 2) is wrong"],
+            &[verb, &latin],
+        );
+        fails(1, &["it is not UTF-8 text: byte 1 (line 1)"], &[verb, &binary]);
+        if cfg!(target_os = "linux") {
+            fails(1, &["it is longer than 64 MiB"], &[verb, "/dev/zero"]);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_code_two() {
+    let model = shipped("cart_pole");
+    fails(2, &["Usage"], &[]);
+    fails(2, &["unrecognized subcommand"], &["chek"]);
+    fails(2, &["MODEL"], &["check"]);
+    fails(
+        2,
+        &["no case `shake`; did you mean `shaken`?"],
+        &["check", &model, "--case", "shake"],
+    );
+    fails(
+        2,
+        &["no case `x`; the file has no `cases`"],
+        &["check", &shipped("pendulum"), "--case", "x"],
+    );
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    for arguments in [
+        vec!["--help"],
+        vec!["check", "--help"],
+        vec!["generate", "--help"],
+        vec!["simulate", "--help"],
+    ] {
+        let out = done(&arguments);
+        assert!(out.contains("Examples:") && out.contains("Exit codes:"), "{out}");
+    }
+    assert!(done(&["--version"]).starts_with("mbs "));
+}
+
+/// Whoever reads may stop reading: `mbs … | head -1`.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let arm = shipped("arm7");
+    for arguments in [
+        vec!["generate", &arm, "--bundles", "all"],
+        vec!["simulate", &arm, "--out", "-", "--end", "0.5"],
+        vec!["check", &arm],
+    ] {
+        let mut child = command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        let mut first = [0_u8; 10];
+        let mut out = child.stdout.take().expect("a pipe");
+        out.read_exact(&mut first).expect("some output");
+        drop(out);
+        let outcome = child.wait_with_output().expect("the end");
+        let err = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(outcome.status.code(), Some(0), "{arguments:?}: {err}");
+        assert!(!err.contains("panicked") && !err.contains("error"), "{err}");
+    }
+}

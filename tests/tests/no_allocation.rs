@@ -1,0 +1,120 @@
+//! Runs allocate nothing: of compiled random models, of committed modules, of interpreted ones.
+#![allow(
+    unreachable_pub,
+    unused_macros,
+    reason = "a test includes what a crate would publish"
+)]
+
+use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_engine::Interpreted;
+use mbs_runtime::inputs::Constant;
+use mbs_runtime::{
+    Adaptive, At, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers, Output, Outputs, Rk4,
+    Span, Start, System,
+};
+use mbs_tests::random_model::compiled;
+use std::ops::ControlFlow;
+
+include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
+
+/// Allocations while a model runs and is observed, and how many steps it took.
+fn allocations<M>(model: &M, integrator: &impl Integrator) -> (u64, usize)
+where
+    M: System<S = f64> + Start + ForwardDynamics + Energy + Markers + Outputs,
+{
+    let d = model.dims();
+    let buffer = |n: usize| vec![0.0; n];
+    let (mut z, mut v, u) = (buffer(d.nq), buffer(d.nv), vec![0.1; d.nu]);
+    model.start(&mut z, &mut v, &mut []).expect("lengths");
+    let mut y = [z, v].concat();
+    let (mut scratch, mut w) = (buffer(integrator.scratch_len(&d)), buffer(d.workspace));
+    let (vd, mut out) = (buffer(d.nv), buffer(d.n_outputs));
+    let [mut r, mut rd, mut rdd] = [0; 3].map(|_| buffer(3 * d.n_markers));
+    let span = Span {
+        start: 0.0,
+        end: 0.02,
+        output: Output::Steps,
+    };
+    let mut steps = 0;
+    let counted = allocation_counter::measure(|| {
+        let observe = |at: At<'_, f64>| {
+            model.energy(at, &mut w, &mut [0.0; 3]).expect("lengths");
+            model
+                .markers(at, &vd, &mut w, &mut r, &mut rd, &mut rdd)
+                .expect("lengths");
+            model.outputs(at, &vd, &mut w, &mut out).expect("lengths");
+            ControlFlow::Continue(())
+        };
+        let run = integrator.simulate(model, &mut Constant(&u), &mut y, &span, &mut scratch, observe);
+        steps = run.expect("regular").steps;
+    });
+    (counted.count_total, steps)
+}
+
+fn check<M>(name: &str, model: &M)
+where
+    M: System<S = f64> + Start + ForwardDynamics + Energy + Markers + Outputs,
+{
+    let counted = [
+        allocations(model, &Fixed { method: Rk4, h: 1e-3 }),
+        allocations(
+            model,
+            &Fixed {
+                method: DormandPrince,
+                h: 1e-3,
+            },
+        ),
+        allocations(model, &Adaptive::new(1e-6, 1e-6)),
+    ];
+    for (count, steps) in counted {
+        assert_eq!(count, 0, "{name}");
+        assert!(steps > 0, "{name} ran");
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let counted = allocation_counter::measure(|| drop(std::hint::black_box(Box::new(1))));
+    assert_eq!(counted.count_total, 1);
+}
+
+#[test]
+fn compiled_random_models_do_not_allocate() {
+    // Each costs seconds to compile; three of thirty: the largest, one with frozen parameters (11).
+    check("random_0", &random_0::Model::default());
+    check("random_11", &random_11::Model::default());
+    check("random_29", &random_29::Model::default());
+}
+
+#[test]
+fn committed_modules_do_not_allocate() {
+    use mbs_generated::{cart_pole, double_pendulum, mirrored, pendulum, spinning_top, torque_free_top};
+    check("pendulum", &pendulum::Model::default());
+    check("double_pendulum", &double_pendulum::Model::default());
+    check("cart_pole", &cart_pole::Model::default());
+    check("spinning_top", &spinning_top::Model::default());
+    check("torque_free_top", &torque_free_top::Model::default());
+    check("mirrored", &mirrored::Model::default());
+    // New parameters, new prepared values: on the stack.
+    let counted = allocation_counter::measure(|| {
+        std::hint::black_box(mirrored::Model::new(mirrored::Parameters {
+            tyre: 5e4,
+            ..Default::default()
+        }));
+    });
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn interpreted_models_do_not_allocate() {
+    for index in 0..compiled::COUNT {
+        let text = compiled::text(index);
+        let (model, _) = mbs_codegen::read("random.yaml", &text).expect("a valid model");
+        let options = Options {
+            bundles: BundleKind::ALL.to_vec(),
+            ..Options::default()
+        };
+        let program = Program::new(&model, None, &options).expect("small");
+        check(&format!("random_{index}"), &Interpreted::<f64>::new(program));
+    }
+}
