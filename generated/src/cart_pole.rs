@@ -355,18 +355,18 @@ pub mod cart_pole {
     ///
     /// Operations: 13 (1 add, 12 mul). Workspace: 0 slots.
     fn prepare(p: &[S; 5], w: &mut [S; 0], out_c: &mut [S; 13]) {
-        let v0 = p[0] + p[1];
-        out_c[0] = v0;
-        let v1 = p[1] * p[2];
-        out_c[1] = v1;
-        let v2 = p[2] * p[2];
-        let v3 = p[1] * v2;
-        let v4 = 0.3333333333333333 * v3;
-        out_c[2] = v4;
-        out_c[3] = p[2];
         out_c[4] = p[1];
+        out_c[3] = p[2];
         out_c[5] = p[3];
         out_c[6] = p[4];
+        let v0 = p[2] * p[2];
+        let v1 = p[1] * v0;
+        let v2 = 0.3333333333333333 * v1;
+        out_c[2] = v2;
+        let v3 = p[1] * p[2];
+        out_c[1] = v3;
+        let v4 = p[0] + p[1];
+        out_c[0] = v4;
         let v5 = 0.5 * p[0];
         out_c[7] = v5;
         let v6 = -9.81 * p[2];
@@ -376,7 +376,7 @@ pub mod cart_pole {
         out_c[9] = v8;
         let v9 = 0.5 * p[1];
         out_c[10] = v9;
-        let v10 = 0.16666666666666666 * v3;
+        let v10 = 0.16666666666666666 * v1;
         out_c[11] = v10;
         let v11 = 9.81 * p[1];
         let v12 = p[2] * v11;
@@ -388,9 +388,9 @@ pub mod cart_pole {
     /// Operations: 0. Workspace: 0 slots.
     fn start(p: &[S; 5], w: &mut [S; 0], out_z: &mut [S; 2], out_v: &mut [S; 2]) {
         out_z[0] = 0.0;
-        out_z[1] = 0.1;
         out_v[0] = 0.0;
         out_v[1] = 0.0;
+        out_z[1] = 0.1;
     }
 
     /// The inputs where nobody else sets them.
@@ -404,101 +404,101 @@ pub mod cart_pole {
     ///
     /// Operations: 33 (1 add, 2 div, 12 mul, 16 mul_add, 1 sin_cos, 1 sub). Workspace: 0 slots.
     fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
+        let (v0, v1) = m::sin_cos(z[1]);
+        let v2 = c[3] * v1;
+        let v3 = m::mul_add(c[3], v0, z[0]);
         out_zd[0] = v[0];
         out_zd[1] = v[1];
-        let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[1] * v1;
-        let v3 = m::mul_add(c[3], v0, z[0]);
-        let v4 = c[4] * v3;
-        let v5 = m::mul_add(c[4], z[0], -v4);
-        let v6 = c[3] * v1;
-        let v7 = v3 * v4;
-        let v8 = m::mul_add(v6, v2, v7);
-        let v9 = c[2] + v8;
-        let v10 = m::mul_add(-z[0], v4, v9);
-        let v11 = m::mul_add(z[0], v5, v10);
-        let v12 = 1.0 / v11;
-        let v13 = v2 * v12;
-        let v14 = m::mul_add(-v2, v13, c[0]);
-        let v15 = 1.0 / v14;
-        let v16 = m::mul_add(v6, v[1], v[0]);
-        let v17 = m::mul_add(v[0], v[1], 9.81);
-        let v18 = m::mul_add(-v[1], v16, v17);
-        let v19 = c[4] * v18;
-        let v20 = z[0] * v[1];
-        let v21 = m::mul_add(-v3, v[1], v20);
-        let v22 = v[1] * v21;
-        let v23 = c[4] * v22;
-        let v24 = v3 * v19;
-        let v25 = m::mul_add(-v6, v23, v24);
-        let v26 = m::mul_add(-z[0], v19, v25);
-        let v27 = m::mul_add(-c[6], v[1], v26);
-        let v28 = m::mul_add(-c[5], v[0], u[0]);
-        let v29 = v28 - v23;
-        let v30 = m::mul_add(-v27, v13, v29);
-        let v31 = v15 * v30;
+        let v4 = z[0] * v[1];
+        let v5 = m::mul_add(-c[5], v[0], u[0]);
+        let v6 = c[4] * v3;
+        let v7 = c[1] * v1;
+        let v8 = v3 * v6;
+        let v9 = m::mul_add(v2, v7, v8);
+        let v10 = c[2] + v9;
+        let v11 = m::mul_add(c[4], z[0], -v6);
+        let v12 = m::mul_add(-z[0], v6, v10);
+        let v13 = m::mul_add(z[0], v11, v12);
+        out_pivots[1] = v13;
+        let v14 = m::mul_add(v[0], v[1], 9.81);
+        let v15 = m::mul_add(v2, v[1], v[0]);
+        let v16 = m::mul_add(-v3, v[1], v4);
+        let v17 = v[1] * v16;
+        let v18 = m::mul_add(-v[1], v15, v14);
+        let v19 = c[4] * v17;
+        let v20 = c[4] * v18;
+        let v21 = v3 * v20;
+        let v22 = m::mul_add(-v2, v19, v21);
+        let v23 = m::mul_add(-z[0], v20, v22);
+        let v24 = v5 - v19;
+        let v25 = m::mul_add(-c[6], v[1], v23);
+        let v26 = 1.0 / v13;
+        let v27 = v7 * v26;
+        let v28 = m::mul_add(-v7, v27, c[0]);
+        out_pivots[0] = v28;
+        let v29 = 1.0 / v28;
+        let v30 = m::mul_add(-v25, v27, v24);
+        let v31 = v29 * v30;
         out_vd[0] = v31;
-        let v32 = v27 * v12;
-        let v33 = m::mul_add(-v13, v31, v32);
+        let v32 = v25 * v26;
+        let v33 = m::mul_add(-v27, v31, v32);
         out_vd[1] = v33;
-        out_pivots[0] = v14;
-        out_pivots[1] = v11;
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 21 (11 mul, 8 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        let v0 = c[2] * v[1];
-        let (v1, v2) = m::sin_cos(z[1]);
-        let v3 = m::mul_add(c[3], v1, z[0]);
+        let (v0, v1) = m::sin_cos(z[1]);
+        let v2 = c[3] * v1;
+        let v3 = m::mul_add(c[3], v0, z[0]);
         let v4 = z[0] * v[1];
-        let v5 = m::mul_add(-v3, v[1], v4);
-        let v6 = c[3] * v2;
-        let v7 = m::mul_add(v6, v[1], v[0]);
-        let v8 = v7 * v7;
-        let v9 = m::mul_add(v5, v5, v8);
-        let v10 = c[4] * v9;
-        let v11 = m::mul_add(v[1], v0, v10);
-        let v12 = v[0] * v[0];
-        let v13 = c[7] * v12;
-        let v14 = m::mul_add((0.5 as S), v11, v13);
-        out_out[0] = v14;
-        let v15 = c[8] * v2;
-        let v16 = -v15;
-        out_out[1] = v16;
-        let v17 = c[6] * v[1];
-        let v18 = c[5] * v[0];
-        let v19 = v[0] * u[0];
-        let v20 = m::mul_add(-v[0], v18, v19);
-        let v21 = m::mul_add(-v[1], v17, v20);
-        out_out[2] = v21;
+        let v5 = v[0] * u[0];
+        let v6 = c[5] * v[0];
+        let v7 = m::mul_add(-v[0], v6, v5);
+        let v8 = c[6] * v[1];
+        let v9 = m::mul_add(-v[1], v8, v7);
+        out_out[2] = v9;
+        let v10 = m::mul_add(v2, v[1], v[0]);
+        let v11 = m::mul_add(-v3, v[1], v4);
+        let v12 = c[2] * v[1];
+        let v13 = v[0] * v[0];
+        let v14 = c[7] * v13;
+        let v15 = v10 * v10;
+        let v16 = m::mul_add(v11, v11, v15);
+        let v17 = c[4] * v16;
+        let v18 = m::mul_add(v[1], v12, v17);
+        let v19 = m::mul_add((0.5 as S), v18, v14);
+        out_out[0] = v19;
+        let v20 = c[8] * v1;
+        let v21 = -v20;
+        out_out[1] = v21;
     }
 
     /// Motion of the named points.
     ///
     /// Operations: 12 (3 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 13], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
-        let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = m::mul_add(c[9], v0, z[0]);
-        out_positions[0] = v2;
         out_positions[1] = 0.0;
-        let v3 = c[9] * v1;
-        out_positions[2] = v3;
-        let v4 = m::mul_add(v[1], v3, v[0]);
-        out_velocities[0] = v4;
         out_velocities[1] = 0.0;
-        let v5 = z[0] * v[1];
-        let v6 = m::mul_add(-v[1], v2, v5);
-        out_velocities[2] = v6;
-        let v7 = m::mul_add(vd[1], v3, vd[0]);
-        let v8 = m::mul_add(v[1], v6, v7);
-        out_accelerations[0] = v8;
         out_accelerations[1] = 0.0;
-        let v9 = v[0] * v[1];
-        let v10 = m::mul_add(z[0], vd[1], v9);
-        let v11 = m::mul_add(-vd[1], v2, v10);
-        let v12 = m::mul_add(-v[1], v4, v11);
+        let (v0, v1) = m::sin_cos(z[1]);
+        let v2 = z[0] * v[1];
+        let v3 = v[0] * v[1];
+        let v4 = m::mul_add(z[0], vd[1], v3);
+        let v5 = c[9] * v1;
+        out_positions[2] = v5;
+        let v6 = m::mul_add(c[9], v0, z[0]);
+        out_positions[0] = v6;
+        let v7 = m::mul_add(v[1], v5, v[0]);
+        out_velocities[0] = v7;
+        let v8 = m::mul_add(-v[1], v6, v2);
+        out_velocities[2] = v8;
+        let v9 = m::mul_add(vd[1], v5, vd[0]);
+        let v10 = m::mul_add(-vd[1], v6, v4);
+        let v11 = m::mul_add(v[1], v8, v9);
+        out_accelerations[0] = v11;
+        let v12 = m::mul_add(-v[1], v7, v10);
         out_accelerations[2] = v12;
     }
 
@@ -506,26 +506,26 @@ pub mod cart_pole {
     ///
     /// Operations: 16 (7 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_out: &mut [S; 6]) {
+        out_out[3] = 0.0;
         out_out[0] = z[0];
         out_out[1] = z[1];
         let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = m::mul_add(c[9], v0, z[0]);
-        out_out[2] = v2;
-        out_out[3] = 0.0;
-        let v3 = c[9] * v1;
-        out_out[4] = v3;
-        let v4 = v[1] * v[1];
-        let v5 = m::mul_add(c[3], v0, z[0]);
-        let v6 = z[0] * v[1];
-        let v7 = m::mul_add(-v5, v[1], v6);
-        let v8 = c[3] * v1;
-        let v9 = m::mul_add(v8, v[1], v[0]);
-        let v10 = v9 * v9;
-        let v11 = m::mul_add(v7, v7, v10);
-        let v12 = v[0] * v[0];
-        let v13 = c[7] * v12;
-        let v14 = m::mul_add(c[10], v11, v13);
-        let v15 = m::mul_add(c[11], v4, v14);
+        let v2 = c[3] * v1;
+        let v3 = m::mul_add(c[3], v0, z[0]);
+        let v4 = z[0] * v[1];
+        let v5 = m::mul_add(v2, v[1], v[0]);
+        let v6 = m::mul_add(-v3, v[1], v4);
+        let v7 = v[0] * v[0];
+        let v8 = c[7] * v7;
+        let v9 = v5 * v5;
+        let v10 = m::mul_add(v6, v6, v9);
+        let v11 = c[9] * v1;
+        out_out[4] = v11;
+        let v12 = m::mul_add(c[9], v0, z[0]);
+        out_out[2] = v12;
+        let v13 = m::mul_add(c[10], v10, v8);
+        let v14 = v[1] * v[1];
+        let v15 = m::mul_add(c[11], v14, v13);
         let v16 = m::mul_add(c[12], v1, v15);
         out_out[5] = v16;
     }

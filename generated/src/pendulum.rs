@@ -299,30 +299,30 @@ pub mod pendulum {
     ///
     /// Operations: 9 (1 div, 7 mul, 1 mul_add). Workspace: 0 slots.
     fn prepare(p: &[S; 2], w: &mut [S; 0], out_c: &mut [S; 7]) {
-        let v0 = -0.5 * p[1];
+        out_c[2] = p[0];
+        out_c[6] = p[1];
+        let v0 = p[1] * p[1];
         let v1 = p[0] * v0;
-        let v2 = p[1] * p[1];
-        let v3 = p[0] * v2;
-        let v4 = 0.08333333333333333 * v3;
-        let v5 = m::mul_add(v0, v1, v4);
+        let v2 = 0.08333333333333333 * v1;
+        out_c[4] = v2;
+        let v3 = -0.5 * p[1];
+        out_c[1] = v3;
+        let v4 = p[0] * v3;
+        let v5 = m::mul_add(v3, v4, v2);
+        out_c[3] = v5;
         let v6 = 1.0 / v5;
         out_c[0] = v6;
-        out_c[1] = v0;
-        out_c[2] = p[0];
-        out_c[3] = v5;
-        out_c[4] = v4;
         let v7 = 4.905 * p[1];
         let v8 = p[0] * v7;
         out_c[5] = v8;
-        out_c[6] = p[1];
     }
 
     /// Start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn start(p: &[S; 2], w: &mut [S; 0], out_z: &mut [S; 1], out_v: &mut [S; 1]) {
-        out_z[0] = 1.0471975511965976;
         out_v[0] = 0.0;
+        out_z[0] = 1.0471975511965976;
     }
 
     /// The inputs where nobody else sets them.
@@ -335,69 +335,69 @@ pub mod pendulum {
     ///
     /// Operations: 12 (9 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
-        out_zd[0] = v[0];
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = c[1] * v1;
+        out_zd[0] = v[0];
+        out_pivots[0] = c[3];
         let v4 = v3 * v[0];
-        let v5 = m::mul_add(-v[0], v4, 9.81);
-        let v6 = c[2] * v5;
-        let v7 = v2 * v[0];
-        let v8 = v[0] * v7;
-        let v9 = c[2] * v8;
-        let v10 = v3 * v9;
-        let v11 = m::mul_add(v2, v6, v10);
+        let v5 = v2 * v[0];
+        let v6 = v[0] * v5;
+        let v7 = m::mul_add(-v[0], v4, 9.81);
+        let v8 = c[2] * v6;
+        let v9 = c[2] * v7;
+        let v10 = v3 * v8;
+        let v11 = m::mul_add(v2, v9, v10);
         let v12 = c[0] * v11;
         out_vd[0] = v12;
-        out_pivots[0] = c[3];
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 13 (9 mul, 2 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        let v0 = c[4] * v[0];
-        let (v1, v2) = m::sin_cos(z[0]);
+        out_out[2] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
         let v3 = c[1] * v1;
         let v4 = v3 * v[0];
-        let v5 = c[1] * v2;
-        let v6 = v5 * v[0];
-        let v7 = v6 * v6;
-        let v8 = m::mul_add(v4, v4, v7);
+        let v5 = v2 * v[0];
+        let v6 = c[4] * v[0];
+        let v7 = v4 * v4;
+        let v8 = m::mul_add(v5, v5, v7);
         let v9 = c[2] * v8;
-        let v10 = m::mul_add(v[0], v0, v9);
+        let v10 = m::mul_add(v[0], v6, v9);
         let v11 = 0.5 * v10;
         out_out[0] = v11;
-        let v12 = c[5] * v2;
+        let v12 = c[5] * v1;
         let v13 = -v12;
         out_out[1] = v13;
-        out_out[2] = 0.0;
     }
 
     /// Motion of the named points.
     ///
     /// Operations: 12 (6 mul, 2 mul_add, 3 neg, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 7], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+        out_positions[1] = 0.0;
+        out_velocities[1] = 0.0;
+        out_accelerations[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
         let v3 = -v2;
         out_positions[0] = v3;
-        out_positions[1] = 0.0;
         let v4 = c[6] * v1;
         let v5 = -v4;
         out_positions[2] = v5;
         let v6 = v[0] * v4;
         let v7 = -v6;
         out_velocities[0] = v7;
-        out_velocities[1] = 0.0;
         let v8 = v[0] * v2;
         out_velocities[2] = v8;
-        let v9 = v[0] * v8;
-        let v10 = m::mul_add(-vd[0], v4, v9);
-        out_accelerations[0] = v10;
-        out_accelerations[1] = 0.0;
-        let v11 = vd[0] * v2;
-        let v12 = m::mul_add(v[0], v6, v11);
+        let v9 = vd[0] * v2;
+        let v10 = v[0] * v8;
+        let v11 = m::mul_add(-vd[0], v4, v10);
+        out_accelerations[0] = v11;
+        let v12 = m::mul_add(v[0], v6, v9);
         out_accelerations[2] = v12;
     }
 
@@ -405,11 +405,11 @@ pub mod pendulum {
     ///
     /// Operations: 5 (2 mul, 2 neg, 1 sin_cos). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_out: &mut [S; 4]) {
+        out_out[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
         let v3 = -v2;
         out_out[0] = v3;
-        out_out[1] = 0.0;
         let v4 = c[6] * v1;
         let v5 = -v4;
         out_out[2] = v5;
