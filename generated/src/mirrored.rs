@@ -215,50 +215,29 @@ pub mod mirrored {
     }
     impl Parameters {
         /// Smallest and largest allowed value of each, arrays flattened.
-        pub const BOUNDS: [(S, S); NP] = [
-            (0.1, S::INFINITY),
-            (0.0, S::INFINITY),
-            (0.0, S::INFINITY),
-            (0.0, S::INFINITY),
-            (0.0, S::INFINITY),
-            (0.0, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-            (S::NEG_INFINITY, S::INFINITY),
-        ];
+        pub const BOUNDS: [(S, S); NP] = {
+            let mut bounds = [(S::NEG_INFINITY, S::INFINITY); NP];
+            bounds[0] = (0.1, S::INFINITY);
+            bounds[1] = (0.0, S::INFINITY);
+            bounds[2] = (0.0, S::INFINITY);
+            bounds[3] = (0.0, S::INFINITY);
+            bounds[4] = (0.0, S::INFINITY);
+            bounds[5] = (0.0, S::INFINITY);
+            bounds
+        };
         /// All values, arrays flattened, in the order of [`PARAMETERS`].
         pub fn to_array(&self) -> [S; NP] {
-            [
-                self.track,
-                self.stiffness,
-                self.damping,
-                self.free_length,
-                self.tyre,
-                self.radius,
-                self.late,
-                self.road_time[0],
-                self.road_time[1],
-                self.road_time[2],
-                self.road_time[3],
-                self.road_time[4],
-                self.road_time[5],
-                self.road_height[0],
-                self.road_height[1],
-                self.road_height[2],
-                self.road_height[3],
-                self.road_height[4],
-                self.road_height[5],
-            ]
+            let mut values = [0.0; NP];
+            values[0] = self.track;
+            values[1] = self.stiffness;
+            values[2] = self.damping;
+            values[3] = self.free_length;
+            values[4] = self.tyre;
+            values[5] = self.radius;
+            values[6] = self.late;
+            values[7..13].copy_from_slice(&self.road_time);
+            values[13..19].copy_from_slice(&self.road_height);
+            values
         }
         /// From all values, arrays flattened, in the order of [`PARAMETERS`].
         pub fn from_array(values: &[S; NP]) -> Self {
@@ -270,22 +249,16 @@ pub mod mirrored {
                 tyre: values[4],
                 radius: values[5],
                 late: values[6],
-                road_time: [
-                    values[7],
-                    values[8],
-                    values[9],
-                    values[10],
-                    values[11],
-                    values[12],
-                ],
-                road_height: [
-                    values[13],
-                    values[14],
-                    values[15],
-                    values[16],
-                    values[17],
-                    values[18],
-                ],
+                road_time: {
+                    let mut array = [0.0; 6];
+                    array.copy_from_slice(&values[7..13]);
+                    array
+                },
+                road_height: {
+                    let mut array = [0.0; 6];
+                    array.copy_from_slice(&values[13..19]);
+                    array
+                },
             }
         }
     }
@@ -732,7 +705,7 @@ pub mod mirrored {
         let v110 = v11 + v107;
         let v111 = v12 + v109;
         let v112 = v105 - v111;
-        let v113 = m::max(c[8], v112);
+        let v113 = m::max((0.0 as S), v112);
         let v114 = c[6] * v113;
         let v115 = v114 - v76;
         w[20] = v115;
@@ -780,7 +753,7 @@ pub mod mirrored {
         let v152 = v126 * v145;
         let v153 = m::mul_add(-v125, v146, v152);
         let v154 = t - c[20];
-        let v155 = m::max(v154, c[8]);
+        let v155 = m::max(v154, (0.0 as S));
         let v156 = m::locate(&c[14..20], v155);
         let v157 = 1.0 + v156;
         let v158 = m::gather(&c[14..20], v156);
@@ -813,7 +786,7 @@ pub mod mirrored {
         let v185 = v24 + v182;
         let v186 = v25 + v184;
         let v187 = v180 - v186;
-        let v188 = m::max(c[8], v187);
+        let v188 = m::max((0.0 as S), v187);
         let v189 = c[6] * v188;
         let v190 = v189 - v146;
         w[26] = v190;
@@ -1141,7 +1114,7 @@ pub mod mirrored {
         let v100 = v12 + v98;
         let v101 = m::mul_add(v36, v99, v35);
         let v102 = v94 - v100;
-        let v103 = m::max(c[8], v102);
+        let v103 = m::max((0.0 as S), v102);
         let v104 = c[6] * v103;
         let v105 = v101 * v104;
         let v106 = m::mul_add(-v66, v69, v105);
@@ -1175,7 +1148,7 @@ pub mod mirrored {
         let v134 = m::mul_add(c[4], v131, v133);
         let v135 = m::mul_add(-v131, v134, v106);
         let v136 = t - c[20];
-        let v137 = m::max(v136, c[8]);
+        let v137 = m::max(v136, (0.0 as S));
         let v138 = m::locate(&c[14..20], v137);
         let v139 = 1.0 + v138;
         let v140 = m::gather(&c[14..20], v138);
@@ -1209,7 +1182,7 @@ pub mod mirrored {
         let v168 = v25 + v166;
         let v169 = m::mul_add(v39, v167, v38);
         let v170 = v162 - v168;
-        let v171 = m::max(c[8], v170);
+        let v171 = m::max((0.0 as S), v170);
         let v172 = c[6] * v171;
         let v173 = m::mul_add(v169, v172, v135);
         out_out[2] = v173;
@@ -1246,24 +1219,24 @@ pub mod mirrored {
     ///
     /// Operations: 113 (21 add, 14 mul, 70 mul_add, 3 sin_cos, 5 sub). Workspace: 0 slots.
     fn markers(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 27], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
-        out_positions[0] = c[8];
-        out_positions[3] = c[8];
-        out_positions[6] = c[8];
-        out_positions[9] = c[8];
-        out_positions[12] = c[8];
-        out_positions[15] = c[8];
-        out_velocities[0] = c[8];
-        out_velocities[3] = c[8];
-        out_velocities[6] = c[8];
-        out_velocities[9] = c[8];
-        out_velocities[12] = c[8];
-        out_velocities[15] = c[8];
-        out_accelerations[0] = c[8];
-        out_accelerations[3] = c[8];
-        out_accelerations[6] = c[8];
-        out_accelerations[9] = c[8];
-        out_accelerations[12] = c[8];
-        out_accelerations[15] = c[8];
+        out_positions[0] = 0.0;
+        out_positions[3] = 0.0;
+        out_positions[6] = 0.0;
+        out_positions[9] = 0.0;
+        out_positions[12] = 0.0;
+        out_positions[15] = 0.0;
+        out_velocities[0] = 0.0;
+        out_velocities[3] = 0.0;
+        out_velocities[6] = 0.0;
+        out_velocities[9] = 0.0;
+        out_velocities[12] = 0.0;
+        out_velocities[15] = 0.0;
+        out_accelerations[0] = 0.0;
+        out_accelerations[3] = 0.0;
+        out_accelerations[6] = 0.0;
+        out_accelerations[9] = 0.0;
+        out_accelerations[12] = 0.0;
+        out_accelerations[15] = 0.0;
         let (v0, v1) = m::sin_cos(z[2]);
         let v2 = z[2] + z[3];
         let (v3, v4) = m::sin_cos(v2);
@@ -1419,7 +1392,7 @@ pub mod mirrored {
     ///
     /// Operations: 24 (8 add, 6 mul, 4 mul_add, 1 neg, 3 sin_cos, 2 sub). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_out: &mut [S; 9]) {
-        out_out[2] = c[8];
+        out_out[2] = 0.0;
         out_out[0] = z[1];
         out_out[1] = z[2];
         let (v0, v1) = m::sin_cos(z[2]);

@@ -3,8 +3,8 @@
 //! Enters: a model that the reader accepts. Leaves: diagnostics by the joint's place and name.
 
 use crate::diagnostics::Diagnostics;
-use crate::dynamics::{articulated_body, body_inertias, mass_matrix_diagonal};
-use crate::elements::{Mechanism, loads};
+use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
+use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::{Lowering, Parameters, ParametersOnly};
@@ -26,12 +26,11 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
     let tree = topology::span(model);
     let mut g = Graph::new();
     let parameters = Parameters::lower(&mut g, model, true);
-    let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, ReferencePoint::CentreOfMass);
+    let mechanism = Mechanism::new(&mut g, model, &tree, &parameters, ReferencePoint::CentreOfMass);
     let inertias = body_inertias(&mut g, &mechanism);
     // The pivots of the recursion are those of the factored matrix, and cost O(n) whatever the size.
-    let loads = loads(&mut g, &mut mechanism);
     let mut wanted: Vec<ExprId> = mass_matrix_diagonal(&mut g, &mechanism, &inertias);
-    wanted.extend(articulated_body(&mut g, &mechanism, &inertias, &loads).pivots);
+    wanted.extend(pivots(&mut g, &mechanism, &inertias));
 
     let mut start = Vec::new();
     for link in &tree.links {

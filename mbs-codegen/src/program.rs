@@ -181,10 +181,22 @@ impl Program {
         for &kind in &options.bundles {
             let operations = estimate(kind, model, &tree);
             if operations > MAX_OPERATIONS {
-                return Err(TooLarge {
-                    bundle: kind,
+                return Err(TooLarge::Bundle {
+                    bundle: kind.name(),
                     operations,
                 });
+            }
+        }
+        let infos = if options.freeze {
+            Vec::new()
+        } else {
+            parameter_infos(model)
+        };
+        let np: usize = infos.iter().map(|p| p.defaults.len()).sum();
+        let points: usize = model.bodies.iter().map(|b| b.points.len()).sum();
+        for (what, count) in [("parameters", np), ("points", points)] {
+            if count > MAX_NAMES {
+                return Err(TooLarge::Names { what, count });
             }
         }
         let mut g = Graph::new();
@@ -192,13 +204,23 @@ impl Program {
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
         let specifications = specifications(&mut g, &mut mechanism, case, &options.bundles);
         debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
+        for specification in &specifications {
+            let roots: Vec<ExprId> = specification
+                .results
+                .iter()
+                .flat_map(|r| &r.expressions)
+                .copied()
+                .collect();
+            let operations = g.reachable(&roots).len();
+            // Expressions of the model are not in the estimate. Half of the nodes are fused into others.
+            if operations > 2 * MAX_OPERATIONS {
+                return Err(TooLarge::Bundle {
+                    bundle: specification.name,
+                    operations,
+                });
+            }
+        }
 
-        let infos = if options.freeze {
-            Vec::new()
-        } else {
-            parameter_infos(model)
-        };
-        let np: usize = infos.iter().map(|p| p.defaults.len()).sum();
         let len = |group| match group {
             Group::Time => 1,
             Group::Z | Group::Zd => tree.nq as u32,
@@ -271,28 +293,45 @@ impl Program {
 /// what is fast.
 pub const MAX_OPERATIONS: usize = 2_000_000;
 
-/// A bundle that would need more than [`MAX_OPERATIONS`].
+/// Most values of independent parameters, and most points, that a module can have: each has a name of its own.
+pub const MAX_NAMES: usize = 100_000;
+
+/// A program that would take memory without bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge {
-    /// Which bundle.
-    pub bundle: BundleKind,
-    /// About how many operations.
-    pub operations: usize,
+pub enum TooLarge {
+    /// A bundle that would need more than [`MAX_OPERATIONS`].
+    Bundle {
+        /// Which.
+        bundle: &'static str,
+        /// About how many operations.
+        operations: usize,
+    },
+    /// More than [`MAX_NAMES`].
+    Names {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: usize,
+    },
 }
 
 impl std::fmt::Display for TooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "bundle `{}` would need about {} operations, more than {MAX_OPERATIONS}; ",
-            self.bundle.name(),
-            self.operations
-        )?;
-        match self.bundle {
-            BundleKind::ForwardDynamics => f.write_str(
-                "ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only",
-            ),
-            _ => f.write_str("leave it out, or split the model"),
+        match *self {
+            TooLarge::Bundle { bundle, operations } => {
+                write!(
+                    f,
+                    "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; "
+                )?;
+                f.write_str(if bundle == BundleKind::ForwardDynamics.name() {
+                    "ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only"
+                } else {
+                    "leave it out, or split the model"
+                })
+            }
+            TooLarge::Names { what, count } => {
+                write!(f, "the model has {count} {what}, more than {MAX_NAMES}; split it")
+            }
         }
     }
 }

@@ -115,6 +115,11 @@ impl GroupSet {
         GroupSet(self.0 | other.0)
     }
 
+    /// Whether some group is in both.
+    pub fn intersects(self, other: GroupSet) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Whether the group is in the set.
     pub fn contains(self, group: Group) -> bool {
         self.0 & (1 << group as u8) != 0

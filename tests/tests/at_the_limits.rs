@@ -138,11 +138,6 @@ fn stars() {
         &bodies(9_999, "floating", false),
         &BundleKind::STANDARD,
     );
-    answer(
-        "10000 floating bodies and no bundle",
-        &bodies(9_999, "floating", false),
-        &[],
-    );
 }
 
 #[test]
@@ -163,6 +158,12 @@ fn arrays() {
     let arrays = many(9, |i| format!("  a{i}: [{}]", values(100_000)));
     answer(
         "nine arrays of 100000",
+        &format!("{ONE_BODY}parameters:\n{arrays}"),
+        &[],
+    );
+    let arrays = many(2, |i| format!("  a{i}: [{}]", values(50_000)));
+    answer(
+        "two arrays of 50000",
         &format!("{ONE_BODY}parameters:\n{arrays}"),
         &[],
     );
@@ -192,7 +193,7 @@ fn expressions() {
             .collect::<Vec<_>>()
             .join("+")
     };
-    let outputs = many(7_000, |i| format!("  o{i}: {}", terms(i)));
+    let outputs = many(2_000, |i| format!("  o{i}: {}", terms(i)));
     answer(
         "outputs without anything in common",
         &format!("{ONE_BODY}outputs:\n{outputs}"),

@@ -4,114 +4,126 @@
 //! Holds afterwards: a segment loads what it did not assign, at its first use.
 
 use super::schedule::Step;
-use super::{Operand, Segment, Statement, ValueId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use super::{Operand, Segment, Statement};
+use std::collections::BTreeMap;
 
-/// The segments and the number of slots in all. `fixed` slots have a place already.
-pub(super) fn split_into_chunks(steps: Vec<Step>, fixed: u32, size: usize) -> (Vec<Segment>, u32) {
-    let chunks = cut(steps, size);
-    let (assigned, last_read) = lifetimes(&chunks);
+/// The segments and the number of slots in all, for steps of so many values. `fixed` slots have a place already.
+pub(super) fn split_into_chunks(
+    steps: Vec<Step>,
+    values: u32,
+    fixed: u32,
+    size: usize,
+) -> (Vec<Segment>, u32) {
+    let (assigned, last_read) = lifetimes(&steps, values as usize, size);
 
     let mut free: Vec<u32> = Vec::new();
     let mut slots = fixed;
-    let mut slot_of: HashMap<ValueId, u32> = HashMap::new();
+    let mut slot_of = vec![0; values as usize];
+    // The last segment in which each value stands ready, plus one.
+    let mut ready = vec![0; values as usize];
     // Slots to free after a segment: the values whose last reader it is.
-    let mut expiring: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    let mut segments = Vec::with_capacity(chunks.len());
-    for (place, chunk) in chunks.into_iter().enumerate() {
-        let statements = match chunk {
-            Chunk::Kernel(segment) => {
-                segments.push(segment);
-                continue;
-            }
-            Chunk::Flat(statements) => statements,
-        };
-        let mut present: HashSet<ValueId> = HashSet::new();
-        let mut out = Vec::with_capacity(statements.len() + 16);
-        for statement in statements {
-            statement.operands(|operand| {
-                if let Operand::Value(value) = operand
-                    && present.insert(value)
-                {
-                    out.push(Statement::Load(value, slot_of[&value]));
-                }
-            });
-            out.push(statement);
-            statement.assigns(|value| {
-                present.insert(value);
-                let last = last_read.get(&value).copied().unwrap_or(place);
-                if last > assigned[&value] {
-                    let slot = free.pop().unwrap_or_else(|| {
-                        slots += 1;
-                        slots - 1
-                    });
-                    slot_of.insert(value, slot);
-                    expiring.entry(last).or_default().push(slot);
-                    out.push(Statement::Store(slot, Operand::Value(value)));
-                }
-            });
-        }
-        segments.push(Segment::Flat(out));
-        if let Some(slots) = expiring.remove(&place) {
-            free.extend(slots);
-        }
-    }
-    (segments, slots)
-}
-
-enum Chunk {
-    Flat(Vec<Statement>),
-    Kernel(Segment),
-}
-
-fn cut(steps: Vec<Step>, size: usize) -> Vec<Chunk> {
-    let mut chunks = Vec::new();
-    let mut current = Vec::new();
+    let mut expiring: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut segments = Vec::new();
+    let mut cut = Cut::new(size);
+    let (mut place, mut out) = (0, Vec::new());
     for step in steps {
-        match step {
-            Step::Statement(statement) => {
-                current.push(statement);
-                if current.len() >= size {
-                    chunks.push(Chunk::Flat(std::mem::take(&mut current)));
-                }
-            }
+        let its_place = cut.place(&step);
+        if its_place != place {
+            finish(&mut segments, &mut out);
+            free.extend(expiring.remove(&place).unwrap_or_default());
+            place = its_place;
+        }
+        let statement = match step {
             Step::Kernel {
                 kernel,
                 inputs,
                 output,
             } => {
-                if !current.is_empty() {
-                    chunks.push(Chunk::Flat(std::mem::take(&mut current)));
-                }
-                chunks.push(Chunk::Kernel(Segment::Kernel {
+                segments.push(Segment::Kernel {
                     kernel,
                     inputs,
                     output,
-                }));
+                });
+                continue;
             }
-        }
+            Step::Statement(statement) => statement,
+        };
+        statement.operands(|operand| {
+            if let Operand::Value(value) = operand
+                && std::mem::replace(&mut ready[value.0 as usize], place + 1) != place + 1
+            {
+                out.push(Statement::Load(value, slot_of[value.0 as usize]));
+            }
+        });
+        out.push(statement);
+        statement.assigns(|value| {
+            let index = value.0 as usize;
+            ready[index] = place + 1;
+            let last = last_read[index];
+            if last > assigned[index] {
+                let slot = free.pop().unwrap_or_else(|| {
+                    slots += 1;
+                    slots - 1
+                });
+                slot_of[index] = slot;
+                expiring.entry(last).or_default().push(slot);
+                out.push(Statement::Store(slot, Operand::Value(value)));
+            }
+        });
     }
-    if !current.is_empty() {
-        chunks.push(Chunk::Flat(current));
-    }
-    chunks
+    finish(&mut segments, &mut out);
+    (segments, slots)
 }
 
-/// For every value, the segment that assigns it and the last one that reads it.
-fn lifetimes(chunks: &[Chunk]) -> (HashMap<ValueId, usize>, HashMap<ValueId, usize>) {
-    let (mut assigned, mut last_read) = (HashMap::new(), HashMap::new());
-    for (place, chunk) in chunks.iter().enumerate() {
-        if let Chunk::Flat(statements) = chunk {
-            for statement in statements {
-                statement.assigns(|value| {
-                    assigned.insert(value, place);
-                });
-                statement.operands(|operand| {
-                    if let Operand::Value(value) = operand {
-                        last_read.insert(value, place);
-                    }
-                });
-            }
+/// Closes a flat segment, if there is one.
+fn finish(segments: &mut Vec<Segment>, out: &mut Vec<Statement>) {
+    if !out.is_empty() {
+        let mut statements = std::mem::take(out);
+        statements.shrink_to_fit();
+        segments.push(Segment::Flat(statements));
+    }
+}
+
+/// Tells the segment of each step, asked in their order: so many statements each, kernels by themselves.
+struct Cut {
+    place: u32,
+    filled: usize,
+    size: usize,
+}
+
+impl Cut {
+    fn new(size: usize) -> Cut {
+        Cut {
+            place: 0,
+            filled: 0,
+            size,
+        }
+    }
+
+    fn place(&mut self, step: &Step) -> u32 {
+        let alone = matches!(step, Step::Kernel { .. });
+        if self.filled >= self.size || (alone && self.filled > 0) {
+            self.place += 1;
+            self.filled = 0;
+        }
+        self.filled += if alone { self.size } else { 1 };
+        self.place
+    }
+}
+
+/// For every value, the segment that assigns it and the last one that reads it (the first where none does).
+fn lifetimes(steps: &[Step], values: usize, size: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut assigned, mut last_read) = (vec![0; values], vec![0; values]);
+    let mut cut = Cut::new(size);
+    for step in steps {
+        let place = cut.place(step);
+        if let Step::Statement(statement) = step {
+            statement.assigns(|value| assigned[value.0 as usize] = place);
+            statement.operands(|operand| {
+                if let Operand::Value(value) = operand {
+                    last_read[value.0 as usize] = place;
+                }
+            });
         }
     }
     (assigned, last_read)

@@ -5,29 +5,32 @@
 //! place. Holds afterwards: no bundle but `prepare` reads a parameter.
 
 use super::Specification;
-use crate::graph::{ArrayId, ExprId, Graph, Node};
-use crate::symbols::GroupSet;
-use std::collections::{HashMap, HashSet};
+use crate::graph::{ArrayId, ExprId, Graph, Node, Visited};
+use std::collections::HashMap;
 
 /// The expressions `prepare` computes.
 #[derive(Clone, Debug, Default)]
 pub struct Hoisted {
     expressions: Vec<ExprId>,
-    places: HashMap<ExprId, u32>,
+    /// Per node of the graph; empty where nothing is hoisted.
+    places: Vec<Option<u32>>,
     arrays: HashMap<ArrayId, u32>,
 }
 
 impl Hoisted {
     /// Walks from the wanted results down to the first expressions that depend on parameters alone.
     pub(super) fn collect(graph: &Graph, specifications: &[&Specification]) -> Hoisted {
-        let mut hoisted = Hoisted::default();
-        let mut seen = HashSet::new();
+        let mut hoisted = Hoisted {
+            places: vec![None; graph.len()],
+            ..Hoisted::default()
+        };
+        let mut seen = Visited::new(graph);
         for specification in specifications {
             for wanted in &specification.results {
                 // Last in, first out: reversed so that places follow the order of the results.
                 let mut stack: Vec<ExprId> = wanted.expressions.iter().rev().copied().collect();
                 while let Some(id) = stack.pop() {
-                    if !seen.insert(id) {
+                    if !seen.enter(id) {
                         continue;
                     }
                     if graph.depends(id).is_parameters_only() {
@@ -36,15 +39,13 @@ impl Hoisted {
                     }
                     let mut operands = Vec::new();
                     match graph.node(id) {
-                        Node::Gather(array, index) | Node::Locate(array, index) => {
+                        Node::Gather(array, index) | Node::Locate(array, index) if is_known(graph, array) => {
                             operands.push(index);
-                            if is_known(graph, array) {
+                            if seen.enter_array(array) {
                                 hoisted.array(graph, array);
-                            } else {
-                                operands.extend(graph.array(array));
                             }
                         }
-                        _ => graph.operands(id, |operand| operands.push(operand)),
+                        _ => seen.operands(graph, id, |operand| operands.push(operand)),
                     }
                     stack.extend(operands.into_iter().rev());
                 }
@@ -60,7 +61,7 @@ impl Hoisted {
 
     /// The place of an expression among the prepared values.
     pub(super) fn place(&self, id: ExprId) -> Option<u32> {
-        self.places.get(&id).copied()
+        self.places.get(id.index()).copied().flatten()
     }
 
     /// The place of an array's first element among the prepared values.
@@ -69,27 +70,24 @@ impl Hoisted {
     }
 
     fn scalar(&mut self, id: ExprId) {
-        if !self.places.contains_key(&id) {
-            self.places.insert(id, self.expressions.len() as u32);
+        let place = &mut self.places[id.index()];
+        if place.is_none() {
+            *place = Some(self.expressions.len() as u32);
             self.expressions.push(id);
         }
     }
 
     fn array(&mut self, graph: &Graph, array: ArrayId) {
-        if self.arrays.contains_key(&array)
-            || graph
-                .array(array)
-                .iter()
-                .all(|&e| graph.constant_value(e).is_some())
-        {
+        if graph.array_depends(array).is_empty() {
             return;
         }
         self.arrays.insert(array, self.expressions.len() as u32);
         // A gather needs its elements side by side, so they may stand here a second time.
         for &element in graph.array(array) {
-            self.places
-                .entry(element)
-                .or_insert(self.expressions.len() as u32);
+            // Elsewhere a number stays a number.
+            if graph.constant_value(element).is_none() {
+                self.places[element.index()].get_or_insert(self.expressions.len() as u32);
+            }
             self.expressions.push(element);
         }
     }
@@ -97,8 +95,6 @@ impl Hoisted {
 
 /// Whether all elements are constants or depend on parameters alone.
 fn is_known(graph: &Graph, array: ArrayId) -> bool {
-    graph
-        .array(array)
-        .iter()
-        .all(|&e| graph.depends(e) == GroupSet::NONE || graph.depends(e).is_parameters_only())
+    let depends = graph.array_depends(array);
+    depends.is_empty() || depends.is_parameters_only()
 }

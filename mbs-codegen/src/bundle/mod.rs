@@ -64,6 +64,17 @@ pub struct Bundle {
     pub counts: OperationCounts,
 }
 
+impl Bundle {
+    /// How many statements there are, those that move values between segments included.
+    pub fn statements(&self) -> usize {
+        let flat = |segment: &Segment| match segment {
+            Segment::Flat(statements) => statements.len(),
+            Segment::Kernel { .. } => 1,
+        };
+        self.segments.iter().map(flat).sum()
+    }
+}
+
 /// A named run of results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleResult {
@@ -277,7 +288,7 @@ fn build_one(
     len: &impl Fn(Group) -> u32,
 ) -> Bundle {
     let schedule = schedule::schedule(graph, specification, hoisted);
-    let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.slots, CHUNK);
+    let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.values, schedule.slots, CHUNK);
     Bundle {
         name: specification.name,
         doc: specification.doc,

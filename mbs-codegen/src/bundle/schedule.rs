@@ -9,9 +9,11 @@
 //! Holds afterwards: every value is assigned before it is read.
 
 use super::{Hoisted, Operand, Operation, Run, Specification, Statement, ValueId};
-use crate::graph::{ArrayId, BinaryOp, CallId, ExprId, Graph, Kernel, Node, OperationCounts, UnaryOp};
+use crate::graph::{
+    ArrayId, BinaryOp, CallId, ExprId, Graph, Kernel, Node, OperationCounts, UnaryOp, Visited,
+};
 use crate::symbols::Group;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 pub(super) struct Schedule {
     pub steps: Vec<Step>,
@@ -24,15 +26,19 @@ pub(super) struct Schedule {
 
 pub(super) enum Step {
     Statement(Statement),
-    Kernel { kernel: Kernel, inputs: Vec<Run>, output: u32 },
+    Kernel {
+        kernel: Kernel,
+        inputs: Vec<Run>,
+        output: u32,
+    },
 }
 
 pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Schedule {
     let mut scheduler = Scheduler {
         graph,
         hoisted,
-        uses: HashMap::new(),
-        done: HashMap::new(),
+        uses: vec![0; graph.len()],
+        done: vec![None; graph.len()],
         runs: HashMap::new(),
         calls: HashMap::new(),
         out: Schedule {
@@ -43,23 +49,37 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
             counts: OperationCounts::default(),
         },
     };
-    let mut places: HashMap<ExprId, Vec<(u32, u32)>> = HashMap::new();
+    let mut places: Vec<(ExprId, u32, u32)> = Vec::new();
+    let mut visited = Visited::new(graph);
     for (wanted, result) in specification.results.iter().zip(0..) {
-        scheduler.count_uses(&wanted.expressions);
-        for (&expression, index) in wanted.expressions.iter().zip(0..) {
-            places.entry(expression).or_default().push((result, index));
-        }
+        scheduler.count_uses(&wanted.expressions, &mut visited);
+        places.extend(
+            wanted
+                .expressions
+                .iter()
+                .zip(0..)
+                .map(|(&expression, index)| (expression, result, index)),
+        );
     }
+    places.sort_unstable();
     // A node is written after its operands, so the order of writing is one in which they are ready.
-    let mut nodes: Vec<ExprId> = scheduler.uses.keys().copied().collect();
-    nodes.sort();
-    let absorbed: HashSet<ExprId> =
-        nodes.iter().filter_map(|&id| scheduler.fused(id)).map(|fused| fused.product).collect();
-    for id in nodes {
-        if scheduler.leaf(id).is_none() && !scheduler.done.contains_key(&id) && !absorbed.contains(&id) {
+    let mut absorbed = vec![false; graph.len()];
+    for fused in visited.nodes().filter_map(|id| scheduler.fused(id)) {
+        absorbed[fused.product.index()] = true;
+    }
+    let operations = visited
+        .nodes()
+        .filter(|id| !absorbed[id.index()] && scheduler.leaf(*id).is_none());
+    scheduler
+        .out
+        .steps
+        .reserve_exact(operations.count() + places.len());
+    let mut places = places.into_iter().peekable();
+    for id in visited.nodes() {
+        if scheduler.leaf(id).is_none() && scheduler.done[id.index()].is_none() && !absorbed[id.index()] {
             scheduler.finish(id);
         }
-        for (result, index) in places.remove(&id).unwrap_or_default() {
+        while let Some((_, result, index)) = places.next_if(|&(wanted, ..)| wanted == id) {
             let value = scheduler.operand(id);
             scheduler.push(Statement::Result { result, index, value });
         }
@@ -70,9 +90,10 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
 struct Scheduler<'a> {
     graph: &'a Graph,
     hoisted: &'a Hoisted,
-    /// How many operations read a node; results count as readers.
-    uses: HashMap<ExprId, u32>,
-    done: HashMap<ExprId, Operand>,
+    /// How many operations read a node; results count as readers, all readers of an array or a kernel's results as
+    /// one.
+    uses: Vec<u32>,
+    done: Vec<Option<ValueId>>,
     runs: HashMap<ArrayId, Run>,
     calls: HashMap<CallId, u32>,
     out: Schedule,
@@ -101,31 +122,26 @@ impl Scheduler<'_> {
     }
 
     fn operand(&self, id: ExprId) -> Operand {
-        self.leaf(id).unwrap_or_else(|| self.done[&id])
+        self.leaf(id).unwrap_or_else(|| {
+            Operand::Value(self.done[id.index()].expect("operands are written before their readers"))
+        })
     }
 
-    /// The operands a node really needs: arrays that stand ready somewhere need nothing.
-    fn needs(&self, id: ExprId) -> Vec<ExprId> {
-        let mut needs = Vec::new();
-        match self.graph.node(id) {
-            Node::Gather(array, index) | Node::Locate(array, index) => {
-                needs.push(index);
-                if self.hoisted.array_place(array).is_none() {
-                    needs.extend(self.graph.array(array));
-                }
-            }
-            _ => self.graph.operands(id, |operand| needs.push(operand)),
-        }
-        needs
-    }
-
-    fn count_uses(&mut self, roots: &[ExprId]) {
+    /// Walks from the results to what they need; arrays that stand ready somewhere need nothing.
+    fn count_uses(&mut self, roots: &[ExprId], visited: &mut Visited) {
         let mut stack = roots.to_vec();
         while let Some(id) = stack.pop() {
-            let uses = self.uses.entry(id).or_default();
-            *uses += 1;
-            if *uses == 1 && self.leaf(id).is_none() {
-                stack.extend(self.needs(id));
+            self.uses[id.index()] += 1;
+            if !visited.enter(id) || self.leaf(id).is_some() {
+                continue;
+            }
+            match self.graph.node(id) {
+                Node::Gather(array, index) | Node::Locate(array, index)
+                    if self.hoisted.array_place(array).is_some() =>
+                {
+                    stack.push(index);
+                }
+                _ => visited.operands(self.graph, id, |operand| stack.push(operand)),
             }
         }
     }
@@ -133,7 +149,9 @@ impl Scheduler<'_> {
     /// A product that only this sum reads: it is fused into the sum.
     fn fusible_product(&self, id: ExprId) -> Option<(ExprId, ExprId)> {
         match self.graph.node(id) {
-            Node::Binary(BinaryOp::Mul, a, b) if self.uses[&id] == 1 && self.leaf(id).is_none() => Some((a, b)),
+            Node::Binary(BinaryOp::Mul, a, b) if self.uses[id.index()] == 1 && self.leaf(id).is_none() => {
+                Some((a, b))
+            }
             _ => None,
         }
     }
@@ -145,7 +163,12 @@ impl Scheduler<'_> {
         }
         let absorb = |pattern, product, other| {
             let factors = self.fusible_product(product)?;
-            Some(Fused { pattern, product, factors, other })
+            Some(Fused {
+                pattern,
+                product,
+                factors,
+                other,
+            })
         };
         match self.graph.node(id) {
             Node::Binary(BinaryOp::Add, a, b) => {
@@ -160,8 +183,18 @@ impl Scheduler<'_> {
 
     /// Schedules a node whose operands are ready.
     fn finish(&mut self, id: ExprId) {
-        if let Some(Fused { pattern, factors, other, .. }) = self.fused(id) {
-            let (a, b, c) = (self.operand(factors.0), self.operand(factors.1), self.operand(other));
+        if let Some(Fused {
+            pattern,
+            factors,
+            other,
+            ..
+        }) = self.fused(id)
+        {
+            let (a, b, c) = (
+                self.operand(factors.0),
+                self.operand(factors.1),
+                self.operand(other),
+            );
             self.compute(
                 id,
                 match pattern {
@@ -199,7 +232,7 @@ impl Scheduler<'_> {
                 let first = self.call(call);
                 let value = self.new_value();
                 self.push(Statement::Load(value, first + index));
-                self.done.insert(id, Operand::Value(value));
+                self.done[id.index()] = Some(value);
             }
         }
     }
@@ -208,14 +241,18 @@ impl Scheduler<'_> {
         self.out.counts.add(operation.kind());
         let value = self.new_value();
         self.push(Statement::Compute(value, operation));
-        self.done.insert(id, Operand::Value(value));
+        self.done[id.index()] = Some(value);
     }
 
     /// Where sin and cos of the angle are both wanted, one operation makes both.
     fn sine_or_cosine(&mut self, id: ExprId, op: UnaryOp, angle: ExprId) {
-        let other_op = if op == UnaryOp::Sin { UnaryOp::Cos } else { UnaryOp::Sin };
+        let other_op = if op == UnaryOp::Sin {
+            UnaryOp::Cos
+        } else {
+            UnaryOp::Sin
+        };
         let other = self.graph.find_unary(other_op, angle).filter(|other| {
-            self.uses.contains_key(other) && self.leaf(*other).is_none() && !self.done.contains_key(other)
+            self.uses[other.index()] > 0 && self.leaf(*other).is_none() && self.done[other.index()].is_none()
         });
         let angle = self.operand(angle);
         let Some(other) = other else {
@@ -224,14 +261,22 @@ impl Scheduler<'_> {
         self.out.counts.add("sin_cos");
         let (sine, cosine) = (self.new_value(), self.new_value());
         self.push(Statement::SinCos(sine, cosine, angle));
-        let (mine, its) = if op == UnaryOp::Sin { (sine, cosine) } else { (cosine, sine) };
-        self.done.insert(id, Operand::Value(mine));
-        self.done.insert(other, Operand::Value(its));
+        let (mine, its) = if op == UnaryOp::Sin {
+            (sine, cosine)
+        } else {
+            (cosine, sine)
+        };
+        self.done[id.index()] = Some(mine);
+        self.done[other.index()] = Some(its);
     }
 
     fn array_run(&mut self, array: ArrayId) -> Run {
         if let Some(start) = self.hoisted.array_place(array) {
-            return Run::Argument { group: Group::Prepared, start, len: self.graph.array(array).len() as u32 };
+            return Run::Argument {
+                group: Group::Prepared,
+                start,
+                len: self.graph.array(array).len() as u32,
+            };
         }
         if let Some(&run) = self.runs.get(&array) {
             return run;
@@ -254,14 +299,25 @@ impl Scheduler<'_> {
             })
             .collect();
         if let Some(values) = constants {
-            let table = self.out.tables.iter().position(|t| *t == values).unwrap_or_else(|| {
-                self.out.tables.push(values);
-                self.out.tables.len() - 1
-            });
-            return Run::Table { table: table as u32, len };
+            let table = self
+                .out
+                .tables
+                .iter()
+                .position(|t| *t == values)
+                .unwrap_or_else(|| {
+                    self.out.tables.push(values);
+                    self.out.tables.len() - 1
+                });
+            return Run::Table {
+                table: table as u32,
+                len,
+            };
         }
         if let Some(&Operand::Argument(group, start)) = operands.first()
-            && operands.iter().zip(start..).all(|(&o, i)| o == Operand::Argument(group, i))
+            && operands
+                .iter()
+                .zip(start..)
+                .all(|(&o, i)| o == Operand::Argument(group, i))
         {
             return Run::Argument { group, start, len };
         }
@@ -289,7 +345,11 @@ impl Scheduler<'_> {
         let output = self.out.slots;
         self.out.slots += (call.kernel.outputs() + call.kernel.scratch()) as u32;
         self.out.counts.add(call.kernel.name());
-        self.out.steps.push(Step::Kernel { kernel: call.kernel, inputs, output });
+        self.out.steps.push(Step::Kernel {
+            kernel: call.kernel,
+            inputs,
+            output,
+        });
         self.calls.insert(id, output);
         output
     }

@@ -98,6 +98,30 @@ pub fn articulated_body(
     Solved { vd, pivots }
 }
 
+/// The pivots of the recursion alone: what the mass matrix has along each velocity when the ones outward of it are
+/// free. No velocity and no load enters.
+pub fn pivots(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Symmetric)]) -> Vec<ExprId> {
+    let (tree, positions) = (mechanism.tree, &mechanism.positions);
+    let bodies = reference_inertias(g, mechanism, inertias);
+    let mut articulated: Vec<Articulated> = bodies.iter().map(|&body| rigid(g, body)).collect();
+    let one = g.one();
+    let mut pivots = vec![one; tree.nv];
+    for (i, link) in tree.links.iter().enumerate().rev() {
+        let mut inertia = articulated[i];
+        for (column, k) in positions.links[i].columns.iter().zip(link.v_range()).rev() {
+            let carried = apply(g, inertia, column.motion);
+            pivots[k] = g.dot6(column.motion, carried);
+            let inverse = g.div(one, pivots[k]);
+            inertia = eliminate(g, inertia, carried, inverse);
+        }
+        if let Some(parent) = link.parent {
+            let shifted = shift_articulated(g, inertia, positions.links[i].shift);
+            articulated[parent] = add(g, articulated[parent], shifted);
+        }
+    }
+    pivots
+}
+
 /// [[m I, −h̃], [h̃, J]]
 fn rigid(g: &mut Graph, body: BodyInertia) -> Articulated {
     let (m, zero) = (body.mass, g.zero());

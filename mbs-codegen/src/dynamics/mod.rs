@@ -19,7 +19,7 @@ mod inertia;
 mod inverse_dynamics;
 mod mass_matrix;
 
-pub use articulated_body::articulated_body;
+pub use articulated_body::{articulated_body, pivots};
 pub use energy::{Energy, energy};
 pub use forward_dynamics::{forward_dynamics, solve_tree};
 pub(crate) use inertia::reference_inertias;

@@ -1,7 +1,7 @@
 //! The module's face: constants, parameters, the model and its trait implementations.
 
 use super::free_text::prose;
-use super::names::{constants, identifier};
+use super::names::{constants, fields};
 use crate::bundle::Bundle;
 use crate::model::Hold;
 use crate::program::{BundleKind, Program};
@@ -187,13 +187,13 @@ fn names_of(program: &Program) -> TokenStream {
 }
 
 fn parameters_of(program: &Program) -> TokenStream {
-    let mut fields = Vec::new();
+    let mut declared = Vec::new();
     let mut defaults = Vec::new();
-    let mut bounds = Vec::new();
     let (mut to_array, mut from_array) = (Vec::new(), Vec::new());
     let mut place = 0;
-    for parameter in &program.parameters {
-        let field = ident(&identifier(&parameter.name));
+    let names = fields(program.parameters.iter().map(|p| p.name.as_str()));
+    for (parameter, field) in program.parameters.iter().zip(&names) {
+        let field = ident(field);
         let mut doc = String::from(" ");
         doc.push_str(&if parameter.description.is_empty() {
             format!("Parameter `{}`", parameter.name)
@@ -205,33 +205,41 @@ fn parameters_of(program: &Program) -> TokenStream {
         }
         doc.push('.');
         let values = parameter.defaults.iter().map(|&v| number(v));
-        if parameter.is_array {
-            let len = count(parameter.defaults.len());
-            fields.push(quote! { #[doc = #doc] pub #field: [S; #len] });
-            defaults.push(quote! { #field: [#(#values),*] });
-        } else {
-            fields.push(quote! { #[doc = #doc] pub #field: S });
-            defaults.push(quote! { #field: #(#values)* });
-        }
-        let places: Vec<Literal> = (place..place + parameter.defaults.len()).map(count).collect();
+        let (from, to) = (count(place), count(place + parameter.defaults.len()));
         place += parameter.defaults.len();
         if parameter.is_array {
-            let own: Vec<Literal> = (0..parameter.defaults.len()).map(count).collect();
-            to_array.extend(own.iter().map(|i| quote!(self.#field[#i])));
-            from_array.push(quote! { #field: [#(values[#places]),*] });
+            let len = count(parameter.defaults.len());
+            declared.push(quote! { #[doc = #doc] pub #field: [S; #len] });
+            defaults.push(quote! { #field: [#(#values),*] });
+            to_array.push(quote! { values[#from..#to].copy_from_slice(&self.#field); });
+            from_array.push(quote! { #field: {
+                let mut array = [0.0; #len];
+                array.copy_from_slice(&values[#from..#to]);
+                array
+            } });
         } else {
-            to_array.push(quote!(self.#field));
-            from_array.push(quote! { #field: #(values[#places])* });
+            declared.push(quote! { #[doc = #doc] pub #field: S });
+            defaults.push(quote! { #field: #(#values)* });
+            to_array.push(quote! { values[#from] = self.#field; });
+            from_array.push(quote! { #field: values[#from] });
         }
-        let (low, high) = parameter.bounds;
-        let low = low.map_or(quote!(S::NEG_INFINITY), number);
-        let high = high.map_or(quote!(S::INFINITY), number);
-        bounds.extend(places.iter().map(|_| quote!((#low, #high))));
     }
+    let bounds = bounds_of(program);
+    // A list where there are only numbers; arrays would make it a line per element.
+    let to_array = if program.parameters.iter().any(|p| p.is_array) {
+        quote! {
+            let mut values = [0.0; NP];
+            #(#to_array)*
+            values
+        }
+    } else {
+        let names = names.iter().map(|field| ident(field));
+        quote! { [#(self.#names),*] }
+    };
     quote! {
         /// Independent parameters; [`Default`] gives the model's values.
         #[derive(Clone, Copy, Debug, PartialEq)]
-        pub struct Parameters { #(#fields,)* }
+        pub struct Parameters { #(#declared,)* }
 
         impl Default for Parameters {
             fn default() -> Self {
@@ -241,11 +249,11 @@ fn parameters_of(program: &Program) -> TokenStream {
 
         impl Parameters {
             /// Smallest and largest allowed value of each, arrays flattened.
-            pub const BOUNDS: [(S, S); NP] = [#(#bounds),*];
+            pub const BOUNDS: [(S, S); NP] = #bounds;
 
             /// All values, arrays flattened, in the order of [`PARAMETERS`].
             pub fn to_array(&self) -> [S; NP] {
-                [#(#to_array),*]
+                #to_array
             }
 
             /// From all values, arrays flattened, in the order of [`PARAMETERS`].
@@ -254,6 +262,46 @@ fn parameters_of(program: &Program) -> TokenStream {
             }
         }
     }
+}
+
+/// The bounds of the parameters: a list, or a loop over each array that has some.
+fn bounds_of(program: &Program) -> TokenStream {
+    let pair = |(low, high): (Option<f64>, Option<f64>)| {
+        let low = low.map_or(quote!(S::NEG_INFINITY), number);
+        let high = high.map_or(quote!(S::INFINITY), number);
+        quote!((#low, #high))
+    };
+    if program.parameters.iter().all(|p| !p.is_array) {
+        let pairs = program.parameters.iter().map(|p| pair(p.bounds));
+        return quote! { [#(#pairs),*] };
+    }
+    let mut place = 0;
+    let mut set = Vec::new();
+    for parameter in &program.parameters {
+        let (from, to) = (count(place), count(place + parameter.defaults.len()));
+        place += parameter.defaults.len();
+        if parameter.bounds == (None, None) {
+            continue;
+        }
+        let pair = pair(parameter.bounds);
+        set.push(if parameter.is_array {
+            quote! {
+                let mut i = #from;
+                while i < #to {
+                    bounds[i] = #pair;
+                    i += 1;
+                }
+            }
+        } else {
+            quote! { bounds[#from] = #pair; }
+        });
+    }
+    let mutable = (!set.is_empty()).then(|| quote!(mut));
+    quote! { {
+        let #mutable bounds = [(S::NEG_INFINITY, S::INFINITY); NP];
+        #(#set)*
+        bounds
+    } }
 }
 
 fn model_of(program: &Program) -> TokenStream {

@@ -3,9 +3,9 @@
 //!
 //! Every rule is an identity for finite real operands; none looks at a run-time value.
 
-use super::Graph;
 use super::node::{ArrayId, BinaryOp, Comparison, ExprId, Node, UnaryOp};
 use super::number::{self, Number};
+use super::{Graph, Kernel};
 
 impl Graph {
     /// A finite constant. Not-finite values are refused by the callers that read files; here they are a
@@ -228,7 +228,9 @@ impl Graph {
     }
 
     fn has_constant_product(&self, a: ExprId, b: ExprId) -> bool {
-        self.constant_value(a).zip(self.constant_value(b)).is_some_and(|(x, y)| (x * y).is_finite())
+        self.constant_value(a)
+            .zip(self.constant_value(b))
+            .is_some_and(|(x, y)| (x * y).is_finite())
     }
 
     /// a / b
@@ -315,6 +317,7 @@ impl Graph {
 
     /// A product of exactly two sines or cosines and otherwise of factors known before the step.
     fn trigonometric_product(&self, id: ExprId) -> Option<TrigonometricProduct> {
+        self.as_binary(BinaryOp::Mul, id)?;
         let mut known = Vec::new();
         let mut functions = Vec::new();
         let mut stack = vec![id];
@@ -519,16 +522,25 @@ impl Graph {
         if self.array(knots).len() <= 2 {
             return self.zero();
         }
-        let values: Option<Vec<f64>> = self
-            .array(knots)
-            .iter()
-            .map(|&k| self.constant_value(k))
-            .collect();
-        if let (Some(values), Some(x)) = (values, self.constant_value(x)) {
+        if let Some(x) = self.constant_value(x)
+            && let Some(values) = self.constant_values(self.array(knots))
+        {
             let interval = number::locate(&values, x);
             return self.constant(interval as f64);
         }
         self.intern(Node::Locate(knots, x))
+    }
+
+    fn constant_values(&self, expressions: &[ExprId]) -> Option<Vec<f64>> {
+        expressions.iter().map(|&e| self.constant_value(e)).collect()
+    }
+
+    /// The outputs of a kernel whose arguments are numbers, if all are finite.
+    pub(super) fn fold_kernel(&mut self, kernel: Kernel, arguments: &[ExprId]) -> Option<Vec<ExprId>> {
+        let inputs = self.constant_values(arguments)?;
+        let mut outputs = vec![0.0; kernel.outputs()];
+        kernel.evaluate(&inputs, &mut outputs);
+        outputs.iter().map(|&value| self.fold(value)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Forward differentiation: the exact derivative of expressions along one direction.
 
 use super::{BinaryOp, CallId, Comparison, ExprId, Graph, Node, UnaryOp};
+use crate::symbols::GroupSet;
 use std::collections::HashMap;
 
 /// Derivatives along one direction, each node's computed once.
@@ -8,6 +9,8 @@ use std::collections::HashMap;
 pub struct Tangents {
     of: HashMap<ExprId, ExprId>,
     calls: HashMap<CallId, Vec<ExprId>>,
+    /// The expressions taken as independent.
+    independent: Vec<ExprId>,
 }
 
 impl Tangents {
@@ -17,6 +20,7 @@ impl Tangents {
         Tangents {
             of: direction.iter().copied().collect(),
             calls: HashMap::new(),
+            independent: direction.iter().map(|&(symbol, _)| symbol).collect(),
         }
     }
 
@@ -28,49 +32,61 @@ impl Tangents {
 
     /// The derivative of an expression.
     pub fn of(&mut self, graph: &mut Graph, expr: ExprId) -> ExprId {
-        for id in self.pending(graph, expr) {
-            let tangent = self.node(graph, id);
+        let groups = graph.depends_of_all(&self.independent);
+        for id in self.pending(graph, expr, groups) {
+            let tangent = self.node(graph, id, groups);
             self.of.insert(id, tangent);
         }
-        self.of[&expr]
+        self.get(graph, expr)
     }
 
-    /// What still needs a tangent below `expr`, operands first.
-    fn pending(&self, graph: &Graph, expr: ExprId) -> Vec<ExprId> {
+    /// The tangent of a node that has one; zero where nothing of the direction enters.
+    fn get(&self, graph: &mut Graph, id: ExprId) -> ExprId {
+        self.of.get(&id).copied().unwrap_or_else(|| graph.zero())
+    }
+
+    /// What still needs a tangent below `expr`, operands first: what depends on a group of the direction.
+    fn pending(&self, graph: &Graph, expr: ExprId, groups: GroupSet) -> Vec<ExprId> {
         let mut found = std::collections::BTreeSet::new();
         let mut stack = vec![expr];
         while let Some(id) = stack.pop() {
-            if !self.of.contains_key(&id) && found.insert(id) {
+            if graph.depends(id).intersects(groups) && !self.of.contains_key(&id) && found.insert(id) {
                 graph.operands(id, |operand| stack.push(operand));
             }
         }
         found.into_iter().collect()
     }
 
-    fn node(&mut self, graph: &mut Graph, id: ExprId) -> ExprId {
+    fn node(&mut self, graph: &mut Graph, id: ExprId, groups: GroupSet) -> ExprId {
         match graph.node(id) {
             Node::Constant(_) | Node::Symbol(..) | Node::Locate(..) => graph.zero(),
             Node::Unary(op, a) => {
-                let da = self.of[&a];
+                let da = self.get(graph, a);
                 if graph.is(da, 0.0) {
                     return da;
                 }
                 let slope = graph.unary_slope(op, a, id);
                 graph.mul(slope, da)
             }
-            Node::Binary(op, a, b) => graph.binary_tangent(op, [a, b], id, [self.of[&a], self.of[&b]]),
-            Node::Select(comparison, [a, b, x, y]) => {
-                graph.select(comparison, a, b, self.of[&x], self.of[&y])
+            Node::Binary(op, a, b) => {
+                let tangents = [a, b].map(|x| self.get(graph, x));
+                graph.binary_tangent(op, [a, b], id, tangents)
             }
+            Node::Select(comparison, [a, b, x, y]) => {
+                let (dx, dy) = (self.get(graph, x), self.get(graph, y));
+                graph.select(comparison, a, b, dx, dy)
+            }
+            Node::Gather(array, _) if !graph.array_depends(array).intersects(groups) => graph.zero(),
             Node::Gather(array, index) => {
-                let tangents = graph.array(array).iter().map(|e| self.of[e]).collect();
+                let elements = graph.array(array).to_vec();
+                let tangents = elements.into_iter().map(|e| self.get(graph, e)).collect();
                 let tangents = graph.new_array(tangents);
                 graph.gather(tangents, index)
             }
             Node::Output(call_id, index) => {
                 if !self.calls.contains_key(&call_id) {
                     let call = graph.call(call_id).clone();
-                    let d: Vec<ExprId> = call.arguments.iter().map(|a| self.of[a]).collect();
+                    let d: Vec<ExprId> = call.arguments.iter().map(|&a| self.get(graph, a)).collect();
                     let outputs = graph.call_kernel(call.kernel, call.arguments.clone());
                     let tangents = call.kernel.forward(graph, &call.arguments, &outputs, &d);
                     self.calls.insert(call_id, tangents);

@@ -4,7 +4,7 @@
 //! their own interpreter in [`crate::bundle`].
 
 use super::number::{self, Number};
-use super::{CallId, ExprId, Graph, Node, UnaryOp};
+use super::{CallId, ExprId, Graph, Node, UnaryOp, Visited};
 use crate::symbols::Group;
 use std::collections::HashMap;
 
@@ -37,33 +37,34 @@ impl<N: Number> Interpreter<N> {
     /// The values of expressions. A symbol without a value is zero.
     pub fn evaluate(&self, graph: &Graph, roots: &[ExprId]) -> Vec<N> {
         let order = graph.reachable(roots);
-        let mut values: HashMap<ExprId, N> = HashMap::with_capacity(order.len());
+        let mut values = vec![N::default(); graph.len()];
         let mut calls: HashMap<CallId, Vec<N>> = HashMap::new();
         for id in order {
             let value = match graph.node(id) {
                 Node::Constant(bits) => N::constant(f64::from_bits(bits)),
                 Node::Symbol(group, index) => self.symbols.get(&(group, index)).copied().unwrap_or_default(),
-                Node::Unary(op, a) => N::unary(op, values[&a]),
-                Node::Binary(op, a, b) => N::binary(op, values[&a], values[&b]),
+                Node::Unary(op, a) => N::unary(op, values[a.index()]),
+                Node::Binary(op, a, b) => N::binary(op, values[a.index()], values[b.index()]),
                 Node::Select(comparison, [a, b, x, y]) => {
-                    if number::compare(comparison, values[&a], values[&b]) {
-                        values[&x]
+                    if number::compare(comparison, values[a.index()], values[b.index()]) {
+                        values[x.index()]
                     } else {
-                        values[&y]
+                        values[y.index()]
                     }
                 }
                 Node::Gather(array, index) => {
                     let elements = graph.array(array);
-                    values[&elements[number::gather_index(values[&index].real(), elements.len())]]
+                    values
+                        [elements[number::gather_index(values[index.index()].real(), elements.len())].index()]
                 }
                 Node::Locate(knots, x) => {
-                    let knots: Vec<N> = graph.array(knots).iter().map(|k| values[k]).collect();
-                    N::constant(number::locate(&knots, values[&x]) as f64)
+                    let knots: Vec<N> = graph.array(knots).iter().map(|k| values[k.index()]).collect();
+                    N::constant(number::locate(&knots, values[x.index()]) as f64)
                 }
                 Node::Output(call, index) => {
                     let outputs = calls.entry(call).or_insert_with(|| {
                         let call = graph.call(call);
-                        let inputs: Vec<N> = call.arguments.iter().map(|a| values[a]).collect();
+                        let inputs: Vec<N> = call.arguments.iter().map(|a| values[a.index()]).collect();
                         let mut outputs = vec![N::default(); call.kernel.outputs()];
                         call.kernel.evaluate(&inputs, &mut outputs);
                         outputs
@@ -71,30 +72,27 @@ impl<N: Number> Interpreter<N> {
                     outputs[index as usize]
                 }
             };
-            values.insert(id, value);
+            values[id.index()] = value;
         }
-        roots.iter().map(|root| values[root]).collect()
+        roots.iter().map(|root| values[root.index()]).collect()
     }
 }
 
 impl Graph {
     /// Everything the roots need, operands first.
     pub fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
-        let mut seen = vec![false; self.len()];
+        let mut visited = Visited::new(self);
         let mut stack: Vec<ExprId> = roots.to_vec();
         while let Some(id) = stack.pop() {
-            if !std::mem::replace(&mut seen[id.index()], true) {
-                self.operands(id, |operand| stack.push(operand));
+            if visited.enter(id) {
+                visited.operands(self, id, |operand| stack.push(operand));
             }
         }
-        (0..self.len() as u32)
-            .map(ExprId)
-            .filter(|id| seen[id.index()])
-            .collect()
+        visited.nodes().collect()
     }
 
     /// The node op(a), if it exists.
     pub fn find_unary(&self, op: UnaryOp, a: ExprId) -> Option<ExprId> {
-        self.ids.get(&Node::Unary(op, a)).copied()
+        self.find(Node::Unary(op, a))
     }
 }

@@ -19,6 +19,7 @@ mod reverse;
 mod substitute;
 pub mod text;
 pub mod verify;
+mod visited;
 
 pub use algebra::{Mat3, Vec3};
 pub use count::OperationCounts;
@@ -28,20 +29,27 @@ pub use kernel::Kernel;
 pub use node::{ArrayId, BinaryOp, Call, CallId, Comparison, ExprId, Node, UnaryOp};
 pub use number::{Complex, Number};
 pub use reverse::gradient;
+pub(crate) use visited::Visited;
 
 use crate::symbols::{Group, GroupSet};
-use std::collections::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use std::hash::BuildHasher;
 
 /// All expressions of one model.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
     depends: Vec<GroupSet>,
-    ids: HashMap<Node, ExprId>,
+    /// By the hash of their nodes.
+    ids: HashTable<ExprId>,
+    hasher: DefaultHashBuilder,
     arrays: Vec<Vec<ExprId>>,
     array_ids: HashMap<Vec<ExprId>, ArrayId>,
     calls: Vec<Call>,
     call_ids: HashMap<Call, CallId>,
+    /// What each array and the arguments of each call depend on: their readers are many.
+    array_depends: Vec<GroupSet>,
+    call_depends: Vec<GroupSet>,
 }
 
 impl Graph {
@@ -73,6 +81,17 @@ impl Graph {
     /// The groups an expression depends on.
     pub fn depends(&self, id: ExprId) -> GroupSet {
         self.depends[id.index()]
+    }
+
+    /// The groups that expressions depend on, taken together.
+    pub fn depends_of_all<'a>(&self, expressions: impl IntoIterator<Item = &'a ExprId>) -> GroupSet {
+        let all = expressions.into_iter().map(|&e| self.depends(e));
+        all.fold(GroupSet::NONE, GroupSet::union)
+    }
+
+    /// The groups the elements of an array depend on.
+    pub fn array_depends(&self, id: ArrayId) -> GroupSet {
+        self.array_depends[id.index()]
     }
 
     /// The elements of an array.
@@ -121,6 +140,7 @@ impl Graph {
         }
         let id = ArrayId(self.arrays.len() as u32);
         self.array_ids.insert(elements.clone(), id);
+        self.array_depends.push(self.depends_of_all(&elements));
         self.arrays.push(elements);
         id
     }
@@ -128,19 +148,27 @@ impl Graph {
     /// The outputs of a kernel applied to arguments.
     pub fn call_kernel(&mut self, kernel: Kernel, arguments: Vec<ExprId>) -> Vec<ExprId> {
         assert_eq!(arguments.len(), kernel.inputs(), "kernel `{}`", kernel.name());
+        if let Some(outputs) = self.fold_kernel(kernel, &arguments) {
+            return outputs;
+        }
         let call = Call { kernel, arguments };
         let id = match self.call_ids.get(&call) {
             Some(&id) => id,
             None => {
                 let id = CallId(self.calls.len() as u32);
                 self.call_ids.insert(call.clone(), id);
-                self.calls.push(call);
+                self.push_call(call);
                 id
             }
         };
         (0..kernel.outputs() as u32)
             .map(|i| self.intern(Node::Output(id, i)))
             .collect()
+    }
+
+    fn push_call(&mut self, call: Call) {
+        self.call_depends.push(self.depends_of_all(&call.arguments));
+        self.calls.push(call);
     }
 
     /// The operands of a node, in order. Array elements and kernel arguments count as operands.
@@ -161,22 +189,37 @@ impl Graph {
         }
     }
 
+    /// The id of a node, if it exists.
+    fn find(&self, node: Node) -> Option<ExprId> {
+        let hash = self.hasher.hash_one(node);
+        self.ids.find(hash, |id| self.nodes[id.index()] == node).copied()
+    }
+
     /// The id of a node that is already folded and ordered. Only constructors call it.
     fn intern(&mut self, node: Node) -> ExprId {
-        if let Some(&id) = self.ids.get(&node) {
+        if let Some(id) = self.find(node) {
             return id;
         }
         let id = ExprId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.ids.insert(node, id);
-        let mut depends = match node {
+        let depends = match node {
             Node::Symbol(group, _) => GroupSet::of(group),
-            _ => GroupSet::NONE,
+            Node::Output(call, _) => self.call_depends[call.index()],
+            Node::Gather(array, x) | Node::Locate(array, x) => {
+                self.array_depends[array.index()].union(self.depends[x.index()])
+            }
+            _ => {
+                let mut depends = GroupSet::NONE;
+                self.operands(id, |operand| {
+                    depends = depends.union(self.depends[operand.index()])
+                });
+                depends
+            }
         };
-        self.operands(id, |operand| {
-            depends = depends.union(self.depends[operand.index()])
-        });
         self.depends.push(depends);
+        let (nodes, hasher) = (&self.nodes, &self.hasher);
+        self.ids
+            .insert_unique(hasher.hash_one(node), id, |id| hasher.hash_one(nodes[id.index()]));
         id
     }
 }

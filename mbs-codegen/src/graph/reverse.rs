@@ -41,7 +41,11 @@ struct Sweep {
 impl Sweep {
     fn mark_relevant(&mut self, graph: &Graph, roots: &[ExprId], symbols: &[ExprId]) {
         self.relevant.extend(symbols);
+        let groups = graph.depends_of_all(symbols);
         for id in graph.reachable(roots) {
+            if !graph.depends(id).intersects(groups) {
+                continue;
+            }
             let mut depends = false;
             graph.operands(id, |operand| depends |= self.relevant.contains(&operand));
             if depends {

@@ -6,10 +6,12 @@ use std::collections::{BTreeSet, HashMap};
 impl Graph {
     /// The expressions with `replacements` put in place; what contains none of them stays as it is.
     pub fn substitute(&mut self, roots: &[ExprId], replacements: &HashMap<ExprId, ExprId>) -> Vec<ExprId> {
+        // What does not depend on a replaced symbol's group cannot contain one.
+        let groups = self.depends_of_all(replacements.keys());
         let mut found = BTreeSet::new();
         let mut stack = roots.to_vec();
         while let Some(id) = stack.pop() {
-            if !replacements.contains_key(&id) && found.insert(id) {
+            if self.depends(id).intersects(groups) && !replacements.contains_key(&id) && found.insert(id) {
                 self.operands(id, |operand| stack.push(operand));
             }
         }
@@ -18,36 +20,38 @@ impl Graph {
             let replaced = self.rebuild(id, &new);
             new.insert(id, replaced);
         }
-        roots.iter().map(|root| new[root]).collect()
+        roots
+            .iter()
+            .map(|root| new.get(root).copied().unwrap_or(*root))
+            .collect()
     }
 
     fn rebuild(&mut self, id: ExprId, new: &HashMap<ExprId, ExprId>) -> ExprId {
+        let new = |id: ExprId| new.get(&id).copied().unwrap_or(id);
         let mut changed = false;
-        self.operands(id, |operand| changed |= new[&operand] != operand);
+        self.operands(id, |operand| changed |= new(operand) != operand);
         if !changed {
             return id;
         }
         match self.node(id) {
             Node::Constant(_) | Node::Symbol(..) => id,
-            Node::Unary(op, a) => self.unary(op, new[&a]),
-            Node::Binary(op, a, b) => self.binary(op, new[&a], new[&b]),
-            Node::Select(comparison, [a, b, x, y]) => {
-                self.select(comparison, new[&a], new[&b], new[&x], new[&y])
-            }
+            Node::Unary(op, a) => self.unary(op, new(a)),
+            Node::Binary(op, a, b) => self.binary(op, new(a), new(b)),
+            Node::Select(comparison, [a, b, x, y]) => self.select(comparison, new(a), new(b), new(x), new(y)),
             Node::Gather(array, index) => {
-                let elements = self.array(array).iter().map(|e| new[e]).collect();
+                let elements = self.array(array).iter().map(|&e| new(e)).collect();
                 let array = self.new_array(elements);
-                self.gather(array, new[&index])
+                self.gather(array, new(index))
             }
             Node::Locate(array, x) => {
-                let elements = self.array(array).iter().map(|e| new[e]).collect();
+                let elements = self.array(array).iter().map(|&e| new(e)).collect();
                 let array = self.new_array(elements);
-                self.locate(array, new[&x])
+                self.locate(array, new(x))
             }
             Node::Output(call, index) => {
                 let call = self.call(call);
                 let kernel = call.kernel;
-                let arguments = call.arguments.iter().map(|a| new[a]).collect();
+                let arguments = call.arguments.iter().map(|&a| new(a)).collect();
                 self.call_kernel(kernel, arguments)[index as usize]
             }
         }

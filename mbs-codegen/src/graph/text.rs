@@ -155,12 +155,11 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
             if arguments.len() < size as usize || arguments.len() != kernel.inputs() {
                 return Err(format!("`{name} {size}` got {} arguments", arguments.len()));
             }
-            graph.calls.push(Call {
-                kernel,
-                arguments: arguments.clone(),
-            });
-            let id = CallId(graph.calls.len() as u32 - 1);
-            graph.call_ids.insert(Call { kernel, arguments }, id);
+            let call = Call { kernel, arguments };
+            graph
+                .call_ids
+                .insert(call.clone(), CallId(graph.calls.len() as u32));
+            graph.push_call(call);
             Ok(())
         }
         _ => {

@@ -3,6 +3,7 @@
 
 use super::{Lowering, ParametersOnly};
 use crate::graph::{ArrayId, ExprId, Graph};
+use crate::model::dependencies::evaluation_order;
 use crate::model::{Model, ParameterId, ParameterValue};
 use crate::symbols::Group;
 
@@ -39,7 +40,6 @@ impl Parameters {
                 graph.symbol(Group::Parameters, next - 1)
             }
         };
-        let mut derived = Vec::new();
         for (i, parameter) in model.parameters.iter().enumerate() {
             parameters.expressions[i] = match &parameter.value {
                 ParameterValue::Number(value) => Some(ParameterExpr::Scalar(symbol(graph, *value))),
@@ -53,26 +53,14 @@ impl Parameters {
                     };
                     Some(ParameterExpr::Array(graph.new_array(elements), first))
                 }
-                ParameterValue::Derived(definition) => {
-                    derived.push((i, definition));
-                    None
-                }
+                ParameterValue::Derived(_) => None,
             };
         }
-        // The reader has refused cycles, so every round settles at least one.
-        while !derived.is_empty() {
-            let before = derived.len();
-            derived.retain(|&(i, definition)| {
-                let mut ready = true;
-                definition.for_each_parameter(&mut |p| ready &= parameters.expressions[p.index()].is_some());
-                if ready {
-                    let value = Lowering::new(graph, &parameters, &mut ParametersOnly).scalar(definition);
-                    parameters.expressions[i] = Some(ParameterExpr::Scalar(value));
-                }
-                !ready
-            });
-            if derived.len() == before {
-                break;
+        // The reader has refused cycles.
+        for id in evaluation_order(&model.parameters).unwrap_or_default() {
+            if let ParameterValue::Derived(definition) = &model.parameters[id.index()].value {
+                let value = Lowering::new(graph, &parameters, &mut ParametersOnly).scalar(definition);
+                parameters.expressions[id.index()] = Some(ParameterExpr::Scalar(value));
             }
         }
         parameters

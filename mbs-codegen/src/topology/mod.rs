@@ -55,6 +55,8 @@ pub struct Tree {
     pub links: Vec<Link>,
     /// The link that carries each body; `None` for ground.
     pub link_of_body: Vec<Option<usize>>,
+    /// The link of each joint; `None` for one that is not in the tree.
+    pub link_of_joint: Vec<Option<usize>>,
     /// Number of coordinates.
     pub nq: usize,
     /// Number of velocities.
@@ -74,12 +76,17 @@ impl Tree {
 
     /// The link of a joint.
     pub fn link_of_joint(&self, joint: JointId) -> Option<&Link> {
-        self.links.iter().find(|link| link.joint == joint)
+        self.links.get((*self.link_of_joint.get(joint.index())?)?)
     }
 
     /// The link to which a velocity belongs.
     pub fn link_of_v(&self, v: usize) -> Option<&Link> {
-        self.links.iter().find(|link| link.v_range().contains(&v))
+        // Links without velocities begin where the next one does.
+        let after = self.links.partition_point(|link| link.v <= v);
+        self.links[..after]
+            .iter()
+            .rev()
+            .find(|link| link.v_range().contains(&v))
     }
 
     /// For each velocity the one before it on the way to ground: the tree of the mass matrix.

@@ -9,6 +9,7 @@ pub fn span(model: &Model) -> Tree {
     let mut tree = Tree {
         links: Vec::new(),
         link_of_body: vec![None; model.bodies.len()],
+        link_of_joint: vec![None; model.joints.len()],
         nq: 0,
         nv: 0,
     };
@@ -25,6 +26,7 @@ pub fn span(model: &Model) -> Tree {
             continue;
         }
         tree.link_of_body[body.index()] = Some(tree.links.len());
+        tree.link_of_joint[id.index()] = Some(tree.links.len());
         tree.links.push(Link {
             joint: id,
             kind: joint.kind,

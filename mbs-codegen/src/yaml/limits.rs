@@ -15,7 +15,7 @@ pub const EXPRESSION_NESTING: usize = 48;
 /// Height of one expression's tree: a sum of this many terms is the longest.
 pub const EXPRESSION_DEPTH: usize = 160;
 /// Operations of all expressions together, after elements are expanded.
-pub const OPERATIONS: usize = 2_000_000;
+pub const OPERATIONS: usize = 500_000;
 /// Entries of one kind (bodies, joints, forces, parameters, …), after elements are expanded.
 pub const ENTRIES: usize = 10_000;
 /// Points or vectors of one body; arguments of one element.

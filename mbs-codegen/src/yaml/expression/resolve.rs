@@ -585,6 +585,8 @@ impl<'a> Resolver<'a> {
         if n < 2 {
             return Err(Problem::new(e.at, format!("`{name}` needs at least two knots")));
         }
+        // Its equations are as many as its knots.
+        self.grow(e, n)?;
         self.knots.push((knots.at, knots_array.clone()));
         let (knots, values) = (knots_array, values_array);
         Ok(if name == "table" {
