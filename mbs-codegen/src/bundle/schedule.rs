@@ -24,7 +24,11 @@ pub(super) struct Schedule {
 
 pub(super) enum Step {
     Statement(Statement),
-    Kernel { kernel: Kernel, inputs: Vec<Run>, output: u32 },
+    Kernel {
+        kernel: Kernel,
+        inputs: Vec<Run>,
+        output: u32,
+    },
 }
 
 pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Schedule {
@@ -53,8 +57,11 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
     // A node is written after its operands, so the order of writing is one in which they are ready.
     let mut nodes: Vec<ExprId> = scheduler.uses.keys().copied().collect();
     nodes.sort();
-    let absorbed: HashSet<ExprId> =
-        nodes.iter().filter_map(|&id| scheduler.fused(id)).map(|fused| fused.product).collect();
+    let absorbed: HashSet<ExprId> = nodes
+        .iter()
+        .filter_map(|&id| scheduler.fused(id))
+        .map(|fused| fused.product)
+        .collect();
     for id in nodes {
         if scheduler.leaf(id).is_none() && !scheduler.done.contains_key(&id) && !absorbed.contains(&id) {
             scheduler.finish(id);
@@ -133,7 +140,9 @@ impl Scheduler<'_> {
     /// A product that only this sum reads: it is fused into the sum.
     fn fusible_product(&self, id: ExprId) -> Option<(ExprId, ExprId)> {
         match self.graph.node(id) {
-            Node::Binary(BinaryOp::Mul, a, b) if self.uses[&id] == 1 && self.leaf(id).is_none() => Some((a, b)),
+            Node::Binary(BinaryOp::Mul, a, b) if self.uses[&id] == 1 && self.leaf(id).is_none() => {
+                Some((a, b))
+            }
             _ => None,
         }
     }
@@ -145,7 +154,12 @@ impl Scheduler<'_> {
         }
         let absorb = |pattern, product, other| {
             let factors = self.fusible_product(product)?;
-            Some(Fused { pattern, product, factors, other })
+            Some(Fused {
+                pattern,
+                product,
+                factors,
+                other,
+            })
         };
         match self.graph.node(id) {
             Node::Binary(BinaryOp::Add, a, b) => {
@@ -160,8 +174,18 @@ impl Scheduler<'_> {
 
     /// Schedules a node whose operands are ready.
     fn finish(&mut self, id: ExprId) {
-        if let Some(Fused { pattern, factors, other, .. }) = self.fused(id) {
-            let (a, b, c) = (self.operand(factors.0), self.operand(factors.1), self.operand(other));
+        if let Some(Fused {
+            pattern,
+            factors,
+            other,
+            ..
+        }) = self.fused(id)
+        {
+            let (a, b, c) = (
+                self.operand(factors.0),
+                self.operand(factors.1),
+                self.operand(other),
+            );
             self.compute(
                 id,
                 match pattern {
@@ -213,7 +237,11 @@ impl Scheduler<'_> {
 
     /// Where sin and cos of the angle are both wanted, one operation makes both.
     fn sine_or_cosine(&mut self, id: ExprId, op: UnaryOp, angle: ExprId) {
-        let other_op = if op == UnaryOp::Sin { UnaryOp::Cos } else { UnaryOp::Sin };
+        let other_op = if op == UnaryOp::Sin {
+            UnaryOp::Cos
+        } else {
+            UnaryOp::Sin
+        };
         let other = self.graph.find_unary(other_op, angle).filter(|other| {
             self.uses.contains_key(other) && self.leaf(*other).is_none() && !self.done.contains_key(other)
         });
@@ -224,14 +252,22 @@ impl Scheduler<'_> {
         self.out.counts.add("sin_cos");
         let (sine, cosine) = (self.new_value(), self.new_value());
         self.push(Statement::SinCos(sine, cosine, angle));
-        let (mine, its) = if op == UnaryOp::Sin { (sine, cosine) } else { (cosine, sine) };
+        let (mine, its) = if op == UnaryOp::Sin {
+            (sine, cosine)
+        } else {
+            (cosine, sine)
+        };
         self.done.insert(id, Operand::Value(mine));
         self.done.insert(other, Operand::Value(its));
     }
 
     fn array_run(&mut self, array: ArrayId) -> Run {
         if let Some(start) = self.hoisted.array_place(array) {
-            return Run::Argument { group: Group::Prepared, start, len: self.graph.array(array).len() as u32 };
+            return Run::Argument {
+                group: Group::Prepared,
+                start,
+                len: self.graph.array(array).len() as u32,
+            };
         }
         if let Some(&run) = self.runs.get(&array) {
             return run;
@@ -254,14 +290,25 @@ impl Scheduler<'_> {
             })
             .collect();
         if let Some(values) = constants {
-            let table = self.out.tables.iter().position(|t| *t == values).unwrap_or_else(|| {
-                self.out.tables.push(values);
-                self.out.tables.len() - 1
-            });
-            return Run::Table { table: table as u32, len };
+            let table = self
+                .out
+                .tables
+                .iter()
+                .position(|t| *t == values)
+                .unwrap_or_else(|| {
+                    self.out.tables.push(values);
+                    self.out.tables.len() - 1
+                });
+            return Run::Table {
+                table: table as u32,
+                len,
+            };
         }
         if let Some(&Operand::Argument(group, start)) = operands.first()
-            && operands.iter().zip(start..).all(|(&o, i)| o == Operand::Argument(group, i))
+            && operands
+                .iter()
+                .zip(start..)
+                .all(|(&o, i)| o == Operand::Argument(group, i))
         {
             return Run::Argument { group, start, len };
         }
@@ -289,7 +336,11 @@ impl Scheduler<'_> {
         let output = self.out.slots;
         self.out.slots += (call.kernel.outputs() + call.kernel.scratch()) as u32;
         self.out.counts.add(call.kernel.name());
-        self.out.steps.push(Step::Kernel { kernel: call.kernel, inputs, output });
+        self.out.steps.push(Step::Kernel {
+            kernel: call.kernel,
+            inputs,
+            output,
+        });
         self.calls.insert(id, output);
         output
     }
