@@ -20,7 +20,7 @@ const SINGULAR: f64 = 1e-12;
 /// by construction.
 const STATES: usize = 4;
 
-/// Reports every velocity along which the mass matrix has no positive pivot: an error where it has none in
+/// Reports the velocity along which the mass matrix has no positive pivot: an error where it has none in
 /// any state, a warning where only the start configuration is singular.
 pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
     let tree = topology::span(model);
@@ -40,8 +40,9 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
     }
     let start = Interpreter::<f64>::new().evaluate(&g, &start);
 
-    let mut singular = vec![[false; STATES]; tree.nv];
-    for state in 0..STATES {
+    // The first velocity without a positive pivot in each state. What comes after it means nothing:
+    // elimination runs from the last velocity inward.
+    let mut singular = (0..STATES).map(|state| {
         let mut interpreter = Interpreter::new();
         for (i, &value) in start.iter().enumerate() {
             // Irrational steps: no two coordinates meet in a special configuration by accident.
@@ -50,25 +51,19 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
         }
         let values = interpreter.evaluate(&g, &wanted);
         let (diagonal, pivots) = values.split_at(tree.nv);
-        // A pivot after a singular one means nothing: elimination runs from the last velocity inward.
-        for k in (0..tree.nv).rev() {
-            singular[k][state] = pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs();
-            if singular[k][state] {
-                break;
-            }
-        }
-    }
+        (0..tree.nv)
+            .rev()
+            .find(|&k| pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs())
+    });
+    let Some(Some(k)) = singular.next() else { return };
+    let always = singular.all(|found| found.is_some());
 
-    for (k, states) in singular.iter().enumerate() {
-        if !states[0] {
-            continue;
-        }
-        let Some(link) = tree.link_of_v(k) else { continue };
-        let joint = &model.joints[link.joint.index()];
-        let velocity = &joint.velocities[k - link.v];
-        let body = &model.bodies[link.body.index()].name;
-        if states.iter().all(|&s| s) {
-            diagnostics
+    let Some(link) = tree.link_of_v(k) else { return };
+    let joint = &model.joints[link.joint.index()];
+    let velocity = &joint.velocities[k - link.v];
+    let body = &model.bodies[link.body.index()].name;
+    if always {
+        diagnostics
                 .error(
                     joint.span,
                     format!("no inertia along `{}.{velocity}`: the mass matrix is singular", joint.name),
@@ -76,16 +71,15 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
                 .help(format!(
                     "give body `{body}` (or what it carries) a mass or an inertia about this motion, or make the joint fixed"
                 ));
-        } else {
-            diagnostics
-                .warning(
-                    joint.span,
-                    format!(
-                        "the mass matrix is singular along `{}.{velocity}` at the start",
-                        joint.name
-                    ),
-                )
-                .help("start from another configuration, or give the body an inertia of its own");
-        }
+    } else {
+        diagnostics
+            .warning(
+                joint.span,
+                format!(
+                    "the mass matrix is singular along `{}.{velocity}` at the start",
+                    joint.name
+                ),
+            )
+            .help("start from another configuration, or give the body an inertia of its own");
     }
 }

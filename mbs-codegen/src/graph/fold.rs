@@ -451,7 +451,11 @@ impl Graph {
             _ => {
                 let half = self.integer_power(a, n / 2);
                 let square = self.mul(half, half);
-                if n % 2 == 0 { square } else { self.mul(square, a) }
+                if n.is_multiple_of(2) {
+                    square
+                } else {
+                    self.mul(square, a)
+                }
             }
         }
     }

@@ -3,8 +3,9 @@
 use core::hint::black_box;
 
 use mbs_runtime::{
-    At, Dims, Energy, EvalError, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MarkerJacobians,
-    Markers, MassMatrix, MassMatrixCoordinates, Outputs, Start, System,
+    At, Dims, Energy, EvalError, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics,
+    InverseDynamicsDerivatives, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Start,
+    System,
 };
 
 /// Room for the largest result of the models here.
@@ -54,6 +55,7 @@ where
         + MassMatrix
         + MassMatrixCoordinates
         + InverseDynamics
+        + InverseDynamicsDerivatives
         + Energy
         + Markers
         + MarkerJacobians
@@ -108,6 +110,19 @@ where
     }
     equal(tau_too, sums)?;
     (largest(tau) <= CLOSE * largest(tau_too)).then_some(())?;
+
+    let [mut tau_z, mut tau_v, mut m_too] = [const { Buffer([0.0; ROOM]) }; 3];
+    let (tau_z, tau_v, m_too) = (
+        tau_z.first(nv * nv)?,
+        tau_v.first(nv * nv)?,
+        m_too.first(nv * nv)?,
+    );
+    model
+        .inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m_too)
+        .ok()?;
+    equal(m, m_too)?;
+    finite(tau_z)?;
+    finite(tau_v)?;
 
     // 2 T = vᵀ M v = zdᵀ M_z zd, for Euler parameters too.
     let mut m_z = Buffer::new();

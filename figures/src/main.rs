@@ -1,0 +1,138 @@
+//! Prints what models cost: to generate, to compile, to store and to run. `README.md` beside this package says how each
+//! figure is measured.
+//!
+//! `cargo run --release -p mbs-figures`, or with `RUSTFLAGS="-C target-feature=+fma"` before it.
+
+mod compile;
+#[allow(dead_code, reason = "the build script uses the rest")]
+mod models;
+mod time;
+
+/// The measured modules.
+mod generated {
+    #![allow(
+        missing_docs,
+        unreachable_pub,
+        reason = "a program includes what a crate would publish"
+    )]
+    include!(concat!(env!("OUT_DIR"), "/pendulum.rs"));
+    include!(concat!(env!("OUT_DIR"), "/arm7.rs"));
+    include!(concat!(env!("OUT_DIR"), "/tree20.rs"));
+}
+
+use compile::Compiler;
+use mbs_codegen::program::Options;
+use mbs_codegen::{Generated, Request, generate};
+use mbs_engine::Interpreted;
+use mbs_runtime::{ForwardDynamics, ForwardDynamicsRecursive, Start, System};
+use std::error::Error;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if cfg!(debug_assertions) {
+        return Err("figures of unoptimised code say nothing: run with --release".into());
+    }
+    let fused = if cfg!(target_feature = "fma") {
+        "fused"
+    } else {
+        "not fused"
+    };
+    let flags = if compile::FLAGS.is_empty() {
+        "none"
+    } else {
+        compile::FLAGS
+    };
+    println!("Products and sums are {fused}; flags of the compiler: {flags}.");
+    let compiler = Compiler::new()?;
+    measure("pendulum", &generated::pendulum::Model::default(), &compiler)?;
+    measure("arm7", &generated::arm7::Model::default(), &compiler)?;
+    measure("tree20", &generated::tree20::Model::default(), &compiler)
+}
+
+/// The module, and the median time in milliseconds in which it is made.
+fn generated(name: &str) -> Result<(Generated, f64), Box<dyn Error>> {
+    let text = std::fs::read_to_string(models::file(name))?;
+    let options = Options {
+        bundles: models::BUNDLES.to_vec(),
+        ..Options::default()
+    };
+    let request = Request {
+        options,
+        ..Request::default()
+    };
+    let mut times = Vec::new();
+    loop {
+        let start = Instant::now();
+        let generated = generate(name, &text, &request).map_err(|d| d.render(name, &text))?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+        if times.len() == 5 {
+            return Ok((generated, time::median(times)));
+        }
+    }
+}
+
+fn measure<M>(name: &str, model: &M, compiler: &Compiler) -> Result<(), Box<dyn Error>>
+where
+    M: System<S = f64> + Start + ForwardDynamics + ForwardDynamicsRecursive,
+{
+    let (module, milliseconds) = generated(name)?;
+    let compiled = compiler.compile(name, &module.code)?;
+    // Again, since others may have been at work; the sizes are the same.
+    let seconds = compiler
+        .compile(name, &module.code)?
+        .seconds
+        .min(compiled.seconds);
+    let operations: usize = module
+        .program
+        .bundles
+        .iter()
+        .map(|bundle| bundle.counts.total())
+        .sum();
+    println!("\n### {name}\n\n| module | |\n|---|---:|");
+    println!("| generated in | {milliseconds:.1} ms |");
+    println!("| lines | {} |", module.code.lines().count());
+    println!("| operations of all bundles | {operations} |");
+    println!("| compiled in | {seconds:.2} s |");
+    println!("| code | {} B |", compiled.bytes);
+    println!("| step of RK4 | {:.0} ns |", time::step(model));
+
+    let rows = ["forward_dynamics", "forward_dynamics_recursive"].map(|bundle| {
+        let operations = module
+            .program
+            .bundle(bundle)
+            .map_or(0, |bundle| bundle.counts.total());
+        (bundle, operations, compiled.bundle_bytes(bundle))
+    });
+    let interpreted = Interpreted::<f64>::new(module.program);
+    let times = [
+        (
+            time::forward_dynamics(model, |at, w, zd, vd| {
+                model.forward_dynamics(at, w, zd, vd, &mut [])
+            }),
+            time::forward_dynamics(&interpreted, |at, w, zd, vd| {
+                interpreted.forward_dynamics(at, w, zd, vd, &mut [])
+            }),
+        ),
+        (
+            time::forward_dynamics(model, |at, w, zd, vd| {
+                model.forward_dynamics_recursive(at, w, zd, vd, &mut [])
+            }),
+            time::forward_dynamics(&interpreted, |at, w, zd, vd| {
+                interpreted.forward_dynamics_recursive(at, w, zd, vd, &mut [])
+            }),
+        ),
+    ];
+    println!(
+        "\n| bundle | operations | code, B | B/operation | ns/call | B/ns | interpreted, ns/call | times |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    for ((bundle, operations, bytes), (ns, interpreted)) in rows.into_iter().zip(times) {
+        let per_operation = bytes as f64 / operations as f64;
+        println!(
+            "| {bundle} | {operations} | {bytes} | {per_operation:.1} | {ns:.0} | {:.0} | {interpreted:.0} | {:.1} |",
+            bytes as f64 / ns,
+            interpreted / ns
+        );
+    }
+    Ok(())
+}
