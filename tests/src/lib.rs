@@ -1,4 +1,5 @@
 //! What the cross-crate tests share.
 
 pub mod fuzz;
+pub mod hostile_names;
 pub mod random_model;

@@ -72,6 +72,13 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         let ratio = span.length()? / h;
         // The length of the span is known to the rounding of its ends.
         let latest = span.start.real().abs().max(span.end.real().abs());
+        // Nodes must be distinct and countable, or the run would never end.
+        if ratio > 0.0 && (h <= M::S::EPSILON * latest || ratio >= usize::MAX as f64) {
+            return Err(StepError::Setting {
+                what: "the step must be large enough for time to advance by it",
+                value: h,
+            });
+        }
         // Whole steps of size h, and whether a shorter one follows.
         let (whole_steps, remainder) = match whole(ratio, 8.0 * M::S::EPSILON * latest / h) {
             Some(steps) => (steps as usize, false),
