@@ -79,12 +79,8 @@ impl BundleKind {
     ];
 
     /// What simulation and its results need.
-    pub const STANDARD: [BundleKind; 4] = [
-        BundleKind::ForwardDynamics,
-        BundleKind::Energy,
-        BundleKind::Markers,
-        BundleKind::Outputs,
-    ];
+    pub const STANDARD: [BundleKind; 4] =
+        [BundleKind::ForwardDynamics, BundleKind::Energy, BundleKind::Markers, BundleKind::Outputs];
 
     /// The function's name.
     pub fn name(self) -> &'static str {
@@ -181,17 +177,10 @@ impl Program {
         for &kind in &options.bundles {
             let operations = estimate(kind, model, &tree);
             if operations > MAX_OPERATIONS {
-                return Err(TooLarge::Bundle {
-                    bundle: kind.name(),
-                    operations,
-                });
+                return Err(TooLarge::Bundle { bundle: kind.name(), operations });
             }
         }
-        let infos = if options.freeze {
-            Vec::new()
-        } else {
-            parameter_infos(model)
-        };
+        let infos = if options.freeze { Vec::new() } else { parameter_infos(model) };
         let np: usize = infos.iter().map(|p| p.defaults.len()).sum();
         let points: usize = model.bodies.iter().map(|b| b.points.len()).sum();
         for (what, count) in [("parameters", np), ("points", points)] {
@@ -205,19 +194,12 @@ impl Program {
         let specifications = specifications(&mut g, &mut mechanism, case, &options.bundles);
         debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
         for specification in &specifications {
-            let roots: Vec<ExprId> = specification
-                .results
-                .iter()
-                .flat_map(|r| &r.expressions)
-                .copied()
-                .collect();
+            let roots: Vec<ExprId> =
+                specification.results.iter().flat_map(|r| &r.expressions).copied().collect();
             let operations = g.reachable(&roots).len();
             // Expressions of the model are not in the estimate. Half of the nodes are fused into others.
             if operations > 2 * MAX_OPERATIONS {
-                return Err(TooLarge::Bundle {
-                    bundle: specification.name,
-                    operations,
-                });
+                return Err(TooLarge::Bundle { bundle: specification.name, operations });
             }
         }
 
@@ -269,10 +251,7 @@ impl Program {
 
     /// Defaults of the independent parameters, arrays flattened.
     pub fn defaults(&self) -> Vec<f64> {
-        self.parameters
-            .iter()
-            .flat_map(|p| p.defaults.iter().copied())
-            .collect()
+        self.parameters.iter().flat_map(|p| p.defaults.iter().copied()).collect()
     }
 
     /// Names of the independent parameters, arrays flattened to `name[i]`.
@@ -442,18 +421,13 @@ fn specification(
     inertias: &[(ExprId, Symmetric)],
     kind: BundleKind,
 ) -> Specification {
-    let wanted = |name, doc, expressions| Wanted {
-        name,
-        doc,
-        expressions,
-    };
+    let wanted = |name, doc, expressions| Wanted { name, doc, expressions };
     let (doc, arguments, results) = match kind {
         BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => {
             let (doc, solved) = if kind == BundleKind::ForwardDynamics {
-                (
-                    "Accelerations from M vd = Q, factored for the tree's sparsity.",
-                    { forward_dynamics(g, mechanism, inertias, loads) },
-                )
+                ("Accelerations from M vd = Q, factored for the tree's sparsity.", {
+                    forward_dynamics(g, mechanism, inertias, loads)
+                })
             } else {
                 ("Accelerations by the articulated-body recursion.", {
                     articulated_body(g, mechanism, inertias, loads)
@@ -464,11 +438,7 @@ fn specification(
             let results = vec![
                 wanted("zd", "time derivatives of the coordinates", zd),
                 wanted("vd", "accelerations", vd),
-                wanted(
-                    "pivots",
-                    "pivots of the mass matrix; all are positive where it is regular",
-                    pivots,
-                ),
+                wanted("pivots", "pivots of the mass matrix; all are positive where it is regular", pivots),
             ];
             (doc, INSTANT.to_vec(), results)
         }
@@ -479,29 +449,13 @@ fn specification(
         }
         BundleKind::MassMatrixCoordinates => {
             let m = mass_matrix(g, mechanism, inertias);
-            let results = vec![wanted(
-                "m",
-                "mass matrix, by columns",
-                coordinate_form(g, mechanism, &m),
-            )];
-            (
-                "Mass matrix in coordinate form, singular along Euler parameters.",
-                vec![Group::Z],
-                results,
-            )
+            let results = vec![wanted("m", "mass matrix, by columns", coordinate_form(g, mechanism, &m))];
+            ("Mass matrix in coordinate form, singular along Euler parameters.", vec![Group::Z], results)
         }
         BundleKind::InverseDynamics => {
             let tau = inverse_dynamics(g, mechanism, inertias, loads);
-            let results = vec![wanted(
-                "tau",
-                "forces along the velocities that the motion needs",
-                tau,
-            )];
-            (
-                "Forces that the joints must supply: tau = M vd − Q.",
-                MOTION.to_vec(),
-                results,
-            )
+            let results = vec![wanted("tau", "forces along the velocities that the motion needs", tau)];
+            ("Forces that the joints must supply: tau = M vd − Q.", MOTION.to_vec(), results)
         }
         BundleKind::InverseDynamicsDerivatives => {
             let d = derivatives_about_origin(g, mechanism);
@@ -511,32 +465,16 @@ fn specification(
                     "derivatives by position, along the tangent, by columns",
                     d.by_position.dense(),
                 ),
-                wanted(
-                    "tau_v",
-                    "derivatives by velocity, by columns",
-                    d.by_velocity.dense(),
-                ),
-                wanted(
-                    "m",
-                    "mass matrix: derivatives by acceleration, by columns",
-                    d.mass_matrix.dense(),
-                ),
+                wanted("tau_v", "derivatives by velocity, by columns", d.by_velocity.dense()),
+                wanted("m", "mass matrix: derivatives by acceleration, by columns", d.mass_matrix.dense()),
             ];
             ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
         }
         BundleKind::Energy => {
             let e = energy(g, mechanism, inertias, loads);
             let all = vec![e.kinetic, e.potential, e.power];
-            let results = vec![wanted(
-                "out",
-                "kinetic, potential, power of non-conservative forces",
-                all,
-            )];
-            (
-                "Energies and the power that changes them.",
-                INSTANT.to_vec(),
-                results,
-            )
+            let results = vec![wanted("out", "kinetic, potential, power of non-conservative forces", all)];
+            ("Energies and the power that changes them.", INSTANT.to_vec(), results)
         }
         BundleKind::Markers => {
             let named = markers::named(mechanism.model);
@@ -552,21 +490,13 @@ fn specification(
                 wanted("velocities", "world velocities", velocities),
                 wanted("accelerations", "world accelerations", accelerations),
             ];
-            (
-                "Motion of the named points.",
-                vec![Group::Z, Group::V, Group::Vd],
-                results,
-            )
+            ("Motion of the named points.", vec![Group::Z, Group::V, Group::Vd], results)
         }
         BundleKind::MarkerJacobians => {
             let named = markers::named(mechanism.model);
             let jacobians = markers::jacobians(g, mechanism, &named);
             let doc = "velocities of the named points per joint velocity, by columns";
-            (
-                "Jacobians of the named points.",
-                vec![Group::Z],
-                vec![wanted("jacobians", doc, jacobians)],
-            )
+            ("Jacobians of the named points.", vec![Group::Z], vec![wanted("jacobians", doc, jacobians)])
         }
         BundleKind::Outputs => {
             let mut all = Vec::new();
@@ -577,19 +507,10 @@ fn specification(
                     OutputValue::Vector(v) => all.extend(Lowering::new(g, parameters, mechanism).vector(v).0),
                 }
             }
-            (
-                "The model's outputs.",
-                MOTION.to_vec(),
-                vec![wanted("out", "outputs", all)],
-            )
+            ("The model's outputs.", MOTION.to_vec(), vec![wanted("out", "outputs", all)])
         }
     };
-    Specification {
-        name: kind.name(),
-        doc,
-        arguments,
-        results,
-    }
+    Specification { name: kind.name(), doc, arguments, results }
 }
 
 /// The closed forms are referred to the origin, whatever the other bundles are.
@@ -613,28 +534,15 @@ fn start(g: &mut Graph, mechanism: &Mechanism<'_>) -> Specification {
         doc: "Start values.",
         arguments: vec![Group::Parameters],
         results: vec![
-            Wanted {
-                name: "z",
-                doc: "coordinates",
-                expressions: z,
-            },
-            Wanted {
-                name: "v",
-                doc: "velocities",
-                expressions: v,
-            },
+            Wanted { name: "z", doc: "coordinates", expressions: z },
+            Wanted { name: "v", doc: "velocities", expressions: v },
         ],
     }
 }
 
 /// What a case prescribes for the inputs, and their defaults for the others.
 fn input_signals(g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) -> Specification {
-    let mut signals: Vec<ExprId> = mechanism
-        .model
-        .inputs
-        .iter()
-        .map(|i| g.constant(i.default))
-        .collect();
+    let mut signals: Vec<ExprId> = mechanism.model.inputs.iter().map(|i| g.constant(i.default)).collect();
     for (id, signal) in case.iter().flat_map(|case| &case.inputs) {
         signals[id.index()] = Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(signal);
     }
@@ -642,10 +550,6 @@ fn input_signals(g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) 
         name: "input_signals",
         doc: "The inputs where nobody else sets them.",
         arguments: vec![Group::Time],
-        results: vec![Wanted {
-            name: "u",
-            doc: "inputs",
-            expressions: signals,
-        }],
+        results: vec![Wanted { name: "u", doc: "inputs", expressions: signals }],
     }
 }

@@ -16,10 +16,7 @@ const UPPER: &str = "  upper: {mass: 1, com: [0.5, 0, 0], points: {elbow: [1, 0,
 #[test]
 fn a_massless_end_is_an_error() {
     let message = read(&format!("{UPPER}  lower: {{}}\n"), "").expect_err("nothing resists the elbow");
-    assert!(
-        message.contains("arm.yaml:8:3: error: no inertia along `elbow.angle_rate`"),
-        "{message}"
-    );
+    assert!(message.contains("arm.yaml:8:3: error: no inertia along `elbow.angle_rate`"), "{message}");
     assert!(message.contains("give body `lower`"), "{message}");
 }
 
@@ -27,10 +24,7 @@ fn a_massless_end_is_an_error() {
 fn a_massless_link_between_is_fine() {
     let lower = "  lower: {mass: 2, com: [0, -1, 0]}\n";
     let upper = "  upper: {points: {elbow: [1, 0, 0]}}\n";
-    assert_eq!(
-        read(&format!("{upper}{lower}"), ", start: 0.4"),
-        Ok(String::new())
-    );
+    assert_eq!(read(&format!("{upper}{lower}"), ", start: 0.4"), Ok(String::new()));
 }
 
 /// A single point mass on two links has one direction too few where the links are in line.

@@ -88,13 +88,7 @@ impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
     /// Three slices of nu values each.
     #[inline(always)]
     pub(crate) fn new(source: &'a mut I, holds: &'a [Hold], [start, end, now]: [&'a mut [S]; 3]) -> Self {
-        Self {
-            source,
-            holds,
-            start,
-            end,
-            now,
-        }
+        Self { source, holds, start, end, now }
     }
 
     #[inline(always)]
@@ -132,13 +126,7 @@ impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
             match hold {
                 Hold::Zero => *now = start,
                 // The end exactly, so that it equals the start of the next step.
-                Hold::Linear => {
-                    *now = if c == S::ONE {
-                        end
-                    } else {
-                        start + c * (end - start)
-                    }
-                }
+                Hold::Linear => *now = if c == S::ONE { end } else { start + c * (end - start) },
                 Hold::Signal => {}
             }
         }

@@ -9,17 +9,9 @@ use std::ops::ControlFlow;
 /// The model, or the first line of why there is none.
 fn model(text: &str) -> Result<Interpreted, String> {
     let text = format!("mbs: 1\n{text}");
-    let (model, _) = mbs_codegen::read("hard.yaml", &text).map_err(|d| {
-        d.render("hard.yaml", &text)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_string()
-    })?;
-    let options = Options {
-        bundles: BundleKind::ALL.to_vec(),
-        ..Options::default()
-    };
+    let (model, _) = mbs_codegen::read("hard.yaml", &text)
+        .map_err(|d| d.render("hard.yaml", &text).lines().next().unwrap_or_default().to_string())?;
+    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
     let program = Program::new(&model, None, &options).map_err(|e| e.to_string())?;
     Ok(Interpreted::new(program))
 }
@@ -37,36 +29,17 @@ fn refused(text: &str) -> String {
 
 /// A run with fixed steps; its state is finite if it ended well.
 fn run(model: &Interpreted, start: f64, end: f64, h: f64) -> Result<Vec<f64>, StepError> {
-    run_with(
-        &Fixed { method: Rk4, h },
-        model,
-        Span {
-            start,
-            end,
-            output: Output::Steps,
-        },
-    )
+    run_with(&Fixed { method: Rk4, h }, model, Span { start, end, output: Output::Steps })
 }
 
 fn run_with(method: &impl Integrator, model: &Interpreted, span: Span<f64>) -> Result<Vec<f64>, StepError> {
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let mut steps = 0;
-    let result = method.simulate(
-        model,
-        &mut model.input_signals(),
-        &mut y,
-        &span,
-        &mut scratch,
-        |_| {
-            steps += 1;
-            if steps > 100 {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        },
-    );
+    let result = method.simulate(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
+        steps += 1;
+        if steps > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     match result {
         Ok(_) => {
             assert!(y.iter().all(|y| y.is_finite()), "{y:?}");
@@ -90,15 +63,7 @@ fn nothing_moves() {
     assert_eq!(run(&fixed, 0.0, 1.0, 0.1), Ok(vec![]));
     let adaptive = Adaptive::new(1e-6, 1e-9);
     assert_eq!(
-        run_with(
-            &adaptive,
-            &fixed,
-            Span {
-                start: 0.0,
-                end: 1.0,
-                output: Output::Every(0.3)
-            }
-        ),
+        run_with(&adaptive, &fixed, Span { start: 0.0, end: 1.0, output: Output::Every(0.3) }),
         Ok(vec![])
     );
     assert!(refused("bodies: {}\n").contains("no bodies"));
@@ -109,12 +74,7 @@ fn nothing_has_mass() {
     let joint = |kind: &str| {
         format!("bodies: {{b: {{}}}}\njoints: {{j: {{type: {kind}, parent: ground, child: b}}}}\n")
     };
-    for kind in [
-        "spherical",
-        "floating",
-        "revolute, axis: [0, 0, 1]",
-        "prismatic, axis: [0, 0, 1]",
-    ] {
+    for kind in ["spherical", "floating", "revolute, axis: [0, 0, 1]", "prismatic, axis: [0, 0, 1]"] {
         assert!(refused(&joint(kind)).contains("singular"), "{kind}");
     }
     // A point mass does not turn about itself.
@@ -144,17 +104,10 @@ fn the_ends_of_a_spring_meet() {
             "parameters: {{m: 1, l: 0, s: 0}}\n{SLIDER}forces: {{f: {{type: spring, from: ground, to: b.tip, {law}}}}}\n"
         )
     };
-    for law in [
-        "stiffness: 10",
-        "stiffness: 10, natural_length: 1",
-        "law: length^2 + rate",
-        "law: 1/length",
-    ] {
+    for law in ["stiffness: 10", "stiffness: 10, natural_length: 1", "law: length^2 + rate", "law: 1/length"]
+    {
         let model = accepted(&text(law));
-        assert!(
-            run(&model, 0.0, 1.0, 0.1).is_err(),
-            "{law}: there is no direction to pull in"
-        );
+        assert!(run(&model, 0.0, 1.0, 0.1).is_err(), "{law}: there is no direction to pull in");
     }
     // Apart they pull, and meet later or never.
     for s in ["1e-300", "-1e-200", "1e-9", "0.5"] {
@@ -185,11 +138,7 @@ fn parameters_become_zero_or_extreme_while_it_runs() {
     assert!(run(&model, 0.0, 1.0, 0.01).is_ok());
     model.set_parameter("m", 0.0).expect("no bounds");
     let error = run(&model, 0.0, 0.1, 0.01).expect_err("no mass");
-    assert!(
-        error.describe(&model).to_string().contains("j.angle"),
-        "{}",
-        error.describe(&model)
-    );
+    assert!(error.describe(&model).to_string().contains("j.angle"), "{}", error.describe(&model));
 }
 
 #[test]
@@ -197,48 +146,27 @@ fn times_and_steps_are_extreme() {
     let model = accepted(&format!(
         "gravity: [0, 0, -1]\nparameters: {{m: 1, l: 1, s: 0}}\n{SLIDER}forces: {{f: {{type: joint_force, coordinate: j, value: sin(t)}}}}\n"
     ));
-    assert!(matches!(
-        run(&model, 1.0, 0.0, 0.1),
-        Err(StepError::Setting { .. })
-    ));
+    assert!(matches!(run(&model, 1.0, 0.0, 0.1), Err(StepError::Setting { .. })));
     assert_eq!(run(&model, 1.0, 1.0, 0.1), Ok(model.start_state()));
     for h in [0.0, -0.1, f64::NAN, f64::INFINITY] {
-        assert!(
-            matches!(run(&model, 0.0, 1.0, h), Err(StepError::Setting { .. })),
-            "{h}"
-        );
+        assert!(matches!(run(&model, 0.0, 1.0, h), Err(StepError::Setting { .. })), "{h}");
     }
     for end in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert!(
-            matches!(run(&model, 0.0, end, 0.1), Err(StepError::Setting { .. })),
-            "{end}"
-        );
+        assert!(matches!(run(&model, 0.0, end, 0.1), Err(StepError::Setting { .. })), "{end}");
     }
     // Steps that time cannot count: refused, since such a run would never end.
-    for (start, end, h) in [
-        (1e300, 1.1e300, 1e-3),
-        (1e9, 1e9 + 1.0, 1e-9),
-        (0.0, 1e300, 1e-300),
-        (-1e20, 1e20, 1.0),
-    ] {
-        assert!(
-            matches!(run(&model, start, end, h), Err(StepError::Setting { .. })),
-            "{start} {end} {h}"
-        );
+    for (start, end, h) in
+        [(1e300, 1.1e300, 1e-3), (1e9, 1e9 + 1.0, 1e-9), (0.0, 1e300, 1e-300), (-1e20, 1e20, 1.0)]
+    {
+        assert!(matches!(run(&model, start, end, h), Err(StepError::Setting { .. })), "{start} {end} {h}");
     }
     // Small steps that it can count, and large ones.
-    for (start, end, h) in [
-        (0.0, 1e-300, 1e-302),
-        (0.0, 5e-324, 5e-324),
-        (1e300, 2e300, 1e299),
-        (-1e9, 1e9, 1e7),
-    ] {
+    for (start, end, h) in
+        [(0.0, 1e-300, 1e-302), (0.0, 5e-324, 5e-324), (1e300, 2e300, 1e299), (-1e9, 1e9, 1e7)]
+    {
         let _ = run(&model, start, end, h);
     }
-    let adaptive = Adaptive {
-        max_steps: 1000,
-        ..Adaptive::new(1e-9, 1e-12)
-    };
+    let adaptive = Adaptive { max_steps: 1000, ..Adaptive::new(1e-9, 1e-12) };
     for (start, end) in [(1e300, 2e300), (0.0, 1e-320), (-1e15, 1e15), (1e15, 1e15 + 1.0)] {
         for output in [
             Output::Steps,
@@ -249,24 +177,11 @@ fn times_and_steps_are_extreme() {
             let _ = run_with(&adaptive, &model, Span { start, end, output });
         }
     }
-    for (rtol, atol) in [
-        (0.0, 1e-9),
-        (1e-300, 1e-300),
-        (f64::NAN, 1.0),
-        (1.0, 0.0),
-        (1e300, 1e300),
-    ] {
+    for (rtol, atol) in [(0.0, 1e-9), (1e-300, 1e-300), (f64::NAN, 1.0), (1.0, 0.0), (1e300, 1e300)] {
         let _ = run_with(
-            &Adaptive {
-                max_steps: 1000,
-                ..Adaptive::new(rtol, atol)
-            },
+            &Adaptive { max_steps: 1000, ..Adaptive::new(rtol, atol) },
             &model,
-            Span {
-                start: 0.0,
-                end: 1.0,
-                output: Output::Steps,
-            },
+            Span { start: 0.0, end: 1.0, output: Output::Steps },
         );
     }
 }
@@ -297,13 +212,9 @@ fn orientations_have_no_length() {
             "bodies: {{b: {{mass: 1, inertia: [1, 1, 1]}}}}\njoints: {{j: {{type: spherical, parent: ground, child: b, start: {{orientation: {e}, angular_velocity: [1, 2, 3]}}}}}}\n"
         )
     };
-    for e in [
-        "[0, 0, 0, 0]",
-        "[1e-300, 0, 0, 0]",
-        "[1e300, 0, 0, 0]",
-        "[1e200, 1e200, 0, 0]",
-        "[5e-324, 0, 0, 0]",
-    ] {
+    for e in
+        ["[0, 0, 0, 0]", "[1e-300, 0, 0, 0]", "[1e300, 0, 0, 0]", "[1e200, 1e200, 0, 0]", "[5e-324, 0, 0, 0]"]
+    {
         if let Ok(model) = model(&text(e)) {
             let _ = run(&model, 0.0, 0.1, 0.01);
         }

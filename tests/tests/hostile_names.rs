@@ -13,29 +13,17 @@ include!(concat!(env!("OUT_DIR"), "/hostile_names.rs"));
 fn names_are_kept_and_told_apart() {
     let parameters = type_::Parameters::default();
     assert_eq!((parameters.type_, parameters.type__2), (1.5, 0.2));
-    assert_eq!(
-        (parameters.self_, parameters.fn_, parameters.__, parameters.___2),
-        (0.3, 0.4, 1.5, 1.6)
-    );
+    assert_eq!((parameters.self_, parameters.fn_, parameters.__, parameters.___2), (0.3, 0.4, 1.5, 1.6));
     assert_eq!(parameters.values, [1.0, 2.0, 3.0]);
     assert_eq!(type_::Parameters::from_array(&parameters.to_array()), parameters);
-    let place = type_::PARAMETERS
-        .iter()
-        .position(|name| *name == "values[2]")
-        .expect("an element");
+    let place = type_::PARAMETERS.iter().position(|name| *name == "values[2]").expect("an element");
     assert_eq!(type_::Parameters::BOUNDS[place], (0.0, f64::INFINITY));
     assert_eq!(parameters.to_array()[place], 3.0);
 
     let model = type_::Model::default();
     assert_eq!(model.name(Quantity::Marker, type_::marker::A_B_C), Some("a_b.c"));
-    assert_eq!(
-        model.name(Quantity::Marker, type_::marker::A_B_C_2),
-        Some("a.b_c")
-    );
-    assert_eq!(
-        model.name(Quantity::Coordinate, type_::coordinate::SELF_TYPE),
-        Some("Self.type")
-    );
+    assert_eq!(model.name(Quantity::Marker, type_::marker::A_B_C_2), Some("a.b_c"));
+    assert_eq!(model.name(Quantity::Coordinate, type_::coordinate::SELF_TYPE), Some("Self.type"));
     assert_eq!(model.name(Quantity::Output, type_::output::S), Some("S"));
     assert_eq!(model.name(Quantity::Input, type_::input::STRUCT), Some("struct"));
 }
@@ -43,10 +31,7 @@ fn names_are_kept_and_told_apart() {
 #[test]
 fn it_computes_what_the_interpreter_computes() {
     let (model, _) = mbs_codegen::read(FILE, TEXT).expect("a valid model");
-    let options = Options {
-        bundles: BundleKind::ALL.to_vec(),
-        ..Options::default()
-    };
+    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
     let engine: Interpreted =
         Interpreted::new(Program::new(&model, None, &options).expect("a small program"));
     let compiled = type_::Model::default();
@@ -55,18 +40,10 @@ fn it_computes_what_the_interpreter_computes() {
     fn evaluate(model: &(impl ForwardDynamics<S = f64> + Outputs), y: &[f64]) -> [Vec<f64>; 3] {
         let d = model.dims();
         let (z, v) = y.split_at(d.nq);
-        let at = At {
-            t: 0.7,
-            z,
-            v,
-            x: &[],
-            u: &[0.1, 0.2, 0.3],
-        };
+        let at = At { t: 0.7, z, v, x: &[], u: &[0.1, 0.2, 0.3] };
         let mut w = vec![0.0; d.workspace];
         let (mut zd, mut vd, mut out) = (vec![0.0; d.nq], vec![0.0; d.nv], vec![0.0; d.n_outputs]);
-        model
-            .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
-            .expect("a regular mass matrix");
+        model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).expect("a regular mass matrix");
         model.outputs(at, &vd, &mut w, &mut out).expect("right lengths");
         [zd, vd, out]
     }

@@ -3,10 +3,7 @@
 const README: &str = include_str!("../../README.md");
 
 fn block(language: &str) -> &'static str {
-    let start = README
-        .split(&format!("```{language}\n"))
-        .nth(1)
-        .expect("a block of this language");
+    let start = README.split(&format!("```{language}\n")).nth(1).expect("a block of this language");
     start.split("```").next().expect("an end of the block")
 }
 

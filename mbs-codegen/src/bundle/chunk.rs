@@ -34,16 +34,8 @@ pub(super) fn split_into_chunks(
             place = its_place;
         }
         let statement = match step {
-            Step::Kernel {
-                kernel,
-                inputs,
-                output,
-            } => {
-                segments.push(Segment::Kernel {
-                    kernel,
-                    inputs,
-                    output,
-                });
+            Step::Kernel { kernel, inputs, output } => {
+                segments.push(Segment::Kernel { kernel, inputs, output });
                 continue;
             }
             Step::Statement(statement) => statement,
@@ -93,11 +85,7 @@ struct Cut {
 
 impl Cut {
     fn new(size: usize) -> Cut {
-        Cut {
-            place: 0,
-            filled: 0,
-            size,
-        }
+        Cut { place: 0, filled: 0, size }
     }
 
     fn place(&mut self, step: &Step) -> u32 {

@@ -20,10 +20,7 @@ pub struct Hoisted {
 impl Hoisted {
     /// Walks from the wanted results down to the first expressions that depend on parameters alone.
     pub(super) fn collect(graph: &Graph, specifications: &[&Specification]) -> Hoisted {
-        let mut hoisted = Hoisted {
-            places: vec![None; graph.len()],
-            ..Hoisted::default()
-        };
+        let mut hoisted = Hoisted { places: vec![None; graph.len()], ..Hoisted::default() };
         let mut seen = Visited::new(graph);
         for specification in specifications {
             for wanted in &specification.results {

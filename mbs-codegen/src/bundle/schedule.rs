@@ -26,11 +26,7 @@ pub(super) struct Schedule {
 
 pub(super) enum Step {
     Statement(Statement),
-    Kernel {
-        kernel: Kernel,
-        inputs: Vec<Run>,
-        output: u32,
-    },
+    Kernel { kernel: Kernel, inputs: Vec<Run>, output: u32 },
 }
 
 pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Schedule {
@@ -54,11 +50,7 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
     for (wanted, result) in specification.results.iter().zip(0..) {
         scheduler.count_uses(&wanted.expressions, &mut visited);
         places.extend(
-            wanted
-                .expressions
-                .iter()
-                .zip(0..)
-                .map(|(&expression, index)| (expression, result, index)),
+            wanted.expressions.iter().zip(0..).map(|(&expression, index)| (expression, result, index)),
         );
     }
     places.sort_unstable();
@@ -67,13 +59,8 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
     for fused in visited.nodes().filter_map(|id| scheduler.fused(id)) {
         absorbed[fused.product.index()] = true;
     }
-    let operations = visited
-        .nodes()
-        .filter(|id| !absorbed[id.index()] && scheduler.leaf(*id).is_none());
-    scheduler
-        .out
-        .steps
-        .reserve_exact(operations.count() + places.len());
+    let operations = visited.nodes().filter(|id| !absorbed[id.index()] && scheduler.leaf(*id).is_none());
+    scheduler.out.steps.reserve_exact(operations.count() + places.len());
     let mut places = places.into_iter().peekable();
     for id in visited.nodes() {
         if scheduler.leaf(id).is_none() && scheduler.done[id.index()].is_none() && !absorbed[id.index()] {
@@ -163,12 +150,7 @@ impl Scheduler<'_> {
         }
         let absorb = |pattern, product, other| {
             let factors = self.fusible_product(product)?;
-            Some(Fused {
-                pattern,
-                product,
-                factors,
-                other,
-            })
+            Some(Fused { pattern, product, factors, other })
         };
         match self.graph.node(id) {
             Node::Binary(BinaryOp::Add, a, b) => {
@@ -183,18 +165,8 @@ impl Scheduler<'_> {
 
     /// Schedules a node whose operands are ready.
     fn finish(&mut self, id: ExprId) {
-        if let Some(Fused {
-            pattern,
-            factors,
-            other,
-            ..
-        }) = self.fused(id)
-        {
-            let (a, b, c) = (
-                self.operand(factors.0),
-                self.operand(factors.1),
-                self.operand(other),
-            );
+        if let Some(Fused { pattern, factors, other, .. }) = self.fused(id) {
+            let (a, b, c) = (self.operand(factors.0), self.operand(factors.1), self.operand(other));
             self.compute(
                 id,
                 match pattern {
@@ -246,11 +218,7 @@ impl Scheduler<'_> {
 
     /// Where sin and cos of the angle are both wanted, one operation makes both.
     fn sine_or_cosine(&mut self, id: ExprId, op: UnaryOp, angle: ExprId) {
-        let other_op = if op == UnaryOp::Sin {
-            UnaryOp::Cos
-        } else {
-            UnaryOp::Sin
-        };
+        let other_op = if op == UnaryOp::Sin { UnaryOp::Cos } else { UnaryOp::Sin };
         let other = self.graph.find_unary(other_op, angle).filter(|other| {
             self.uses[other.index()] > 0 && self.leaf(*other).is_none() && self.done[other.index()].is_none()
         });
@@ -261,11 +229,7 @@ impl Scheduler<'_> {
         self.out.counts.add("sin_cos");
         let (sine, cosine) = (self.new_value(), self.new_value());
         self.push(Statement::SinCos(sine, cosine, angle));
-        let (mine, its) = if op == UnaryOp::Sin {
-            (sine, cosine)
-        } else {
-            (cosine, sine)
-        };
+        let (mine, its) = if op == UnaryOp::Sin { (sine, cosine) } else { (cosine, sine) };
         self.done[id.index()] = Some(mine);
         self.done[other.index()] = Some(its);
     }
@@ -299,25 +263,14 @@ impl Scheduler<'_> {
             })
             .collect();
         if let Some(values) = constants {
-            let table = self
-                .out
-                .tables
-                .iter()
-                .position(|t| *t == values)
-                .unwrap_or_else(|| {
-                    self.out.tables.push(values);
-                    self.out.tables.len() - 1
-                });
-            return Run::Table {
-                table: table as u32,
-                len,
-            };
+            let table = self.out.tables.iter().position(|t| *t == values).unwrap_or_else(|| {
+                self.out.tables.push(values);
+                self.out.tables.len() - 1
+            });
+            return Run::Table { table: table as u32, len };
         }
         if let Some(&Operand::Argument(group, start)) = operands.first()
-            && operands
-                .iter()
-                .zip(start..)
-                .all(|(&o, i)| o == Operand::Argument(group, i))
+            && operands.iter().zip(start..).all(|(&o, i)| o == Operand::Argument(group, i))
         {
             return Run::Argument { group, start, len };
         }
@@ -345,11 +298,7 @@ impl Scheduler<'_> {
         let output = self.out.slots;
         self.out.slots += (call.kernel.outputs() + call.kernel.scratch()) as u32;
         self.out.counts.add(call.kernel.name());
-        self.out.steps.push(Step::Kernel {
-            kernel: call.kernel,
-            inputs,
-            output,
-        });
+        self.out.steps.push(Step::Kernel { kernel: call.kernel, inputs, output });
         self.calls.insert(id, output);
         output
     }

@@ -9,9 +9,7 @@ fn is_invisible(c: char) -> bool {
 
 /// On one line, and as it reads.
 pub(super) fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if is_invisible(c) { ' ' } else { c })
-        .collect()
+    text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect()
 }
 
 /// In a doc comment: on one line, and nothing in it that rustdoc takes for markup.

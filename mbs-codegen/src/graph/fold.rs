@@ -66,11 +66,7 @@ impl Graph {
     }
 
     fn ordered(&self, a: ExprId, b: ExprId) -> (ExprId, ExprId) {
-        if (self.known(a), a) <= (self.known(b), b) {
-            (a, b)
-        } else {
-            (b, a)
-        }
+        if (self.known(a), a) <= (self.known(b), b) { (a, b) } else { (b, a) }
     }
 
     /// −a
@@ -228,9 +224,7 @@ impl Graph {
     }
 
     fn has_constant_product(&self, a: ExprId, b: ExprId) -> bool {
-        self.constant_value(a)
-            .zip(self.constant_value(b))
-            .is_some_and(|(x, y)| (x * y).is_finite())
+        self.constant_value(a).zip(self.constant_value(b)).is_some_and(|(x, y)| (x * y).is_finite())
     }
 
     /// a / b
@@ -333,10 +327,7 @@ impl Graph {
             }
         }
         known.sort();
-        Some(TrigonometricProduct {
-            known,
-            functions: functions.try_into().ok()?,
-        })
+        Some(TrigonometricProduct { known, functions: functions.try_into().ok()? })
     }
 
     /// An operation of one operand.
@@ -451,11 +442,7 @@ impl Graph {
             _ => {
                 let half = self.integer_power(a, n / 2);
                 let square = self.mul(half, half);
-                if n.is_multiple_of(2) {
-                    square
-                } else {
-                    self.mul(square, a)
-                }
+                if n.is_multiple_of(2) { square } else { self.mul(square, a) }
             }
         }
     }

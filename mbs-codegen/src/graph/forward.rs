@@ -124,11 +124,7 @@ impl Graph {
                 let rest = self.sub(one, square);
                 let root = self.sqrt(rest);
                 let slope = self.div(one, root);
-                if op == UnaryOp::Asin {
-                    slope
-                } else {
-                    self.neg(slope)
-                }
+                if op == UnaryOp::Asin { slope } else { self.neg(slope) }
             }
             // 1/(1 + a²)
             UnaryOp::Atan => {

@@ -17,9 +17,7 @@ pub struct Interpreter<N> {
 impl<N: Number> Interpreter<N> {
     /// No symbol has a value yet.
     pub fn new() -> Self {
-        Interpreter {
-            symbols: HashMap::new(),
-        }
+        Interpreter { symbols: HashMap::new() }
     }
 
     /// Gives a symbol its value.

@@ -161,9 +161,7 @@ impl Graph {
                 id
             }
         };
-        (0..kernel.outputs() as u32)
-            .map(|i| self.intern(Node::Output(id, i)))
-            .collect()
+        (0..kernel.outputs() as u32).map(|i| self.intern(Node::Output(id, i))).collect()
     }
 
     fn push_call(&mut self, call: Call) {
@@ -210,16 +208,13 @@ impl Graph {
             }
             _ => {
                 let mut depends = GroupSet::NONE;
-                self.operands(id, |operand| {
-                    depends = depends.union(self.depends[operand.index()])
-                });
+                self.operands(id, |operand| depends = depends.union(self.depends[operand.index()]));
                 depends
             }
         };
         self.depends.push(depends);
         let (nodes, hasher) = (&self.nodes, &self.hasher);
-        self.ids
-            .insert_unique(hasher.hash_one(node), id, |id| hasher.hash_one(nodes[id.index()]));
+        self.ids.insert_unique(hasher.hash_one(node), id, |id| hasher.hash_one(nodes[id.index()]));
         id
     }
 }

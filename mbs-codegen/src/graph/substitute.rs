@@ -20,10 +20,7 @@ impl Graph {
             let replaced = self.rebuild(id, &new);
             new.insert(id, replaced);
         }
-        roots
-            .iter()
-            .map(|root| new.get(root).copied().unwrap_or(*root))
-            .collect()
+        roots.iter().map(|root| new.get(root).copied().unwrap_or(*root)).collect()
     }
 
     fn rebuild(&mut self, id: ExprId, new: &HashMap<ExprId, ExprId>) -> ExprId {

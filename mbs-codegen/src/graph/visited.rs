@@ -32,11 +32,7 @@ impl Visited {
 
     /// The nodes that were entered, operands first.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = ExprId> + '_ {
-        self.nodes
-            .iter()
-            .zip(0..)
-            .filter(|(entered, _)| **entered)
-            .map(|(_, i)| ExprId(i))
+        self.nodes.iter().zip(0..).filter(|(entered, _)| **entered).map(|(_, i)| ExprId(i))
     }
 
     /// The operands of a node, without those of arrays and calls that were visited before.

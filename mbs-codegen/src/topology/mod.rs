@@ -83,10 +83,7 @@ impl Tree {
     pub fn link_of_v(&self, v: usize) -> Option<&Link> {
         // Links without velocities begin where the next one does.
         let after = self.links.partition_point(|link| link.v <= v);
-        self.links[..after]
-            .iter()
-            .rev()
-            .find(|link| link.v_range().contains(&v))
+        self.links[..after].iter().rev().find(|link| link.v_range().contains(&v))
     }
 
     /// For each velocity the one before it on the way to ground: the tree of the mass matrix.
@@ -126,8 +123,6 @@ impl Tree {
 
     fn names(&self, model: &Model, of: impl Fn(&crate::model::Joint) -> &Vec<String>) -> Vec<String> {
         let joints = self.links.iter().map(|link| &model.joints[link.joint.index()]);
-        joints
-            .flat_map(|j| of(j).iter().map(move |name| format!("{}.{name}", j.name)))
-            .collect()
+        joints.flat_map(|j| of(j).iter().map(move |name| format!("{}.{name}", j.name))).collect()
     }
 }
