@@ -8,15 +8,10 @@ mod models;
 fn main() -> Result<(), BuildError> {
     println!("cargo::rerun-if-changed=src/models.rs");
     for name in models::NAMES {
-        Builder::new(models::file(name))
-            .bundles(&models::BUNDLES)
-            .write(&format!("{name}.rs"))?;
+        Builder::new(models::file(name)).bundles(&models::BUNDLES).write(&format!("{name}.rs"))?;
     }
     // The flags of this build, for the compilations that the program times.
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    println!(
-        "cargo::rustc-env=MBS_FIGURES_FLAGS={}",
-        flags.replace('\x1f', " ")
-    );
+    println!("cargo::rustc-env=MBS_FIGURES_FLAGS={}", flags.replace('\x1f', " "));
     Ok(())
 }

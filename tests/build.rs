@@ -1,10 +1,6 @@
 //! Generates thirty random mechanisms of fixed seed, with every bundle, for the tests of compiled code.
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "the build script uses part of what the tests use"
-)]
+#[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the tests use")]
 #[path = "src/random_model.rs"]
 mod random_model;
 
@@ -34,20 +30,14 @@ fn main() {
                 freeze: compiled::frozen(index),
                 bundles: compiled::bundles(index),
             },
-            target: Target {
-                module: Some(module.clone()),
-                ..Target::default()
-            },
+            target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
         let generated = generate("random.yaml", &text, &request)
             .unwrap_or_else(|d| panic!("seed of {module}:\n{}", d.render("random.yaml", &text)));
         modules.push_str(&generated.code);
         if compiled::differentiated(index) {
-            let _ = writeln!(
-                differentiated,
-                "        $visit!({index}, {module}::Model::default());"
-            );
+            let _ = writeln!(differentiated, "        $visit!({index}, {module}::Model::default());");
         }
         let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
     }

@@ -31,40 +31,22 @@ impl Compiler {
         let folder = std::env::temp_dir().join(format!("mbs-figures-{}", std::process::id()));
         let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mbs-runtime/Cargo.toml");
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo
-            .args(["build", "--release", "--quiet", "--manifest-path"])
-            .arg(runtime);
+        cargo.args(["build", "--release", "--quiet", "--manifest-path"]).arg(runtime);
         run(cargo.arg("--target-dir").arg(&folder).env("RUSTFLAGS", FLAGS))?;
         Ok(Compiler { folder })
     }
 
     /// Compiles a module.
     pub(crate) fn compile(&self, name: &str, code: &str) -> io::Result<Compiled> {
-        let (source, object) = (
-            self.folder.join(format!("{name}.rs")),
-            self.folder.join(format!("{name}.o")),
-        );
+        let (source, object) =
+            (self.folder.join(format!("{name}.rs")), self.folder.join(format!("{name}.o")));
         std::fs::write(&source, format!("#![no_std]\n{code}{}", callers(name)))?;
         let library = self.folder.join("release");
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
-        rustc.args([
-            "--edition",
-            "2024",
-            "--crate-type",
-            "lib",
-            "--crate-name",
-            &format!("measured_{name}"),
-        ]);
-        rustc
-            .args(["-C", "opt-level=3", "-C", "codegen-units=1", "--emit=obj", "-o"])
-            .arg(&object);
-        rustc.arg("--extern").arg(format!(
-            "mbs_runtime={}",
-            library.join("libmbs_runtime.rlib").display()
-        ));
-        rustc
-            .arg("-L")
-            .arg(format!("dependency={}", library.join("deps").display()));
+        rustc.args(["--edition", "2024", "--crate-type", "lib", "--crate-name", &format!("measured_{name}")]);
+        rustc.args(["-C", "opt-level=3", "-C", "codegen-units=1", "--emit=obj", "-o"]).arg(&object);
+        rustc.arg("--extern").arg(format!("mbs_runtime={}", library.join("libmbs_runtime.rlib").display()));
+        rustc.arg("-L").arg(format!("dependency={}", library.join("deps").display()));
         rustc.args(FLAGS.split_whitespace()).arg(&source);
         let start = Instant::now();
         run(&mut rustc)?;
@@ -72,15 +54,11 @@ impl Compiler {
         let data = std::fs::read(&object)?;
         let file = object::File::parse(&*data).map_err(io::Error::other)?;
         let text = |section: &object::Section<'_, '_>| section.kind() == object::SectionKind::Text;
-        let functions = file
-            .symbols()
-            .filter(|symbol| symbol.kind() == object::SymbolKind::Text);
+        let functions = file.symbols().filter(|symbol| symbol.kind() == object::SymbolKind::Text);
         Ok(Compiled {
             seconds,
             bytes: file.sections().filter(text).map(|section| section.size()).sum(),
-            functions: functions
-                .filter_map(|f| Some((f.name().ok()?.to_owned(), f.size())))
-                .collect(),
+            functions: functions.filter_map(|f| Some((f.name().ok()?.to_owned(), f.size()))).collect(),
         })
     }
 }
@@ -103,20 +81,12 @@ impl Compiled {
         // A mangled name has each word of its path after the word's length; the word before may end with digits too.
         let mine = |symbol: &str| {
             symbol.match_indices(bundle).any(|(start, _)| {
-                let digits = symbol[..start]
-                    .bytes()
-                    .rev()
-                    .take_while(u8::is_ascii_digit)
-                    .count();
+                let digits = symbol[..start].bytes().rev().take_while(u8::is_ascii_digit).count();
                 let lengths = (1..=digits).filter_map(|n| symbol[start - n..start].parse::<usize>().ok());
                 lengths.filter_map(|n| symbol.get(start..start + n)).any(is_mine)
             })
         };
-        self.functions
-            .iter()
-            .filter(|(symbol, _)| mine(symbol))
-            .map(|(_, size)| size)
-            .sum()
+        self.functions.iter().filter(|(symbol, _)| mine(symbol)).map(|(_, size)| size).sum()
     }
 }
 
@@ -139,8 +109,5 @@ fn run(command: &mut Command) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    Err(io::Error::other(format!(
-        "{command:?}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    )))
+    Err(io::Error::other(format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr))))
 }

@@ -10,11 +10,7 @@ mod time;
 
 /// The measured modules.
 mod generated {
-    #![allow(
-        missing_docs,
-        unreachable_pub,
-        reason = "a program includes what a crate would publish"
-    )]
+    #![allow(missing_docs, unreachable_pub, reason = "a program includes what a crate would publish")]
     include!(concat!(env!("OUT_DIR"), "/pendulum.rs"));
     include!(concat!(env!("OUT_DIR"), "/arm7.rs"));
     include!(concat!(env!("OUT_DIR"), "/tree20.rs"));
@@ -32,16 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if cfg!(debug_assertions) {
         return Err("figures of unoptimised code say nothing: run with --release".into());
     }
-    let fused = if cfg!(target_feature = "fma") {
-        "fused"
-    } else {
-        "not fused"
-    };
-    let flags = if compile::FLAGS.is_empty() {
-        "none"
-    } else {
-        compile::FLAGS
-    };
+    let fused = if cfg!(target_feature = "fma") { "fused" } else { "not fused" };
+    let flags = if compile::FLAGS.is_empty() { "none" } else { compile::FLAGS };
     println!("Products and sums are {fused}; flags of the compiler: {flags}.");
     let compiler = Compiler::new()?;
     measure("pendulum", &generated::pendulum::Model::default(), &compiler)?;
@@ -52,14 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The module, and the median time in milliseconds in which it is made.
 fn generated(name: &str) -> Result<(Generated, f64), Box<dyn Error>> {
     let text = std::fs::read_to_string(models::file(name))?;
-    let options = Options {
-        bundles: models::BUNDLES.to_vec(),
-        ..Options::default()
-    };
-    let request = Request {
-        options,
-        ..Request::default()
-    };
+    let options = Options { bundles: models::BUNDLES.to_vec(), ..Options::default() };
+    let request = Request { options, ..Request::default() };
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
@@ -78,16 +60,8 @@ where
     let (module, milliseconds) = generated(name)?;
     let compiled = compiler.compile(name, &module.code)?;
     // Again, since others may have been at work; the sizes are the same.
-    let seconds = compiler
-        .compile(name, &module.code)?
-        .seconds
-        .min(compiled.seconds);
-    let operations: usize = module
-        .program
-        .bundles
-        .iter()
-        .map(|bundle| bundle.counts.total())
-        .sum();
+    let seconds = compiler.compile(name, &module.code)?.seconds.min(compiled.seconds);
+    let operations: usize = module.program.bundles.iter().map(|bundle| bundle.counts.total()).sum();
     println!("\n### {name}\n\n| module | |\n|---|---:|");
     println!("| generated in | {milliseconds:.1} ms |");
     println!("| lines | {} |", module.code.lines().count());
@@ -97,18 +71,13 @@ where
     println!("| step of RK4 | {:.0} ns |", time::step(model));
 
     let rows = ["forward_dynamics", "forward_dynamics_recursive"].map(|bundle| {
-        let operations = module
-            .program
-            .bundle(bundle)
-            .map_or(0, |bundle| bundle.counts.total());
+        let operations = module.program.bundle(bundle).map_or(0, |bundle| bundle.counts.total());
         (bundle, operations, compiled.bundle_bytes(bundle))
     });
     let interpreted = Interpreted::<f64>::new(module.program);
     let times = [
         (
-            time::forward_dynamics(model, |at, w, zd, vd| {
-                model.forward_dynamics(at, w, zd, vd, &mut [])
-            }),
+            time::forward_dynamics(model, |at, w, zd, vd| model.forward_dynamics(at, w, zd, vd, &mut [])),
             time::forward_dynamics(&interpreted, |at, w, zd, vd| {
                 interpreted.forward_dynamics(at, w, zd, vd, &mut [])
             }),

@@ -17,7 +17,5 @@ pub(crate) const BUNDLES: [BundleKind; 5] = [
 
 /// The model's file.
 pub(crate) fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../models")
-        .join(format!("{name}.yaml"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../models").join(format!("{name}.yaml"))
 }

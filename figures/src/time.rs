@@ -23,21 +23,11 @@ fn states<M: Start + System<S = f64>>(model: &M) -> Vec<Vec<f64>> {
     // A linear congruence; the numbers need only differ.
     let mut seed = 1u64;
     let mut random = || {
-        seed = seed
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
     };
     let spread = |i: usize| if i < d.nq { 3.0 } else { 2.0 };
-    (0..STATES)
-        .map(|_| {
-            start
-                .iter()
-                .enumerate()
-                .map(|(i, y)| y + spread(i) * random())
-                .collect()
-        })
-        .collect()
+    (0..STATES).map(|_| start.iter().enumerate().map(|(i, y)| y + spread(i) * random()).collect()).collect()
 }
 
 /// Nanoseconds per call of a forward dynamics, everything in the caches.
@@ -63,8 +53,7 @@ pub(crate) fn step<M: ForwardDynamics<S = f64> + Start>(model: &M) -> f64 {
     let (mut y, mut scratch) = (vec![0.0; d.state()], vec![0.0; Rk4::scratch_len(&d)]);
     per_call(&states, |state| {
         y.copy_from_slice(black_box(state));
-        Rk4.step(model, &mut Constant(&u), &mut 0.0, &mut y, 1e-4, &mut scratch)
-            .expect("regular");
+        Rk4.step(model, &mut Constant(&u), &mut 0.0, &mut y, 1e-4, &mut scratch).expect("regular");
         black_box(&y);
     })
 }

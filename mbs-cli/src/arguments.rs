@@ -235,9 +235,6 @@ impl From<IntegratorName> for model::Integrator {
 
 fn assignment(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    let number = value
-        .trim()
-        .parse()
-        .map_err(|_| format!("`{value}` is not a number"))?;
+    let number = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
     Ok((name.trim().into(), number))
 }

@@ -33,10 +33,7 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
         }
     };
     let case = find_case(&model, arguments.case.as_deref())?;
-    let options = Options {
-        bundles: BundleKind::ALL.to_vec(),
-        ..Options::default()
-    };
+    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
     let summary = Summary {
         file: &file.name,
         model: &model,
@@ -118,9 +115,7 @@ impl Summary<'_> {
 
     /// Start values under the case.
     fn start(&self, joint: usize) -> &mbs_codegen::model::Start {
-        let of_case = self
-            .case
-            .and_then(|case| case.start.iter().find(|(id, _)| id.index() == joint));
+        let of_case = self.case.and_then(|case| case.start.iter().find(|(id, _)| id.index() == joint));
         of_case.map_or(&self.model.joints[joint].start, |(_, start)| start)
     }
 
@@ -192,15 +187,8 @@ impl Summary<'_> {
     }
 
     fn joints(&self) -> Table {
-        let mut table = Table::new(&[
-            "name",
-            "type",
-            "parent -> child",
-            "coordinate",
-            ">start",
-            "velocity",
-            ">start",
-        ]);
+        let mut table =
+            Table::new(&["name", "type", "parent -> child", "coordinate", ">start", "velocity", ">start"]);
         for (index, joint) in self.model.joints.iter().enumerate() {
             let start = self.start(index);
             let rows = joint.coordinates.len().max(joint.velocities.len()).max(1);
@@ -217,11 +205,7 @@ impl Summary<'_> {
                 let (velocity, v) = value(&joint.velocities, &start.rates);
                 table.row([
                     if first { joint.name.clone() } else { String::new() },
-                    if first {
-                        joint.kind.keyword().into()
-                    } else {
-                        String::new()
-                    },
+                    if first { joint.kind.keyword().into() } else { String::new() },
                     if first { self.sides(joint) } else { String::new() },
                     coordinate,
                     z,
@@ -234,11 +218,7 @@ impl Summary<'_> {
     }
 
     fn sides(&self, joint: &Joint) -> String {
-        format!(
-            "{} -> {}",
-            self.body(joint.parent.body),
-            self.body(joint.child.body)
-        )
+        format!("{} -> {}", self.body(joint.parent.body), self.body(joint.child.body))
     }
 
     fn parameters(&self) -> Table {
@@ -250,11 +230,7 @@ impl Summary<'_> {
                 None => "?".into(),
             };
             let derived = matches!(parameter.value, ParameterValue::Derived(_));
-            let bounds = if derived {
-                "follows".into()
-            } else {
-                bounds(parameter)
-            };
+            let bounds = if derived { "follows".into() } else { bounds(parameter) };
             table.row([
                 parameter.name.clone(),
                 value,
@@ -269,19 +245,13 @@ impl Summary<'_> {
     fn inputs(&self) -> Table {
         let mut table = Table::new(&["name", ">default", "unit", "held", "signal", "description"]);
         for (index, input) in self.model.inputs.iter().enumerate() {
-            let signal = self
-                .case
-                .is_some_and(|case| case.inputs.iter().any(|(id, _)| id.index() == index));
+            let signal = self.case.is_some_and(|case| case.inputs.iter().any(|(id, _)| id.index() == index));
             table.row([
                 input.name.clone(),
                 short(input.default),
                 input.unit.clone(),
                 hold(input.hold).into(),
-                if signal {
-                    "by the case".into()
-                } else {
-                    String::new()
-                },
+                if signal { "by the case".into() } else { String::new() },
                 cut(&one_line(&input.description), 50),
             ]);
         }
@@ -308,11 +278,7 @@ impl Summary<'_> {
             changes.extend((!case.start.is_empty()).then_some("start"));
             changes.extend((!case.inputs.is_empty()).then_some("inputs"));
             changes.extend((case.simulation != self.model.simulation).then_some("simulation"));
-            table.row([
-                case.name.clone(),
-                changes.join(", "),
-                cut(&one_line(&case.description), 60),
-            ]);
+            table.row([case.name.clone(), changes.join(", "), cut(&one_line(&case.description), 60)]);
         }
         table
     }
@@ -337,17 +303,7 @@ impl Summary<'_> {
             let [fused, products, quotients, angles] =
                 ["mul_add", "mul", "div", "sin_cos"].map(|kind| counts.of(kind));
             let other = counts.total() - fused - products - sums - quotients - angles;
-            let [
-                total,
-                fused,
-                products,
-                sums,
-                quotients,
-                angles,
-                other,
-                slots,
-                segments,
-            ] = [
+            let [total, fused, products, sums, quotients, angles, other, slots, segments] = [
                 counts.total(),
                 fused,
                 products,
@@ -380,10 +336,7 @@ impl Summary<'_> {
         let joint = |(index, joint): (usize, &Joint)| {
             let start = self.start(index);
             let named = |names: &[String], of: &[mbs_codegen::model::Scalar]| -> Value {
-                let pairs = names
-                    .iter()
-                    .zip(of)
-                    .map(|(name, e)| (name.clone(), json!(self.number(e))));
+                let pairs = names.iter().zip(of).map(|(name, e)| (name.clone(), json!(self.number(e))));
                 pairs.collect::<Map<_, _>>().into()
             };
             json!({
@@ -412,11 +365,8 @@ impl Summary<'_> {
             })
         };
         let bundle = |bundle: &mbs_codegen::bundle::Bundle| {
-            let kinds: Map<String, Value> = bundle
-                .counts
-                .kinds()
-                .map(|(kind, count)| (kind.into(), json!(count)))
-                .collect();
+            let kinds: Map<String, Value> =
+                bundle.counts.kinds().map(|(kind, count)| (kind.into(), json!(count))).collect();
             json!({
                 "name": bundle.name,
                 "operations": bundle.counts.total(),
@@ -478,11 +428,7 @@ fn section(out: &mut String, title: &str, table: Table) {
 }
 
 fn count_bodies(n: usize) -> String {
-    if n == 1 {
-        "1 body".into()
-    } else {
-        format!("{n} bodies")
-    }
+    if n == 1 { "1 body".into() } else { format!("{n} bodies") }
 }
 
 fn number_or(value: Option<f64>, otherwise: &str) -> String {
@@ -515,10 +461,8 @@ fn integrator(integrator: Integrator) -> &'static str {
 
 /// Free text of a file on one line, without what a terminal takes for a command.
 fn one_line(text: &str) -> String {
-    let words: Vec<String> = text
-        .split_whitespace()
-        .map(|word| word.chars().filter(|c| !c.is_control()).collect())
-        .collect();
+    let words: Vec<String> =
+        text.split_whitespace().map(|word| word.chars().filter(|c| !c.is_control()).collect()).collect();
     words.join(" ")
 }
 

@@ -30,17 +30,9 @@ pub(crate) fn columns(program: &Program) -> Vec<String> {
 impl Csv {
     /// Creates the file and writes the head; `-` is standard output.
     pub(crate) fn create(path: &Path, columns: &[String]) -> io::Result<Csv> {
-        let to: Box<dyn Write> = if is_stdout(path) {
-            Box::new(io::stdout().lock())
-        } else {
-            Box::new(File::create(path)?)
-        };
-        let mut csv = Csv {
-            to: Box::new(BufWriter::new(to)),
-            line: String::new(),
-            rows: 0,
-            last: None,
-        };
+        let to: Box<dyn Write> =
+            if is_stdout(path) { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
+        let mut csv = Csv { to: Box::new(BufWriter::new(to)), line: String::new(), rows: 0, last: None };
         csv.to.write_all((columns.join(",") + "\n").as_bytes())?;
         Ok(csv)
     }

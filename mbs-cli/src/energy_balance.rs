@@ -60,9 +60,7 @@ impl EnergyBalance {
 
     /// The same, relative to the largest kinetic energy; none where nothing moves.
     pub(crate) fn relative_error(&self) -> Option<f64> {
-        self.error()
-            .filter(|_| self.largest_kinetic > 0.0)
-            .map(|error| error / self.largest_kinetic)
+        self.error().filter(|_| self.largest_kinetic > 0.0).map(|error| error / self.largest_kinetic)
     }
 }
 
@@ -83,9 +81,7 @@ mod tests {
     fn work_is_exact_for_parabolas_and_drift_is_seen() {
         // P = t², so the work after t is t³/3 (but for the first interval's trapezium).
         let mut balance = EnergyBalance::default();
-        let times: Vec<f64> = (0..=100)
-            .map(|i| 0.02 * f64::from(i) + 0.001 * f64::from(i % 3))
-            .collect();
+        let times: Vec<f64> = (0..=100).map(|i| 0.02 * f64::from(i) + 0.001 * f64::from(i % 3)).collect();
         for &t in &times {
             balance.sample(t, [1.0, t * t * t / 3.0, t * t], [].into_iter());
         }

@@ -12,18 +12,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// The model, a file or the run has errors.
     pub(crate) fn error(message: impl Into<String>) -> Failure {
-        Failure {
-            message: message.into(),
-            code: 1,
-        }
+        Failure { message: message.into(), code: 1 }
     }
 
     /// The command line is wrong, or a generated file is stale.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure {
-            message: message.into(),
-            code: 2,
-        }
+        Failure { message: message.into(), code: 2 }
     }
 
     /// Errors that have been said already.

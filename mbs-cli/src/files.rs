@@ -35,10 +35,7 @@ pub(crate) fn read(path: &Path) -> Result<Text, Failure> {
         Ok(text) => text,
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at]
-                .iter()
-                .filter(|&&byte| byte == b'\n')
-                .count();
+            let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
             return fail(&format!("it is not UTF-8 text: byte {at} (line {line}) is wrong"));
         }
     };
@@ -57,17 +54,13 @@ fn not_found(path: &Path) -> String {
     let Ok(entries) = fs::read_dir(folder) else {
         return format!("there is no directory `{}`", folder.display());
     };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|e| e.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<String> = entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.sort();
     let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
     match mbs_codegen::diagnostics::nearest(wanted, names.iter().map(String::as_str)) {
-        Some(near) => format!(
-            "there is no such file; did you mean `{}`?",
-            path.with_file_name(near).display()
-        ),
+        Some(near) => {
+            format!("there is no such file; did you mean `{}`?", path.with_file_name(near).display())
+        }
         None => "there is no such file".into(),
     }
 }
@@ -85,10 +78,9 @@ pub(crate) fn reason(error: &io::Error) -> String {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::error(format!(
-            "cannot write to standard output: {}",
-            reason(&error)
-        ))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::error(format!("cannot write to standard output: {}", reason(&error))))
+        }
         _ => Ok(()),
     }
 }
@@ -131,8 +123,6 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn temporary(target: &Path) -> PathBuf {
-    let name = target
-        .file_name()
-        .map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let name = target.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }

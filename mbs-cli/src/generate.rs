@@ -15,24 +15,15 @@ use std::path::{Path, PathBuf};
 /// Writes the modules, or checks them.
 pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
     if arguments.module.is_some() && arguments.models.len() > 1 {
-        return Err(Failure::usage(
-            "`--module` names one module, but several models are given",
-        ));
+        return Err(Failure::usage("`--module` names one module, but several models are given"));
     }
     let request = Request {
         options: Options {
             reference: arguments.reference.into(),
             freeze: arguments.freeze,
-            bundles: arguments
-                .bundles
-                .iter()
-                .flat_map(|bundles| bundles.0.iter().copied())
-                .collect(),
+            bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
         },
-        target: Target {
-            module: arguments.module.clone(),
-            ..Target::default()
-        },
+        target: Target { module: arguments.module.clone(), ..Target::default() },
         case: arguments.case.clone(),
     };
 
@@ -42,18 +33,11 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
         modules.push((path, generate_one(path, &request)?));
     }
     let Some(output) = &arguments.output else {
-        let all: Vec<&str> = modules
-            .iter()
-            .map(|(_, generated)| generated.code.as_str())
-            .collect();
+        let all: Vec<&str> = modules.iter().map(|(_, generated)| generated.code.as_str()).collect();
         return files::print(&all.join("\n"));
     };
     let targets = targets(arguments, output, &modules)?;
-    if arguments.check {
-        check(&targets)
-    } else {
-        write(&targets)
-    }
+    if arguments.check { check(&targets) } else { write(&targets) }
 }
 
 fn generate_one(path: &Path, request: &Request) -> Result<Generated, Failure> {
@@ -93,19 +77,13 @@ fn targets<'a>(
     let directory = many || output.is_dir() || output.to_string_lossy().ends_with(std::path::is_separator);
     if directory && output.is_file() {
         let output = output.display();
-        return Err(Failure::usage(format!(
-            "`{output}` is a file; several models need a directory"
-        )));
+        return Err(Failure::usage(format!("`{output}` is a file; several models need a directory")));
     }
     let mut taken: HashMap<PathBuf, &Path> = HashMap::new();
     let mut targets = Vec::new();
     for (model, generated) in modules {
         let name = identifier(arguments.module.as_deref().unwrap_or(&generated.program.name));
-        let path = if directory {
-            output.join(format!("{name}.rs"))
-        } else {
-            output.into()
-        };
+        let path = if directory { output.join(format!("{name}.rs")) } else { output.into() };
         if let Some(other) = taken.insert(path.clone(), model.as_path()) {
             return Err(Failure::error(format!(
                 "`{}` and `{}` both have the name `{name}`, and would both be written to `{}`",
@@ -114,11 +92,7 @@ fn targets<'a>(
                 path.display()
             )));
         }
-        targets.push(Module {
-            path,
-            model,
-            generated,
-        });
+        targets.push(Module { path, model, generated });
     }
     Ok(targets)
 }
@@ -130,17 +104,10 @@ fn write(targets: &[Module<'_>]) -> Result<(), Failure> {
         let text = &module.generated.code;
         let fresh = files::holds(&module.path, text).unwrap_or(false);
         if !fresh {
-            if let Some(parent) = module
-                .path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-            {
+            if let Some(parent) = module.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
                 fs::create_dir_all(parent).map_err(|error| {
                     let parent = parent.display();
-                    Failure::error(format!(
-                        "cannot make the directory `{parent}`: {}",
-                        files::reason(&error)
-                    ))
+                    Failure::error(format!("cannot make the directory `{parent}`: {}", files::reason(&error)))
                 })?;
             }
             files::write_whole(&module.path, text)?;
@@ -164,16 +131,12 @@ fn check(targets: &[Module<'_>]) -> Result<(), Failure> {
         let (path, model) = (module.path.display(), module.model.display());
         match files::holds(&module.path, &module.generated.code) {
             Ok(true) => {}
-            Ok(false) => stale.push(format!(
-                "`{path}` is stale: it is not what `{model}` generates now"
-            )),
+            Ok(false) => stale.push(format!("`{path}` is stale: it is not what `{model}` generates now")),
             Err(error) => stale.push(format!("`{path}` cannot be read: {}", files::reason(&error))),
         }
     }
     if stale.is_empty() {
         return files::print(&format!("{} up to date\n", count(targets.len(), "file")));
     }
-    Err(Failure::usage(
-        stale.join("\nerror: ") + "\nrun the same command without `--check` to write it",
-    ))
+    Err(Failure::usage(stale.join("\nerror: ") + "\nrun the same command without `--check` to write it"))
 }

@@ -22,11 +22,7 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 }
 
 fn trim(digits: &str) -> &str {
-    if digits.contains('.') {
-        digits.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        digits
-    }
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
 /// `1 step`, `2 steps`.
@@ -87,13 +83,7 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(short(value), text);
         }
-        assert_eq!(
-            [grouped(7), grouped(1234), grouped(1_234_567)],
-            ["7", "1234", "1 234 567"]
-        );
-        assert_eq!(
-            [duration(0.001_234), duration(75.0), duration(200.0)],
-            ["1.23 ms", "75 s", "3 min 20 s"]
-        );
+        assert_eq!([grouped(7), grouped(1234), grouped(1_234_567)], ["7", "1234", "1 234 567"]);
+        assert_eq!([duration(0.001_234), duration(75.0), duration(200.0)], ["1.23 ms", "75 s", "3 min 20 s"]);
     }
 }

@@ -38,10 +38,7 @@ impl Curves {
             }
             if self.seen.is_multiple_of(self.stride) {
                 self.times.push(t);
-                self.values
-                    .iter_mut()
-                    .zip(values)
-                    .for_each(|(kept, &value)| kept.push(value));
+                self.values.iter_mut().zip(values).for_each(|(kept, &value)| kept.push(value));
             }
         }
         self.seen += 1;
@@ -57,11 +54,7 @@ impl Curves {
         let (low, high) = self.range[curve];
         let (columns, rows) = (2 * width, 4 * lines);
         let row_of = |value: f64| {
-            let part = if high > low {
-                (value - low) / (high - low)
-            } else {
-                0.5
-            };
+            let part = if high > low { (value - low) / (high - low) } else { 0.5 };
             (((1.0 - part) * (rows - 1) as f64).round() as usize).min(rows - 1)
         };
         let mut dots = vec![vec![0_u8; width]; lines];
@@ -83,27 +76,18 @@ impl Curves {
             previous = Some(row);
         }
         let braille = |bits: u8| char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ');
-        dots.iter()
-            .map(|line| line.iter().map(|&bits| braille(bits)).collect())
-            .collect()
+        dots.iter().map(|line| line.iter().map(|&bits| braille(bits)).collect()).collect()
     }
 
     /// The value at a part of the time, between samples on a straight line.
     fn at(&self, curve: usize, part: f64) -> Option<f64> {
         let (&first, &last) = (self.times.first()?, self.times.last()?);
         let t = first + part * (last - first);
-        let after = self
-            .times
-            .partition_point(|&time| time < t)
-            .clamp(0, self.times.len() - 1);
+        let after = self.times.partition_point(|&time| time < t).clamp(0, self.times.len() - 1);
         let before = after.saturating_sub(1);
         let (t0, t1) = (self.times[before], self.times[after]);
         let (y0, y1) = (self.values[curve][before], self.values[curve][after]);
-        let s = if t1 > t0 {
-            ((t - t0) / (t1 - t0)).clamp(0.0, 1.0)
-        } else {
-            1.0
-        };
+        let s = if t1 > t0 { ((t - t0) / (t1 - t0)).clamp(0.0, 1.0) } else { 1.0 };
         Some(y0 + s * (y1 - y0))
     }
 }

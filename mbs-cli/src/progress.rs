@@ -21,12 +21,7 @@ impl Progress {
     /// Over a span of time; silent where standard error is no terminal.
     pub(crate) fn new(span: (f64, f64)) -> Progress {
         let start = Instant::now();
-        Progress {
-            span,
-            start,
-            next: stderr().is_terminal().then(|| start + PATIENCE),
-            shown: false,
-        }
+        Progress { span, start, next: stderr().is_terminal().then(|| start + PATIENCE), shown: false }
     }
 
     /// The run has come to this time.
@@ -67,9 +62,6 @@ fn line((begin, end): (f64, f64), t: f64, elapsed: f64) -> String {
 mod tests {
     #[test]
     fn a_line_tells_how_far_and_how_long() {
-        assert_eq!(
-            super::line((0.0, 10.0), 2.5, 5.0),
-            " 25 %  t = 2.5 of 10 s, 0.5 s per second, 15 s left"
-        );
+        assert_eq!(super::line((0.0, 10.0), 2.5, 5.0), " 25 %  t = 2.5 of 10 s, 0.5 s per second, 15 s left");
     }
 }

@@ -59,26 +59,12 @@ pub(crate) fn run(
     csv: Option<&mut Csv>,
 ) -> Record {
     match (simulation.integrator, recursive) {
-        (model::Integrator::Rk4, false) => integrate(
-            &Fixed {
-                method: Rk4,
-                h: simulation.step,
-            },
-            model,
-            model,
-            simulation,
-            csv,
-        ),
-        (model::Integrator::Rk4, true) => integrate(
-            &Fixed {
-                method: Rk4,
-                h: simulation.step,
-            },
-            &Recursive(model),
-            model,
-            simulation,
-            csv,
-        ),
+        (model::Integrator::Rk4, false) => {
+            integrate(&Fixed { method: Rk4, h: simulation.step }, model, model, simulation, csv)
+        }
+        (model::Integrator::Rk4, true) => {
+            integrate(&Fixed { method: Rk4, h: simulation.step }, &Recursive(model), model, simulation, csv)
+        }
         (model::Integrator::DormandPrince, false) => {
             integrate(&adaptive(simulation), model, model, simulation, csv)
         }
@@ -110,11 +96,7 @@ fn integrate<M: ForwardDynamics<S = f64>>(
     let mut y = start.clone();
     let mut scratch = vec![0.0; method.scratch_len(&dims)];
     let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-    let span = Span {
-        start: simulation.begin,
-        end: simulation.end,
-        output,
-    };
+    let span = Span { start: simulation.begin, end: simulation.end, output };
     let mut observer = Observer {
         system,
         model,
@@ -132,20 +114,16 @@ fn integrate<M: ForwardDynamics<S = f64>>(
         progress: Progress::new((simulation.begin, simulation.end)),
         failure: None,
     };
-    let outcome = method.simulate(
-        system,
-        &mut model.input_signals(),
-        &mut y,
-        &span,
-        &mut scratch,
-        |at| match observer.observe(at) {
+    let outcome =
+        method.simulate(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| match observer
+            .observe(at)
+        {
             Ok(()) => ControlFlow::Continue(()),
             Err(failure) => {
                 observer.failure = Some(failure);
                 ControlFlow::Break(())
             }
-        },
-    );
+        });
     let seconds = observer.progress.finish();
     if let Some(csv) = &mut observer.csv
         && let Err(error) = csv.flush()
@@ -153,19 +131,11 @@ fn integrate<M: ForwardDynamics<S = f64>>(
         observer.failure.get_or_insert(RunFailure::Write(error));
     }
     if let Err(error) = observer.evaluate_last() {
-        observer
-            .failure
-            .get_or_insert(RunFailure::Observe(observer.t, error));
+        observer.failure.get_or_insert(RunFailure::Observe(observer.t, error));
     }
     let (statistics, failure) = match outcome {
         Ok(statistics) => (statistics, observer.failure),
-        Err(error) => (
-            Statistics {
-                t: observer.t,
-                ..Statistics::default()
-            },
-            Some(RunFailure::Step(error)),
-        ),
+        Err(error) => (Statistics { t: observer.t, ..Statistics::default() }, Some(RunFailure::Step(error))),
     };
     Record {
         start,
@@ -215,16 +185,11 @@ impl<M: ForwardDynamics<S = f64>> Observer<'_, M> {
         self.y.extend([at.z, at.v].into_iter().flatten());
         self.u.copy_from_slice(at.u);
         let holds = self.model.holds();
-        let held =
-            at.u.iter()
-                .zip(holds)
-                .filter(|(_, hold)| **hold == Hold::Zero)
-                .map(|(&u, _)| u);
+        let held = at.u.iter().zip(holds).filter(|(_, hold)| **hold == Hold::Zero).map(|(&u, _)| u);
         self.balance.sample(at.t, self.energy, held);
         self.curves.sample(at.t, at.z);
         if let Some(csv) = &mut self.csv {
-            csv.row(at.t, &[at.z, at.v, at.u, &self.outputs, &self.energy])
-                .map_err(RunFailure::Write)?;
+            csv.row(at.t, &[at.z, at.v, at.u, &self.outputs, &self.energy]).map_err(RunFailure::Write)?;
         }
         Ok(())
     }
@@ -233,8 +198,7 @@ impl<M: ForwardDynamics<S = f64>> Observer<'_, M> {
         if self.outputs.is_empty() {
             return Ok(());
         }
-        self.system
-            .forward_dynamics(at, &mut self.w, &mut self.zd, &mut self.vd, &mut [])?;
+        self.system.forward_dynamics(at, &mut self.w, &mut self.zd, &mut self.vd, &mut [])?;
         self.model.outputs(at, &self.vd, &mut self.w, &mut self.outputs)
     }
 

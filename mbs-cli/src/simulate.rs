@@ -26,22 +26,20 @@ pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
     let interpreted = interpret(&model, arguments)?;
     let simulation = settle(&interpreted.program().simulation, arguments)?;
 
+    if let Some(out) = arguments.out.as_deref().filter(|out| is_same_file(out, &arguments.model)) {
+        let message = format!("`--out {}` would overwrite the model; name another file", out.display());
+        return Err(Failure::usage(message));
+    }
     let columns = csv::columns(interpreted.program());
     let mut csv = match &arguments.out {
         Some(path) => Some(Csv::create(path, &columns).map_err(|error| cannot_write(path, &error))?),
         None => None,
     };
     let record = run::run(&interpreted, &simulation, arguments.recursive, csv.as_mut());
-    let written = csv.map(|csv| Written {
-        columns: columns.len(),
-        rows: csv.rows,
-        last: csv.last,
-    });
+    let written = csv.map(|csv| Written { columns: columns.len(), rows: csv.rows, last: csv.last });
 
-    let failure = record
-        .failure
-        .as_ref()
-        .and_then(|failure| explain(failure, &interpreted, arguments, written));
+    let failure =
+        record.failure.as_ref().and_then(|failure| explain(failure, &interpreted, arguments, written));
     // Nobody reads the results any more: that ends the run, and is no failure of it.
     if failure.is_none() && record.failure.is_some() {
         return Ok(());
@@ -51,17 +49,17 @@ pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
         files::print(&(json_report(arguments, &interpreted, &simulation, &record, written, message) + "\n"))?;
     } else if failure.is_none() {
         let report = report(arguments, &interpreted, &simulation, &record, written);
-        if to_stdout {
-            files::complain(&report)
-        } else {
-            files::print(&report)?
-        }
+        if to_stdout { files::complain(&report) } else { files::print(&report)? }
     }
     match failure {
         None => Ok(()),
         Some((message, true)) => Err(Failure::usage(message)),
         Some((message, false)) => Err(Failure::error(message)),
     }
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// What was written to the CSV file.
@@ -73,31 +71,20 @@ struct Written {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::error(format!(
-        "cannot write `{}`: {}",
-        path.display(),
-        files::reason(error)
-    ))
+    Failure::error(format!("cannot write `{}`: {}", path.display(), files::reason(error)))
 }
 
 /// The model with its case and the parameters of the command line.
 fn interpret(model: &Model, arguments: &Simulate) -> Result<Interpreted, Failure> {
     let case = crate::check::find_case(model, arguments.case.as_deref())?;
-    let dynamics = if arguments.recursive {
-        BundleKind::ForwardDynamicsRecursive
-    } else {
-        BundleKind::ForwardDynamics
-    };
-    let options = Options {
-        bundles: vec![dynamics, BundleKind::Energy, BundleKind::Outputs],
-        ..Options::default()
-    };
+    let dynamics =
+        if arguments.recursive { BundleKind::ForwardDynamicsRecursive } else { BundleKind::ForwardDynamics };
+    let options =
+        Options { bundles: vec![dynamics, BundleKind::Energy, BundleKind::Outputs], ..Options::default() };
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
     for (name, value) in &arguments.set {
-        interpreted
-            .set_parameter(name, *value)
-            .map_err(|error| refused(model, name, &error))?;
+        interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
     }
     Ok(interpreted)
 }
@@ -129,12 +116,19 @@ fn settle(defaults: &Simulation, arguments: &Simulate) -> Result<Simulation, Fai
     simulation.output_step = arguments.output_step.or(simulation.output_step);
     if simulation.end <= simulation.begin {
         let (begin, end) = (simulation.begin, simulation.end);
+        return Err(Failure::usage(format!("the end, {end} s, must lie after the begin, {begin} s")));
+    }
+    let steps = (simulation.end - simulation.begin) / simulation.step;
+    if simulation.integrator == model::Integrator::Rk4 && steps > MAX_STEPS {
         return Err(Failure::usage(format!(
-            "the end, {end} s, must lie after the begin, {begin} s"
+            "{steps:.0} steps are too many; choose a larger `--step` or `--integrator dormand_prince`"
         )));
     }
     Ok(simulation)
 }
+
+/// Days of work: nobody means it.
+const MAX_STEPS: f64 = 1e10;
 
 /// The message of a failure and whether the command line is to blame; none if it only means that nobody reads the
 /// results any more.
@@ -160,11 +154,9 @@ fn explain(
     {
         let path = path.display();
         let _ = match written.last {
-            Some(t) => write!(
-                message,
-                "\n`{path}` keeps the {}, up to t = {t}",
-                count(written.rows, "result")
-            ),
+            Some(t) => {
+                write!(message, "\n`{path}` keeps the {}, up to t = {t}", count(written.rows, "result"))
+            }
             None => write!(message, "\n`{path}` has no results"),
         };
     }
@@ -276,19 +268,11 @@ fn plots(program: &Program, record: &Record) -> String {
                 k if k + 1 == lines => significant(low, 4),
                 _ => String::new(),
             };
-            let _ = writeln!(
-                out,
-                "{}",
-                format!("  {label:<width$}  {line}  {scale}").trim_end()
-            );
+            let _ = writeln!(out, "{}", format!("  {label:<width$}  {line}  {scale}").trim_end());
         }
     }
     if program.coordinates.len() > shown {
-        let _ = writeln!(
-            out,
-            "  and {}",
-            count(program.coordinates.len() - shown, "further coordinate")
-        );
+        let _ = writeln!(out, "  and {}", count(program.coordinates.len() - shown, "further coordinate"));
     }
     out
 }
@@ -299,9 +283,9 @@ fn energy(record: &Record) -> String {
     let mut out = String::new();
     let error = match balance.relative_error() {
         Some(relative) => format!("{} of {largest}", significant(relative, 2)),
-        None => balance.error().map_or("unknown: held inputs jump".into(), |e| {
-            format!("{} J", significant(e, 2))
-        }),
+        None => {
+            balance.error().map_or("unknown: held inputs jump".into(), |e| format!("{} J", significant(e, 2)))
+        }
     };
     if balance.driven {
         let [change, work] = [balance.change, balance.work].map(short);
@@ -342,11 +326,7 @@ fn json_report(
     let program = model.program();
     let (z, v) = record.state.split_at(program.coordinates.len());
     let by_name = |names: &mut dyn Iterator<Item = &String>, values: &[f64]| -> Value {
-        names
-            .zip(values)
-            .map(|(name, &value)| (name.clone(), json!(value)))
-            .collect::<Map<_, _>>()
-            .into()
+        names.zip(values).map(|(name, &value)| (name.clone(), json!(value))).collect::<Map<_, _>>().into()
     };
     let statistics = &record.statistics;
     let parameters = by_name(&mut program.parameter_names().iter(), model.parameters());

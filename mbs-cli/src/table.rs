@@ -14,12 +14,7 @@ impl Table {
     pub(crate) fn new(heads: &[&str]) -> Table {
         Table {
             right: heads.iter().map(|head| head.starts_with('>')).collect(),
-            rows: vec![
-                heads
-                    .iter()
-                    .map(|head| head.trim_start_matches('>').to_string())
-                    .collect(),
-            ],
+            rows: vec![heads.iter().map(|head| head.trim_start_matches('>').to_string()).collect()],
         }
     }
 
@@ -38,19 +33,10 @@ impl Table {
         let columns = self.right.len();
         let body = &self.rows[1..];
         let shown: Vec<usize> = (0..columns)
-            .filter(|&c| {
-                body.iter()
-                    .any(|row| row.get(c).is_some_and(|cell| !cell.is_empty()))
-            })
+            .filter(|&c| body.iter().any(|row| row.get(c).is_some_and(|cell| !cell.is_empty())))
             .collect();
         let cell = |row: &Vec<String>, c: usize| row.get(c).cloned().unwrap_or_default();
-        let width = |c: usize| {
-            self.rows
-                .iter()
-                .map(|row| cell(row, c).chars().count())
-                .max()
-                .unwrap_or(0)
-        };
+        let width = |c: usize| self.rows.iter().map(|row| cell(row, c).chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = shown.iter().map(|&c| width(c)).collect();
         let mut out = String::new();
         for row in &self.rows {
@@ -76,9 +62,6 @@ mod tests {
         let mut table = Table::new(&["name", "unit", ">value"]);
         table.row(["α".into(), String::new(), "1.5".into()]);
         table.row(["length".into(), String::new(), "10".into()]);
-        assert_eq!(
-            table.print(),
-            "  name    value\n  α         1.5\n  length     10\n"
-        );
+        assert_eq!(table.print(), "  name    value\n  α         1.5\n  length     10\n");
     }
 }

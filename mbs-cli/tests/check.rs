@@ -52,19 +52,10 @@ fn all_problems_are_shown_with_their_places() {
         "bad.yaml",
         "mbs: 1\nname: bad\nbodeis: {}\njoints:\n  h: {type: revolut, parent: ground, child: rod, axis: [0, 1, 0]}\n",
     );
-    for arguments in [
-        vec!["check", &bad],
-        vec!["simulate", &bad],
-        vec!["generate", &bad],
-    ] {
+    for arguments in [vec!["check", &bad], vec!["simulate", &bad], vec!["generate", &bad]] {
         let outcome = fails(
             1,
-            &[
-                "bad.yaml:3:1: error",
-                "did you mean `bodies`?",
-                "bad.yaml:5:",
-                "`revolute`",
-            ],
+            &["bad.yaml:3:1: error", "did you mean `bodies`?", "bad.yaml:5:", "`revolute`"],
             &arguments,
         );
         assert_eq!(outcome.out, "");
@@ -74,16 +65,9 @@ fn all_problems_are_shown_with_their_places() {
     let json: serde_json::Value = serde_json::from_str(&outcome.out).expect("JSON");
     assert_eq!(json["valid"], false);
     let problems = json["problems"].as_array().expect("a list");
-    let unknown = problems
-        .iter()
-        .find(|p| p["line"] == 3)
-        .expect("the problem of line 3");
+    let unknown = problems.iter().find(|p| p["line"] == 3).expect("the problem of line 3");
     assert_eq!(unknown["severity"], "error");
-    assert!(
-        unknown["help"]
-            .as_str()
-            .is_some_and(|help| help.contains("bodies"))
-    );
+    assert!(unknown["help"].as_str().is_some_and(|help| help.contains("bodies")));
 }
 
 #[test]
@@ -100,20 +84,12 @@ fn a_file_that_is_no_model_is_said_to_be_so() {
     let nowhere = folder.path("no/where/model.yaml");
     let directory = folder.path("");
     for verb in ["check", "simulate", "generate"] {
-        fails(
-            1,
-            &["there is no such file; did you mean", "pendulum.yaml`?"],
-            &[verb, &missing],
-        );
+        fails(1, &["there is no such file; did you mean", "pendulum.yaml`?"], &[verb, &missing]);
         fails(1, &["there is no directory", "no/where"], &[verb, &nowhere]);
         fails(1, &["it is a directory; a model is a file"], &[verb, &directory]);
         fails(1, &["empty.yaml`: it is empty"], &[verb, &empty]);
         fails(1, &["blank.yaml`: it is empty"], &[verb, &blank]);
-        fails(
-            1,
-            &["latin.yaml`: it is not UTF-8 text: byte 17 (line 2) is wrong"],
-            &[verb, &latin],
-        );
+        fails(1, &["latin.yaml`: it is not UTF-8 text: byte 17 (line 2) is wrong"], &[verb, &latin]);
         fails(1, &["it is not UTF-8 text: byte 1 (line 1)"], &[verb, &binary]);
         if cfg!(target_os = "linux") {
             fails(1, &["it is longer than 64 MiB"], &[verb, "/dev/zero"]);
@@ -127,26 +103,15 @@ fn a_wrong_command_line_is_code_two() {
     fails(2, &["Usage"], &[]);
     fails(2, &["unrecognized subcommand"], &["chek"]);
     fails(2, &["MODEL"], &["check"]);
-    fails(
-        2,
-        &["no case `shake`; did you mean `shaken`?"],
-        &["check", &model, "--case", "shake"],
-    );
-    fails(
-        2,
-        &["no case `x`; the file has no `cases`"],
-        &["check", &shipped("pendulum"), "--case", "x"],
-    );
+    fails(2, &["no case `shake`; did you mean `shaken`?"], &["check", &model, "--case", "shake"]);
+    fails(2, &["no case `x`; the file has no `cases`"], &["check", &shipped("pendulum"), "--case", "x"]);
 }
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for arguments in [
-        vec!["--help"],
-        vec!["check", "--help"],
-        vec!["generate", "--help"],
-        vec!["simulate", "--help"],
-    ] {
+    for arguments in
+        [vec!["--help"], vec!["check", "--help"], vec!["generate", "--help"], vec!["simulate", "--help"]]
+    {
         let out = done(&arguments);
         assert!(out.contains("Examples:") && out.contains("Exit codes:"), "{out}");
     }

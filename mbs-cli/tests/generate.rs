@@ -34,21 +34,9 @@ fn a_directory_takes_one_file_a_model() {
     assert!(both.contains("pub mod pendulum") && both.contains("pub mod cart_pole"));
 
     let file = folder.file("file.rs", "");
-    fails(
-        2,
-        &["is a file; several models need a directory"],
-        &["generate", &pendulum, &arm, "-o", &file],
-    );
-    fails(
-        1,
-        &["both have the name `pendulum`"],
-        &["generate", &pendulum, &pendulum, "-o", &out],
-    );
-    fails(
-        2,
-        &["`--module` names one module"],
-        &["generate", &pendulum, &arm, "--module", "m"],
-    );
+    fails(2, &["is a file; several models need a directory"], &["generate", &pendulum, &arm, "-o", &file]);
+    fails(1, &["both have the name `pendulum`"], &["generate", &pendulum, &pendulum, "-o", &out]);
+    fails(2, &["`--module` names one module"], &["generate", &pendulum, &arm, "--module", "m"]);
 }
 
 #[test]
@@ -86,11 +74,7 @@ fn options_reach_the_generator() {
         &["there is no bundle `enregy`; did you mean `energy`?"],
         &["generate", &model, "--bundles", "enregy"],
     );
-    fails(
-        2,
-        &["no case `heavi`; did you mean `heavy`?"],
-        &["generate", &model, "--case", "heavi"],
-    );
+    fails(2, &["no case `heavi`; did you mean `heavy`?"], &["generate", &model, "--case", "heavi"]);
     fails(2, &["--output"], &["generate", &model, "--check"]);
 }
 
@@ -99,27 +83,15 @@ fn a_stale_file_is_named_and_left_alone() {
     let folder = Folder::new();
     let model = shipped("pendulum");
     let file = folder.path("pendulum.rs");
-    fails(
-        2,
-        &["pendulum.rs` cannot be read"],
-        &["generate", &model, "-o", &file, "--check"],
-    );
+    fails(2, &["pendulum.rs` cannot be read"], &["generate", &model, "-o", &file, "--check"]);
     assert!(folder.names().is_empty());
     done(&["generate", &model, "-o", &file]);
     assert!(done(&["generate", &model, "-o", &file, "--check"]).contains("1 file up to date"));
     let stale = text(&file) + "// edited\n";
     folder.file("pendulum.rs", &stale);
-    fails(
-        2,
-        &["pendulum.rs` is stale", "pendulum.yaml"],
-        &["generate", &model, "-o", &file, "--check"],
-    );
+    fails(2, &["pendulum.rs` is stale", "pendulum.yaml"], &["generate", &model, "-o", &file, "--check"]);
     assert_eq!(text(&file), stale);
-    fails(
-        2,
-        &["is stale"],
-        &["generate", &model, "--freeze", "-o", &file, "--check"],
-    );
+    fails(2, &["is stale"], &["generate", &model, "--freeze", "-o", &file, "--check"]);
 }
 
 #[test]
@@ -137,24 +109,12 @@ fn what_cannot_be_written_is_said() {
     let folder = Folder::new();
     let file = folder.file("file", "");
     let model = shipped("pendulum");
-    fails(
-        1,
-        &["cannot make the directory"],
-        &["generate", &model, "-o", &format!("{file}/pendulum.rs")],
-    );
+    fails(1, &["cannot make the directory"], &["generate", &model, "-o", &format!("{file}/pendulum.rs")]);
     if cfg!(target_os = "linux") {
         // No program may make files there.
-        fails(
-            1,
-            &["cannot write `/proc/pendulum.rs`"],
-            &["generate", &model, "-o", "/proc/pendulum.rs"],
-        );
+        fails(1, &["cannot write `/proc/pendulum.rs`"], &["generate", &model, "-o", "/proc/pendulum.rs"]);
         fails(1, &["no space left"], &["generate", &model, "-o", "/dev/full"]);
-        fails(
-            2,
-            &["`/dev/zero` is stale"],
-            &["generate", &model, "-o", "/dev/zero", "--check"],
-        );
+        fails(2, &["`/dev/zero` is stale"], &["generate", &model, "-o", "/dev/zero", "--check"]);
     }
 }
 

@@ -32,24 +32,14 @@ fn the_report_shows_what_happened() {
     ] {
         assert!(out.contains(word), "no `{word}` in\n{out}");
     }
-    assert!(
-        out.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)),
-        "a plot in\n{out}"
-    );
+    assert!(out.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot in\n{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     let driven = done(&["simulate", &shipped("cart_pole"), "--end", "1"]);
     assert!(
         driven.contains("work of driving and damping forces") && driven.contains("balance  error"),
         "{driven}"
     );
-    let adaptive = done(&[
-        "simulate",
-        &shipped("cart_pole"),
-        "--case",
-        "shaken",
-        "--end",
-        "1",
-    ]);
+    let adaptive = done(&["simulate", &shipped("cart_pole"), "--case", "shaken", "--end", "1"]);
     assert!(
         adaptive.contains("cart_pole, case shaken: t = 0 to 1 s by dormand_prince, tolerance 1e-8 relative")
     );
@@ -57,15 +47,7 @@ fn the_report_shows_what_happened() {
 
 #[test]
 fn the_json_report_has_the_numbers() {
-    let r = json(&[
-        &shipped("pendulum"),
-        "--end",
-        "1",
-        "--set",
-        "L=0.5",
-        "--set",
-        "m=2",
-    ]);
+    let r = json(&[&shipped("pendulum"), "--end", "1", "--set", "L=0.5", "--set", "m=2"]);
     assert_eq!(r["model"], "pendulum");
     assert_eq!(r["parameters"]["L"], 0.5);
     assert_eq!(r["statistics"]["steps"], 1000);
@@ -91,17 +73,8 @@ fn settings_of_the_command_line_win() {
         }
     };
     let fixed = json(&[&model, "--end", "1"]);
-    let adaptive = json(&[
-        &model,
-        "--end",
-        "1",
-        "--integrator",
-        "dormand_prince",
-        "--rtol",
-        "1e-11",
-        "--atol",
-        "1e-12",
-    ]);
+    let adaptive =
+        json(&[&model, "--end", "1", "--integrator", "dormand_prince", "--rtol", "1e-11", "--atol", "1e-12"]);
     let recursive = json(&[&model, "--end", "1", "--recursive"]);
     let coarse = json(&[&model, "--end", "1", "--step", "0.01"]);
     near(&fixed, &adaptive, 1e-8);
@@ -116,16 +89,8 @@ fn settings_of_the_command_line_win() {
 fn the_csv_file_has_a_named_column_for_everything() {
     let folder = Folder::new();
     let file = folder.path("run.csv");
-    let out = done(&[
-        "simulate",
-        &shipped("cart_pole"),
-        "--end",
-        "1",
-        "--output-step",
-        "0.25",
-        "--out",
-        &file,
-    ]);
+    let out =
+        done(&["simulate", &shipped("cart_pole"), "--end", "1", "--output-step", "0.25", "--out", &file]);
     assert!(out.contains("run.csv: 5 rows, 15 columns"), "{out}");
     let content = text(&file);
     let rows: Vec<&str> = content.lines().collect();
@@ -135,35 +100,17 @@ fn the_csv_file_has_a_named_column_for_everything() {
          energy.kinetic,energy.potential,energy.power"
     );
     assert_eq!(rows.len(), 6);
-    let values = |row: &str| {
-        row.split(',')
-            .map(|v| v.parse().expect("a number"))
-            .collect::<Vec<f64>>()
-    };
-    assert_eq!(
-        rows[1..].iter().map(|row| values(row)[0]).collect::<Vec<_>>(),
-        [0.0, 0.25, 0.5, 0.75, 1.0]
-    );
+    let values = |row: &str| row.split(',').map(|v| v.parse().expect("a number")).collect::<Vec<f64>>();
+    assert_eq!(rows[1..].iter().map(|row| values(row)[0]).collect::<Vec<_>>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
     for row in &rows[1..] {
         let row = values(row);
         assert_eq!(row.len(), 15);
         assert_eq!(row[1], row[6], "the output `position` is the coordinate");
-        assert!(
-            (row[11] - row[12] - row[13]).abs() < 1e-12,
-            "the model's energy is kinetic and potential"
-        );
+        assert!((row[11] - row[12] - row[13]).abs() < 1e-12, "the model's energy is kinetic and potential");
     }
     // To standard output the same, the report beside it.
-    let outcome = mbs(&[
-        "simulate",
-        &shipped("cart_pole"),
-        "--end",
-        "1",
-        "--output-step",
-        "0.25",
-        "--out",
-        "-",
-    ]);
+    let outcome =
+        mbs(&["simulate", &shipped("cart_pole"), "--end", "1", "--output-step", "0.25", "--out", "-"]);
     assert_eq!(outcome.out, content);
     assert!(outcome.err.contains("times real time"));
 }
@@ -176,36 +123,18 @@ fn a_wrong_setting_is_refused_by_name() {
         all.extend(arguments);
         fails(2, words, &all);
     };
-    fails(
-        &["cannot set `l`: there is no independent parameter `l`"],
-        &["--set", "l=1"],
-    );
-    fails(
-        &["cannot set `I`: it follows from other parameters"],
-        &["--set", "I=1"],
-    );
+    fails(&["cannot set `l`: there is no independent parameter `l`"], &["--set", "l=1"]);
+    fails(&["cannot set `I`: it follows from other parameters"], &["--set", "I=1"]);
     fails(&["parameter `L` must be at least 0, not -1"], &["--set", "L=-1"]);
     fails(&["parameter `L` must be finite"], &["--set", "L=nan"]);
     fails(&["`abc` is not a number"], &["--set", "L=abc"]);
     fails(&["NAME=VALUE"], &["--set", "L"]);
-    fails(
-        &["the end, -1 s, must lie after the begin, 0 s"],
-        &["--end", "-1"],
-    );
+    fails(&["the end, -1 s, must lie after the begin, 0 s"], &["--end", "-1"]);
     fails(&["the span must be finite"], &["--end", "inf"]);
     fails(&["the step must be positive and finite, not 0"], &["--step", "0"]);
-    fails(
-        &["the output interval must be a multiple of the step, not 0.0015"],
-        &["--output-step", "0.0015"],
-    );
-    fails(
-        &["possible values: rk4, dormand_prince"],
-        &["--integrator", "euler"],
-    );
-    fails(
-        &["tolerance"],
-        &["--integrator", "dormand_prince", "--atol", "-1"],
-    );
+    fails(&["the output interval must be a multiple of the step, not 0.0015"], &["--output-step", "0.0015"]);
+    fails(&["possible values: rk4, dormand_prince"], &["--integrator", "euler"]);
+    fails(&["tolerance"], &["--integrator", "dormand_prince", "--atol", "-1"]);
     fails(&["both want standard output"], &["--json", "--out", "-"]);
     fails(&["no case `x`"], &["--case", "x"]);
 }
@@ -236,25 +165,14 @@ fn a_run_that_fails_says_where_and_keeps_what_it_has() {
     ];
     fails(1, &words, &["simulate", &model, "--out", &file]);
     assert_eq!(text(&file).lines().count(), 102);
-    let outcome = fails(
-        1,
-        &["hinge.angle_rate"],
-        &["simulate", &model, "--json", "--integrator", "dormand_prince"],
-    );
+    let outcome =
+        fails(1, &["hinge.angle_rate"], &["simulate", &model, "--json", "--integrator", "dormand_prince"]);
     let json: Value = serde_json::from_str(&outcome.out).expect("JSON");
-    assert!(
-        json["error"]
-            .as_str()
-            .is_some_and(|error| error.contains("hinge.angle_rate"))
-    );
+    assert!(json["error"].as_str().is_some_and(|error| error.contains("hinge.angle_rate")));
     assert!((number(&json["final"]["t"]) - 1.0).abs() < 0.01);
 
     let massless = ["simulate", &shipped("pendulum"), "--set", "m=0"];
-    fails(
-        1,
-        &["the mass matrix is singular: no inertia along velocity `hinge.angle_rate`"],
-        &massless,
-    );
+    fails(1, &["the mass matrix is singular: no inertia along velocity `hinge.angle_rate`"], &massless);
 }
 
 #[test]
@@ -270,10 +188,6 @@ fn a_file_that_cannot_be_written_is_said() {
     let directory = folder.path("");
     fails(1, &["is a directory"], &["simulate", &model, "--out", &directory]);
     if cfg!(target_os = "linux") {
-        fails(
-            1,
-            &["cannot write `/dev/full`: no space left"],
-            &["simulate", &model, "--out", "/dev/full"],
-        );
+        fails(1, &["cannot write `/dev/full`: no space left"], &["simulate", &model, "--out", "/dev/full"]);
     }
 }

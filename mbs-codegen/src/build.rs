@@ -24,10 +24,7 @@ pub struct Builder {
 impl Builder {
     /// For a model file, relative to the package.
     pub fn new(model: impl Into<PathBuf>) -> Builder {
-        Builder {
-            model: model.into(),
-            request: Request::default(),
-        }
+        Builder { model: model.into(), request: Request::default() }
     }
 
     /// Name of the module instead of the model's own.

@@ -52,9 +52,7 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
         }
         let values = interpreter.evaluate(&g, &wanted);
         let (diagonal, pivots) = values.split_at(tree.nv);
-        (0..tree.nv)
-            .rev()
-            .find(|&k| pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs())
+        (0..tree.nv).rev().find(|&k| pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs())
     });
     let Some(Some(k)) = singular.next() else { return };
     let always = singular.all(|found| found.is_some());
@@ -76,10 +74,7 @@ pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
         diagnostics
             .warning(
                 joint.span,
-                format!(
-                    "the mass matrix is singular along `{}.{velocity}` at the start",
-                    joint.name
-                ),
+                format!("the mass matrix is singular along `{}.{velocity}` at the start", joint.name),
             )
             .help("start from another configuration, or give the body an inertia of its own");
     }

@@ -88,11 +88,7 @@ pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, 
     })?;
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let code = emission::emit(&program, &Source { file: base, text }, &request.target);
-    Ok(Generated {
-        code,
-        program,
-        warnings,
-    })
+    Ok(Generated { code, program, warnings })
 }
 
 /// The case with this name.
@@ -105,10 +101,8 @@ pub fn find_case<'a>(model: &'a Model, name: Option<&str>) -> Result<Option<&'a 
     }
     let mut diagnostics = Diagnostics::new();
     let names: Vec<&str> = model.cases.iter().map(|c| c.name.as_str()).collect();
-    let problem = diagnostics.error(
-        Default::default(),
-        format!("model `{}` has no case `{name}`", model.name),
-    );
+    let problem =
+        diagnostics.error(Default::default(), format!("model `{}` has no case `{name}`", model.name));
     match diagnostics::nearest(name, names.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => problem.help("the file has no `cases`"),

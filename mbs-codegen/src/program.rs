@@ -79,12 +79,8 @@ impl BundleKind {
     ];
 
     /// What simulation and its results need.
-    pub const STANDARD: [BundleKind; 4] = [
-        BundleKind::ForwardDynamics,
-        BundleKind::Energy,
-        BundleKind::Markers,
-        BundleKind::Outputs,
-    ];
+    pub const STANDARD: [BundleKind; 4] =
+        [BundleKind::ForwardDynamics, BundleKind::Energy, BundleKind::Markers, BundleKind::Outputs];
 
     /// The function's name.
     pub fn name(self) -> &'static str {
@@ -181,10 +177,7 @@ impl Program {
         for &kind in &options.bundles {
             let operations = estimate(kind, model, &tree);
             if operations > MAX_OPERATIONS {
-                return Err(TooLarge {
-                    bundle: kind,
-                    operations,
-                });
+                return Err(TooLarge { bundle: kind, operations });
             }
         }
         let mut g = Graph::new();
@@ -193,11 +186,7 @@ impl Program {
         let specifications = specifications(&mut g, &mut mechanism, case, &options.bundles);
         debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
 
-        let infos = if options.freeze {
-            Vec::new()
-        } else {
-            parameter_infos(model)
-        };
+        let infos = if options.freeze { Vec::new() } else { parameter_infos(model) };
         let np: usize = infos.iter().map(|p| p.defaults.len()).sum();
         let len = |group| match group {
             Group::Time => 1,
@@ -247,10 +236,7 @@ impl Program {
 
     /// Defaults of the independent parameters, arrays flattened.
     pub fn defaults(&self) -> Vec<f64> {
-        self.parameters
-            .iter()
-            .flat_map(|p| p.defaults.iter().copied())
-            .collect()
+        self.parameters.iter().flat_map(|p| p.defaults.iter().copied()).collect()
     }
 
     /// Names of the independent parameters, arrays flattened to `name[i]`.
@@ -403,18 +389,13 @@ fn specification(
     inertias: &[(ExprId, Symmetric)],
     kind: BundleKind,
 ) -> Specification {
-    let wanted = |name, doc, expressions| Wanted {
-        name,
-        doc,
-        expressions,
-    };
+    let wanted = |name, doc, expressions| Wanted { name, doc, expressions };
     let (doc, arguments, results) = match kind {
         BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => {
             let (doc, solved) = if kind == BundleKind::ForwardDynamics {
-                (
-                    "Accelerations from M vd = Q, factored for the tree's sparsity.",
-                    { forward_dynamics(g, mechanism, inertias, loads) },
-                )
+                ("Accelerations from M vd = Q, factored for the tree's sparsity.", {
+                    forward_dynamics(g, mechanism, inertias, loads)
+                })
             } else {
                 ("Accelerations by the articulated-body recursion.", {
                     articulated_body(g, mechanism, inertias, loads)
@@ -425,11 +406,7 @@ fn specification(
             let results = vec![
                 wanted("zd", "time derivatives of the coordinates", zd),
                 wanted("vd", "accelerations", vd),
-                wanted(
-                    "pivots",
-                    "pivots of the mass matrix; all are positive where it is regular",
-                    pivots,
-                ),
+                wanted("pivots", "pivots of the mass matrix; all are positive where it is regular", pivots),
             ];
             (doc, INSTANT.to_vec(), results)
         }
@@ -440,29 +417,13 @@ fn specification(
         }
         BundleKind::MassMatrixCoordinates => {
             let m = mass_matrix(g, mechanism, inertias);
-            let results = vec![wanted(
-                "m",
-                "mass matrix, by columns",
-                coordinate_form(g, mechanism, &m),
-            )];
-            (
-                "Mass matrix in coordinate form, singular along Euler parameters.",
-                vec![Group::Z],
-                results,
-            )
+            let results = vec![wanted("m", "mass matrix, by columns", coordinate_form(g, mechanism, &m))];
+            ("Mass matrix in coordinate form, singular along Euler parameters.", vec![Group::Z], results)
         }
         BundleKind::InverseDynamics => {
             let tau = inverse_dynamics(g, mechanism, inertias, loads);
-            let results = vec![wanted(
-                "tau",
-                "forces along the velocities that the motion needs",
-                tau,
-            )];
-            (
-                "Forces that the joints must supply: tau = M vd − Q.",
-                MOTION.to_vec(),
-                results,
-            )
+            let results = vec![wanted("tau", "forces along the velocities that the motion needs", tau)];
+            ("Forces that the joints must supply: tau = M vd − Q.", MOTION.to_vec(), results)
         }
         BundleKind::InverseDynamicsDerivatives => {
             let d = derivatives_about_origin(g, mechanism);
@@ -472,32 +433,16 @@ fn specification(
                     "derivatives by position, along the tangent, by columns",
                     d.by_position.dense(),
                 ),
-                wanted(
-                    "tau_v",
-                    "derivatives by velocity, by columns",
-                    d.by_velocity.dense(),
-                ),
-                wanted(
-                    "m",
-                    "mass matrix: derivatives by acceleration, by columns",
-                    d.mass_matrix.dense(),
-                ),
+                wanted("tau_v", "derivatives by velocity, by columns", d.by_velocity.dense()),
+                wanted("m", "mass matrix: derivatives by acceleration, by columns", d.mass_matrix.dense()),
             ];
             ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
         }
         BundleKind::Energy => {
             let e = energy(g, mechanism, inertias, loads);
             let all = vec![e.kinetic, e.potential, e.power];
-            let results = vec![wanted(
-                "out",
-                "kinetic, potential, power of non-conservative forces",
-                all,
-            )];
-            (
-                "Energies and the power that changes them.",
-                INSTANT.to_vec(),
-                results,
-            )
+            let results = vec![wanted("out", "kinetic, potential, power of non-conservative forces", all)];
+            ("Energies and the power that changes them.", INSTANT.to_vec(), results)
         }
         BundleKind::Markers => {
             let named = markers::named(mechanism.model);
@@ -513,21 +458,13 @@ fn specification(
                 wanted("velocities", "world velocities", velocities),
                 wanted("accelerations", "world accelerations", accelerations),
             ];
-            (
-                "Motion of the named points.",
-                vec![Group::Z, Group::V, Group::Vd],
-                results,
-            )
+            ("Motion of the named points.", vec![Group::Z, Group::V, Group::Vd], results)
         }
         BundleKind::MarkerJacobians => {
             let named = markers::named(mechanism.model);
             let jacobians = markers::jacobians(g, mechanism, &named);
             let doc = "velocities of the named points per joint velocity, by columns";
-            (
-                "Jacobians of the named points.",
-                vec![Group::Z],
-                vec![wanted("jacobians", doc, jacobians)],
-            )
+            ("Jacobians of the named points.", vec![Group::Z], vec![wanted("jacobians", doc, jacobians)])
         }
         BundleKind::Outputs => {
             let mut all = Vec::new();
@@ -538,19 +475,10 @@ fn specification(
                     OutputValue::Vector(v) => all.extend(Lowering::new(g, parameters, mechanism).vector(v).0),
                 }
             }
-            (
-                "The model's outputs.",
-                MOTION.to_vec(),
-                vec![wanted("out", "outputs", all)],
-            )
+            ("The model's outputs.", MOTION.to_vec(), vec![wanted("out", "outputs", all)])
         }
     };
-    Specification {
-        name: kind.name(),
-        doc,
-        arguments,
-        results,
-    }
+    Specification { name: kind.name(), doc, arguments, results }
 }
 
 /// The closed forms are referred to the origin, whatever the other bundles are.
@@ -574,28 +502,15 @@ fn start(g: &mut Graph, mechanism: &Mechanism<'_>) -> Specification {
         doc: "Start values.",
         arguments: vec![Group::Parameters],
         results: vec![
-            Wanted {
-                name: "z",
-                doc: "coordinates",
-                expressions: z,
-            },
-            Wanted {
-                name: "v",
-                doc: "velocities",
-                expressions: v,
-            },
+            Wanted { name: "z", doc: "coordinates", expressions: z },
+            Wanted { name: "v", doc: "velocities", expressions: v },
         ],
     }
 }
 
 /// What a case prescribes for the inputs, and their defaults for the others.
 fn input_signals(g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) -> Specification {
-    let mut signals: Vec<ExprId> = mechanism
-        .model
-        .inputs
-        .iter()
-        .map(|i| g.constant(i.default))
-        .collect();
+    let mut signals: Vec<ExprId> = mechanism.model.inputs.iter().map(|i| g.constant(i.default)).collect();
     for (id, signal) in case.iter().flat_map(|case| &case.inputs) {
         signals[id.index()] = Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(signal);
     }
@@ -603,10 +518,6 @@ fn input_signals(g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) 
         name: "input_signals",
         doc: "The inputs where nobody else sets them.",
         arguments: vec![Group::Time],
-        results: vec![Wanted {
-            name: "u",
-            doc: "inputs",
-            expressions: signals,
-        }],
+        results: vec![Wanted { name: "u", doc: "inputs", expressions: signals }],
     }
 }

@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 
 fn bad_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.retain(|p| p.extension().is_some_and(|e| e == "yaml"));
     files.sort();
     files
@@ -38,11 +35,7 @@ fn bad_files_give_the_expected_messages() {
             wrong.push(format!("--- {name}\nexpected:\n{expected}\nfound:\n{found}"));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{}\nMBS_UPDATE=1 accepts what was found",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{}\nMBS_UPDATE=1 accepts what was found", wrong.join("\n"));
 }
 
 /// Every problem points at a place.
@@ -53,12 +46,7 @@ fn errors_have_places() {
         let (_, diagnostics) = mbs_codegen::yaml::read("bad.yaml", &text);
         for d in diagnostics.iter() {
             assert!(d.span.is_known(), "{}: {}", path.display(), d.message);
-            assert!(
-                d.span.offset + d.span.len <= text.len(),
-                "{}: {}",
-                path.display(),
-                d.message
-            );
+            assert!(d.span.offset + d.span.len <= text.len(), "{}: {}", path.display(), d.message);
             assert!(!d.message.ends_with('.'), "{}", d.message);
         }
     }

@@ -43,11 +43,7 @@ fn random_expression(g: &mut Graph, r: &mut Random, depth: usize) -> ExprId {
             g.constant(value)
         } else {
             g.symbol(
-                if r.below(2) == 0 {
-                    Group::Z
-                } else {
-                    Group::Parameters
-                },
+                if r.below(2) == 0 { Group::Z } else { Group::Parameters },
                 r.below(SYMBOLS as usize) as u32,
             )
         };
@@ -80,14 +76,7 @@ fn random_expression(g: &mut Graph, r: &mut Random, depth: usize) -> ExprId {
             let s = squash(g, a);
             let half = g.constant(0.9);
             let inside = g.mul(half, s);
-            g.unary(
-                if r.below(2) == 0 {
-                    UnaryOp::Asin
-                } else {
-                    UnaryOp::Acos
-                },
-                inside,
-            )
+            g.unary(if r.below(2) == 0 { UnaryOp::Asin } else { UnaryOp::Acos }, inside)
         }
         11 => g.unary(UnaryOp::Atan, a),
         12 => {
@@ -115,15 +104,7 @@ fn random_expression(g: &mut Graph, r: &mut Random, depth: usize) -> ExprId {
             let x = g.add(three, b);
             g.binary(BinaryOp::Atan2, a, x)
         }
-        18 => g.binary(
-            if r.below(2) == 0 {
-                BinaryOp::Min
-            } else {
-                BinaryOp::Max
-            },
-            a,
-            b,
-        ),
+        18 => g.binary(if r.below(2) == 0 { BinaryOp::Min } else { BinaryOp::Max }, a, b),
         19 => {
             let comparison = Comparison::ALL[r.below(2)];
             let (x, y) = (operand_of(g, r, depth), operand_of(g, r, depth));
@@ -160,16 +141,9 @@ fn interpreter<N: Number>(values: &[N]) -> Interpreter<N> {
 
 /// ∂/∂(symbol k) of each root by complex step.
 fn complex_step(g: &Graph, roots: &[ExprId], at: &[f64], k: usize) -> Vec<f64> {
-    let values: Vec<Complex> = at
-        .iter()
-        .enumerate()
-        .map(|(i, &x)| Complex::new(x, if i == k { STEP } else { 0.0 }))
-        .collect();
-    interpreter(&values)
-        .evaluate(g, roots)
-        .into_iter()
-        .map(|c| c.im / STEP)
-        .collect()
+    let values: Vec<Complex> =
+        at.iter().enumerate().map(|(i, &x)| Complex::new(x, if i == k { STEP } else { 0.0 })).collect();
+    interpreter(&values).evaluate(g, roots).into_iter().map(|c| c.im / STEP).collect()
 }
 
 fn close(a: f64, b: f64, scale: f64) -> bool {
@@ -200,34 +174,18 @@ fn derivatives_of_random_expressions_are_exact_in_both_modes() {
         seen.extend(g.count(&[root]).kinds().map(|(kind, _)| kind));
 
         let real = interpreter(&at);
-        let (f, b, s) = (
-            real.evaluate(&g, &forward),
-            real.evaluate(&g, &reverse),
-            real.evaluate(&g, &second),
-        );
+        let (f, b, s) =
+            (real.evaluate(&g, &forward), real.evaluate(&g, &reverse), real.evaluate(&g, &second));
         let scale = f.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         for k in 0..symbols.len() {
             let expected = complex_step(&g, &[root], &at, k)[0];
-            assert!(
-                close(f[k], expected, scale),
-                "seed {seed}, forward: {} for {expected}",
-                f[k]
-            );
-            assert!(
-                close(b[k], expected, scale),
-                "seed {seed}, reverse: {} for {expected}",
-                b[k]
-            );
+            assert!(close(f[k], expected, scale), "seed {seed}, forward: {} for {expected}", f[k]);
+            assert!(close(b[k], expected, scale), "seed {seed}, reverse: {} for {expected}", b[k]);
         }
         let expected = complex_step(&g, &reverse, &at, 0);
         let scale = expected.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         for k in 0..symbols.len() {
-            assert!(
-                close(s[k], expected[k], scale),
-                "seed {seed}, second: {} for {}",
-                s[k],
-                expected[k]
-            );
+            assert!(close(s[k], expected[k], scale), "seed {seed}, second: {} for {}", s[k], expected[k]);
         }
     }
     // The sample must have exercised every operation, or the test shows less than it says.
@@ -251,20 +209,14 @@ fn text_parses_back_to_the_same_graph() {
         let knots = g.new_array(vec![zero, one, root]);
         g.locate(knots, root);
         let rhs = g.add(root, one);
-        g.call_kernel(
-            Kernel::SolveTridiagonal { n: 2 },
-            vec![zero, one, one, zero, root, rhs],
-        );
+        g.call_kernel(Kernel::SolveTridiagonal { n: 2 }, vec![zero, one, one, zero, root, rhs]);
         let printed = text::print(&g);
         let parsed = text::parse(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}"));
         assert_eq!(text::print(&parsed), printed);
         assert_eq!(parsed.len(), g.len());
         let at: Vec<f64> = (0..2 * SYMBOLS).map(|i| 0.3 + f64::from(i)).collect();
         let before = interpreter(&at).evaluate(&g, &[root])[0];
-        assert_eq!(
-            interpreter(&at).evaluate(&parsed, &[root])[0].to_bits(),
-            before.to_bits()
-        );
+        assert_eq!(interpreter(&at).evaluate(&parsed, &[root])[0].to_bits(), before.to_bits());
     }
 }
 
@@ -362,12 +314,7 @@ fn kernel_derivatives_are_exact() {
         let expected = complex_step(&g, &[root], &at, k)[0];
         assert!(close(interpreter(&at).evaluate(&g, &[forward])[0], expected, 0.0));
         assert!(close(first[k], expected, 0.0));
-        assert!(
-            close(second[k], expected_second[k], 0.0),
-            "{} {}",
-            second[k],
-            expected_second[k]
-        );
+        assert!(close(second[k], expected_second[k], 0.0), "{} {}", second[k], expected_second[k]);
     }
 }
 
@@ -392,10 +339,6 @@ fn gather_and_locate_take_any_index() {
         let mut interpreter = Interpreter::new();
         interpreter.set(Group::Z, 0, x);
         interpreter.set_all(Group::Parameters, &knots);
-        assert_eq!(
-            interpreter.evaluate(&g, &[gathered, located]),
-            [element, interval],
-            "{x}"
-        );
+        assert_eq!(interpreter.evaluate(&g, &[gathered, located]), [element, interval], "{x}");
     }
 }

@@ -33,19 +33,13 @@ fn seeds() -> Vec<String> {
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
         .collect();
     files.sort();
-    files
-        .iter()
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .collect()
+    files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
 /// Files with a few characters changed, cut, doubled or swapped for others.
 #[test]
 fn damaged_files() {
-    let rounds: usize = std::env::var("MBS_FUZZ")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(20);
+    let rounds: usize = std::env::var("MBS_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
     let pieces = [
         "{",
         "}",
@@ -128,33 +122,18 @@ fn files_made_to_hurt() {
     survive("braces", &"{a: ".repeat(1 << 18));
     survive("dashes", &"- ".repeat(1 << 20));
     survive("questions", &"? ".repeat(1 << 20));
-    survive(
-        "indentation",
-        &(0..1500).map(|i| " ".repeat(i) + "a:\n").collect::<String>(),
-    );
+    survive("indentation", &(0..1500).map(|i| " ".repeat(i) + "a:\n").collect::<String>());
     survive("a huge file", &"a".repeat(5 << 20));
     survive("a long key", &("a".repeat(4 << 20) + ": 1"));
     survive("a long scalar", &format!("{head}name: {}", "a".repeat(3 << 20)));
-    survive(
-        "a long number",
-        &format!("{head}{body}parameters: {{a: {}}}", "9".repeat(3 << 20)),
-    );
-    survive(
-        "many keys",
-        &(0..200_000).map(|i| format!("k{i}: 1\n")).collect::<String>(),
-    );
+    survive("a long number", &format!("{head}{body}parameters: {{a: {}}}", "9".repeat(3 << 20)));
+    survive("many keys", &(0..200_000).map(|i| format!("k{i}: 1\n")).collect::<String>());
     survive(
         "many bad keys",
-        &format!(
-            "{head}{}",
-            (0..200_000).map(|i| format!("k{i}: 1\n")).collect::<String>()
-        ),
+        &format!("{head}{}", (0..200_000).map(|i| format!("k{i}: 1\n")).collect::<String>()),
     );
     let many = |n: usize, f: &dyn Fn(usize) -> String| (0..n).map(f).collect::<String>();
-    survive(
-        "many bodies",
-        &format!("{head}bodies:\n{}", many(100_000, &|i| format!("  b{i}: {{}}\n"))),
-    );
+    survive("many bodies", &format!("{head}bodies:\n{}", many(100_000, &|i| format!("  b{i}: {{}}\n"))));
     survive(
         "many parameters in a chain",
         &format!(
@@ -171,21 +150,13 @@ fn files_made_to_hurt() {
     );
     survive(
         "many circles",
-        &format!(
-            "{head}{body}parameters:\n{}",
-            many(9_999, &|i| format!("  p{i}: p{i}\n"))
-        ),
+        &format!("{head}{body}parameters:\n{}", many(9_999, &|i| format!("  p{i}: p{i}\n"))),
     );
     survive(
         "many unknown names",
-        &format!(
-            "{head}{body}parameters:\n{}",
-            many(9_999, &|i| format!("  p{i}: q{i} + 1\n"))
-        ),
+        &format!("{head}{body}parameters:\n{}", many(9_999, &|i| format!("  p{i}: q{i} + 1\n"))),
     );
-    let chain = many(9_000, &|i| {
-        format!("  j{i}: {{type: fixed, parent: b{i}, child: b{}}}\n", i + 1)
-    });
+    let chain = many(9_000, &|i| format!("  j{i}: {{type: fixed, parent: b{i}, child: b{}}}\n", i + 1));
     let bodies = many(9_001, &|i| format!("  b{i}: {{}}\n"));
     survive(
         "a long chain that closes",
@@ -193,9 +164,7 @@ fn files_made_to_hurt() {
             "{head}bodies:\n{bodies}joints:\n  r: {{type: fixed, parent: ground, child: b0}}\n{chain}  c: {{type: fixed, parent: ground, child: b9000}}\n"
         ),
     );
-    let doubled = many(4_000, &|i| {
-        format!("  l{i}: {{type: fixed, parent: ground, child: b{i}}}\n")
-    });
+    let doubled = many(4_000, &|i| format!("  l{i}: {{type: fixed, parent: ground, child: b{i}}}\n"));
     survive(
         "many loops",
         &format!(
@@ -206,26 +175,16 @@ fn files_made_to_hurt() {
         "elements:\n  e:\n    arguments: {{a: scalar}}\n    bodies:\n      b:\n        points:\n{}\n    joints:\n      j: {{type: fixed, parent: ground, child: b}}\n",
         many(900, &|i| format!("          p{i}: [a, a, a]\n"))
     );
-    let instances = many(2_000, &|i| {
-        format!(
-            "  i{i}: {{element: e, arguments: {{a: {}}}}}\n",
-            "1+".repeat(100) + "1"
-        )
-    });
-    survive(
-        "many instances",
-        &format!("{head}{element}instances:\n{instances}"),
-    );
+    let instances =
+        many(2_000, &|i| format!("  i{i}: {{element: e, arguments: {{a: {}}}}}\n", "1+".repeat(100) + "1"));
+    survive("many instances", &format!("{head}{element}instances:\n{instances}"));
     let sum = format!("a{}", "+a".repeat(150));
     survive(
         "arguments that grow",
         &format!(
             "{head}{body}elements:\n  e:\n    arguments: {{a: scalar}}\n    outputs:\n{}\ninstances:\n{}",
             many(500, &|i| format!("      o{i}: {sum}\n")),
-            many(500, &|i| format!(
-                "  i{i}: {{element: e, arguments: {{a: {}}}}}\n",
-                "t+".repeat(150) + "t"
-            ))
+            many(500, &|i| format!("  i{i}: {{element: e, arguments: {{a: {}}}}}\n", "t+".repeat(150) + "t"))
         ),
     );
     let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_string()
@@ -238,37 +197,21 @@ fn files_made_to_hurt() {
     survive("an alias bomb", &bomb);
     survive(
         "a long aliased scalar",
-        &format!(
-            "a: &a '{}'\nb: [{}]\n",
-            "x".repeat(1 << 20),
-            "*a, ".repeat(200_000)
-        ),
+        &format!("a: &a '{}'\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(200_000)),
     );
-    survive(
-        "an array of a million",
-        &format!("{head}{body}parameters: {{a: [{}]}}", "1, ".repeat(900_000)),
-    );
+    survive("an array of a million", &format!("{head}{body}parameters: {{a: [{}]}}", "1, ".repeat(900_000)));
     let deep = "a: &x0 [1]\n".to_string()
-        + &(0..200)
-            .map(|i| format!("k{i}: &x{} [*x{i}]\n", i + 1))
-            .collect::<String>();
+        + &(0..200).map(|i| format!("k{i}: &x{} [*x{i}]\n", i + 1)).collect::<String>();
     survive("aliases that nest", &deep);
     for open in ["(", "sin(", "-(", "[", "a[", "if(", "2^", "- - ", "max(1,"] {
         survive(
             "a deep expression",
-            &format!(
-                "{head}{body}outputs:\n  o: \"{}\"\n",
-                open.repeat(4000 / open.len())
-            ),
+            &format!("{head}{body}outputs:\n  o: \"{}\"\n", open.repeat(4000 / open.len())),
         );
     }
     survive(
         "nested maxima",
-        &format!(
-            "{head}{body}outputs:\n  o: \"{}1{}\"\n",
-            "max(1,1,1,1,".repeat(40),
-            ")".repeat(40)
-        ),
+        &format!("{head}{body}outputs:\n  o: \"{}1{}\"\n", "max(1,1,1,1,".repeat(40), ")".repeat(40)),
     );
 }
 

@@ -74,24 +74,14 @@ fn sign(joint: &str, name: &str, normal: usize) -> f64 {
 fn evaluate(program: &Program, name: &str, groups: &[(Group, &[f64])]) -> Vec<Vec<f64>> {
     let bundle = program.bundle(name).unwrap();
     let mut arguments = Arguments::new();
-    let prepared = if name == "prepare" {
-        Vec::new()
-    } else {
-        evaluate(program, "prepare", &[]).concat()
-    };
+    let prepared = if name == "prepare" { Vec::new() } else { evaluate(program, "prepare", &[]).concat() };
     for (group, values) in groups {
         arguments = arguments.with(*group, values);
     }
     arguments = arguments.with(Group::Prepared, &prepared);
     let mut results: Vec<Vec<f64>> = bundle.results.iter().map(|r| vec![0.0; r.len as usize]).collect();
     let mut slices: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
-    run(
-        bundle,
-        &arguments,
-        &mut vec![0.0; scratch_len(bundle)],
-        &mut slices,
-    )
-    .unwrap();
+    run(bundle, &arguments, &mut vec![0.0; scratch_len(bundle)], &mut slices).unwrap();
     results
 }
 
@@ -100,9 +90,7 @@ fn the_mirror_image_of_every_joint_and_force_moves_as_the_original() {
     for (normal, letter) in ["x", "y", "z"].iter().enumerate() {
         let s: Vec<f64> = (0..3).map(|i| if i == normal { -1.0 } else { 1.0 }).collect();
         // Gravity has no component across the mirror: it would pull the two sides apart.
-        let g: Vec<f64> = (0..3)
-            .map(|i| if i == normal { 0.0 } else { 3.0 - 5.0 * i as f64 })
-            .collect();
+        let g: Vec<f64> = (0..3).map(|i| if i == normal { 0.0 } else { 3.0 - 5.0 * i as f64 }).collect();
         let text = format!(
             "mbs: 1\ngravity: {g:?}\n{ELEMENT}
 bodies:
@@ -130,9 +118,7 @@ instances:
         // States of the left, and their images on the right.
         let mut seed = 7u64;
         let mut random = || {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         };
         let mut fill = |names: &[String]| {
@@ -152,11 +138,7 @@ instances:
         };
         let z = fill(&program.coordinates);
         let v = fill(&program.velocities);
-        let state = [
-            (Group::Time, [0.7].as_slice()),
-            (Group::Z, z.as_slice()),
-            (Group::V, v.as_slice()),
-        ];
+        let state = [(Group::Time, [0.7].as_slice()), (Group::Z, z.as_slice()), (Group::V, v.as_slice())];
 
         // The start values are images of each other too.
         let start = evaluate(&program, "start", &[]);
@@ -174,11 +156,7 @@ instances:
         let mut compared = 0;
         for (i, (name, _)) in program.outputs.iter().enumerate() {
             if let Some(rest) = name.strip_prefix("a_") {
-                let twin = program
-                    .outputs
-                    .iter()
-                    .position(|(n, _)| *n == format!("b_{rest}"))
-                    .unwrap();
+                let twin = program.outputs.iter().position(|(n, _)| *n == format!("b_{rest}")).unwrap();
                 let scale = outputs[i].abs().max(1.0);
                 assert!(
                     (outputs[i] - outputs[twin]).abs() < 1e-9 * scale,

@@ -9,11 +9,7 @@ use mbs_codegen::yaml::read;
 
 fn model(text: &str) -> Model {
     let (model, diagnostics) = read("dir/some-file.v2.yaml", text);
-    assert!(
-        diagnostics.is_empty(),
-        "{}",
-        diagnostics.render("some-file.yaml", text)
-    );
+    assert!(diagnostics.is_empty(), "{}", diagnostics.render("some-file.yaml", text));
     model.unwrap()
 }
 
@@ -42,9 +38,7 @@ fn yaml_words_and_numbers() {
 
 #[test]
 fn parameters_follow_each_other_in_any_order() {
-    let m = model(&format!(
-        "mbs: 1{ARM}parameters: {{c: a + b, b: 2*a, a: 3, y: [1, 2], d: 'y[1]*c'}}\n"
-    ));
+    let m = model(&format!("mbs: 1{ARM}parameters: {{c: a + b, b: 2*a, a: 3, y: [1, 2], d: 'y[1]*c'}}\n"));
     assert!(matches!(m.parameters[0].value, ParameterValue::Derived(_)));
     let values = Values::defaults(&m);
     let numbers: Vec<Option<&Value>> = (0..5).map(|i| values.parameter(ParameterId(i))).collect();
@@ -62,11 +56,7 @@ fn joints_have_both_sides() {
     .replace("joints: {hinge: {type: revolute, parent: ground, child: arm, axis: [0, 1, 0]}}", "joints:\n  hinge: {type: revolute, parent: ground, child: arm, axis: arm.n, start: {angle: {rate: 3}}}"));
     let hinge = &m.joints[0];
     assert_eq!(hinge.parent.axis, hinge.child.axis);
-    let n = Vector::Components(Box::new([
-        Scalar::Number(0.0),
-        Scalar::Number(0.0),
-        Scalar::Number(2.0),
-    ]));
+    let n = Vector::Components(Box::new([Scalar::Number(0.0), Scalar::Number(0.0), Scalar::Number(2.0)]));
     assert_eq!(hinge.parent.axis, Some(n));
     assert_eq!(hinge.start.rates, [Scalar::Number(3.0)]);
     let ball = &m.joints[1];
@@ -106,21 +96,12 @@ instances:
     let values = Values::defaults(&m);
     assert_eq!(values.parameter(ParameterId(1)), Some(&Value::Number(2.0)));
     assert_eq!(values.parameter(ParameterId(2)), Some(&Value::Number(10.0)));
-    let ForceKind::Spring { from, .. } = &m.forces[1].kind else {
-        panic!()
-    };
+    let ForceKind::Spring { from, .. } = &m.forces[1].kind else { panic!() };
     assert_eq!(from.body, BodyId(2));
-    assert!(matches!(
-        m.outputs[0].value,
-        OutputValue::Vector(Vector::Position(_))
-    ));
+    assert!(matches!(m.outputs[0].value, OutputValue::Vector(Vector::Position(_))));
     assert!(matches!(
         m.outputs[1].value,
-        OutputValue::Vector(Vector::Mirror {
-            normal: 2,
-            axial: false,
-            ..
-        })
+        OutputValue::Vector(Vector::Mirror { normal: 2, axial: false, .. })
     ));
 }
 

@@ -19,14 +19,9 @@ fn schema() -> Value {
 fn the_schema_has_the_keys_of_the_reader() {
     let schema = schema();
     for (name, table) in keys::ALL {
-        let definition = if name == "model" {
-            &schema
-        } else {
-            &schema["definitions"][name]
-        };
-        let properties = definition["properties"]
-            .as_object()
-            .unwrap_or_else(|| panic!("no definition of {name}"));
+        let definition = if name == "model" { &schema } else { &schema["definitions"][name] };
+        let properties =
+            definition["properties"].as_object().unwrap_or_else(|| panic!("no definition of {name}"));
         let found: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
         let expected: BTreeSet<&str> = table.keys.iter().copied().collect();
         assert_eq!(found, expected, "{name}");
@@ -42,18 +37,10 @@ fn the_schema_has_the_keys_of_the_reader() {
 fn the_schema_has_the_words_of_the_reader() {
     let schema = schema();
     let words = |value: &Value| -> Vec<String> {
-        value["enum"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|w| w.as_str().unwrap().to_string())
-            .collect()
+        value["enum"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_string()).collect()
     };
     let kinds: Vec<String> = JointKind::ALL.iter().map(|k| k.keyword().to_string()).collect();
-    assert_eq!(
-        words(&schema["definitions"]["joint"]["properties"]["type"]),
-        kinds
-    );
+    assert_eq!(words(&schema["definitions"]["joint"]["properties"]["type"]), kinds);
     let length = limits::NAME_CHARS - 1;
     let pattern = schema["definitions"]["name"]["pattern"].as_str().unwrap();
     assert_eq!(pattern, format!("^[A-Za-z_][A-Za-z0-9_]{{0,{length}}}$"));
@@ -84,22 +71,12 @@ fn the_reference_names_every_key() {
     let text = read("docs/model-reference.md");
     for (name, table) in keys::ALL {
         for key in table.keys.iter().chain(table.later) {
-            assert!(
-                text.contains(&format!("`{key}`")),
-                "`{key}` of {name} is not in the reference"
-            );
+            assert!(text.contains(&format!("`{key}`")), "`{key}` of {name} is not in the reference");
         }
     }
     for kind in JointKind::ALL {
-        for word in [kind.keyword()]
-            .iter()
-            .chain(kind.coordinates())
-            .chain(kind.velocities())
-        {
-            assert!(
-                text.contains(&format!("`{word}`")),
-                "`{word}` is not in the reference"
-            );
+        for word in [kind.keyword()].iter().chain(kind.coordinates()).chain(kind.velocities()) {
+            assert!(text.contains(&format!("`{word}`")), "`{word}` is not in the reference");
         }
     }
 }
@@ -116,11 +93,7 @@ fn every_model_in_the_reference_reads_clean() {
             Ok((_, warnings)) => warnings,
             Err(errors) => errors,
         };
-        assert!(
-            diagnostics.is_empty(),
-            "{}",
-            diagnostics.render("reference.yaml", yaml)
-        );
+        assert!(diagnostics.is_empty(), "{}", diagnostics.render("reference.yaml", yaml));
         blocks += 1;
     }
     assert!(blocks >= 8, "only {blocks} blocks");

@@ -11,15 +11,9 @@ use mbs_codegen::symbols::Group;
 fn every_shipped_model_reads_clean() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
     let mut count = 0;
-    let mut entries: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
-    for path in entries
-        .into_iter()
-        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
-    {
+    for path in entries.into_iter().filter(|p| p.extension().is_some_and(|e| e == "yaml")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let (model, warnings) = mbs_codegen::read(&name, &text)
@@ -39,21 +33,15 @@ fn the_mirrored_suspension_stays_upright() {
     let text = std::fs::read_to_string(path).unwrap();
     let (model, _) = mbs_codegen::read("mirrored.yaml", &text).unwrap();
     let case = model.cases.iter().find(|c| c.name == "together");
-    let options = Options {
-        freeze: true,
-        bundles: vec![BundleKind::ForwardDynamics],
-        ..Options::default()
-    };
+    let options = Options { freeze: true, bundles: vec![BundleKind::ForwardDynamics], ..Options::default() };
     let program = Program::new(&model, case, &options).expect("a program of moderate size");
     let dynamics = program.bundle("forward_dynamics").unwrap();
     let place = |names: &[String], name: &str| names.iter().position(|n| n == name).unwrap();
     let (nq, nv) = (program.coordinates.len(), program.velocities.len());
 
     let prepared = evaluate(program.bundle("prepare").unwrap(), &Arguments::new()).concat();
-    let start = evaluate(
-        program.bundle("start").unwrap(),
-        &Arguments::new().with(Group::Prepared, &prepared),
-    );
+    let start =
+        evaluate(program.bundle("start").unwrap(), &Arguments::new().with(Group::Prepared, &prepared));
     let mut y = start.concat();
     let rates = |t: f64, y: &[f64]| {
         let time = [t];
@@ -83,31 +71,16 @@ fn the_mirrored_suspension_stays_upright() {
         let left = y[place(&program.coordinates, "left_hinge.angle")];
         let right = y[place(&program.coordinates, "right_hinge.angle")];
         assert!((left - right).abs() < 1e-9, "t = {t}: {left} and {right}");
-        assert!(
-            y[place(&program.coordinates, "ride.roll")].abs() < 1e-9,
-            "t = {t}"
-        );
-        assert!(
-            y[place(&program.coordinates, "ride.sway")].abs() < 1e-9,
-            "t = {t}"
-        );
+        assert!(y[place(&program.coordinates, "ride.roll")].abs() < 1e-9, "t = {t}");
+        assert!(y[place(&program.coordinates, "ride.sway")].abs() < 1e-9, "t = {t}");
     }
     // It rides over the bump of 50 mm without leaving the realm of the plausible.
-    assert!(
-        heave.1 - heave.0 > 0.02 && heave.0 > 0.2 && heave.1 < 0.7,
-        "{heave:?}"
-    );
+    assert!(heave.1 - heave.0 > 0.02 && heave.0 > 0.2 && heave.1 < 0.7, "{heave:?}");
 }
 
 fn evaluate(bundle: &Bundle, arguments: &Arguments<'_, f64>) -> Vec<Vec<f64>> {
     let mut results: Vec<Vec<f64>> = bundle.results.iter().map(|r| vec![0.0; r.len as usize]).collect();
     let mut slices: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
-    run(
-        bundle,
-        arguments,
-        &mut vec![0.0; scratch_len(bundle)],
-        &mut slices,
-    )
-    .unwrap();
+    run(bundle, arguments, &mut vec![0.0; scratch_len(bundle)], &mut slices).unwrap();
     results
 }

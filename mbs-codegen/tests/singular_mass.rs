@@ -33,5 +33,8 @@ fn a_singular_start_is_a_warning() {
     let upper = "  upper: {points: {elbow: [1, 0, 0]}}\n";
     let lower = "  lower: {mass: 2, com: [1, 0, 0]}\n";
     let message = read(&format!("{upper}{lower}"), "").expect("regular elsewhere");
-    assert!(message.contains("warning: the mass matrix is singular along `shoulder.angle_rate` at the start"), "{message}");
+    assert!(
+        message.contains("warning: the mass matrix is singular along `shoulder.angle_rate` at the start"),
+        "{message}"
+    );
 }

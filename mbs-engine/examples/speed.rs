@@ -34,10 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let model: Interpreted = Interpreted::new(
             Program::new(&model, None, &Options::default()).expect("a program of moderate size"),
         );
-        let bundle = model
-            .program()
-            .bundle("forward_dynamics")
-            .ok_or("no forward dynamics")?;
+        let bundle = model.program().bundle("forward_dynamics").ok_or("no forward dynamics")?;
         let operations = bundle.counts.total() as f64;
 
         let d = model.dims();
@@ -46,21 +43,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut w, mut zd, mut vd) = (vec![0.0; d.workspace], vec![0.0; d.nq], vec![0.0; d.nv]);
         let mut failed = 0;
         let tape = measure(|| {
-            failed += usize::from(
-                model
-                    .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
-                    .is_err(),
-            );
+            failed += usize::from(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).is_err());
         });
 
-        let prepared = vec![
-            1.0;
-            bundle
-                .arguments
-                .iter()
-                .find(|a| a.0 == Group::Prepared)
-                .map_or(0, |a| a.1 as usize)
-        ];
+        let prepared =
+            vec![1.0; bundle.arguments.iter().find(|a| a.0 == Group::Prepared).map_or(0, |a| a.1 as usize)];
         let time = [0.0];
         let arguments = interpret::Arguments::new()
             .with(Group::Time, &time)

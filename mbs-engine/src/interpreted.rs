@@ -51,12 +51,7 @@ impl<S: Scalar> Interpreted<S> {
             n_markers: program.markers.len(),
             n_outputs: program.outputs.len(),
             // Pivots stand behind the memory of the forward dynamics.
-            workspace: bundles
-                .iter()
-                .flatten()
-                .map(|tape| tape.memory() + nv)
-                .max()
-                .unwrap_or(0),
+            workspace: bundles.iter().flatten().map(|tape| tape.memory() + nv).max().unwrap_or(0),
             ..Dims::ZERO
         };
         let hold = |hold| match hold {
@@ -98,11 +93,7 @@ impl<S: Scalar> Interpreted<S> {
     /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds.
     pub fn set_parameter(&mut self, name: &str, value: S) -> Result<(), ParameterError> {
         let (number, place) = self.place_of(name)?;
-        parameters::check(
-            &self.program.parameters[number],
-            &self.parameter_names[place],
-            value.real(),
-        )?;
+        parameters::check(&self.program.parameters[number], &self.parameter_names[place], value.real())?;
         self.parameters[place] = value;
         self.run_prepare();
         Ok(())
@@ -114,11 +105,7 @@ impl<S: Scalar> Interpreted<S> {
         if expected != found {
             return Err(ParameterError::Count { expected, found });
         }
-        let infos = self
-            .program
-            .parameters
-            .iter()
-            .flat_map(|p| p.defaults.iter().map(move |_| p));
+        let infos = self.program.parameters.iter().flat_map(|p| p.defaults.iter().map(move |_| p));
         for ((info, name), value) in infos.zip(&self.parameter_names).zip(values) {
             parameters::check(info, name, value.real())?;
         }
@@ -143,11 +130,8 @@ impl<S: Scalar> Interpreted<S> {
 
     pub(crate) fn evaluate_signals(&self, t: S, w: &mut [S], u: &mut [S]) -> Result<(), EvalError> {
         let time = [t];
-        let arguments = with(
-            with([&[]; Group::ALL.len()], Group::Time, &time),
-            Group::Prepared,
-            &self.prepared,
-        );
+        let arguments =
+            with(with([&[]; Group::ALL.len()], Group::Time, &time), Group::Prepared, &self.prepared);
         self.input_signals.run(&arguments, w, &mut [u])
     }
 
@@ -155,10 +139,7 @@ impl<S: Scalar> Interpreted<S> {
         let (number, range) = parameters::find(&self.program.parameters, name)?;
         let info = &self.program.parameters[number];
         if info.is_array && !name.trim_end().ends_with(']') {
-            return Err(ParameterError::Array {
-                name: info.name.clone(),
-                len: range.len(),
-            });
+            return Err(ParameterError::Array { name: info.name.clone(), len: range.len() });
         }
         Ok((number, range.start))
     }
@@ -172,9 +153,7 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
-        self.bundles[kind as usize]
-            .as_ref()
-            .ok_or(EvalError::Absent { bundle: kind.name() })
+        self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
     }
 
     /// Runs a bundle at an instant; `vd` is empty where it does not take accelerations.
@@ -209,22 +188,14 @@ impl<S: Scalar> Interpreted<S> {
         [zd, vd, xd]: [&mut [S]; 3],
     ) -> Result<(), EvalError> {
         if !xd.is_empty() {
-            return Err(EvalError::Length {
-                what: "xd",
-                expected: 0,
-                found: xd.len(),
-            });
+            return Err(EvalError::Length { what: "xd", expected: 0, found: xd.len() });
         }
         let memory = self.bundle(kind)?.memory();
         let (expected, found) = (memory + self.dims.nv, w.len());
         let (w, pivots) = w
             .split_at_mut_checked(memory)
             .and_then(|(w, rest)| Some((w, rest.get_mut(..self.dims.nv)?)))
-            .ok_or(EvalError::Length {
-                what: "w",
-                expected,
-                found,
-            })?;
+            .ok_or(EvalError::Length { what: "w", expected, found })?;
         self.run(kind, at, &[], w, &mut [zd, vd, pivots])?;
         check_pivots(pivots)
     }
@@ -270,11 +241,7 @@ impl<S: Scalar> Start for Interpreted<S> {
     /// Allocates its scratch: it runs once, before any step.
     fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
         if !x.is_empty() {
-            return Err(EvalError::Length {
-                what: "x",
-                expected: 0,
-                found: x.len(),
-            });
+            return Err(EvalError::Length { what: "x", expected: 0, found: x.len() });
         }
         let mut w = vec![S::ZERO; self.start.memory()];
         let arguments = with([&[]; Group::ALL.len()], Group::Parameters, &self.parameters);
@@ -336,13 +303,7 @@ impl<S: Scalar> InverseDynamicsDerivatives for Interpreted<S> {
         tau_v: &mut [S],
         m: &mut [S],
     ) -> Result<(), EvalError> {
-        self.run(
-            BundleKind::InverseDynamicsDerivatives,
-            &at,
-            vd,
-            w,
-            &mut [tau_z, tau_v, m],
-        )
+        self.run(BundleKind::InverseDynamicsDerivatives, &at, vd, w, &mut [tau_z, tau_v, m])
     }
 }
 
@@ -362,13 +323,7 @@ impl<S: Scalar> Markers for Interpreted<S> {
         velocities: &mut [S],
         accelerations: &mut [S],
     ) -> Result<(), EvalError> {
-        self.run(
-            BundleKind::Markers,
-            &at,
-            vd,
-            w,
-            &mut [positions, velocities, accelerations],
-        )
+        self.run(BundleKind::Markers, &at, vd, w, &mut [positions, velocities, accelerations])
     }
 }
 

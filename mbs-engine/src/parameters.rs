@@ -63,9 +63,7 @@ impl fmt::Display for ParameterError {
         match self {
             ParameterError::Unknown { name, nearest } => {
                 write!(f, "there is no independent parameter `{name}`")?;
-                nearest
-                    .iter()
-                    .try_for_each(|near| write!(f, "; did you mean `{near}`?"))
+                nearest.iter().try_for_each(|near| write!(f, "; did you mean `{near}`?"))
             }
             ParameterError::Array { name, len } => {
                 write!(
@@ -74,21 +72,13 @@ impl fmt::Display for ParameterError {
                     len.saturating_sub(1)
                 )
             }
-            ParameterError::Index {
-                name,
-                index,
-                len: Some(len),
-            } => {
+            ParameterError::Index { name, index, len: Some(len) } => {
                 write!(
                     f,
                     "parameter `{name}` has {len} values, numbered from 0; there is no `{name}[{index}]`"
                 )
             }
-            ParameterError::Index {
-                name,
-                index,
-                len: None,
-            } => {
+            ParameterError::Index { name, index, len: None } => {
                 write!(f, "parameter `{name}` is no array; there is no `{name}[{index}]`")
             }
             ParameterError::Bounds { name, value, bounds } => {
@@ -113,11 +103,7 @@ impl std::error::Error for ParameterError {}
 
 /// Where the values of a parameter stand among all: `name` or `name[i]`.
 pub(crate) fn find(infos: &[ParameterInfo], name: &str) -> Result<(usize, Range<usize>), ParameterError> {
-    let (base, index) = match name
-        .trim_end()
-        .strip_suffix(']')
-        .and_then(|rest| rest.split_once('['))
-    {
+    let (base, index) = match name.trim_end().strip_suffix(']').and_then(|rest| rest.split_once('[')) {
         Some((base, index)) => (base.trim(), Some(index.trim())),
         None => (name.trim(), None),
     };
@@ -131,26 +117,15 @@ pub(crate) fn find(infos: &[ParameterInfo], name: &str) -> Result<(usize, Range<
         let Some(index) = index else {
             return Ok((number, start..start + len));
         };
-        let wrong = |len| ParameterError::Index {
-            name: base.into(),
-            index: index.into(),
-            len,
-        };
+        let wrong = |len| ParameterError::Index { name: base.into(), index: index.into(), len };
         if !info.is_array {
             return Err(wrong(None));
         }
-        let i = index
-            .parse::<usize>()
-            .ok()
-            .filter(|&i| i < len)
-            .ok_or(wrong(Some(len)))?;
+        let i = index.parse::<usize>().ok().filter(|&i| i < len).ok_or(wrong(Some(len)))?;
         return Ok((number, start + i..start + i + 1));
     }
     let names = infos.iter().map(|info| info.name.as_str());
-    Err(ParameterError::Unknown {
-        name: base.into(),
-        nearest: nearest(base, names).map(String::from),
-    })
+    Err(ParameterError::Unknown { name: base.into(), nearest: nearest(base, names).map(String::from) })
 }
 
 /// Whether a value is allowed; `name` is for the message.
@@ -159,11 +134,7 @@ pub(crate) fn check(info: &ParameterInfo, name: &str, value: f64) -> Result<(), 
     if !value.is_finite() {
         Err(ParameterError::NotFinite { name: name.into() })
     } else if low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high) {
-        Err(ParameterError::Bounds {
-            name: name.into(),
-            value,
-            bounds: info.bounds,
-        })
+        Err(ParameterError::Bounds { name: name.into(), value, bounds: info.bounds })
     } else {
         Ok(())
     }

@@ -13,11 +13,7 @@ pub struct Signals<'a, S: Scalar> {
 
 impl<'a, S: Scalar> Signals<'a, S> {
     pub(crate) fn new(model: &'a Interpreted<S>, nu: usize, workspace: usize) -> Self {
-        Signals {
-            model,
-            u: vec![S::ZERO; nu],
-            w: vec![S::ZERO; workspace],
-        }
+        Signals { model, u: vec![S::ZERO; nu], w: vec![S::ZERO; workspace] }
     }
 }
 
@@ -25,10 +21,7 @@ impl<S: Scalar> Inputs<S> for Signals<'_, S> {
     fn at(&mut self, t: S, u: &mut [S]) {
         // The lengths are right by construction, so this cannot fail.
         let _ = self.model.evaluate_signals(t, &mut self.w, &mut self.u);
-        for (to, from) in u
-            .iter_mut()
-            .zip(self.u.iter().copied().chain(std::iter::repeat(S::ZERO)))
-        {
+        for (to, from) in u.iter_mut().zip(self.u.iter().copied().chain(std::iter::repeat(S::ZERO))) {
             *to = from;
         }
     }

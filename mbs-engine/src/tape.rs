@@ -82,15 +82,7 @@ pub(crate) type Arguments<'a, S> = [&'a [S]; Group::ALL.len()];
 
 /// An error where a slice has not exactly the expected length.
 fn exactly(what: &'static str, expected: usize, found: usize) -> Result<(), EvalError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(EvalError::Length {
-            what,
-            expected,
-            found,
-        })
-    }
+    if expected == found { Ok(()) } else { Err(EvalError::Length { what, expected, found }) }
 }
 
 impl<S: Scalar> Tape<S> {
@@ -135,11 +127,7 @@ impl<S: Scalar> Tape<S> {
             exactly(group.identifier(), len, arguments[group as usize].len())?;
         }
         let (expected, found) = (self.memory, w.len());
-        let w = w.get_mut(..expected).ok_or(EvalError::Length {
-            what: "w",
-            expected,
-            found,
-        })?;
+        let w = w.get_mut(..expected).ok_or(EvalError::Length { what: "w", expected, found })?;
         exactly("results", self.results.len(), results.len())?;
         for ((what, places), given) in self.results.iter().zip(results.iter()) {
             exactly(what, places.len(), given.len())?;
@@ -169,18 +157,10 @@ impl<S: Scalar> Tape<S> {
     fn execute(&self, kind: Kind, batch: &[[Place; 4]], w: &mut [S]) {
         let at = |place: Place| place as usize;
         match kind {
-            Kind::Add => batch
-                .iter()
-                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] + w[at(b)]),
-            Kind::Sub => batch
-                .iter()
-                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] - w[at(b)]),
-            Kind::Mul => batch
-                .iter()
-                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] * w[at(b)]),
-            Kind::Div => batch
-                .iter()
-                .for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] / w[at(b)]),
+            Kind::Add => batch.iter().for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] + w[at(b)]),
+            Kind::Sub => batch.iter().for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] - w[at(b)]),
+            Kind::Mul => batch.iter().for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] * w[at(b)]),
+            Kind::Div => batch.iter().for_each(|&[to, a, b, _]| w[at(to)] = w[at(a)] / w[at(b)]),
             Kind::Neg => batch.iter().for_each(|&[to, a, ..]| w[at(to)] = -w[at(a)]),
             Kind::MulAdd => {
                 batch
@@ -201,13 +181,9 @@ impl<S: Scalar> Tape<S> {
                 (w[at(sine)], w[at(cosine)]) = math::sin_cos(w[at(angle)]);
             }),
             Kind::Copy => batch.iter().for_each(|&[to, a, ..]| w[at(to)] = w[at(a)]),
-            Kind::Unary(op) => batch
-                .iter()
-                .for_each(|&[to, a, ..]| w[at(to)] = unary(op, w[at(a)])),
+            Kind::Unary(op) => batch.iter().for_each(|&[to, a, ..]| w[at(to)] = unary(op, w[at(a)])),
             Kind::Binary(op) => {
-                batch
-                    .iter()
-                    .for_each(|&[to, a, b, _]| w[at(to)] = binary(op, w[at(a)], w[at(b)]));
+                batch.iter().for_each(|&[to, a, b, _]| w[at(to)] = binary(op, w[at(a)], w[at(b)]));
             }
             Kind::Select(comparison) => batch.iter().for_each(|&[to, which, ..]| {
                 let [a, b, x, y] = self.selects[at(which)].map(|place| w[at(place)]);
@@ -223,9 +199,7 @@ impl<S: Scalar> Tape<S> {
             Kind::Locate => batch.iter().for_each(|&[to, which, x, _]| {
                 w[at(to)] = math::locate(stretch(w, self.stretches[at(which)]), w[at(x)]);
             }),
-            Kind::Kernel => batch
-                .iter()
-                .for_each(|&[which, ..]| call(&self.calls[at(which)], w)),
+            Kind::Kernel => batch.iter().for_each(|&[which, ..]| call(&self.calls[at(which)], w)),
         }
     }
 }
@@ -376,8 +350,7 @@ impl<S: Scalar> Assembler<S> {
     fn lay_out(&mut self, bundle: &Bundle) {
         for table in &bundle.tables {
             self.tables.push(self.constants.len() as u32);
-            self.constants
-                .extend(table.iter().map(|&value| S::from_f64(value)));
+            self.constants.extend(table.iter().map(|&value| S::from_f64(value)));
         }
         for segment in &bundle.segments {
             let Segment::Flat(statements) = segment else {
@@ -394,11 +367,7 @@ impl<S: Scalar> Assembler<S> {
                 });
             }
         }
-        self.arguments = bundle
-            .arguments
-            .iter()
-            .map(|&(group, len)| (group, len as usize))
-            .collect();
+        self.arguments = bundle.arguments.iter().map(|&(group, len)| (group, len as usize)).collect();
         self.arguments.sort();
         let mut start = self.constants.len() as u32;
         for &(group, len) in &self.arguments {
@@ -409,11 +378,7 @@ impl<S: Scalar> Assembler<S> {
         let mut addressed: Vec<u32> = addressed_slots(bundle).into_iter().collect();
         addressed.sort_unstable();
         self.slots = start;
-        self.slot_places = addressed
-            .iter()
-            .zip(start..)
-            .map(|(&slot, place)| (slot, place))
-            .collect();
+        self.slot_places = addressed.iter().zip(start..).map(|(&slot, place)| (slot, place)).collect();
     }
 
     fn operand(&self, operand: Operand) -> Source {
@@ -441,19 +406,11 @@ impl<S: Scalar> Assembler<S> {
         for segment in &bundle.segments {
             match segment {
                 Segment::Flat(statements) => statements.iter().for_each(|s| self.statement(s)),
-                Segment::Kernel {
-                    kernel,
-                    inputs,
-                    output,
-                } => {
+                Segment::Kernel { kernel, inputs, output } => {
                     let inputs = inputs.iter().map(|&run| self.stretch(run)).collect();
                     let output = self.slot_places[output];
                     self.push(Kind::Kernel, To::Nowhere, Vec::new(), self.calls.len() as u32);
-                    self.calls.push(Call {
-                        kernel: *kernel,
-                        inputs,
-                        output,
-                    });
+                    self.calls.push(Call { kernel: *kernel, inputs, output });
                 }
             }
         }
@@ -462,14 +419,8 @@ impl<S: Scalar> Assembler<S> {
     }
 
     fn push(&mut self, kind: Kind, to: To, operands: Vec<Source>, which: u32) {
-        self.values
-            .extend(to.values().map(|value| (value, Source::Value(value))));
-        self.steps.push(Step {
-            kind,
-            to,
-            operands,
-            which,
-        });
+        self.values.extend(to.values().map(|value| (value, Source::Value(value))));
+        self.steps.push(Step { kind, to, operands, which });
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -555,25 +506,14 @@ impl<S: Scalar> Assembler<S> {
     fn choose_places(self) -> Tape<S> {
         let mut last_use: HashMap<u32, usize> = HashMap::new();
         for (i, step) in self.steps.iter().enumerate() {
-            last_use.extend(
-                step.operands
-                    .iter()
-                    .filter_map(|operand| operand.value())
-                    .map(|value| (value, i)),
-            );
+            last_use
+                .extend(step.operands.iter().filter_map(|operand| operand.value()).map(|value| (value, i)));
         }
         let results = self.results.iter().flat_map(|(_, operands)| operands);
-        last_use.extend(
-            results
-                .filter_map(|operand| operand.value())
-                .map(|value| (value, usize::MAX)),
-        );
+        last_use.extend(results.filter_map(|operand| operand.value()).map(|value| (value, usize::MAX)));
 
-        let mut places = Places {
-            of: HashMap::new(),
-            free: Vec::new(),
-            end: self.slots + self.slot_places.len() as u32,
-        };
+        let mut places =
+            Places { of: HashMap::new(), free: Vec::new(), end: self.slots + self.slot_places.len() as u32 };
         let mut batches: Vec<(Kind, usize)> = Vec::new();
         let mut operations = Vec::with_capacity(self.steps.len());
         let mut selects = Vec::new();
@@ -657,9 +597,7 @@ fn group_by_kind(steps: Vec<Step>) -> Vec<Step> {
             None => ready.push((kind, VecDeque::from([i]))),
         }
     };
-    (0..steps.len())
-        .filter(|&i| waits[i] == 0)
-        .for_each(|i| add(&mut ready, i));
+    (0..steps.len()).filter(|&i| waits[i] == 0).for_each(|i| add(&mut ready, i));
     let mut order = Vec::with_capacity(steps.len());
     while let Some(most) = (0..ready.len()).max_by_key(|&k| (ready[k].1.len(), usize::MAX - k)) {
         if ready[most].1.is_empty() {
@@ -731,11 +669,7 @@ fn addressed_slots(bundle: &Bundle) -> HashSet<u32> {
                     }
                 }
             }
-            Segment::Kernel {
-                kernel,
-                inputs,
-                output,
-            } => {
+            Segment::Kernel { kernel, inputs, output } => {
                 inputs.iter().for_each(|&run| add(run));
                 let len = (kernel.outputs() + kernel.scratch()) as u32;
                 add(Run::Slots { start: *output, len });

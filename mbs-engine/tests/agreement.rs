@@ -57,11 +57,7 @@ fn every_bundle_has_the_bits_of_the_generators_interpreter() {
             let at = At::of_state(&d, 0.37 * f64::from(round), &state, &u).expect("the state");
             let prepared = oracle(&model, "prepare", &at, &vd, &[]);
             let check = |bundle: &str, ours: &[f64]| {
-                assert_same(
-                    &format!("{name}: {bundle}"),
-                    ours,
-                    &oracle(&model, bundle, &at, &vd, &prepared),
-                );
+                assert_same(&format!("{name}: {bundle}"), ours, &oracle(&model, bundle, &at, &vd, &prepared));
             };
             let pivots = |bundle: &str| {
                 let all = oracle(&model, bundle, &at, &vd, &prepared);
@@ -69,28 +65,20 @@ fn every_bundle_has_the_bits_of_the_generators_interpreter() {
             };
 
             let (mut zd, mut acc) = (vec![0.0; d.nq], vec![0.0; d.nv]);
-            model
-                .forward_dynamics(at, &mut w, &mut zd, &mut acc, &mut [])
-                .expect("regular");
+            model.forward_dynamics(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
             let p = pivots("forward_dynamics");
             check("forward_dynamics", &[zd.clone(), acc.clone(), p].concat());
-            model
-                .forward_dynamics_recursive(at, &mut w, &mut zd, &mut acc, &mut [])
-                .expect("regular");
+            model.forward_dynamics_recursive(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
             let p = pivots("forward_dynamics_recursive");
             check("forward_dynamics_recursive", &[zd, acc, p].concat());
             let mut m = vec![0.0; d.nv * d.nv];
             model.mass_matrix(at, &mut w, &mut m).expect("lengths");
             check("mass_matrix", &m);
             let mut m = vec![0.0; d.nq * d.nq];
-            model
-                .mass_matrix_coordinates(at, &mut w, &mut m)
-                .expect("lengths");
+            model.mass_matrix_coordinates(at, &mut w, &mut m).expect("lengths");
             check("mass_matrix_coordinates", &m);
             let mut tau = vec![0.0; d.nv];
-            model
-                .inverse_dynamics(at, &vd, &mut w, &mut tau)
-                .expect("lengths");
+            model.inverse_dynamics(at, &vd, &mut w, &mut tau).expect("lengths");
             check("inverse_dynamics", &tau);
             let mut energy = [0.0; 3];
             model.energy(at, &mut w, &mut energy).expect("lengths");
@@ -100,9 +88,7 @@ fn every_bundle_has_the_bits_of_the_generators_interpreter() {
             model.markers(at, &vd, &mut w, r, v, a).expect("lengths");
             check("markers", &points.concat());
             let mut jacobians = vec![0.0; 3 * d.n_markers * d.nv];
-            model
-                .marker_jacobians(at, &mut w, &mut jacobians)
-                .expect("lengths");
+            model.marker_jacobians(at, &mut w, &mut jacobians).expect("lengths");
             check("marker_jacobians", &jacobians);
             let mut out = vec![0.0; d.n_outputs];
             model.outputs(at, &vd, &mut w, &mut out).expect("lengths");
@@ -111,19 +97,7 @@ fn every_bundle_has_the_bits_of_the_generators_interpreter() {
         assert_same(
             &format!("{name}: start"),
             &model.start_state(),
-            &oracle(
-                &model,
-                "start",
-                &At {
-                    t: 0.0,
-                    z: &[],
-                    v: &[],
-                    x: &[],
-                    u: &[],
-                },
-                &[],
-                &[],
-            ),
+            &oracle(&model, "start", &At { t: 0.0, z: &[], v: &[], x: &[], u: &[] }, &[], &[]),
         );
     }
 }

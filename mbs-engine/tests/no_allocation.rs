@@ -8,11 +8,7 @@ use std::ops::ControlFlow;
 
 #[test]
 fn stepping_allocates_nothing() {
-    for (name, case) in [
-        ("cart_pole", Some("shaken")),
-        ("mirrored", None),
-        ("spinning_top", None),
-    ] {
+    for (name, case) in [("cart_pole", Some("shaken")), ("mirrored", None), ("spinning_top", None)] {
         let model = interpreted(&shipped(name), case);
         let d = model.dims();
         let mut y = model.start_state();
@@ -20,11 +16,7 @@ fn stepping_allocates_nothing() {
         let mut scratch = vec![0.0; fixed.scratch_len(&d).max(Adaptive::scratch_len(&d))];
         let (mut w, mut out, vd) = (vec![0.0; d.workspace], vec![0.0; d.n_outputs], vec![0.0; d.nv]);
         let mut inputs = model.input_signals();
-        let span = Span {
-            start: 0.0,
-            end: 0.05,
-            output: Output::Steps,
-        };
+        let span = Span { start: 0.0, end: 0.05, output: Output::Steps };
         let counted = allocation_counter::measure(|| {
             let mut observe = |at: mbs_runtime::At<'_, f64>| {
                 let mut energy = [0.0; 3];
@@ -32,12 +24,8 @@ fn stepping_allocates_nothing() {
                 model.outputs(at, &vd, &mut w, &mut out).expect("outputs");
                 ControlFlow::Continue(())
             };
-            fixed
-                .simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe)
-                .expect("a run");
-            adaptive
-                .simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe)
-                .expect("a run");
+            fixed.simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
+            adaptive.simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
         });
         assert_eq!(counted.count_total, 0, "{name}");
     }

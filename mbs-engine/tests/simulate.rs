@@ -31,11 +31,7 @@ fn falling_zeros(samples: &[(f64, Vec<f64>)]) -> Vec<f64> {
         let ((t0, y0), (t1, y1)) = (&pair[0], &pair[1]);
         if y0[0] > 0.0 && y1[0] <= 0.0 {
             // Newton from the nearer end: the angle is linear to third order near zero of a pendulum.
-            zeros.push(if y0[0] < -y1[0] {
-                t0 - y0[0] / y0[1]
-            } else {
-                t1 - y1[0] / y1[1]
-            });
+            zeros.push(if y0[0] < -y1[0] { t0 - y0[0] / y0[1] } else { t1 - y1[0] / y1[1] });
         }
     }
     zeros
@@ -50,10 +46,7 @@ fn the_pendulums_period_is_the_elliptic_integral() {
     // A uniform rod: w0² = m g (L/2) / (m L²/3); it starts at rest at 60°.
     let w0 = (1.5_f64 * 9.81).sqrt();
     let period = 4.0 / w0 * complete_elliptic_integral((std::f64::consts::PI / 6.0).sin());
-    assert!(
-        (measured - period).abs() < 2e-9 * period,
-        "{measured} against {period}"
-    );
+    assert!((measured - period).abs() < 2e-9 * period, "{measured} against {period}");
 }
 
 #[test]
@@ -62,39 +55,20 @@ fn energy_is_kept_and_both_forward_dynamics_agree() {
     let d = model.dims();
     let energy_of = |y: &[f64]| {
         let (mut out, mut w) = ([0.0; 3], vec![0.0; d.workspace]);
-        model
-            .energy(At::of_state(&d, 0.0, y, &[]).expect("y"), &mut w, &mut out)
-            .expect("energy");
+        model.energy(At::of_state(&d, 0.0, y, &[]).expect("y"), &mut w, &mut out).expect("energy");
         out[0] + out[1]
     };
     let method = Adaptive::new(1e-11, 1e-12);
-    let span = Span {
-        start: 0.0,
-        end: 2.0,
-        output: Output::Steps,
-    };
+    let span = Span { start: 0.0, end: 2.0, output: Output::Steps };
     let mut scratch = vec![0.0; Adaptive::scratch_len(&d)];
     let (mut y, mut y_recursive) = (model.start_state(), model.start_state());
     let e0 = energy_of(&y);
     let go_on = |_: At<'_, f64>| ControlFlow::Continue(());
+    method.simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, go_on).expect("a run");
     method
-        .simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, go_on)
+        .simulate(&Recursive(&model), &mut NoInputs, &mut y_recursive, &span, &mut scratch, go_on)
         .expect("a run");
-    method
-        .simulate(
-            &Recursive(&model),
-            &mut NoInputs,
-            &mut y_recursive,
-            &span,
-            &mut scratch,
-            go_on,
-        )
-        .expect("a run");
-    assert!(
-        (energy_of(&y) - e0).abs() < 1e-8,
-        "{} against {e0}",
-        energy_of(&y)
-    );
+    assert!((energy_of(&y) - e0).abs() < 1e-8, "{} against {e0}", energy_of(&y));
     for (a, b) in y.iter().zip(&y_recursive) {
         assert!((a - b).abs() < 1e-7, "{y:?} against {y_recursive:?}");
     }
@@ -131,21 +105,15 @@ fn inputs_are_held_as_the_model_says() {
     let zero: f64 = (0..steps).map(|k| h * nodes(k)).sum();
     let linear: f64 = (0..steps).map(|k| 0.5 * h * (nodes(k) + nodes(k + 1))).sum();
     let exact = (f64::from(steps) * h).powi(3);
-    for (hold, expected, held) in [
-        ("zero", zero, Hold::Zero),
-        ("linear", linear, Hold::Linear),
-        ("signal", exact, Hold::Signal),
-    ] {
+    for (hold, expected, held) in
+        [("zero", zero, Hold::Zero), ("linear", linear, Hold::Linear), ("signal", exact, Hold::Signal)]
+    {
         let model = sledge(hold);
         assert_eq!(model.holds(), [held]);
         let mut signals = model.input_signals();
         let (_, samples) = run(&method, &model, &mut signals, 2.0).expect("a run");
         let speed = samples[samples.len() - 1].1[1];
-        assert!(
-            (speed - expected / 2.0).abs() < 1e-13,
-            "{hold}: {speed} against {}",
-            expected / 2.0
-        );
+        assert!((speed - expected / 2.0).abs() < 1e-13, "{hold}: {speed} against {}", expected / 2.0);
     }
 }
 
@@ -230,60 +198,24 @@ fn a_wrong_parameter_is_refused_by_name_and_changes_nothing() {
     let mut model = interpreted(RIDE, None);
     let before = model.parameters().to_vec();
     for (name, value, message) in [
-        (
-            "levre",
-            1.0,
-            "there is no independent parameter `levre`; did you mean `lever`?",
-        ),
+        ("levre", 1.0, "there is no independent parameter `levre`; did you mean `lever`?"),
         ("nothing", 1.0, "there is no independent parameter `nothing`"),
         ("inertia", 1.0, "there is no independent parameter `inertia`"),
-        (
-            "mass",
-            0.05,
-            "parameter `mass` must be between 0.1 and 50, not 0.05",
-        ),
+        ("mass", 0.05, "parameter `mass` must be between 0.1 and 50, not 0.05"),
         ("lever", 2.5, "parameter `lever` must be at most 2, not 2.5"),
         ("lever", f64::NAN, "parameter `lever` must be finite"),
-        (
-            "lever[0]",
-            1.0,
-            "parameter `lever` is no array; there is no `lever[0]`",
-        ),
-        (
-            "time",
-            1.0,
-            "parameter `time` is an array: set `time[0]` to `time[3]`",
-        ),
-        (
-            "time[4]",
-            1.0,
-            "parameter `time` has 4 values, numbered from 0; there is no `time[4]`",
-        ),
-        (
-            "time[-1]",
-            1.0,
-            "parameter `time` has 4 values, numbered from 0; there is no `time[-1]`",
-        ),
+        ("lever[0]", 1.0, "parameter `lever` is no array; there is no `lever[0]`"),
+        ("time", 1.0, "parameter `time` is an array: set `time[0]` to `time[3]`"),
+        ("time[4]", 1.0, "parameter `time` has 4 values, numbered from 0; there is no `time[4]`"),
+        ("time[-1]", 1.0, "parameter `time` has 4 values, numbered from 0; there is no `time[-1]`"),
     ] {
-        assert_eq!(
-            model.set_parameter(name, value).expect_err(name).to_string(),
-            message
-        );
+        assert_eq!(model.set_parameter(name, value).expect_err(name).to_string(), message);
     }
-    assert_eq!(
-        model.set_parameters(&[1.0]),
-        Err(ParameterError::Count {
-            expected: before.len(),
-            found: 1
-        })
-    );
+    assert_eq!(model.set_parameters(&[1.0]), Err(ParameterError::Count { expected: before.len(), found: 1 }));
     let mut values = before.clone();
     values[1] = -1.0;
     let error = model.set_parameters(&values).expect_err("below its bound");
-    assert_eq!(
-        error.to_string(),
-        "parameter `stiffness` must be at least 0, not -1"
-    );
+    assert_eq!(error.to_string(), "parameter `stiffness` must be at least 0, not -1");
     assert_eq!(model.parameters(), before);
     assert_eq!(model.name(Quantity::Parameter, 5), Some("time[2]"));
 }
@@ -293,36 +225,12 @@ fn failures_carry_names_and_lengths() {
     let model = interpreted(&shipped("cart_pole"), None);
     let d = model.dims();
     let (mut w, mut zd, mut vd) = (vec![0.0; d.workspace], [0.0; 2], [0.0; 2]);
-    let at = At {
-        t: 0.0,
-        z: &[0.0; 2],
-        v: &[0.0; 2],
-        x: &[],
-        u: &[0.0],
-    };
-    let length = |what, expected, found| {
-        Err(EvalError::Length {
-            what,
-            expected,
-            found,
-        })
-    };
-    assert_eq!(
-        model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []),
-        Ok(())
-    );
-    assert_eq!(
-        model.forward_dynamics(at, &mut w, &mut zd, &mut vd[..1], &mut []),
-        length("vd", 2, 1)
-    );
-    assert_eq!(
-        model.forward_dynamics(at, &mut w, &mut [0.0; 3], &mut vd, &mut []),
-        length("zd", 2, 3)
-    );
-    assert_eq!(
-        model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0]),
-        length("xd", 0, 1)
-    );
+    let at = At { t: 0.0, z: &[0.0; 2], v: &[0.0; 2], x: &[], u: &[0.0] };
+    let length = |what, expected, found| Err(EvalError::Length { what, expected, found });
+    assert_eq!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []), Ok(()));
+    assert_eq!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd[..1], &mut []), length("vd", 2, 1));
+    assert_eq!(model.forward_dynamics(at, &mut w, &mut [0.0; 3], &mut vd, &mut []), length("zd", 2, 3));
+    assert_eq!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0]), length("xd", 0, 1));
     assert_eq!(
         model.forward_dynamics(At { z: &[0.0; 3], ..at }, &mut w, &mut zd, &mut vd, &mut []),
         length("z", 2, 3)
@@ -333,11 +241,7 @@ fn failures_carry_names_and_lengths() {
     );
     assert!(matches!(
         model.forward_dynamics(at, &mut [], &mut zd, &mut vd, &mut []),
-        Err(EvalError::Length {
-            what: "w",
-            found: 0,
-            ..
-        })
+        Err(EvalError::Length { what: "w", found: 0, .. })
     ));
     assert_eq!(model.start(&mut zd, &mut vd, &mut [1.0]), length("x", 0, 1));
     assert_eq!(model.mass_matrix(at, &mut w, &mut [0.0; 3]), length("m", 4, 3));
@@ -346,19 +250,8 @@ fn failures_carry_names_and_lengths() {
     let mut massless = interpreted(&shipped("pendulum"), None);
     massless.set_parameter("m", 0.0).expect("the bound is 0");
     let error = run(&RK4, &massless, &mut NoInputs, 1.0).expect_err("singular");
-    assert!(matches!(
-        error,
-        StepError::Eval {
-            error: EvalError::Singular { velocity: 0 },
-            ..
-        }
-    ));
-    assert!(
-        error
-            .describe(&massless)
-            .to_string()
-            .contains("no inertia along velocity `hinge.angle_rate`")
-    );
+    assert!(matches!(error, StepError::Eval { error: EvalError::Singular { velocity: 0 }, .. }));
+    assert!(error.describe(&massless).to_string().contains("no inertia along velocity `hinge.angle_rate`"));
 }
 
 #[test]
@@ -368,24 +261,10 @@ fn a_bundle_that_was_not_asked_for_is_an_error_that_names_it() {
     let model: Interpreted = Interpreted::new(
         Program::new(&model, None, &Options::default()).expect("a program of moderate size"),
     );
-    let at = At {
-        t: 0.0,
-        z: &[0.0],
-        v: &[0.0],
-        x: &[],
-        u: &[],
-    };
+    let at = At { t: 0.0, z: &[0.0], v: &[0.0], x: &[], u: &[] };
     let error = model.mass_matrix(at, &mut vec![0.0; model.dims().workspace], &mut [0.0]);
-    assert_eq!(
-        error,
-        Err(EvalError::Absent {
-            bundle: "mass_matrix"
-        })
-    );
-    assert_eq!(
-        error.expect_err("absent").to_string(),
-        "the model was made without the bundle `mass_matrix`"
-    );
+    assert_eq!(error, Err(EvalError::Absent { bundle: "mass_matrix" }));
+    assert_eq!(error.expect_err("absent").to_string(), "the model was made without the bundle `mass_matrix`");
 }
 
 /// The derivative of a whole run by a parameter: an imaginary part of 1e-30 carries it exactly.
@@ -399,15 +278,9 @@ fn a_complex_run_gives_the_derivative_of_the_run() {
         model.set_parameter("L1", length).expect("within bounds");
         let mut y = model.start_state();
         let mut scratch = vec![Complex64::ZERO; RK4.scratch_len(&model.dims())];
-        let span = Span {
-            start: Complex64::ZERO,
-            end: Complex64::ONE,
-            output: Output::Steps,
-        };
-        RK4.simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, |_| {
-            ControlFlow::Continue(())
-        })
-        .expect("a run");
+        let span = Span { start: Complex64::ZERO, end: Complex64::ONE, output: Output::Steps };
+        RK4.simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
+            .expect("a run");
         y
     };
     let exact = end(Complex64 { re: 1.0, im: 1e-30 });

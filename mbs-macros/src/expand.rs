@@ -29,10 +29,8 @@ fn module(request: &Request, folder: &Path) -> Result<TokenStream, Error> {
         std::fs::read_to_string(&path).map_err(|error| Error::new(span, unreadable(&name, &path, &error)))?;
     let generated = mbs_codegen::generate(&name, &text, &request.generator)
         .map_err(|diagnostics| Error::new(span, diagnostics.render(&name, &text)))?;
-    let code: TokenStream = generated
-        .code
-        .parse()
-        .map_err(|error| Error::new(span, format!("the generated module: {error}")))?;
+    let code: TokenStream =
+        generated.code.parse().map_err(|error| Error::new(span, format!("the generated module: {error}")))?;
     let attributes = &request.attributes;
     let watch = watch(&path);
     let warnings = warnings(&generated.warnings.render(&name, &text), span);
@@ -102,15 +100,9 @@ mod tests {
         let ours = expanded("pub mod pendulum = \"models/pendulum.yaml\";");
         assert!(ours.starts_with(&printed));
         let rest = &ours[printed.len()..];
-        assert!(
-            rest.contains("include_bytes") && rest.contains("pendulum.yaml"),
-            "{rest}"
-        );
+        assert!(rest.contains("include_bytes") && rest.contains("pendulum.yaml"), "{rest}");
         assert!(!rest.contains("MODEL_WARNING"), "{rest}");
-        assert!(
-            expanded("\"models/pendulum.yaml\"").starts_with(&printed),
-            "the short form"
-        );
+        assert!(expanded("\"models/pendulum.yaml\"").starts_with(&printed), "the short form");
         let documented = expanded("/// Swings.\npub mod pendulum = \"models/pendulum.yaml\";");
         assert!(documented.starts_with(&tokens("/// Swings.\n#[doc = \"\"]").replace("# [doc = \"\"]", "")));
         assert!(documented.contains(&printed));
@@ -135,39 +127,18 @@ mod tests {
         for (input, message) in [
             ("", "write `pub mod NAME"),
             ("pub mod m = 3;", "expected string literal"),
-            (
-                "pub(super) mod m = \"models/pendulum.yaml\";",
-                "`pub`, `pub(crate)` or private",
-            ),
-            (
-                "mod m = \"models/nothing.yaml\";",
-                "cannot read `models/nothing.yaml`: there is no such file",
-            ),
+            ("pub(super) mod m = \"models/pendulum.yaml\";", "`pub`, `pub(crate)` or private"),
+            ("mod m = \"models/nothing.yaml\";", "cannot read `models/nothing.yaml`: there is no such file"),
             ("mod m = \"models\";", "it is a directory"),
             (
                 "mod m = \"models/pendulum.yaml\" {frieze}",
                 "there is no setting `frieze`; did you mean `freeze`?",
             ),
-            (
-                "mod m = \"models/pendulum.yaml\" {freeze, freeze}",
-                "`freeze` is given twice",
-            ),
-            (
-                "mod m = \"models/pendulum.yaml\" {reference: here}",
-                "there is no reference `here`",
-            ),
-            (
-                "mod m = \"models/pendulum.yaml\" {bundles: some}",
-                "write `all`, `standard`",
-            ),
-            (
-                "mod m = \"models/pendulum.yaml\" {bundles: [enregy]}",
-                "did you mean `energy`?",
-            ),
-            (
-                "mod m = \"models/cart_pole.yaml\" {case: \"shake\"}",
-                "has no case `shake`",
-            ),
+            ("mod m = \"models/pendulum.yaml\" {freeze, freeze}", "`freeze` is given twice"),
+            ("mod m = \"models/pendulum.yaml\" {reference: here}", "there is no reference `here`"),
+            ("mod m = \"models/pendulum.yaml\" {bundles: some}", "write `all`, `standard`"),
+            ("mod m = \"models/pendulum.yaml\" {bundles: [enregy]}", "did you mean `energy`?"),
+            ("mod m = \"models/cart_pole.yaml\" {case: \"shake\"}", "has no case `shake`"),
         ] {
             let ours = expanded(input);
             assert!(ours.contains("compile_error"), "{input}: {ours}");

@@ -56,18 +56,9 @@ impl Parse for Request {
                 ));
             }
             input.parse::<Token![=]>()?;
-            (
-                Target {
-                    module: Some(module),
-                    visibility,
-                },
-                input.parse()?,
-            )
+            (Target { module: Some(module), visibility }, input.parse()?)
         };
-        let mut generator = mbs_codegen::Request {
-            target,
-            ..mbs_codegen::Request::default()
-        };
+        let mut generator = mbs_codegen::Request { target, ..mbs_codegen::Request::default() };
         if input.peek(syn::token::Brace) {
             let content;
             braced!(content in input);
@@ -76,11 +67,7 @@ impl Parse for Request {
         } else if !input.is_empty() {
             input.parse::<Token![;]>()?;
         }
-        Ok(Request {
-            attributes,
-            file,
-            generator,
-        })
+        Ok(Request { attributes, file, generator })
     }
 }
 
@@ -90,10 +77,7 @@ fn visibility(visibility: &Visibility) -> Result<String> {
         Visibility::Inherited => Ok(String::new()),
         Visibility::Public(_) => Ok("pub".into()),
         Visibility::Restricted(restricted) if restricted.path.is_ident("crate") => Ok("pub(crate)".into()),
-        other => Err(Error::new_spanned(
-            other,
-            "a module is `pub`, `pub(crate)` or private",
-        )),
+        other => Err(Error::new_spanned(other, "a module is `pub`, `pub(crate)` or private")),
     }
 }
 
@@ -129,10 +113,7 @@ fn reference(word: &Ident) -> Result<ReferencePoint> {
     match word.to_string().as_str() {
         "origin" => Ok(ReferencePoint::Origin),
         "com" => Ok(ReferencePoint::CentreOfMass),
-        other => Err(Error::new(
-            word.span(),
-            unknown("reference", other, &["origin", "com"]),
-        )),
+        other => Err(Error::new(word.span(), unknown("reference", other, &["origin", "com"]))),
     }
 }
 
@@ -147,20 +128,14 @@ fn bundles(input: ParseStream<'_>) -> Result<Vec<BundleKind>> {
     match word.to_string().as_str() {
         "all" => Ok(BundleKind::ALL.to_vec()),
         "standard" => Ok(BundleKind::STANDARD.to_vec()),
-        _ => Err(Error::new(
-            word.span(),
-            "write `all`, `standard`, or names in brackets",
-        )),
+        _ => Err(Error::new(word.span(), "write `all`, `standard`, or names in brackets")),
     }
 }
 
 fn bundle(word: &Ident) -> Result<BundleKind> {
     let name = word.to_string();
     BundleKind::from_name(&name).ok_or_else(|| {
-        Error::new(
-            word.span(),
-            unknown("bundle", &name, &BundleKind::ALL.map(BundleKind::name)),
-        )
+        Error::new(word.span(), unknown("bundle", &name, &BundleKind::ALL.map(BundleKind::name)))
     })
 }
 

@@ -21,11 +21,7 @@ mod own_name {
     mbs_macros::model_solver!("../models/double_pendulum.yaml");
 }
 
-const SPAN: Span<f64> = Span {
-    start: 0.0,
-    end: 2.0,
-    output: Output::Steps,
-};
+const SPAN: Span<f64> = Span { start: 0.0, end: 2.0, output: Output::Steps };
 const METHOD: Fixed<Rk4> = Fixed { method: Rk4, h: 1e-3 };
 
 fn go_on(_: At<'_, f64>) -> ControlFlow<()> {
@@ -45,47 +41,25 @@ fn a_module_simulates_and_keeps_energy() {
     };
     let before = energy(&y);
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
-    METHOD
-        .simulate(&model, &mut NoInputs, &mut y, &SPAN, &mut scratch, go_on)
-        .expect("a run");
+    METHOD.simulate(&model, &mut NoInputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
     assert!((energy(&y) - before).abs() < 1e-11);
-    assert_eq!(
-        model.name(Quantity::Coordinate, pendulum::coordinate::HINGE_ANGLE),
-        Some("hinge.angle")
-    );
+    assert_eq!(model.name(Quantity::Coordinate, pendulum::coordinate::HINGE_ANGLE), Some("hinge.angle"));
 }
 
 #[test]
 fn settings_are_kept() {
     assert_eq!((pendulum::NP, frozen::NP), (2, 0));
-    let (mut free, mut fixed) = (
-        pendulum::Model::default().start_state(),
-        frozen::Model::default().start_state(),
-    );
+    let (mut free, mut fixed) =
+        (pendulum::Model::default().start_state(), frozen::Model::default().start_state());
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS) + Rk4::scratch_len(&frozen::DIMS)];
     let model = frozen::Model::default();
-    METHOD
-        .simulate(&model, &mut NoInputs, &mut fixed, &SPAN, &mut scratch, go_on)
-        .expect("a run");
+    METHOD.simulate(&model, &mut NoInputs, &mut fixed, &SPAN, &mut scratch, go_on).expect("a run");
     let model = pendulum::Model::default();
-    METHOD
-        .simulate(&model, &mut NoInputs, &mut free, &SPAN, &mut scratch, go_on)
-        .expect("a run");
-    assert!(
-        free.iter().zip(&fixed).all(|(a, b)| (a - b).abs() < 1e-12),
-        "{free:?} {fixed:?}"
-    );
+    METHOD.simulate(&model, &mut NoInputs, &mut free, &SPAN, &mut scratch, go_on).expect("a run");
+    assert!(free.iter().zip(&fixed).all(|(a, b)| (a - b).abs() < 1e-12), "{free:?} {fixed:?}");
     let mut m = [0.0];
-    let at = At {
-        t: 0.0,
-        z: &[0.2],
-        v: &[0.0],
-        x: &[],
-        u: &[],
-    };
-    frozen::Model::default()
-        .mass_matrix(at, &mut [0.0; frozen::WORKSPACE], &mut m)
-        .expect("lengths");
+    let at = At { t: 0.0, z: &[0.2], v: &[0.0], x: &[], u: &[] };
+    frozen::Model::default().mass_matrix(at, &mut [0.0; frozen::WORKSPACE], &mut m).expect("lengths");
     // A rod of 1 kg and 1 m about its end.
     assert!((m[0] - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(own_name::double_pendulum::NQ, 2);
@@ -102,9 +76,7 @@ fn the_case_sets_the_inputs() {
             model.input_signals(t, &mut all);
             u.copy_from_slice(&all.map(|value| if shaken { value } else { 0.0 }));
         });
-        METHOD
-            .simulate(&model, &mut inputs, &mut y, &SPAN, &mut scratch, go_on)
-            .expect("a run");
+        METHOD.simulate(&model, &mut inputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
         y[shaken::coordinate::RAIL_X]
     };
     assert!((run(true) - run(false)).abs() > 0.1);

@@ -153,11 +153,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = |quantity, index| Entry(self.names, quantity, index);
         match self.error {
-            EvalError::Length {
-                what,
-                expected,
-                found,
-            } => length(f, what, expected, found),
+            EvalError::Length { what, expected, found } => length(f, what, expected, found),
             EvalError::Singular { velocity } => {
                 let entry = entry(Quantity::Velocity, velocity);
                 write!(f, "the mass matrix is singular: no inertia along {entry}")
@@ -174,31 +170,16 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = |quantity, index| Entry(self.names, quantity, index);
         match self.error {
-            StepError::Length {
-                what,
-                expected,
-                found,
-            } => length(f, what, expected, found),
+            StepError::Length { what, expected, found } => length(f, what, expected, found),
             StepError::Setting { what, value } => write!(f, "{what}, not {value}"),
             StepError::Eval { t, h, error } => {
                 write!(f, "at t = {t} with step {h}: {}", error.describe(self.names))
             }
-            StepError::NotFinite {
-                t,
-                h,
-                quantity,
-                index,
-            } => {
+            StepError::NotFinite { t, h, quantity, index } => {
                 let entry = entry(quantity, index);
                 write!(f, "at t = {t} with step {h}: {entry} or its rate is not finite")
             }
-            StepError::StepTooSmall {
-                t,
-                h,
-                error,
-                quantity,
-                index,
-            } => {
+            StepError::StepTooSmall { t, h, error, quantity, index } => {
                 let entry = entry(quantity, index);
                 write!(
                     f,

@@ -33,14 +33,15 @@ pub trait Inputs<S> {
     fn at(&mut self, t: S, u: &mut [S]);
 }
 
-/// Inputs of a system that has none; any there are stay zero.
+/// Inputs of a system that has none. A system that has some gets NaN from it, so that its first step fails
+/// instead of running with inputs that nobody chose; `Constant(&[])` makes them zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoInputs;
 
 impl<S: Scalar> Inputs<S> for NoInputs {
     #[inline(always)]
     fn at(&mut self, _: S, u: &mut [S]) {
-        u.fill(S::ZERO);
+        u.fill(S::from_f64(f64::NAN));
     }
 }
 
@@ -88,13 +89,7 @@ impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
     /// Three slices of nu values each.
     #[inline(always)]
     pub(crate) fn new(source: &'a mut I, holds: &'a [Hold], [start, end, now]: [&'a mut [S]; 3]) -> Self {
-        Self {
-            source,
-            holds,
-            start,
-            end,
-            now,
-        }
+        Self { source, holds, start, end, now }
     }
 
     #[inline(always)]
@@ -132,13 +127,7 @@ impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
             match hold {
                 Hold::Zero => *now = start,
                 // The end exactly, so that it equals the start of the next step.
-                Hold::Linear => {
-                    *now = if c == S::ONE {
-                        end
-                    } else {
-                        start + c * (end - start)
-                    }
-                }
+                Hold::Linear => *now = if c == S::ONE { end } else { start + c * (end - start) },
                 Hold::Signal => {}
             }
         }

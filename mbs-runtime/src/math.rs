@@ -175,19 +175,8 @@ mod tests {
     #[test]
     fn gather_brings_the_index_in() {
         let array = [1.0, 2.0, 3.0];
-        let indices = [
-            -5.0,
-            -0.5,
-            0.0,
-            0.9,
-            1.0,
-            2.0,
-            2.5,
-            1e300,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            f64::NAN,
-        ];
+        let indices =
+            [-5.0, -0.5, 0.0, 0.9, 1.0, 2.0, 2.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
         let expected = [1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 1.0, 1.0];
         assert_eq!(indices.map(|index| gather(&array, index)), expected);
         assert_eq!(gather(&[], 1.0), 0.0);
@@ -225,14 +214,7 @@ mod tests {
     #[test]
     fn tridiagonal_order_is_the_shortest_slice() {
         let mut x = [9.0; 3];
-        solve_tridiagonal(
-            &[0.0],
-            &[2.0, 2.0, 2.0],
-            &[0.0, 0.0],
-            &[4.0; 3],
-            &mut [0.0; 3],
-            &mut x,
-        );
+        solve_tridiagonal(&[0.0], &[2.0, 2.0, 2.0], &[0.0, 0.0], &[4.0; 3], &mut [0.0; 3], &mut x);
         assert_eq!(x, [2.0, 2.0, 9.0]);
         solve_tridiagonal(&[], &[2.0], &[], &[8.0], &mut [0.0], &mut x);
         assert_eq!(x, [4.0, 2.0, 9.0]);

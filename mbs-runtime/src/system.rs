@@ -94,18 +94,10 @@ impl<'a, S> At<'a, S> {
     /// The instant of a state y = \[z, v, x\].
     #[inline(always)]
     pub fn of_state(dims: &Dims, t: S, y: &'a [S], u: &'a [S]) -> Result<Self, EvalError> {
-        let wrong = EvalError::Length {
-            what: "y",
-            expected: dims.state(),
-            found: y.len(),
-        };
+        let wrong = EvalError::Length { what: "y", expected: dims.state(), found: y.len() };
         let (z, rest) = y.split_at_checked(dims.nq).ok_or(wrong)?;
         let (v, x) = rest.split_at_checked(dims.nv).ok_or(wrong)?;
-        if x.len() == dims.nx {
-            Ok(Self { t, z, v, x, u })
-        } else {
-            Err(wrong)
-        }
+        if x.len() == dims.nx { Ok(Self { t, z, v, x, u }) } else { Err(wrong) }
     }
 }
 
@@ -114,11 +106,7 @@ impl<'a, S> At<'a, S> {
 #[inline(always)]
 pub fn array<'a, S, const N: usize>(what: &'static str, slice: &'a [S]) -> Result<&'a [S; N], EvalError> {
     let found = slice.len();
-    slice.try_into().map_err(|_| EvalError::Length {
-        what,
-        expected: N,
-        found,
-    })
+    slice.try_into().map_err(|_| EvalError::Length { what, expected: N, found })
 }
 
 /// [`array()`] for results.
@@ -128,22 +116,14 @@ pub fn array_mut<'a, S, const N: usize>(
     slice: &'a mut [S],
 ) -> Result<&'a mut [S; N], EvalError> {
     let found = slice.len();
-    slice.try_into().map_err(|_| EvalError::Length {
-        what,
-        expected: N,
-        found,
-    })
+    slice.try_into().map_err(|_| EvalError::Length { what, expected: N, found })
 }
 
 /// The first `N` values of the scratch, which may be longer.
 #[inline(always)]
 pub fn scratch<S, const N: usize>(w: &mut [S]) -> Result<&mut [S; N], EvalError> {
     let found = w.len();
-    w.first_chunk_mut().ok_or(EvalError::Length {
-        what: "w",
-        expected: N,
-        found,
-    })
+    w.first_chunk_mut().ok_or(EvalError::Length { what: "w", expected: N, found })
 }
 
 /// Pivots of the mass matrix are positive where it is regular; the first that is not names its velocity.
@@ -151,11 +131,7 @@ pub fn scratch<S, const N: usize>(w: &mut [S]) -> Result<&mut [S; N], EvalError>
 pub fn check_pivots<S: Scalar>(pivots: &[S]) -> Result<(), EvalError> {
     // A pivot that is NaN is not greater than zero.
     let positive = pivots.iter().take_while(|pivot| pivot.real() > 0.0).count();
-    if positive == pivots.len() {
-        Ok(())
-    } else {
-        Err(EvalError::Singular { velocity: positive })
-    }
+    if positive == pivots.len() { Ok(()) } else { Err(EvalError::Singular { velocity: positive }) }
 }
 
 /// A model: its sizes and what integrators must know of its structure.

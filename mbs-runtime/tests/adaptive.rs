@@ -22,11 +22,7 @@ fn run<M: ForwardDynamics>(
     end: M::S,
 ) -> Result<Statistics, StepError> {
     let mut scratch = vec![M::S::ZERO; Adaptive::scratch_len(&system.dims())];
-    let span = Span {
-        start: M::S::ZERO,
-        end,
-        output: Output::Steps,
-    };
+    let span = Span { start: M::S::ZERO, end, output: Output::Steps };
     method.simulate(system, &mut NoInputs, y, &span, &mut scratch, |_| GO_ON)
 }
 
@@ -53,10 +49,7 @@ fn effort_is_pinned() {
         let mut y = kepler.start();
         let statistics = run(&Adaptive::new(1e-8, 1e-8), &kepler, &mut y, 20.0).unwrap();
         assert_eq!((statistics.t, statistics.stopped), (20.0, false));
-        assert_eq!(
-            (statistics.steps, statistics.rejected, statistics.evaluations),
-            expected
-        );
+        assert_eq!((statistics.steps, statistics.rejected, statistics.evaluations), expected);
     }
 }
 
@@ -69,21 +62,10 @@ fn the_dense_output_has_order_4() {
         let error = |h: f64| {
             let mut y = kepler.exact(start);
             let mut scratch = [0.0; 64];
-            let method = Adaptive {
-                h_first: Some(h),
-                ..Adaptive::new(1.0, 1.0)
-            };
+            let method = Adaptive { h_first: Some(h), ..Adaptive::new(1.0, 1.0) };
             let mut memory = Memory::new(start);
-            let step = method
-                .step(
-                    &kepler,
-                    &mut NoInputs,
-                    &mut memory,
-                    &mut y,
-                    start + 10.0,
-                    &mut scratch,
-                )
-                .unwrap();
+            let step =
+                method.step(&kepler, &mut NoInputs, &mut memory, &mut y, start + 10.0, &mut scratch).unwrap();
             assert_eq!(step.h, h);
             Adaptive::dense(&kepler, &step, theta, &mut scratch, &mut y).unwrap();
             distance(&y, &kepler.exact(start + theta * h))
@@ -98,18 +80,11 @@ fn output_times_are_dense_and_the_end_is_exact() {
     let kepler = Kepler { eccentricity: 0.5 };
     let (mut times, mut worst) = (Vec::new(), 0.0_f64);
     let mut y = kepler.start();
-    let span = Span {
-        start: 0.0,
-        end: 5.05,
-        output: Output::Every(0.1),
-    };
+    let span = Span { start: 0.0, end: 5.05, output: Output::Every(0.1) };
     let statistics = Adaptive::new(1e-9, 1e-9)
         .simulate(&kepler, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
             times.push(at.t);
-            worst = worst.max(distance(
-                &[at.z[0], at.z[1], at.v[0], at.v[1]],
-                &kepler.exact(at.t),
-            ));
+            worst = worst.max(distance(&[at.z[0], at.z[1], at.v[0], at.v[1]], &kepler.exact(at.t)));
             GO_ON
         })
         .unwrap();
@@ -120,38 +95,20 @@ fn output_times_are_dense_and_the_end_is_exact() {
 
     // An output time that is the end up to rounding is the end.
     let mut times = Vec::new();
-    let span = Span {
-        start: 0.0,
-        end: 0.3,
-        output: Output::Every(0.1),
-    };
+    let span = Span { start: 0.0, end: 0.3, output: Output::Every(0.1) };
     Adaptive::new(1e-9, 1e-9)
-        .simulate(
-            &kepler,
-            &mut NoInputs,
-            &mut kepler.start(),
-            &span,
-            &mut [0.0; 64],
-            |at| {
-                times.push(at.t);
-                GO_ON
-            },
-        )
+        .simulate(&kepler, &mut NoInputs, &mut kepler.start(), &span, &mut [0.0; 64], |at| {
+            times.push(at.t);
+            GO_ON
+        })
         .unwrap();
     assert_eq!(times, [0.0, 0.1, 0.2, 0.3]);
 }
 
 #[test]
 fn euler_parameters_are_normal_at_every_output() {
-    let body = FreeBody {
-        across: 1.0,
-        along: 2.5,
-    };
-    let span = Span {
-        start: 0.0,
-        end: 10.0,
-        output: Output::Every(0.03),
-    };
+    let body = FreeBody { across: 1.0, along: 2.5 };
+    let span = Span { start: 0.0, end: 10.0, output: Output::Every(0.03) };
     let mut y = body.start();
     let (mut drift, mut worst) = (0.0_f64, 0.0_f64);
     Adaptive::new(1e-6, 1e-6)
@@ -169,18 +126,10 @@ fn euler_parameters_are_normal_at_every_output() {
 fn the_observer_can_stop_between_steps() {
     let system = Oscillator { omega: 1.0 };
     let mut y = system.start();
-    let span = Span {
-        start: 0.0,
-        end: 5.0,
-        output: Output::Every(0.01),
-    };
+    let span = Span { start: 0.0, end: 5.0, output: Output::Every(0.01) };
     let statistics = Adaptive::new(1e-8, 1e-8)
         .simulate(&system, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
-            if at.z[0] < 0.0 {
-                ControlFlow::Break(())
-            } else {
-                GO_ON
-            }
+            if at.z[0] < 0.0 { ControlFlow::Break(()) } else { GO_ON }
         })
         .unwrap();
     assert!(statistics.stopped && y[0] < 0.0);
@@ -195,24 +144,13 @@ fn steps_by_hand_equal_the_run_and_copies_equal_the_original() {
         let input = |t: f64, u: &mut [f64]| u.fill(Driven::input(t));
         let end = 7.0;
         let mut y = start;
-        let span = Span {
-            start: 0.0,
-            end,
-            output: Output::Steps,
-        };
+        let span = Span { start: 0.0, end, output: Output::Steps };
         let mut states = Vec::new();
         let statistics = method
-            .simulate(
-                system,
-                &mut from_fn(input),
-                &mut y,
-                &span,
-                &mut [0.0; 200],
-                |at| {
-                    states.push((at.t, bits(at.z), bits(at.v)));
-                    GO_ON
-                },
-            )
+            .simulate(system, &mut from_fn(input), &mut y, &span, &mut [0.0; 200], |at| {
+                states.push((at.t, bits(at.z), bits(at.v)));
+                GO_ON
+            })
             .unwrap();
 
         let (mut memory, mut y) = (Memory::new(0.0), start);
@@ -220,9 +158,7 @@ fn steps_by_hand_equal_the_run_and_copies_equal_the_original() {
         while memory.t < end {
             let (mut memory_copy, mut y_copy) = (memory, y);
             let step = |memory: &mut Memory<f64>, y: &mut [f64], fill: f64| {
-                method
-                    .step(system, &mut from_fn(input), memory, y, end, &mut [fill; 200])
-                    .unwrap()
+                method.step(system, &mut from_fn(input), memory, y, end, &mut [fill; 200]).unwrap()
             };
             evaluations += step(&mut memory, &mut y, 0.0).evaluations;
             step(&mut memory_copy, &mut y_copy, f64::NAN);
@@ -235,10 +171,7 @@ fn steps_by_hand_equal_the_run_and_copies_equal_the_original() {
         let saved = if reused { by_hand - 1 } else { 0 };
         assert_eq!(statistics.evaluations, evaluations - saved);
     }
-    let body = FreeBody {
-        across: 1.0,
-        along: 2.5,
-    };
+    let body = FreeBody { across: 1.0, along: 2.5 };
     check(&body, body.start(), true);
     for (hold, reused) in [(Hold::Zero, false), (Hold::Linear, true), (Hold::Signal, true)] {
         let system = Driven { hold: [hold] };
@@ -250,11 +183,7 @@ fn steps_by_hand_equal_the_run_and_copies_equal_the_original() {
 fn a_signal_is_followed_to_the_tolerance() {
     let system = Driven { hold: [Hold::Signal] };
     let mut y = system.start();
-    let span = Span {
-        start: 0.0,
-        end: 3.0,
-        output: Output::Every(0.25),
-    };
+    let span = Span { start: 0.0, end: 3.0, output: Output::Every(0.25) };
     let mut inputs = from_fn(|t, u: &mut [f64]| u.fill(Driven::input(t)));
     Adaptive::new(1e-10, 1e-10)
         .simulate(&system, &mut inputs, &mut y, &span, &mut [0.0; 64], |at| {
@@ -271,9 +200,7 @@ fn a_limit_does_not_shrink_the_next_step() {
     let method = Adaptive::new(1e-6, 1e-6);
     let (mut memory, mut y) = (Memory::new(0.0), system.start());
     let mut step = |memory: &mut Memory<f64>, limit: f64| {
-        method
-            .step(&system, &mut NoInputs, memory, &mut y, limit, &mut [0.0; 64])
-            .unwrap()
+        method.step(&system, &mut NoInputs, memory, &mut y, limit, &mut [0.0; 64]).unwrap()
     };
     for _ in 0..5 {
         step(&mut memory, 100.0);
@@ -292,10 +219,7 @@ fn single_precision() {
     let statistics = run(&Adaptive::new(1e-4, 1e-4), &system, &mut y, 3.0).unwrap();
     assert_eq!(statistics.t, 3.0);
     let exact = system.exact(3.0);
-    assert!(
-        (y[0] - exact[0]).abs() < 2e-3 && (y[1] - exact[1]).abs() < 2e-3,
-        "{y:?} {exact:?}"
-    );
+    assert!((y[0] - exact[0]).abs() < 2e-3 && (y[1] - exact[1]).abs() < 2e-3, "{y:?} {exact:?}");
 }
 
 #[test]
@@ -305,9 +229,7 @@ fn the_derivative_is_that_of_the_frozen_steps() {
     let mut y = Oscillator { omega }.start();
     let real = run(&method, &Oscillator { omega }, &mut y, 2.0).unwrap();
 
-    let system = Oscillator {
-        omega: Complex64::new(omega, 1e-30),
-    };
+    let system = Oscillator { omega: Complex64::new(omega, 1e-30) };
     let mut y_complex = system.start();
     let complex = run(&method, &system, &mut y_complex, Complex64::from(2.0)).unwrap();
     assert_eq!(real, complex);
@@ -317,9 +239,7 @@ fn the_derivative_is_that_of_the_frozen_steps() {
     assert!(error < 1e-8, "{error}");
 
     // By the end time: y' at the end.
-    let system = Oscillator {
-        omega: Complex64::from(omega),
-    };
+    let system = Oscillator { omega: Complex64::from(omega) };
     let mut y = system.start();
     run(&method, &system, &mut y, Complex64::new(2.0, 1e-30)).unwrap();
     let rate = [y[1].re, -omega * omega * y[0].re];
@@ -333,11 +253,7 @@ struct Wall;
 impl System for Wall {
     type S = f64;
     fn dims(&self) -> Dims {
-        Dims {
-            nq: 1,
-            nv: 1,
-            ..Dims::ZERO
-        }
+        Dims { nq: 1, nv: 1, ..Dims::ZERO }
     }
 }
 
@@ -362,11 +278,7 @@ struct Cliff;
 impl System for Cliff {
     type S = f64;
     fn dims(&self) -> Dims {
-        Dims {
-            nq: 1,
-            nv: 1,
-            ..Dims::ZERO
-        }
+        Dims { nq: 1, nv: 1, ..Dims::ZERO }
     }
 }
 
@@ -389,13 +301,7 @@ impl ForwardDynamics for Cliff {
 fn a_wall_is_an_error() {
     let mut y = [0.0, 0.0];
     let error = run(&Adaptive::new(1e-8, 1e-8), &Wall, &mut y, 2.0).unwrap_err();
-    let StepError::StepTooSmall {
-        t,
-        h,
-        error: excess,
-        quantity: Quantity::Velocity,
-        index: 0,
-    } = error
+    let StepError::StepTooSmall { t, h, error: excess, quantity: Quantity::Velocity, index: 0 } = error
     else {
         panic!("{error:?}")
     };
@@ -407,13 +313,7 @@ fn a_wall_is_an_error() {
 fn a_cliff_is_approached_and_named() {
     let mut y = [0.0, 0.0];
     let error = run(&Adaptive::new(1e-6, 1e-6), &Cliff, &mut y, 2.0).unwrap_err();
-    let StepError::NotFinite {
-        t,
-        h,
-        quantity: Quantity::Velocity,
-        index: 0,
-    } = error
-    else {
+    let StepError::NotFinite { t, h, quantity: Quantity::Velocity, index: 0 } = error else {
         panic!("{error:?}")
     };
     assert!(t <= 1.0 && t > 1.0 - 1e-6 && h < 1e-13, "{error:?}");
@@ -423,31 +323,17 @@ fn a_cliff_is_approached_and_named() {
     let system = Oscillator { omega: f64::NAN };
     let mut y = [1.0, 0.0];
     let error = run(&Adaptive::new(1e-6, 1e-6), &system, &mut y, 1.0).unwrap_err();
-    assert!(matches!(
-        error,
-        StepError::NotFinite {
-            t: 0.0,
-            quantity: Quantity::Velocity,
-            index: 0,
-            ..
-        }
-    ));
+    assert!(matches!(error, StepError::NotFinite { t: 0.0, quantity: Quantity::Velocity, index: 0, .. }));
     assert_eq!(y, [1.0, 0.0]);
 }
 
 #[test]
 fn a_run_has_a_bound_on_its_steps() {
     let system = Oscillator { omega: 1.0 };
-    let method = Adaptive {
-        max_steps: 10,
-        h_max: 0.01,
-        ..Adaptive::new(1e-6, 1e-6)
-    };
+    let method = Adaptive { max_steps: 10, h_max: 0.01, ..Adaptive::new(1e-6, 1e-6) };
     let mut y = system.start();
     let error = run(&method, &system, &mut y, 1.0).unwrap_err();
-    let StepError::TooManySteps { t, steps: 10, .. } = error else {
-        panic!("{error:?}")
-    };
+    let StepError::TooManySteps { t, steps: 10, .. } = error else { panic!("{error:?}") };
     assert!(distance(&y, &system.exact(t)) < 1e-6);
 }
 
@@ -458,44 +344,20 @@ fn settings_are_checked() {
     for bad in [
         Adaptive { atol: 0.0, ..good },
         Adaptive { rtol: -1.0, ..good },
-        Adaptive {
-            rtol: f64::NAN,
-            ..good
-        },
-        Adaptive {
-            h_first: Some(0.0),
-            ..good
-        },
-        Adaptive {
-            h_min: f64::NAN,
-            ..good
-        },
+        Adaptive { rtol: f64::NAN, ..good },
+        Adaptive { h_first: Some(0.0), ..good },
+        Adaptive { h_min: f64::NAN, ..good },
         Adaptive { h_max: 0.0, ..good },
-        Adaptive {
-            h_max: 0.1,
-            h_min: 0.2,
-            ..good
-        },
+        Adaptive { h_max: 0.1, h_min: 0.2, ..good },
     ] {
         let error = run(&bad, &system, &mut system.start(), 1.0).unwrap_err();
         assert!(matches!(error, StepError::Setting { .. }), "{bad:?}: {error}");
     }
     let (mut memory, mut y) = (Memory::new(1.0), system.start());
-    let error = good
-        .step(&system, &mut NoInputs, &mut memory, &mut y, 1.0, &mut [0.0; 64])
-        .unwrap_err();
+    let error = good.step(&system, &mut NoInputs, &mut memory, &mut y, 1.0, &mut [0.0; 64]).unwrap_err();
     assert!(matches!(error, StepError::Setting { .. }));
-    let error = good
-        .step(&system, &mut NoInputs, &mut memory, &mut y, 2.0, &mut [0.0; 4])
-        .unwrap_err();
-    assert_eq!(
-        error,
-        StepError::Length {
-            what: "scratch",
-            expected: 18,
-            found: 4
-        }
-    );
+    let error = good.step(&system, &mut NoInputs, &mut memory, &mut y, 2.0, &mut [0.0; 4]).unwrap_err();
+    assert_eq!(error, StepError::Length { what: "scratch", expected: 18, found: 4 });
 }
 
 #[test]

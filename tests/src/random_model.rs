@@ -80,16 +80,8 @@ pub struct Shape {
     pub dissipative: bool,
 }
 
-const JOINTS: [&str; 8] = [
-    "revolute",
-    "prismatic",
-    "cardan",
-    "cylindrical",
-    "spherical",
-    "planar",
-    "floating",
-    "fixed",
-];
+const JOINTS: [&str; 8] =
+    ["revolute", "prismatic", "cardan", "cylindrical", "spherical", "planar", "floating", "fixed"];
 
 fn list(v: [f64; 3]) -> String {
     format!("[{:.6}, {:.6}, {:.6}]", v[0], v[1], v[2])
@@ -104,11 +96,7 @@ pub fn random_model(seed: u64, shape: Shape) -> String {
     // (joint, scalar coordinate) pairs that a torque or spring may act on
     let mut coordinates: Vec<String> = Vec::new();
     for i in 0..shape.bodies {
-        let parent = if i == 0 || r.chance(0.15) {
-            None
-        } else {
-            Some(r.below(i))
-        };
+        let parent = if i == 0 || r.chance(0.15) { None } else { Some(r.below(i)) };
         // A body that moves freely in itself hangs on ground now and then; a chain of only such bodies is dull.
         let kind = match r.below(JOINTS.len()) {
             6 if parent.is_some() => 0,
@@ -118,15 +106,8 @@ pub fn random_model(seed: u64, shape: Shape) -> String {
         random_joint(&mut r, i, parent, JOINTS[kind], &mut joints, &mut coordinates);
     }
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "mbs: 1\nname: random_{seed}\ngravity: {}",
-        list(r.vector(10.0))
-    );
-    let _ = writeln!(
-        out,
-        "parameters:\n{parameters}  stiff: 40.0\n  curve: [0.5, -0.3, 0.8, 0.2]"
-    );
+    let _ = writeln!(out, "mbs: 1\nname: random_{seed}\ngravity: {}", list(r.vector(10.0)));
+    let _ = writeln!(out, "parameters:\n{parameters}  stiff: 40.0\n  curve: [0.5, -0.3, 0.8, 0.2]");
     if shape.dissipative {
         out.push_str("inputs:\n  push: 0.7\n  pull: {default: -0.2, hold: linear}\n");
     }
@@ -137,10 +118,7 @@ pub fn random_model(seed: u64, shape: Shape) -> String {
     );
     random_forces(&mut r, shape, &coordinates, &mut out);
     let last = shape.bodies - 1;
-    let _ = writeln!(
-        out,
-        "outputs:\n  tip: pos(b{last}.tip)\n  speed: norm(vel(b{last}.tip))"
-    );
+    let _ = writeln!(out, "outputs:\n  tip: pos(b{last}.tip)\n  speed: norm(vel(b{last}.tip))");
     let _ = writeln!(
         out,
         "  felt: in(b{last}, acc(b{last}.tip))\n  spin: dot(omega(b{last}), dir(b{last}.mark))"
@@ -152,16 +130,8 @@ pub fn random_model(seed: u64, shape: Shape) -> String {
 fn random_body(r: &mut Random, i: usize, bodies: &mut String, parameters: &mut String) {
     let mass = r.uniform(0.3, 5.0);
     let [a, b, c] = [r.uniform(0.1, 0.8), r.uniform(0.1, 0.8), r.uniform(0.1, 0.8)];
-    let _ = writeln!(
-        parameters,
-        "  m{i}: {mass:.4}\n  l{i}: {:.4}",
-        r.uniform(0.2, 0.9)
-    );
-    let (x, y, z) = (
-        (b * b + c * c) / 12.0,
-        (a * a + c * c) / 12.0,
-        (a * a + b * b) / 12.0,
-    );
+    let _ = writeln!(parameters, "  m{i}: {mass:.4}\n  l{i}: {:.4}", r.uniform(0.2, 0.9));
+    let (x, y, z) = ((b * b + c * c) / 12.0, (a * a + c * c) / 12.0, (a * a + b * b) / 12.0);
     let inertia = match r.below(3) {
         0 => format!("[m{i}*{x:.5}, m{i}*{y:.5}, m{i}*{z:.5}]"),
         1 => {
@@ -235,26 +205,15 @@ fn random_joint(
     let (on_parent, on_child, on_joint) = if framed {
         (side_axes(r), side_axes(r), String::new())
     } else if kind == "cardan" {
-        (
-            String::new(),
-            String::new(),
-            format!("    axes: [{}, {}]\n", list(axis), list(across)),
-        )
+        (String::new(), String::new(), format!("    axes: [{}, {}]\n", list(axis), list(across)))
     } else if needs_axis {
-        (
-            String::new(),
-            String::new(),
-            format!("    axis: {}\n", list(axis)),
-        )
+        (String::new(), String::new(), format!("    axis: {}\n", list(axis)))
     } else {
         Default::default()
     };
     let _ = writeln!(joints, "  j{i}:\n    type: {kind}");
     let _ = writeln!(joints, "    parent: {{body: {body}, point: {point}{on_parent}}}");
-    let _ = writeln!(
-        joints,
-        "    child: {{body: b{i}, point: {child_point}{on_child}}}"
-    );
+    let _ = writeln!(joints, "    child: {{body: b{i}, point: {child_point}{on_child}}}");
     joints.push_str(&on_joint);
     let single: &[&str] = match kind {
         "revolute" => &["angle"],
@@ -267,30 +226,19 @@ fn random_joint(
     };
     let mut start: Vec<String> = single
         .iter()
-        .map(|c| {
-            format!(
-                "{c}: {{value: {:.4}, rate: {:.4}}}",
-                r.uniform(-1.5, 1.5),
-                r.uniform(-2.0, 2.0)
-            )
-        })
+        .map(|c| format!("{c}: {{value: {:.4}, rate: {:.4}}}", r.uniform(-1.5, 1.5), r.uniform(-2.0, 2.0)))
         .collect();
     if matches!(kind, "spherical" | "floating") {
         let mut e: [f64; 4] = std::array::from_fn(|_| r.uniform(-1.0, 1.0));
         e[r.below(4)] += 1.2;
-        start.push(format!(
-            "orientation: [{:.4}, {:.4}, {:.4}, {:.4}]",
-            e[0], e[1], e[2], e[3]
-        ));
+        start.push(format!("orientation: [{:.4}, {:.4}, {:.4}, {:.4}]", e[0], e[1], e[2], e[3]));
         start.push(format!("angular_velocity: {}", list(r.vector(2.0))));
     }
     if let [only] = single {
         let _ = writeln!(
             joints,
             "    start: {{{}}}",
-            start[0]
-                .trim_start_matches(&format!("{only}: {{"))
-                .trim_end_matches('}')
+            start[0].trim_start_matches(&format!("{only}: {{")).trim_end_matches('}')
         );
     } else if !start.is_empty() {
         let _ = writeln!(joints, "    start: {{{}}}", start.join(", "));
@@ -301,11 +249,7 @@ fn random_joint(
 fn random_forces(r: &mut Random, shape: Shape, coordinates: &[String], out: &mut String) {
     let body = |r: &mut Random| format!("b{}", r.below(shape.bodies));
     let damping = |r: &mut Random| {
-        if shape.dissipative {
-            r.uniform(0.1, 2.0)
-        } else {
-            0.0
-        }
+        if shape.dissipative { r.uniform(0.1, 2.0) } else { 0.0 }
     };
     let (a, c) = (body(r), damping(r));
     let _ = writeln!(
@@ -354,18 +298,8 @@ pub mod compiled {
     /// The model file.
     pub fn text(index: u64) -> String {
         // Small ones, so that all bundles of all of them compile in seconds, and a larger last one.
-        let bodies = if index + 1 == COUNT {
-            5
-        } else {
-            [1, 2, 1, 2, 3][(index % 5) as usize]
-        };
-        random_model(
-            1000 + index,
-            Shape {
-                bodies,
-                dissipative: index % 7 != 4,
-            },
-        )
+        let bodies = if index + 1 == COUNT { 5 } else { [1, 2, 1, 2, 3][(index % 5) as usize] };
+        random_model(1000 + index, Shape { bodies, dissipative: index % 7 != 4 })
     }
 
     /// Whether it has the derivatives of inverse dynamics, the largest bundle.

@@ -14,10 +14,7 @@ const MEMORY: u64 = 1 << 30;
 /// Generates under both limits; gives whether there is a module.
 fn answer(what: &str, text: &str, bundles: &[BundleKind]) -> bool {
     let request = Request {
-        options: Options {
-            bundles: bundles.to_vec(),
-            ..Options::default()
-        },
+        options: Options { bundles: bundles.to_vec(), ..Options::default() },
         ..Request::default()
     };
     let begin = Instant::now();
@@ -28,30 +25,17 @@ fn answer(what: &str, text: &str, bundles: &[BundleKind]) -> bool {
             Ok(generated) => {
                 accepted = true;
                 let operations: usize = generated.program.bundles.iter().map(|b| b.counts.total()).sum();
-                format!(
-                    "{} KiB of code, {operations} operations",
-                    generated.code.len() >> 10
-                )
+                format!("{} KiB of code, {operations} operations", generated.code.len() >> 10)
             }
             Err(diagnostics) => {
                 let printed = diagnostics.render("limit.yaml", text);
-                printed
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .chars()
-                    .take(120)
-                    .collect()
+                printed.lines().next().unwrap_or_default().chars().take(120).collect()
             }
         }
     })
     .bytes_max;
     let time = begin.elapsed();
-    println!(
-        "{what}: {:.2} s, {} MiB; {answer}",
-        time.as_secs_f64(),
-        memory >> 20
-    );
+    println!("{what}: {:.2} s, {} MiB; {answer}", time.as_secs_f64(), memory >> 20);
     assert!(memory < MEMORY, "{what} held {} MiB", memory >> 20);
     assert!(time < TIME, "{what} took {time:?}");
     accepted
@@ -72,11 +56,7 @@ fn bodies(n: usize, joint: &str, chain: bool) -> String {
     });
     let axis = |x: &str| format!("axis: {x}, reference: [0.1, 1, 0.3]");
     let joints = many(n, |i| {
-        let parent = if i == 0 || !chain {
-            "ground".into()
-        } else {
-            format!("b{}", i - 1)
-        };
+        let parent = if i == 0 || !chain { "ground".into() } else { format!("b{}", i - 1) };
         let (a, b) = (axis("[1, 0.2, 0.3]"), axis("[0.3, 0.1, 1]"));
         format!(
             "  j{i}: {{type: {joint}, parent: {{body: {parent}, point: [0.3, 0.2, 0.1], {a}}}, child: {{body: b{i}, point: [0.1, 0, 0.2], {b}}}}}"
@@ -89,60 +69,20 @@ const ONE_BODY: &str = "mbs: 1\nbodies:\n  b: {mass: 1, inertia: [1, 1, 1]}\njoi
 
 #[test]
 fn chains() {
-    assert!(answer(
-        "a chain of 40",
-        &bodies(40, "revolute", true),
-        &BundleKind::ALL
-    ));
-    assert!(answer(
-        "a chain of 200",
-        &bodies(200, "revolute", true),
-        &[BundleKind::ForwardDynamics]
-    ));
-    answer(
-        "a chain of 220",
-        &bodies(220, "revolute", true),
-        &BundleKind::STANDARD,
-    );
-    answer(
-        "a chain of 3000",
-        &bodies(3000, "revolute", true),
-        &[BundleKind::ForwardDynamicsRecursive],
-    );
-    answer(
-        "a chain of 10000",
-        &bodies(9_999, "revolute", true),
-        &BundleKind::STANDARD,
-    );
-    answer(
-        "a chain of 10000 fixed",
-        &bodies(9_999, "fixed", true),
-        &BundleKind::STANDARD,
-    );
+    assert!(answer("a chain of 40", &bodies(40, "revolute", true), &BundleKind::ALL));
+    assert!(answer("a chain of 200", &bodies(200, "revolute", true), &[BundleKind::ForwardDynamics]));
+    answer("a chain of 220", &bodies(220, "revolute", true), &BundleKind::STANDARD);
+    answer("a chain of 3000", &bodies(3000, "revolute", true), &[BundleKind::ForwardDynamicsRecursive]);
+    answer("a chain of 10000", &bodies(9_999, "revolute", true), &BundleKind::STANDARD);
+    answer("a chain of 10000 fixed", &bodies(9_999, "fixed", true), &BundleKind::STANDARD);
 }
 
 #[test]
 fn stars() {
-    answer(
-        "300 floating bodies",
-        &bodies(300, "floating", false),
-        &BundleKind::ALL,
-    );
-    answer(
-        "3300 floating bodies",
-        &bodies(3300, "floating", false),
-        &BundleKind::STANDARD,
-    );
-    answer(
-        "10000 floating bodies",
-        &bodies(9_999, "floating", false),
-        &BundleKind::STANDARD,
-    );
-    answer(
-        "10000 floating bodies and no bundle",
-        &bodies(9_999, "floating", false),
-        &[],
-    );
+    answer("300 floating bodies", &bodies(300, "floating", false), &BundleKind::ALL);
+    answer("3300 floating bodies", &bodies(3300, "floating", false), &BundleKind::STANDARD);
+    answer("10000 floating bodies", &bodies(9_999, "floating", false), &BundleKind::STANDARD);
+    answer("10000 floating bodies and no bundle", &bodies(9_999, "floating", false), &[]);
 }
 
 #[test]
@@ -161,11 +101,7 @@ fn arrays() {
         }
     }
     let arrays = many(9, |i| format!("  a{i}: [{}]", values(100_000)));
-    answer(
-        "nine arrays of 100000",
-        &format!("{ONE_BODY}parameters:\n{arrays}"),
-        &[],
-    );
+    answer("nine arrays of 100000", &format!("{ONE_BODY}parameters:\n{arrays}"), &[]);
     let splines = many(40, |i| {
         format!("  f{i}: {{type: joint_force, coordinate: j, value: \"spline(t + {i}, x, y)\"}}")
     });
@@ -186,12 +122,7 @@ fn expressions() {
         &format!("{ONE_BODY}outputs:\n{}", &outputs[..outputs.len().min(3 << 20)]),
         &BundleKind::STANDARD,
     );
-    let terms = |i: usize| {
-        (0..60)
-            .map(|k| format!("t*{}", 97 * i + k))
-            .collect::<Vec<_>>()
-            .join("+")
-    };
+    let terms = |i: usize| (0..60).map(|k| format!("t*{}", 97 * i + k)).collect::<Vec<_>>().join("+");
     let outputs = many(7_000, |i| format!("  o{i}: {}", terms(i)));
     answer(
         "outputs without anything in common",
@@ -205,34 +136,19 @@ fn expressions() {
         }
         format!("  o{i}: \"{v}\"")
     });
-    answer(
-        "vectors of many products",
-        &format!("{ONE_BODY}outputs:\n{vectors}"),
-        &BundleKind::STANDARD,
-    );
-    let backward = many(9_998, |i| {
-        format!("  p{i}: {}", vec![format!("p{}", i + 1); 40].join("+"))
-    });
+    answer("vectors of many products", &format!("{ONE_BODY}outputs:\n{vectors}"), &BundleKind::STANDARD);
+    let backward = many(9_998, |i| format!("  p{i}: {}", vec![format!("p{}", i + 1); 40].join("+")));
     answer(
         "derived parameters backwards",
         &format!("{ONE_BODY}parameters:\n{backward}  p9998: 1\n"),
         &BundleKind::STANDARD,
     );
-    let guards = (0..40).fold("sqrt(t)".to_string(), |inner, k| {
-        format!("if(t < {k}, sqrt({inner}), ln(t))")
-    });
-    answer(
-        "guards in guards",
-        &format!("{ONE_BODY}outputs:\n  o: \"{guards}\"\n"),
-        &BundleKind::STANDARD,
-    );
+    let guards = (0..40).fold("sqrt(t)".to_string(), |inner, k| format!("if(t < {k}, sqrt({inner}), ln(t))"));
+    answer("guards in guards", &format!("{ONE_BODY}outputs:\n  o: \"{guards}\"\n"), &BundleKind::STANDARD);
     let coordinates = many(6_000, |i| {
         format!(
             "  o{i}: {}",
-            (0..30)
-                .map(|k| format!("j{}.angle", (i * 31 + k) % 3000))
-                .collect::<Vec<_>>()
-                .join("+")
+            (0..30).map(|k| format!("j{}.angle", (i * 31 + k) % 3000)).collect::<Vec<_>>().join("+")
         )
     });
     answer(
@@ -255,28 +171,17 @@ fn points() {
     for (n, m) in [(900, 30), (900, 2000)] {
         let text = format!("mbs: 1\n{}instances:\n{}", element(n), instances(m));
         answer(&format!("{m} bodies of {n} points"), &text, &BundleKind::STANDARD);
-        answer(
-            &format!("{m} bodies of {n} points without their motion"),
-            &text,
-            &[BundleKind::Energy],
-        );
+        answer(&format!("{m} bodies of {n} points without their motion"), &text, &[BundleKind::Energy]);
     }
 }
 
 #[test]
 fn forces() {
     let springs = many(9_999, |i| {
-        format!(
-            "  f{i}: {{type: spring, from: ground, to: b{}, stiffness: {i}, natural_length: 1}}",
-            i % 200
-        )
+        format!("  f{i}: {{type: spring, from: ground, to: b{}, stiffness: {i}, natural_length: 1}}", i % 200)
     });
     let text = format!("{}forces:\n{springs}", bodies(200, "revolute", true));
-    answer(
-        "springs on a chain",
-        &text,
-        &[BundleKind::ForwardDynamicsRecursive, BundleKind::Energy],
-    );
+    answer("springs on a chain", &text, &[BundleKind::ForwardDynamicsRecursive, BundleKind::Energy]);
     let laws = many(9_999, |i| {
         format!(
             "  f{i}: {{type: force, at: b{}, value: \"vel(b{})*{i}\", reaction: b{}}}",
@@ -286,9 +191,5 @@ fn forces() {
         )
     });
     let text = format!("{}forces:\n{laws}", bodies(1000, "spherical", true));
-    answer(
-        "forces between the bodies of a long chain",
-        &text,
-        &[BundleKind::ForwardDynamicsRecursive],
-    );
+    answer("forces between the bodies of a long chain", &text, &[BundleKind::ForwardDynamicsRecursive]);
 }

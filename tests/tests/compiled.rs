@@ -62,50 +62,30 @@ struct State {
 fn evaluate(model: &impl Complete, state: &State) -> Results {
     let d = model.dims();
     let mut w = vec![f64::NAN; d.workspace];
-    let at = At {
-        t: state.t,
-        z: &state.z,
-        v: &state.v,
-        x: &[],
-        u: &state.u,
-    };
+    let at = At { t: state.t, z: &state.z, v: &state.v, x: &[], u: &state.u };
     let out = |n: usize| vec![f64::NAN; n];
     let (mut zd, mut vd, mut m, mut mz) = (out(d.nq), out(d.nv), out(d.nv * d.nv), out(d.nq * d.nq));
     let (mut tau, mut energy, mut outputs) = (out(d.nv), [f64::NAN; 3], out(d.n_outputs));
     let [mut r, mut rd, mut rdd] = [0; 3].map(|_| out(3 * d.n_markers));
     let mut jacobians = out(3 * d.n_markers * d.nv);
     let mut results = Results::new();
-    model
-        .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
-        .expect("regular");
+    model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).expect("regular");
     results.push(("forward_dynamics", [&zd[..], &vd[..]].concat()));
-    model
-        .forward_dynamics_recursive(at, &mut w, &mut zd, &mut vd, &mut [])
-        .expect("regular");
+    model.forward_dynamics_recursive(at, &mut w, &mut zd, &mut vd, &mut []).expect("regular");
     results.push(("forward_dynamics_recursive", [&zd[..], &vd[..]].concat()));
     model.mass_matrix(at, &mut w, &mut m).expect("lengths");
     results.push(("mass_matrix", m));
-    model
-        .mass_matrix_coordinates(at, &mut w, &mut mz)
-        .expect("lengths");
+    model.mass_matrix_coordinates(at, &mut w, &mut mz).expect("lengths");
     results.push(("mass_matrix_coordinates", mz));
-    model
-        .inverse_dynamics(at, &state.vd, &mut w, &mut tau)
-        .expect("lengths");
+    model.inverse_dynamics(at, &state.vd, &mut w, &mut tau).expect("lengths");
     results.push(("inverse_dynamics", tau));
     model.energy(at, &mut w, &mut energy).expect("lengths");
     results.push(("energy", energy.to_vec()));
-    model
-        .markers(at, &state.vd, &mut w, &mut r, &mut rd, &mut rdd)
-        .expect("lengths");
+    model.markers(at, &state.vd, &mut w, &mut r, &mut rd, &mut rdd).expect("lengths");
     results.push(("markers", [r, rd, rdd].concat()));
-    model
-        .marker_jacobians(at, &mut w, &mut jacobians)
-        .expect("lengths");
+    model.marker_jacobians(at, &mut w, &mut jacobians).expect("lengths");
     results.push(("marker_jacobians", jacobians));
-    model
-        .outputs(at, &state.vd, &mut w, &mut outputs)
-        .expect("lengths");
+    model.outputs(at, &state.vd, &mut w, &mut outputs).expect("lengths");
     results.push(("outputs", outputs));
     results
 }
@@ -116,11 +96,8 @@ fn interpret(program: &Program, state: &State) -> Results {
     let call = |name: &str, arguments: &Arguments<'_, f64>| {
         let bundle = program.bundle(name).expect("an emitted bundle");
         let mut scratch = vec![f64::NAN; scratch_len(bundle)];
-        let mut results: Vec<Vec<f64>> = bundle
-            .results
-            .iter()
-            .map(|r| vec![f64::NAN; r.len as usize])
-            .collect();
+        let mut results: Vec<Vec<f64>> =
+            bundle.results.iter().map(|r| vec![f64::NAN; r.len as usize]).collect();
         let mut slices: Vec<&mut [f64]> = results.iter_mut().map(|r| &mut r[..]).collect();
         run(bundle, arguments, &mut scratch, &mut slices).expect("lengths");
         results
@@ -175,10 +152,7 @@ fn same(index: u64, who: &str, a: &Results, b: &Results, exact: bool) {
                 // Solves lose digits by the condition of the mass matrix, below 1e4 in this sample.
                 let solved = bundle.starts_with("forward");
                 let tolerance = if solved { 1e-10 } else { 1e-13 } * largest;
-                assert!(
-                    (p - q).abs() <= tolerance,
-                    "random_{index}, {bundle}, {who}: {p:e} is not {q:e}"
-                );
+                assert!((p - q).abs() <= tolerance, "random_{index}, {bundle}, {who}: {p:e} is not {q:e}");
             }
         }
     }
@@ -210,13 +184,7 @@ fn compiled_code_equals_both_interpreters() {
             }
             let results = evaluate(&model, &state);
             same(index, "engine", &results, &evaluate(&engine, &state), true);
-            same(
-                index,
-                "interpreter",
-                &results,
-                &interpret(&program, &state),
-                !FUSED,
-            );
+            same(index, "interpreter", &results, &interpret(&program, &state), !FUSED);
             compared += results.iter().map(|(_, r)| r.len()).sum::<usize>();
         }
         compared
@@ -240,13 +208,7 @@ fn compiled_derivatives_equal_the_engine() {
         let (mut z, mut v) = (vec![0.0; d.nq], vec![0.0; d.nv]);
         model.start(&mut z, &mut v, &mut []).expect("lengths");
         let (vd, u) = (vec![0.7; d.nv], vec![0.2; d.nu]);
-        let at = At {
-            t: 0.4,
-            z: &z,
-            v: &v,
-            x: &[],
-            u: &u,
-        };
+        let at = At { t: 0.4, z: &z, v: &v, x: &[], u: &u };
         let blocks = |model: &dyn Fn(&mut [f64], [&mut [f64]; 3]), workspace: usize| {
             let mut w = vec![f64::NAN; workspace];
             let [mut a, mut b, mut c] = [0; 3].map(|_| vec![f64::NAN; d.nv * d.nv]);
@@ -254,19 +216,11 @@ fn compiled_derivatives_equal_the_engine() {
             [a, b, c].concat()
         };
         let compiled = blocks(
-            &|w, [a, b, c]| {
-                model
-                    .inverse_dynamics_derivatives(at, &vd, w, a, b, c)
-                    .expect("lengths")
-            },
+            &|w, [a, b, c]| model.inverse_dynamics_derivatives(at, &vd, w, a, b, c).expect("lengths"),
             d.workspace,
         );
         let interpreted = blocks(
-            &|w, [a, b, c]| {
-                engine
-                    .inverse_dynamics_derivatives(at, &vd, w, a, b, c)
-                    .expect("lengths")
-            },
+            &|w, [a, b, c]| engine.inverse_dynamics_derivatives(at, &vd, w, a, b, c).expect("lengths"),
             engine.dims().workspace,
         );
         for (p, q) in compiled.iter().zip(&interpreted) {
@@ -290,38 +244,12 @@ fn wrong_lengths_are_errors() {
     let (z, v, u) = (vec![1.0; d.nq], vec![1.0; d.nv], vec![0.0; d.nu]);
     let mut w = vec![0.0; d.workspace];
     let (mut zd, mut vd) = (vec![0.0; d.nq], vec![0.0; d.nv]);
-    let at = At {
-        t: 0.0,
-        z: &z,
-        v: &v,
-        x: &[],
-        u: &u,
-    };
-    assert!(
-        model
-            .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
-            .is_ok()
-    );
+    let at = At { t: 0.0, z: &z, v: &v, x: &[], u: &u };
+    assert!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).is_ok());
     let long = vec![1.0; d.nq + 1];
     let wrong = At { z: &long, ..at };
-    assert!(
-        model
-            .forward_dynamics(wrong, &mut w, &mut zd, &mut vd, &mut [])
-            .is_err()
-    );
-    assert!(
-        model
-            .forward_dynamics(at, &mut w, &mut zd[1..], &mut vd, &mut [])
-            .is_err()
-    );
-    assert!(
-        model
-            .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0])
-            .is_err()
-    );
-    assert!(
-        model
-            .forward_dynamics(at, &mut [], &mut zd, &mut vd, &mut [])
-            .is_err()
-    );
+    assert!(model.forward_dynamics(wrong, &mut w, &mut zd, &mut vd, &mut []).is_err());
+    assert!(model.forward_dynamics(at, &mut w, &mut zd[1..], &mut vd, &mut []).is_err());
+    assert!(model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [0.0]).is_err());
+    assert!(model.forward_dynamics(at, &mut [], &mut zd, &mut vd, &mut []).is_err());
 }

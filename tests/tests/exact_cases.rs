@@ -16,16 +16,8 @@ fn model(text: &str) -> Interpreted {
 fn acceleration(model: &Interpreted, z: &[f64], v: &[f64]) -> Vec<f64> {
     let d = model.dims();
     let (mut w, mut zd, mut vd) = (vec![0.0; d.workspace], vec![0.0; d.nq], vec![0.0; d.nv]);
-    let at = At {
-        t: 0.0,
-        z,
-        v,
-        x: &[],
-        u: &[],
-    };
-    model
-        .forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut [])
-        .expect("regular");
+    let at = At { t: 0.0, z, v, x: &[], u: &[] };
+    model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).expect("regular");
     vd
 }
 
@@ -41,11 +33,7 @@ fn simulate(
     let mut y = model.start_state();
     let mut scratch = vec![0.0; integrator.scratch_len(&d)];
     let (mut w, vd, mut outputs) = (vec![0.0; d.workspace], vec![0.0; d.nv], vec![0.0; d.n_outputs]);
-    let span = Span {
-        start: 0.0,
-        end,
-        output,
-    };
+    let span = Span { start: 0.0, end, output };
     integrator
         .simulate(model, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
             model.outputs(at, &vd, &mut w, &mut outputs).expect("lengths");
@@ -77,10 +65,7 @@ fn pendulum_returns_after_the_elliptic_period() {
         let steps = (period / h).round();
         simulate(
             &pendulum,
-            &Fixed {
-                method: Rk4,
-                h: period / steps,
-            },
+            &Fixed { method: Rk4, h: period / steps },
             period,
             Output::Steps,
             |_, z, v, _| {
@@ -96,13 +81,9 @@ fn pendulum_returns_after_the_elliptic_period() {
     assert!((3.8..5.2).contains(&order), "order {order}: {coarse:e} {fine:e}");
     // A tight tolerance reaches the exact period.
     let mut last = 0.0;
-    simulate(
-        &pendulum,
-        &Adaptive::new(1e-13, 1e-13),
-        period,
-        Output::Every(period),
-        |_, _, v, _| last = v[0],
-    );
+    simulate(&pendulum, &Adaptive::new(1e-13, 1e-13), period, Output::Every(period), |_, _, v, _| {
+        last = v[0]
+    });
     assert!(last.abs() < 1e-10, "{last:e}");
 }
 
@@ -126,24 +107,15 @@ outputs:
     let drift_at = |h: f64| {
         let (mut first, mut drift) = (None, 0.0f64);
         let steps = (turns / h).round();
-        simulate(
-            &top,
-            &Fixed {
-                method: Rk4,
-                h: turns / steps,
-            },
-            turns,
-            Output::Steps,
-            |_, _, _, o| {
-                let now: Vec<f64> = o.to_vec();
-                let start = first.get_or_insert_with(|| now.clone());
-                let size = start[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
-                for i in 0..3 {
-                    drift = drift.max((now[i] - start[i]).abs() / size);
-                }
-                drift = drift.max((now[3] - start[3]).abs() / start[3]);
-            },
-        );
+        simulate(&top, &Fixed { method: Rk4, h: turns / steps }, turns, Output::Steps, |_, _, _, o| {
+            let now: Vec<f64> = o.to_vec();
+            let start = first.get_or_insert_with(|| now.clone());
+            let size = start[..3].iter().map(|x| x * x).sum::<f64>().sqrt();
+            for i in 0..3 {
+                drift = drift.max((now[i] - start[i]).abs() / size);
+            }
+            drift = drift.max((now[3] - start[3]).abs() / start[3]);
+        });
         drift
     };
     let (coarse, fine) = (drift_at(8e-3), drift_at(4e-3));
@@ -181,26 +153,13 @@ outputs:
         slow * tilt.sin()
     );
     let top = model(&text);
-    simulate(
-        &top,
-        &Adaptive::new(1e-12, 1e-14),
-        2.0,
-        Output::Every(0.1),
-        |t, _, _, axis| {
-            // The axis starts at (0, −sin θ, cos θ) and turns about z by Ω t.
-            let expected = [
-                tilt.sin() * (slow * t).sin(),
-                -tilt.sin() * (slow * t).cos(),
-                tilt.cos(),
-            ];
-            for i in 0..3 {
-                assert!(
-                    (axis[i] - expected[i]).abs() < 1e-8,
-                    "t = {t}: {axis:?} for {expected:?}"
-                );
-            }
-        },
-    );
+    simulate(&top, &Adaptive::new(1e-12, 1e-14), 2.0, Output::Every(0.1), |t, _, _, axis| {
+        // The axis starts at (0, −sin θ, cos θ) and turns about z by Ω t.
+        let expected = [tilt.sin() * (slow * t).sin(), -tilt.sin() * (slow * t).cos(), tilt.cos()];
+        for i in 0..3 {
+            assert!((axis[i] - expected[i]).abs() < 1e-8, "t = {t}: {axis:?} for {expected:?}");
+        }
+    });
 }
 
 /// Two point masses on massless rods, angles from the vertical, by the textbook's Lagrangian.
@@ -232,11 +191,7 @@ joints:
         let (s, c) = (t1 - t2).sin_cos();
         // (m1+m2) l1 a1 + m2 l2 a2 cos + m2 l2 w2² sin + (m1+m2) g sin t1 = 0
         // l2 a2 + l1 a1 cos − l1 w1² sin + g sin t2 = 0
-        let (a11, a12, b1) = (
-            (m1 + m2) * l1,
-            m2 * l2 * c,
-            -m2 * l2 * w2 * w2 * s - (m1 + m2) * g * t1.sin(),
-        );
+        let (a11, a12, b1) = ((m1 + m2) * l1, m2 * l2 * c, -m2 * l2 * w2 * w2 * s - (m1 + m2) * g * t1.sin());
         let (a21, a22, b2) = (l1 * c, l2, l1 * w1 * w1 * s - g * t2.sin());
         let det = a11 * a22 - a12 * a21;
         let (x1, x2) = ((b1 * a22 - a12 * b2) / det, (a11 * b2 - a21 * b1) / det);
@@ -244,10 +199,7 @@ joints:
         let largest = expected.iter().chain(&vd).fold(0.0f64, |m, x| m.max(x.abs()));
         // Condition of the 2×2 matrix is below 50 here.
         for i in 0..2 {
-            assert!(
-                (vd[i] - expected[i]).abs() < 1e-13 * 50.0 * largest,
-                "{vd:?} {expected:?}"
-            );
+            assert!((vd[i] - expected[i]).abs() < 1e-13 * 50.0 * largest, "{vd:?} {expected:?}");
         }
     }
 }

@@ -47,11 +47,7 @@ mod on_linux {
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .output()
             .expect("cargo runs");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let program = target.join(folder);
         std::fs::copy(target.join("release/mbs-freestanding"), &program).expect("linked");
         program
@@ -75,27 +71,15 @@ mod on_linux {
             symbols: 0,
         };
         for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            let name = symbol
-                .name()
-                .expect("a name")
-                .split('@')
-                .next()
-                .unwrap_or_default()
-                .to_owned();
+            let name = symbol.name().expect("a name").split('@').next().unwrap_or_default().to_owned();
             contents.symbols += 1;
             if symbol.is_undefined() && !name.is_empty() {
                 contents.imports.push(name.clone());
             }
             // Mangled names contain the words of their paths.
-            if [
-                "panic",
-                "begin_unwind",
-                "unwrap_failed",
-                "expect_failed",
-                "index_fail",
-            ]
-            .iter()
-            .any(|word| name.contains(word))
+            if ["panic", "begin_unwind", "unwrap_failed", "expect_failed", "index_fail"]
+                .iter()
+                .any(|word| name.contains(word))
             {
                 contents.panics.push(name);
             }
@@ -107,36 +91,18 @@ mod on_linux {
     fn runs_without_std_heap_and_panic() {
         let program = build("checked", "");
         let status = Command::new(&program).status().expect("it starts");
-        assert_eq!(
-            status.code(),
-            Some(0),
-            "the number of the first check that fails, see its `main.rs`"
-        );
+        assert_eq!(status.code(), Some(0), "the number of the first check that fails, see its `main.rs`");
 
         let contents = look_into(&program);
-        assert!(
-            contents.symbols > 50,
-            "the symbols are there: {}",
-            contents.symbols
-        );
+        assert!(contents.symbols > 50, "the symbols are there: {}", contents.symbols);
         for import in &contents.imports {
-            assert!(
-                IMPORTS.contains(&import.as_str()),
-                "the program imports `{import}`"
-            );
+            assert!(IMPORTS.contains(&import.as_str()), "the program imports `{import}`");
         }
-        assert!(
-            contents.panics.is_empty(),
-            "panics can be reached: {:#?}",
-            contents.panics
-        );
+        assert!(contents.panics.is_empty(), "panics can be reached: {:#?}", contents.panics);
         assert!(!contents.has_handler, "the panic handler can be reached");
 
         let control = look_into(&build("control", "panics"));
-        assert!(
-            !control.panics.is_empty() && control.has_handler,
-            "the search finds a panic that is there"
-        );
+        assert!(!control.panics.is_empty() && control.has_handler, "the search finds a panic that is there");
     }
 }
 

@@ -17,11 +17,7 @@ use mbs_tests::fuzz::target::{Outcome, whole_way};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const LIMITS: Limits = Limits {
-    time: Duration::from_secs(10),
-    memory: 1 << 30,
-    findings: 10,
-};
+const LIMITS: Limits = Limits { time: Duration::from_secs(10), memory: 1 << 30, findings: 10 };
 
 fn measure(run: &mut dyn FnMut()) -> u64 {
     allocation_counter::measure(run).bytes_max
@@ -32,10 +28,8 @@ fn temporary(name: &str) -> PathBuf {
 }
 
 fn setting(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is a whole number"))
-    })
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a whole number")))
 }
 
 fn report(summary: &Summary, time: Duration) {
@@ -48,10 +42,7 @@ fn report(summary: &Summary, time: Duration) {
         summary.accepted,
     );
     let ((slow, slowest), (bytes, largest)) = (summary.slowest, summary.largest);
-    println!(
-        "slowest {slow:?} (seed {slowest}), largest {} MiB (seed {largest})",
-        bytes >> 20
-    );
+    println!("slowest {slow:?} (seed {slowest}), largest {} MiB (seed {largest})", bytes >> 20);
 }
 
 #[test]
@@ -61,26 +52,15 @@ fn any_text_keeps_the_promises() {
     if note.exists() {
         println!("an earlier run died of {}", note.display());
     }
-    let harness = Harness {
-        limits: LIMITS,
-        input: &of_seed,
-        target: &whole_way,
-        measure: &measure,
-        note: Some(note),
-    };
+    let harness =
+        Harness { limits: LIMITS, input: &of_seed, target: &whole_way, measure: &measure, note: Some(note) };
     let begin = Instant::now();
     let summary = harness.run(first..first + inputs);
     report(&summary, begin.elapsed());
     for finding in &summary.findings {
         let path = temporary(&format!("fuzz-{}.yaml", finding.seed));
         let _ = std::fs::write(&path, &finding.text);
-        println!(
-            "seed {}: {}\n--- {}\n{}\n---",
-            finding.seed,
-            finding.what,
-            path.display(),
-            finding.text
-        );
+        println!("seed {}: {}\n--- {}\n{}\n---", finding.seed, finding.what, path.display(), finding.text);
     }
     assert!(
         summary.findings.is_empty(),
@@ -89,25 +69,14 @@ fn any_text_keeps_the_promises() {
         summary.inputs
     );
     // The inputs reach what they are meant to reach.
-    assert!(
-        inputs < 1000 || summary.accepted * 5 > inputs,
-        "only {} were accepted",
-        summary.accepted
-    );
+    assert!(inputs < 1000 || summary.accepted * 5 > inputs, "only {} were accepted", summary.accepted);
 }
 
 /// A harness that cannot fail proves nothing.
 #[test]
 fn broken_promises_are_found() {
-    let input = |seed: u64| Input {
-        text: format!("some text\nnumber {seed}\nand more\n"),
-        ..of_seed(seed)
-    };
-    let limits = Limits {
-        time: Duration::from_millis(100),
-        memory: 1 << 20,
-        findings: 10,
-    };
+    let input = |seed: u64| Input { text: format!("some text\nnumber {seed}\nand more\n"), ..of_seed(seed) };
+    let limits = Limits { time: Duration::from_millis(100), memory: 1 << 20, findings: 10 };
     let target = |input: &Input| -> Result<Outcome, String> {
         if input.text.contains("number 3") {
             panic!("a deliberate panic");
@@ -123,35 +92,13 @@ fn broken_promises_are_found() {
         }
         Ok(Outcome::default())
     };
-    let harness = Harness {
-        limits,
-        input: &input,
-        target: &target,
-        measure: &measure,
-        note: None,
-    };
+    let harness = Harness { limits, input: &input, target: &target, measure: &measure, note: None };
     let summary = harness.run(0..10);
     assert_eq!(summary.inputs, 10);
-    let found: Vec<(u64, &str)> = summary
-        .findings
-        .iter()
-        .map(|f| (f.seed, f.text.as_str()))
-        .collect();
-    assert_eq!(
-        found,
-        [(3, "number 3"), (5, "number 5"), (7, "number 7"), (8, "number 8")]
-    );
+    let found: Vec<(u64, &str)> = summary.findings.iter().map(|f| (f.seed, f.text.as_str())).collect();
+    assert_eq!(found, [(3, "number 3"), (5, "number 5"), (7, "number 7"), (8, "number 8")]);
     let what = |i: usize| summary.findings[i].what.as_str();
-    assert!(
-        what(0).contains("a deliberate panic") && what(0).contains("fuzz.rs"),
-        "{}",
-        what(0)
-    );
+    assert!(what(0).contains("a deliberate panic") && what(0).contains("fuzz.rs"), "{}", what(0));
     assert_eq!(what(1), "a broken promise");
-    assert!(
-        what(2).starts_with("took ") && what(3).starts_with("held "),
-        "{} {}",
-        what(2),
-        what(3)
-    );
+    assert!(what(2).starts_with("took ") && what(3).starts_with("held "), "{} {}", what(2), what(3));
 }

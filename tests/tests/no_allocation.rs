@@ -1,9 +1,5 @@
 //! Runs allocate nothing: of compiled random models, of committed modules, of interpreted ones.
-#![allow(
-    unreachable_pub,
-    unused_macros,
-    reason = "a test includes what a crate would publish"
-)]
+#![allow(unreachable_pub, unused_macros, reason = "a test includes what a crate would publish")]
 
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
@@ -30,18 +26,12 @@ where
     let (mut scratch, mut w) = (buffer(integrator.scratch_len(&d)), buffer(d.workspace));
     let (vd, mut out) = (buffer(d.nv), buffer(d.n_outputs));
     let [mut r, mut rd, mut rdd] = [0; 3].map(|_| buffer(3 * d.n_markers));
-    let span = Span {
-        start: 0.0,
-        end: 0.02,
-        output: Output::Steps,
-    };
+    let span = Span { start: 0.0, end: 0.02, output: Output::Steps };
     let mut steps = 0;
     let counted = allocation_counter::measure(|| {
         let observe = |at: At<'_, f64>| {
             model.energy(at, &mut w, &mut [0.0; 3]).expect("lengths");
-            model
-                .markers(at, &vd, &mut w, &mut r, &mut rd, &mut rdd)
-                .expect("lengths");
+            model.markers(at, &vd, &mut w, &mut r, &mut rd, &mut rdd).expect("lengths");
             model.outputs(at, &vd, &mut w, &mut out).expect("lengths");
             ControlFlow::Continue(())
         };
@@ -57,13 +47,7 @@ where
 {
     let counted = [
         allocations(model, &Fixed { method: Rk4, h: 1e-3 }),
-        allocations(
-            model,
-            &Fixed {
-                method: DormandPrince,
-                h: 1e-3,
-            },
-        ),
+        allocations(model, &Fixed { method: DormandPrince, h: 1e-3 }),
         allocations(model, &Adaptive::new(1e-6, 1e-6)),
     ];
     for (count, steps) in counted {
@@ -97,10 +81,7 @@ fn committed_modules_do_not_allocate() {
     check("mirrored", &mirrored::Model::default());
     // New parameters, new prepared values: on the stack.
     let counted = allocation_counter::measure(|| {
-        std::hint::black_box(mirrored::Model::new(mirrored::Parameters {
-            tyre: 5e4,
-            ..Default::default()
-        }));
+        std::hint::black_box(mirrored::Model::new(mirrored::Parameters { tyre: 5e4, ..Default::default() }));
     });
     assert_eq!(counted.count_total, 0);
 }
@@ -110,10 +91,7 @@ fn interpreted_models_do_not_allocate() {
     for index in 0..compiled::COUNT {
         let text = compiled::text(index);
         let (model, _) = mbs_codegen::read("random.yaml", &text).expect("a valid model");
-        let options = Options {
-            bundles: BundleKind::ALL.to_vec(),
-            ..Options::default()
-        };
+        let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
         let program = Program::new(&model, None, &options).expect("small");
         check(&format!("random_{index}"), &Interpreted::<f64>::new(program));
     }

@@ -13,11 +13,7 @@ const TREES: u64 = 300;
 fn program(text: &str, reference: ReferencePoint) -> Program {
     let (model, _) = mbs_codegen::read("random.yaml", text)
         .unwrap_or_else(|diagnostics| panic!("{}\n{text}", diagnostics.render("random.yaml", text)));
-    let options = Options {
-        reference,
-        freeze: false,
-        bundles: BundleKind::ALL.to_vec(),
-    };
+    let options = Options { reference, freeze: false, bundles: BundleKind::ALL.to_vec() };
     let program = Program::new(&model, None, &options).expect("a program of moderate size");
     for bundle in &program.bundles {
         mbs_codegen::bundle::verify::verify(bundle).expect("a valid bundle");
@@ -47,32 +43,16 @@ impl<'a, N: Number> Instant<'a, N> {
             z: Vec::new(),
             v: Vec::new(),
             vd: Vec::new(),
-            u: program
-                .inputs
-                .iter()
-                .map(|_| N::constant(random.uniform(-1.0, 1.0)))
-                .collect(),
+            u: program.inputs.iter().map(|_| N::constant(random.uniform(-1.0, 1.0))).collect(),
         };
-        instant.prepared = call(
-            program,
-            "prepare",
-            &Arguments::new().with(Group::Parameters, &parameters),
-        )
-        .remove(0);
+        instant.prepared =
+            call(program, "prepare", &Arguments::new().with(Group::Parameters, &parameters)).remove(0);
         let arguments = Arguments::new().with(Group::Parameters, &parameters);
         let mut start = call(program, "start", &arguments);
         // Away from the start by the state's own size; Euler parameters stay as they are, not of unit length.
-        instant.v = start
-            .remove(1)
-            .into_iter()
-            .map(|v| v + N::constant(random.uniform(-1.0, 1.0)))
-            .collect();
+        instant.v = start.remove(1).into_iter().map(|v| v + N::constant(random.uniform(-1.0, 1.0))).collect();
         instant.z = start.remove(0);
-        instant.vd = instant
-            .v
-            .iter()
-            .map(|_| N::constant(random.uniform(-3.0, 3.0)))
-            .collect();
+        instant.vd = instant.v.iter().map(|_| N::constant(random.uniform(-3.0, 3.0))).collect();
         instant
     }
 
@@ -96,11 +76,8 @@ impl<'a, N: Number> Instant<'a, N> {
 fn call<N: Number>(program: &Program, name: &str, arguments: &Arguments<'_, N>) -> Vec<Vec<N>> {
     let bundle = program.bundle(name).expect("an emitted bundle");
     let mut scratch = vec![N::default(); scratch_len(bundle)];
-    let mut results: Vec<Vec<N>> = bundle
-        .results
-        .iter()
-        .map(|r| vec![N::default(); r.len as usize])
-        .collect();
+    let mut results: Vec<Vec<N>> =
+        bundle.results.iter().map(|r| vec![N::default(); r.len as usize]).collect();
     let mut slices: Vec<&mut [N]> = results.iter_mut().map(|r| &mut r[..]).collect();
     run(bundle, arguments, &mut scratch, &mut slices).expect("arguments of the right lengths");
     results
@@ -110,11 +87,7 @@ fn call<N: Number>(program: &Program, name: &str, arguments: &Arguments<'_, N>) 
 fn complex<'a>(instant: &Instant<'a, f64>, along_z: &[f64], along_v: &[f64]) -> Instant<'a, Complex> {
     let lift = |values: &[f64]| values.iter().map(|&x| Complex::constant(x)).collect::<Vec<_>>();
     let displaced = |values: &[f64], along: &[f64]| {
-        values
-            .iter()
-            .zip(along)
-            .map(|(&x, &d)| Complex::new(x, STEP * d))
-            .collect::<Vec<_>>()
+        values.iter().zip(along).map(|(&x, &d)| Complex::new(x, STEP * d)).collect::<Vec<_>>()
     };
     Instant {
         program: instant.program,
@@ -170,18 +143,12 @@ fn condition(m: &[f64], n: usize) -> f64 {
     }
     let eigenvalues: Vec<f64> = (0..n).map(|i| a[i * n + i]).collect();
     let smallest = eigenvalues.iter().copied().fold(f64::INFINITY, f64::min);
-    assert!(
-        smallest > 0.0,
-        "the mass matrix is not positive definite: {eigenvalues:?}"
-    );
+    assert!(smallest > 0.0, "the mass matrix is not positive definite: {eigenvalues:?}");
     largest(&eigenvalues) / smallest
 }
 
 fn shape(seed: u64, dissipative: bool) -> Shape {
-    Shape {
-        bodies: 1 + (seed % 9) as usize,
-        dissipative,
-    }
+    Shape { bodies: 1 + (seed % 9) as usize, dissipative }
 }
 
 #[test]
@@ -218,10 +185,7 @@ fn both_reference_points_and_both_recursions_agree() {
         ] {
             assert_eq!(semi[0], other[0], "zd");
             let e = error(&semi[1], &other[1]);
-            assert!(
-                e < tolerance,
-                "seed {seed}, {who}: {e:e}, condition {cond:e}\n{text}"
-            );
+            assert!(e < tolerance, "seed {seed}, {who}: {e:e}, condition {cond:e}\n{text}");
         }
         // inverse dynamics of forward dynamics is zero
         let mut moving = a.clone();
@@ -229,11 +193,7 @@ fn both_reference_points_and_both_recursions_agree() {
         let tau = moving.call("inverse_dynamics").remove(0);
         moving.vd = vec![0.0; n];
         let scale = largest(&moving.call("inverse_dynamics")[0]);
-        assert!(
-            largest(&tau) < tolerance * scale,
-            "seed {seed}: {:e} of {scale:e}",
-            largest(&tau)
-        );
+        assert!(largest(&tau) < tolerance * scale, "seed {seed}: {:e} of {scale:e}", largest(&tau));
     }
 }
 
@@ -262,10 +222,7 @@ fn mass_matrix_is_the_kinetic_energy() {
         let zd = at.call("forward_dynamics").remove(0);
         let mz = at.call("mass_matrix_coordinates").remove(0);
         for other in [half(&m, &at.v), half(&mz, &zd)] {
-            assert!(
-                (kinetic - other).abs() <= 1e-12 * kinetic.abs(),
-                "seed {seed}: {kinetic} {other}"
-            );
+            assert!((kinetic - other).abs() <= 1e-12 * kinetic.abs(), "seed {seed}: {kinetic} {other}");
         }
         // M_ij = T(e_i + e_j) − T(e_i) − T(e_j): the velocities of the bodies alone
         let mut energy_of = |v: Vec<f64>| {
@@ -282,20 +239,13 @@ fn mass_matrix_is_the_kinetic_energy() {
             }
         }
         if n > 0 {
-            assert!(
-                error(&m, &polarised) < 1e-13,
-                "seed {seed}: {:e}",
-                error(&m, &polarised)
-            );
+            assert!(error(&m, &polarised) < 1e-13, "seed {seed}: {:e}", error(&m, &polarised));
         }
         // Euler parameters are null vectors of M in coordinate form
         for &first in &program.euler_parameters {
             for row in 0..nq {
                 let product: f64 = (0..4).map(|k| mz[(first + k) * nq + row] * at.z[first + k]).sum();
-                assert!(
-                    product.abs() < 1e-12 * largest(&mz),
-                    "seed {seed}: M p = {product:e}"
-                );
+                assert!(product.abs() < 1e-12 * largest(&mz), "seed {seed}: M p = {product:e}");
             }
         }
     }
@@ -331,23 +281,12 @@ fn markers_move_as_their_positions_say() {
         let zd = at.call("forward_dynamics").remove(0);
         let markers = at.call("markers");
         let moved = complex(&at, &zd, &at.vd).call("markers");
-        assert!(
-            error(&markers[1], &derivative(&moved[0])) < 1e-13,
-            "seed {seed}: velocities"
-        );
-        assert!(
-            error(&markers[2], &derivative(&moved[1])) < 1e-12,
-            "seed {seed}: accelerations"
-        );
+        assert!(error(&markers[1], &derivative(&moved[0])) < 1e-13, "seed {seed}: velocities");
+        assert!(error(&markers[2], &derivative(&moved[1])) < 1e-12, "seed {seed}: accelerations");
         let jacobians = at.call("marker_jacobians").remove(0);
         let rows = markers[0].len();
         let product: Vec<f64> = (0..rows)
-            .map(|i| {
-                at.v.iter()
-                    .enumerate()
-                    .map(|(j, v)| jacobians[j * rows + i] * v)
-                    .sum()
-            })
+            .map(|i| at.v.iter().enumerate().map(|(j, v)| jacobians[j * rows + i] * v).sum())
             .collect();
         assert!(error(&markers[1], &product) < 1e-13, "seed {seed}: Jacobians");
     }
@@ -372,9 +311,7 @@ fn inverse_dynamics_satisfies_lagranges_equations() {
         let still = vec![0.0; at.nv()];
         let mz_rate = derivative(&complex(&at, &zd, &still).call("mass_matrix_coordinates")[0]);
         let times = |m: &[f64], x: &[f64]| -> Vec<f64> {
-            (0..nq)
-                .map(|i| (0..nq).map(|j| m[j * nq + i] * x[j]).sum())
-                .collect()
+            (0..nq).map(|i| (0..nq).map(|j| m[j * nq + i] * x[j]).sum()).collect()
         };
         let (inertia, carried) = (times(&mz, &zdd), times(&mz_rate, &zd));
         let mut lagrange = vec![0.0; nq];
@@ -383,12 +320,7 @@ fn inverse_dynamics_satisfies_lagranges_equations() {
             let unit: Vec<f64> = (0..nq).map(|i| f64::from(u8::from(i == k))).collect();
             let shifted = complex(&at, &unit, &still);
             let slope = derivative(&shifted.call("mass_matrix_coordinates")[0]);
-            let centrifugal: f64 = 0.5
-                * times(&slope, &zd)
-                    .iter()
-                    .zip(&zd)
-                    .map(|(a, b)| a * b)
-                    .sum::<f64>();
+            let centrifugal: f64 = 0.5 * times(&slope, &zd).iter().zip(&zd).map(|(a, b)| a * b).sum::<f64>();
             let conservative = derivative(&shifted.call("energy")[0])[1];
             lagrange[k] = inertia[k] + carried[k] - centrifugal + conservative;
             size = size.max(inertia[k].abs() + carried[k].abs() + centrifugal.abs() + conservative.abs());
@@ -396,10 +328,7 @@ fn inverse_dynamics_satisfies_lagranges_equations() {
         // Lᵀ tau by virtual power: v = L zd, so (Lᵀ tau)_k = ∂(tau·v)/∂zd_k; L from zd = N v by columns
         let tau = at.call("inverse_dynamics").remove(0);
         let expected = transposed_velocity_map(&program, &at.z, &tau);
-        let difference = lagrange
-            .iter()
-            .zip(&expected)
-            .fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        let difference = lagrange.iter().zip(&expected).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         assert!(
             difference < 1e-12 * size,
             "seed {seed}: {difference:e} of {size:e}\n{lagrange:?}\n{expected:?}\n{text}"
@@ -434,22 +363,12 @@ fn inverse_dynamics_derivatives_are_exact() {
             let mut pushed = complex(&at, &still_z, &still);
             pushed.vd[j].im = STEP;
             let by_acceleration = column(pushed);
-            for (block, column) in expected
-                .iter_mut()
-                .zip([by_position, by_velocity, by_acceleration])
-            {
+            for (block, column) in expected.iter_mut().zip([by_position, by_velocity, by_acceleration]) {
                 block[j * n..(j + 1) * n].copy_from_slice(&column);
             }
         }
-        for (name, (a, b)) in ["tau_z", "tau_v", "m"]
-            .iter()
-            .zip(derivatives.iter().zip(&expected))
-        {
-            assert!(
-                error(a, b) < 1e-12,
-                "seed {seed}, {name}: {:e}\n{a:?}\n{b:?}\n{text}",
-                error(a, b)
-            );
+        for (name, (a, b)) in ["tau_z", "tau_v", "m"].iter().zip(derivatives.iter().zip(&expected)) {
+            assert!(error(a, b) < 1e-12, "seed {seed}, {name}: {:e}\n{a:?}\n{b:?}\n{text}", error(a, b));
         }
     }
 }

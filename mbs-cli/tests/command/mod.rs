@@ -47,11 +47,7 @@ pub(crate) fn fails(code: i32, words: &[&str], arguments: &[&str]) -> Outcome {
     let outcome = mbs(arguments);
     assert_eq!(outcome.code, Some(code), "{arguments:?}: {outcome:?}");
     for word in words {
-        assert!(
-            outcome.err.contains(word),
-            "{arguments:?}: no `{word}` in {}",
-            outcome.err
-        );
+        assert!(outcome.err.contains(word), "{arguments:?}: no `{word}` in {}", outcome.err);
     }
     assert!(!outcome.err.contains("panicked"), "{}", outcome.err);
     outcome
@@ -90,13 +86,7 @@ impl Folder {
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).expect("the folder");
         let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names

@@ -75,19 +75,11 @@ fn cut(steps: Vec<Step>, size: usize) -> Vec<Chunk> {
                     chunks.push(Chunk::Flat(std::mem::take(&mut current)));
                 }
             }
-            Step::Kernel {
-                kernel,
-                inputs,
-                output,
-            } => {
+            Step::Kernel { kernel, inputs, output } => {
                 if !current.is_empty() {
                     chunks.push(Chunk::Flat(std::mem::take(&mut current)));
                 }
-                chunks.push(Chunk::Kernel(Segment::Kernel {
-                    kernel,
-                    inputs,
-                    output,
-                }));
+                chunks.push(Chunk::Kernel(Segment::Kernel { kernel, inputs, output }));
             }
         }
     }

@@ -77,19 +77,14 @@ impl Hoisted {
 
     fn array(&mut self, graph: &Graph, array: ArrayId) {
         if self.arrays.contains_key(&array)
-            || graph
-                .array(array)
-                .iter()
-                .all(|&e| graph.constant_value(e).is_some())
+            || graph.array(array).iter().all(|&e| graph.constant_value(e).is_some())
         {
             return;
         }
         self.arrays.insert(array, self.expressions.len() as u32);
         // A gather needs its elements side by side, so they may stand here a second time.
         for &element in graph.array(array) {
-            self.places
-                .entry(element)
-                .or_insert(self.expressions.len() as u32);
+            self.places.entry(element).or_insert(self.expressions.len() as u32);
             self.expressions.push(element);
         }
     }

@@ -14,9 +14,7 @@ pub struct Arguments<'a, N> {
 impl<'a, N> Arguments<'a, N> {
     /// Nothing given yet.
     pub fn new() -> Self {
-        Arguments {
-            groups: [&[]; Group::ALL.len()],
-        }
+        Arguments { groups: [&[]; Group::ALL.len()] }
     }
 
     /// With one group given.
@@ -45,11 +43,7 @@ pub struct TooShort {
 
 impl std::fmt::Display for TooShort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "`{}` has {} numbers where {} are needed",
-            self.what, self.found, self.expected
-        )
+        write!(f, "`{}` has {} numbers where {} are needed", self.what, self.found, self.expected)
     }
 }
 
@@ -68,22 +62,10 @@ pub fn run<N: Number>(
     results: &mut [&mut [N]],
 ) -> Result<(), TooShort> {
     let require = |what, expected: usize, found: usize| {
-        if found < expected {
-            Err(TooShort {
-                what,
-                expected,
-                found,
-            })
-        } else {
-            Ok(())
-        }
+        if found < expected { Err(TooShort { what, expected, found }) } else { Ok(()) }
     };
     for &(group, len) in &bundle.arguments {
-        require(
-            group.identifier(),
-            len as usize,
-            arguments.groups[group as usize].len(),
-        )?;
+        require(group.identifier(), len as usize, arguments.groups[group as usize].len())?;
     }
     require("results", bundle.results.len(), results.len())?;
     for (result, given) in bundle.results.iter().zip(results.iter()) {
@@ -91,12 +73,7 @@ pub fn run<N: Number>(
     }
     require("scratch", scratch_len(bundle), scratch.len())?;
     let (values, slots) = scratch.split_at_mut(bundle.values as usize);
-    let mut machine = Machine {
-        bundle,
-        arguments,
-        values,
-        slots,
-    };
+    let mut machine = Machine { bundle, arguments, values, slots };
     for segment in &bundle.segments {
         match segment {
             Segment::Flat(statements) => {
@@ -104,11 +81,7 @@ pub fn run<N: Number>(
                     machine.statement(statement, results);
                 }
             }
-            Segment::Kernel {
-                kernel,
-                inputs,
-                output,
-            } => {
+            Segment::Kernel { kernel, inputs, output } => {
                 let inputs: Vec<N> = inputs
                     .iter()
                     .flat_map(|&run| (0..machine.run_len(run)).map(move |i| (run, i)))
@@ -181,10 +154,9 @@ impl<N: Number> Machine<'_, N> {
                     self.read(y)
                 }
             }
-            Operation::Gather(run, index) => self.run_element(
-                run,
-                number::gather_index(self.read(index).real(), self.run_len(run)),
-            ),
+            Operation::Gather(run, index) => {
+                self.run_element(run, number::gather_index(self.read(index).real(), self.run_len(run)))
+            }
             Operation::Locate(run, x) => self.locate(run, self.read(x)),
         }
     }

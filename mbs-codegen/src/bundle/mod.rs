@@ -236,9 +236,8 @@ pub const CHUNK: usize = 250;
 ///
 /// `len` gives the number of scalars of an argument group.
 pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group) -> u32) -> Vec<Bundle> {
-    let (direct, stepping): (Vec<_>, Vec<_>) = specifications
-        .iter()
-        .partition(|s| s.arguments.contains(&Group::Parameters));
+    let (direct, stepping): (Vec<_>, Vec<_>) =
+        specifications.iter().partition(|s| s.arguments.contains(&Group::Parameters));
     let hoisted = Hoisted::collect(graph, &stepping);
     let prepare = Specification {
         name: "prepare",
@@ -252,11 +251,7 @@ pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group
     };
     let prepared = hoisted.expressions().len() as u32;
     let length = |group| {
-        if group == Group::Prepared {
-            prepared
-        } else {
-            len(group)
-        }
+        if group == Group::Prepared { prepared } else { len(group) }
     };
     let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &length)];
     for specification in direct {
@@ -285,11 +280,7 @@ fn build_one(
         results: specification
             .results
             .iter()
-            .map(|w| BundleResult {
-                name: w.name,
-                doc: w.doc,
-                len: w.expressions.len() as u32,
-            })
+            .map(|w| BundleResult { name: w.name, doc: w.doc, len: w.expressions.len() as u32 })
             .collect(),
         segments,
         tables: schedule.tables,

@@ -24,11 +24,7 @@ pub(super) struct Schedule {
 
 pub(super) enum Step {
     Statement(Statement),
-    Kernel {
-        kernel: Kernel,
-        inputs: Vec<Run>,
-        output: u32,
-    },
+    Kernel { kernel: Kernel, inputs: Vec<Run>, output: u32 },
 }
 
 pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Schedule {
@@ -57,11 +53,8 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
     // A node is written after its operands, so the order of writing is one in which they are ready.
     let mut nodes: Vec<ExprId> = scheduler.uses.keys().copied().collect();
     nodes.sort();
-    let absorbed: HashSet<ExprId> = nodes
-        .iter()
-        .filter_map(|&id| scheduler.fused(id))
-        .map(|fused| fused.product)
-        .collect();
+    let absorbed: HashSet<ExprId> =
+        nodes.iter().filter_map(|&id| scheduler.fused(id)).map(|fused| fused.product).collect();
     for id in nodes {
         if scheduler.leaf(id).is_none() && !scheduler.done.contains_key(&id) && !absorbed.contains(&id) {
             scheduler.finish(id);
@@ -154,12 +147,7 @@ impl Scheduler<'_> {
         }
         let absorb = |pattern, product, other| {
             let factors = self.fusible_product(product)?;
-            Some(Fused {
-                pattern,
-                product,
-                factors,
-                other,
-            })
+            Some(Fused { pattern, product, factors, other })
         };
         match self.graph.node(id) {
             Node::Binary(BinaryOp::Add, a, b) => {
@@ -174,18 +162,8 @@ impl Scheduler<'_> {
 
     /// Schedules a node whose operands are ready.
     fn finish(&mut self, id: ExprId) {
-        if let Some(Fused {
-            pattern,
-            factors,
-            other,
-            ..
-        }) = self.fused(id)
-        {
-            let (a, b, c) = (
-                self.operand(factors.0),
-                self.operand(factors.1),
-                self.operand(other),
-            );
+        if let Some(Fused { pattern, factors, other, .. }) = self.fused(id) {
+            let (a, b, c) = (self.operand(factors.0), self.operand(factors.1), self.operand(other));
             self.compute(
                 id,
                 match pattern {
@@ -237,11 +215,7 @@ impl Scheduler<'_> {
 
     /// Where sin and cos of the angle are both wanted, one operation makes both.
     fn sine_or_cosine(&mut self, id: ExprId, op: UnaryOp, angle: ExprId) {
-        let other_op = if op == UnaryOp::Sin {
-            UnaryOp::Cos
-        } else {
-            UnaryOp::Sin
-        };
+        let other_op = if op == UnaryOp::Sin { UnaryOp::Cos } else { UnaryOp::Sin };
         let other = self.graph.find_unary(other_op, angle).filter(|other| {
             self.uses.contains_key(other) && self.leaf(*other).is_none() && !self.done.contains_key(other)
         });
@@ -252,11 +226,7 @@ impl Scheduler<'_> {
         self.out.counts.add("sin_cos");
         let (sine, cosine) = (self.new_value(), self.new_value());
         self.push(Statement::SinCos(sine, cosine, angle));
-        let (mine, its) = if op == UnaryOp::Sin {
-            (sine, cosine)
-        } else {
-            (cosine, sine)
-        };
+        let (mine, its) = if op == UnaryOp::Sin { (sine, cosine) } else { (cosine, sine) };
         self.done.insert(id, Operand::Value(mine));
         self.done.insert(other, Operand::Value(its));
     }
@@ -290,25 +260,14 @@ impl Scheduler<'_> {
             })
             .collect();
         if let Some(values) = constants {
-            let table = self
-                .out
-                .tables
-                .iter()
-                .position(|t| *t == values)
-                .unwrap_or_else(|| {
-                    self.out.tables.push(values);
-                    self.out.tables.len() - 1
-                });
-            return Run::Table {
-                table: table as u32,
-                len,
-            };
+            let table = self.out.tables.iter().position(|t| *t == values).unwrap_or_else(|| {
+                self.out.tables.push(values);
+                self.out.tables.len() - 1
+            });
+            return Run::Table { table: table as u32, len };
         }
         if let Some(&Operand::Argument(group, start)) = operands.first()
-            && operands
-                .iter()
-                .zip(start..)
-                .all(|(&o, i)| o == Operand::Argument(group, i))
+            && operands.iter().zip(start..).all(|(&o, i)| o == Operand::Argument(group, i))
         {
             return Run::Argument { group, start, len };
         }
@@ -336,11 +295,7 @@ impl Scheduler<'_> {
         let output = self.out.slots;
         self.out.slots += (call.kernel.outputs() + call.kernel.scratch()) as u32;
         self.out.counts.add(call.kernel.name());
-        self.out.steps.push(Step::Kernel {
-            kernel: call.kernel,
-            inputs,
-            output,
-        });
+        self.out.steps.push(Step::Kernel { kernel: call.kernel, inputs, output });
         self.calls.insert(id, output);
         output
     }

@@ -36,11 +36,7 @@ impl Checker<'_> {
                         self.statement(statement)?;
                     }
                 }
-                Segment::Kernel {
-                    kernel,
-                    inputs,
-                    output,
-                } => {
+                Segment::Kernel { kernel, inputs, output } => {
                     let lengths: Vec<usize> = inputs.iter().map(|run| run_len(*run) as usize).collect();
                     if lengths != kernel.input_runs() {
                         return Err(format!("kernel `{}` has wrong input runs", kernel.name()));
@@ -99,15 +95,9 @@ impl Checker<'_> {
             }
             Statement::Store(slot, _) => self.write(slot)?,
             Statement::Result { result, index, .. } => {
-                let known = self
-                    .bundle
-                    .results
-                    .get(result as usize)
-                    .is_some_and(|r| index < r.len);
+                let known = self.bundle.results.get(result as usize).is_some_and(|r| index < r.len);
                 if !known || !self.results.insert((result, index)) {
-                    return Err(format!(
-                        "result {result}[{index}] does not exist or is written twice"
-                    ));
+                    return Err(format!("result {result}[{index}] does not exist or is written twice"));
                 }
             }
         }
@@ -124,35 +114,22 @@ impl Checker<'_> {
 
     fn write(&mut self, slot: u32) -> Result<(), String> {
         self.written.insert(slot);
-        if slot < self.bundle.slots {
-            Ok(())
-        } else {
-            Err(format!("no slot {slot}"))
-        }
+        if slot < self.bundle.slots { Ok(()) } else { Err(format!("no slot {slot}")) }
     }
 
     fn read_run(&self, run: Run) -> Result<(), String> {
         let fine = match run {
-            Run::Table { table, len } => self
-                .bundle
-                .tables
-                .get(table as usize)
-                .is_some_and(|t| t.len() == len as usize),
+            Run::Table { table, len } => {
+                self.bundle.tables.get(table as usize).is_some_and(|t| t.len() == len as usize)
+            }
             Run::Argument { group, start, len } => len == 0 || self.has_argument(group, start + len - 1),
             Run::Slots { start, len } => (start..start + len).all(|slot| self.written.contains(&slot)),
         };
-        if fine {
-            Ok(())
-        } else {
-            Err(format!("{run:?} cannot be read"))
-        }
+        if fine { Ok(()) } else { Err(format!("{run:?} cannot be read")) }
     }
 
     fn has_argument(&self, group: Group, index: u32) -> bool {
-        self.bundle
-            .arguments
-            .iter()
-            .any(|&(g, len)| g == group && index < len)
+        self.bundle.arguments.iter().any(|&(g, len)| g == group && index < len)
     }
 }
 

@@ -57,24 +57,9 @@ pub fn inverse_dynamics_derivatives(
     };
     for (i, column) in columns.iter().enumerate() {
         let composite = composites[column.link];
-        inner_column(
-            g,
-            &mut out,
-            i,
-            column,
-            composite,
-            &columns,
-            &movers(&columns, &parents, i),
-        );
+        inner_column(g, &mut out, i, column, composite, &columns, &movers(&columns, &parents, i));
     }
-    load_derivatives(
-        g,
-        mechanism,
-        &columns,
-        &parents,
-        &mut out.by_position,
-        &mut out.by_velocity,
-    );
+    load_derivatives(g, mechanism, &columns, &parents, &mut out.by_position, &mut out.by_velocity);
     out
 }
 
@@ -92,10 +77,7 @@ fn inner_column(
     let inertia_row = g.apply_inertia(composite.inertia, column.s);
     let two = g.constant(2.0);
     let twice = g.scale3(two, composite.momentum);
-    let (p, q) = (
-        g.cross3(twice, column.s.linear),
-        g.apply_transposed(composite.rate, column.s.angular),
-    );
+    let (p, q) = (g.cross3(twice, column.s.linear), g.apply_transposed(composite.rate, column.s.angular));
     let rate_row = g.add3(p, q);
     // 2B ψd + I ψdd + S ×* f and 2B S + I (ψd + Sd) for the column of i
     let turned = g.cross_force(column.s, composite.force);
@@ -104,10 +86,7 @@ fn inner_column(
     let sum = g.add6(carried, accelerated);
     let position_column = g.add6(sum, turned);
     let both = g.add6(column.psi_rate, column.s_rate);
-    let (p, q) = (
-        rate_times(g, composite, column.s),
-        g.apply_inertia(composite.inertia, both),
-    );
+    let (p, q) = (rate_times(g, composite, column.s), g.apply_inertia(composite.inertia, both));
     let velocity_column = g.add6(p, q);
 
     for &j in movers {
@@ -116,10 +95,7 @@ fn inner_column(
         out.mass_matrix.set(i, j, mass);
         out.mass_matrix.set(j, i, mass);
         // row i, column j
-        let (p, q) = (
-            g.dot3(rate_row, other.psi_rate.angular),
-            g.dot6(inertia_row, other.psi_acceleration),
-        );
+        let (p, q) = (g.dot3(rate_row, other.psi_rate.angular), g.dot6(inertia_row, other.psi_acceleration));
         let entry = g.add(p, q);
         out.by_position.set(i, j, entry);
         let both = g.add6(other.psi_rate, other.s_rate);
@@ -140,10 +116,7 @@ fn inner_column(
 fn rate_times(g: &mut Graph, composite: Composite, x: Spatial) -> Spatial {
     let two = g.constant(2.0);
     let twice = g.scale3(two, composite.momentum);
-    Spatial {
-        linear: g.cross3(x.angular, twice),
-        angular: g.apply(composite.rate, x.angular),
-    }
+    Spatial { linear: g.cross3(x.angular, twice), angular: g.apply(composite.rate, x.angular) }
 }
 
 fn composites(
@@ -159,18 +132,10 @@ fn composites(
         let velocity = mechanism.velocities.links[i].motion;
         let momentum = g.apply_inertia(body, velocity);
         // f = I A + V ×* (I V)
-        let (p, q) = (
-            g.apply_inertia(body, accelerations[i]),
-            g.cross_force(velocity, momentum),
-        );
+        let (p, q) = (g.apply_inertia(body, accelerations[i]), g.cross_force(velocity, momentum));
         let force = g.add6(p, q);
         let rate = rate_matrix(g, body, velocity);
-        all.push(Composite {
-            inertia: inertias_about_origin[i],
-            momentum: momentum.linear,
-            rate,
-            force,
-        });
+        all.push(Composite { inertia: inertias_about_origin[i], momentum: momentum.linear, rate, force });
     }
     for (i, link) in mechanism.tree.links.iter().enumerate().rev() {
         if let Some(p) = link.parent {

@@ -36,30 +36,20 @@ pub(super) fn leaf_derivatives(
         }
         Leaf::PointVelocity(marker) => {
             let r = mechanism.position(g, marker);
-            of_body(
-                g,
-                mechanism,
-                columns,
-                parents,
-                marker.body,
-                |g, column, motion| {
-                    // v = V_lin + ω × r
-                    let change = motion_derivative(g, column, motion);
-                    let shifted = g.shift_motion(change, r).linear;
-                    let moved = g.shift_motion(column.s, r).linear;
-                    let carried = g.cross3(motion.angular, moved);
-                    (g.add3(shifted, carried), moved)
-                },
-            )
+            of_body(g, mechanism, columns, parents, marker.body, |g, column, motion| {
+                // v = V_lin + ω × r
+                let change = motion_derivative(g, column, motion);
+                let shifted = g.shift_motion(change, r).linear;
+                let moved = g.shift_motion(column.s, r).linear;
+                let carried = g.cross3(motion.angular, moved);
+                (g.add3(shifted, carried), moved)
+            })
         }
         Leaf::AngularVelocity(body) => of_body(g, mechanism, columns, parents, body, |g, column, motion| {
             (motion_derivative(g, column, motion).angular, column.s.angular)
         }),
         Leaf::Axis(body, k) => {
-            let axis = mechanism
-                .positions
-                .rotation(g, mechanism.tree, body)
-                .column(k.into());
+            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
             of_body(g, mechanism, columns, parents, body, |g, column, _| {
                 let zero = g.zero_vector();
                 (g.cross3(column.s.angular, axis), zero)
@@ -70,22 +60,14 @@ pub(super) fn leaf_derivatives(
             let along = coordinate_map(g, mechanism, z);
             let entries = along.into_iter();
             entries
-                .map(|(j, d)| LeafDerivative {
-                    j,
-                    by_position: vec![d],
-                    by_velocity: vec![zero],
-                })
+                .map(|(j, d)| LeafDerivative { j, by_position: vec![d], by_velocity: vec![zero] })
                 .collect()
         }
         // zd = N(z) v: ∂zd/∂v = N; along the tangent, ∂zd/∂θ_j = N(N e_j) v
         Leaf::Rate(z) => rate_derivatives(g, mechanism, z),
         Leaf::JointVelocity(j) => {
             let (zero, one) = (g.zero(), g.one());
-            vec![LeafDerivative {
-                j,
-                by_position: vec![zero],
-                by_velocity: vec![one],
-            }]
+            vec![LeafDerivative { j, by_position: vec![zero], by_velocity: vec![one] }]
         }
     }
 }
@@ -132,12 +114,7 @@ fn of_body(
 
 /// Row z of N: the velocities that change the coordinate, and how much.
 fn coordinate_map(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<(usize, ExprId)> {
-    let Some(link) = mechanism
-        .tree
-        .links
-        .iter()
-        .find(|link| link.z_range().contains(&z))
-    else {
+    let Some(link) = mechanism.tree.links.iter().find(|link| link.z_range().contains(&z)) else {
         return Vec::new();
     };
     match link.euler_parameters() {
@@ -158,14 +135,8 @@ fn unit_rates(g: &mut Graph, p: [ExprId; 4], k: usize) -> [ExprId; 4] {
 
 fn rate_derivatives(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<LeafDerivative> {
     let map = coordinate_map(g, mechanism, z);
-    let link = mechanism
-        .tree
-        .links
-        .iter()
-        .find(|link| link.z_range().contains(&z));
-    let euler = link
-        .and_then(|link| link.euler_parameters())
-        .filter(|&(first, _)| z >= first);
+    let link = mechanism.tree.links.iter().find(|link| link.z_range().contains(&z));
+    let euler = link.and_then(|link| link.euler_parameters()).filter(|&(first, _)| z >= first);
     map.into_iter()
         .map(|(j, by_velocity)| {
             let by_position = match euler {
@@ -177,11 +148,7 @@ fn rate_derivatives(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<L
                 }
                 None => g.zero(),
             };
-            LeafDerivative {
-                j,
-                by_position: vec![by_position],
-                by_velocity: vec![by_velocity],
-            }
+            LeafDerivative { j, by_position: vec![by_position], by_velocity: vec![by_velocity] }
         })
         .collect()
 }

@@ -35,12 +35,7 @@ pub(super) fn load_derivatives(
             .leaves
             .seen()
             .iter()
-            .map(|(leaf, symbols)| {
-                (
-                    symbols.clone(),
-                    leaf_derivatives(g, mechanism, columns, parents, *leaf),
-                )
-            })
+            .map(|(leaf, symbols)| (symbols.clone(), leaf_derivatives(g, mechanism, columns, parents, *leaf)))
             .collect();
         for load in &element.loads {
             // explicit derivatives over the placeholders, then the mechanism in their place
@@ -56,9 +51,8 @@ pub(super) fn load_derivatives(
                         let entry = columns_of
                             .entry(derivative.j)
                             .or_insert_with(|| [vec![zero; values.len()], vec![zero; values.len()]]);
-                        for (which, leaf) in [&derivative.by_position, &derivative.by_velocity]
-                            .iter()
-                            .enumerate()
+                        for (which, leaf) in
+                            [&derivative.by_position, &derivative.by_velocity].iter().enumerate()
                         {
                             for (&slope, &change) in slopes.iter().zip(leaf.iter()) {
                                 let product = g.mul(slope, change);
@@ -95,13 +89,7 @@ pub(super) fn load_derivatives(
                             g,
                             &mut changes,
                             (link, j),
-                            [
-                                Spatial {
-                                    linear: zero,
-                                    angular: moment,
-                                },
-                                none,
-                            ],
+                            [Spatial { linear: zero, angular: moment }, none],
                         );
                     }
                 }
@@ -112,10 +100,7 @@ pub(super) fn load_derivatives(
                     wrenches[link].angular = g.add3(wrenches[link].angular, value);
                     for (j, changed) in columns_of {
                         let linear = g.zero_vector();
-                        let changed = changed.map(|c| Spatial {
-                            linear,
-                            angular: Vec3([c[0], c[1], c[2]]),
-                        });
+                        let changed = changed.map(|c| Spatial { linear, angular: Vec3([c[0], c[1], c[2]]) });
                         add_change(g, &mut changes, (link, j), changed);
                     }
                 }
@@ -126,20 +111,16 @@ pub(super) fn load_derivatives(
     for (i, link) in tree.links.iter().enumerate().rev() {
         if let Some(p) = link.parent {
             wrenches[p] = g.add6(wrenches[p], wrenches[i]);
-            let own: Vec<(usize, [Spatial; 2])> = changes
-                .range((i, 0)..(i + 1, 0))
-                .map(|(&(_, j), &change)| (j, change))
-                .collect();
+            let own: Vec<(usize, [Spatial; 2])> =
+                changes.range((i, 0)..(i + 1, 0)).map(|(&(_, j), &change)| (j, change)).collect();
             for (j, change) in own {
                 add_change(g, &mut changes, (p, j), change);
             }
         }
     }
     for (i, column) in columns.iter().enumerate() {
-        let own: Vec<(usize, [Spatial; 2])> = changes
-            .range((column.link, 0)..(column.link + 1, 0))
-            .map(|(&(_, j), &c)| (j, c))
-            .collect();
+        let own: Vec<(usize, [Spatial; 2])> =
+            changes.range((column.link, 0)..(column.link + 1, 0)).map(|(&(_, j), &c)| (j, c)).collect();
         for (j, [position, velocity]) in own {
             let (p, q) = (g.dot6(column.s, position), g.dot6(column.s, velocity));
             by_position.subtract(g, i, j, p);
@@ -156,10 +137,7 @@ pub(super) fn load_derivatives(
 
 /// (F, r × F)
 fn wrench_at(g: &mut Graph, r: Vec3, force: Vec3) -> Spatial {
-    Spatial {
-        linear: force,
-        angular: g.cross3(r, force),
-    }
+    Spatial { linear: force, angular: g.cross3(r, force) }
 }
 
 fn add_change(
@@ -186,10 +164,7 @@ fn moved_by(
     while let Some(i) = link {
         if let Some(last) = mechanism.tree.links[i].v_range().last() {
             let movers = movers(columns, parents, last);
-            return movers
-                .into_iter()
-                .map(|j| (j, g.shift_motion(columns[j].s, r).linear))
-                .collect();
+            return movers.into_iter().map(|j| (j, g.shift_motion(columns[j].s, r).linear)).collect();
         }
         link = mechanism.tree.links[i].parent;
     }

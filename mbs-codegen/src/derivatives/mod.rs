@@ -33,10 +33,7 @@ pub struct Square {
 
 impl Square {
     fn zero(g: &mut Graph, n: usize) -> Square {
-        Square {
-            n,
-            entries: vec![g.zero(); n * n],
-        }
+        Square { n, entries: vec![g.zero(); n * n] }
     }
 
     /// Entry in row i and column j.

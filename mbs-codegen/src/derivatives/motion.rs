@@ -27,19 +27,13 @@ impl Graph {
     /// a × b for motions: (ω_a × v_b + v_a × ω_b, ω_a × ω_b)
     pub(super) fn cross_motion(&mut self, a: Spatial, b: Spatial) -> Spatial {
         let (p, q) = (self.cross3(a.angular, b.linear), self.cross3(a.linear, b.angular));
-        Spatial {
-            linear: self.add3(p, q),
-            angular: self.cross3(a.angular, b.angular),
-        }
+        Spatial { linear: self.add3(p, q), angular: self.cross3(a.angular, b.angular) }
     }
 
     /// a ×* f for a motion and a force: (ω × F, ω × n + v × F)
     pub(super) fn cross_force(&mut self, a: Spatial, f: Spatial) -> Spatial {
         let (p, q) = (self.cross3(a.angular, f.angular), self.cross3(a.linear, f.linear));
-        Spatial {
-            linear: self.cross3(a.angular, f.linear),
-            angular: self.add3(p, q),
-        }
+        Spatial { linear: self.cross3(a.angular, f.linear), angular: self.add3(p, q) }
     }
 }
 
@@ -60,13 +54,7 @@ pub(super) fn columns(
             None => {
                 let up = g.neg3(mechanism.gravity);
                 let zero = g.zero_vector();
-                (
-                    g.zero_spatial(),
-                    Spatial {
-                        linear: up,
-                        angular: zero,
-                    },
-                )
+                (g.zero_spatial(), Spatial { linear: up, angular: zero })
             }
         };
         let ball = link.euler_parameters().map(|(_, v)| v);
@@ -74,10 +62,8 @@ pub(super) fn columns(
         while j < link.v_range().end {
             let group = j..if ball == Some(j) { j + 3 } else { j + 1 };
             let (before, before_acceleration) = (velocity, acceleration);
-            let motions: Vec<Spatial> = group
-                .clone()
-                .map(|k| mechanism.positions.links[i].columns[k - link.v].motion)
-                .collect();
+            let motions: Vec<Spatial> =
+                group.clone().map(|k| mechanism.positions.links[i].columns[k - link.v].motion).collect();
             for (k, &s) in group.clone().zip(&motions) {
                 let share = g.scale6(v[k], s);
                 velocity = g.add6(velocity, share);
@@ -85,10 +71,7 @@ pub(super) fn columns(
             for (k, &s) in group.clone().zip(&motions) {
                 let s_rate = g.cross_motion(velocity, s);
                 let psi_rate = g.cross_motion(before, s);
-                let (p, q) = (
-                    g.cross_motion(before_acceleration, s),
-                    g.cross_motion(before, psi_rate),
-                );
+                let (p, q) = (g.cross_motion(before_acceleration, s), g.cross_motion(before, psi_rate));
                 let psi_acceleration = g.add6(p, q);
                 columns.push(Column {
                     link: i,

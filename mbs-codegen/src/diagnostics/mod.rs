@@ -80,12 +80,7 @@ impl Diagnostics {
     }
 
     fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
-        let diagnostic = Diagnostic {
-            severity,
-            span,
-            message,
-            help: String::new(),
-        };
+        let diagnostic = Diagnostic { severity, span, message, help: String::new() };
         if self.list.len() >= KEPT {
             // Kept nowhere, but the caller may still chain `.help`.
             return self.overflow.insert(Box::new(diagnostic));
@@ -151,12 +146,7 @@ mod tests {
     use super::*;
 
     fn at(offset: usize, len: usize, line: u32, column: u32) -> Span {
-        Span {
-            offset,
-            len,
-            line,
-            column,
-        }
+        Span { offset, len, line, column }
     }
 
     #[test]
@@ -164,8 +154,7 @@ mod tests {
         let text = "mbs: 1\nbodeis:\n  arm: {}\n";
         let mut d = Diagnostics::new();
         d.warning(at(17, 3, 3, 3), "body `arm` is lonely");
-        d.error(at(7, 6, 2, 1), "unknown key `bodeis`")
-            .help("did you mean `bodies`?");
+        d.error(at(7, 6, 2, 1), "unknown key `bodeis`").help("did you mean `bodies`?");
         d.error(Span::default(), "everything is wrong");
         let expected = "\
 m.yaml:2:1: error: unknown key `bodeis`

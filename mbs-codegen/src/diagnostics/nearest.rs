@@ -4,22 +4,14 @@
 ///
 /// Ties go to the earlier candidate, so the answer is deterministic.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name: Vec<char> = name
-        .chars()
-        .take(MAX_LEN + 1)
-        .flat_map(char::to_lowercase)
-        .collect();
+    let name: Vec<char> = name.chars().take(MAX_LEN + 1).flat_map(char::to_lowercase).collect();
     if name.len() > MAX_LEN {
         return None;
     }
     let allowed = ((name.len() + 1) / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
-        let other: Vec<char> = candidate
-            .chars()
-            .take(MAX_LEN + 1)
-            .flat_map(char::to_lowercase)
-            .collect();
+        let other: Vec<char> = candidate.chars().take(MAX_LEN + 1).flat_map(char::to_lowercase).collect();
         if other.len() > MAX_LEN || name.len().abs_diff(other.len()) > allowed {
             continue;
         }

@@ -19,11 +19,7 @@ pub(super) fn render(diagnostics: &Diagnostics, file_name: &str, text: &str) -> 
         out.push_str("further problems are not shown\n");
     }
     let warnings = sorted.iter().filter(|d| d.severity == Severity::Warning).count();
-    let errors = if diagnostics.is_full() {
-        diagnostics.error_count()
-    } else {
-        sorted.len() - warnings
-    };
+    let errors = if diagnostics.is_full() { diagnostics.error_count() } else { sorted.len() - warnings };
     out.push_str(&summary(errors, warnings));
     out
 }
@@ -45,19 +41,11 @@ fn render_one(out: &mut String, d: &Diagnostic, file_name: &str, text: &str) {
     };
     // Writing to a string cannot fail.
     if d.span.is_known() {
-        let _ = writeln!(
-            out,
-            "{file_name}:{}:{}: {word}: {}",
-            d.span.line, d.span.column, d.message
-        );
+        let _ = writeln!(out, "{file_name}:{}:{}: {word}: {}", d.span.line, d.span.column, d.message);
     } else {
         let _ = writeln!(out, "{file_name}: {word}: {}", d.message);
     }
-    let number = if d.span.is_known() {
-        d.span.line.to_string()
-    } else {
-        String::new()
-    };
+    let number = if d.span.is_known() { d.span.line.to_string() } else { String::new() };
     let margin = " ".repeat(number.len() + 2);
     if d.span.is_known()
         && let Some((line, caret, width)) = excerpt(text, d.span.offset, d.span.len)

@@ -78,10 +78,7 @@ pub fn articulated_body(
     for (i, link) in tree.links.iter().enumerate() {
         let parent = match link.parent {
             Some(p) => accelerations[p],
-            None => Spatial {
-                linear: ground,
-                angular: zero,
-            },
+            None => Spatial { linear: ground, angular: zero },
         };
         // d is in p already, so it joins the acceleration only after the joint's own.
         let mut a = g.shift_motion(parent, positions.links[i].shift);
@@ -118,18 +115,9 @@ fn add(g: &mut Graph, a: Articulated, b: Articulated) -> Articulated {
 }
 
 fn apply(g: &mut Graph, a: Articulated, motion: Spatial) -> Spatial {
-    let (l1, l2) = (
-        g.apply(a.linear.matrix(), motion.linear),
-        g.apply(a.mixed, motion.angular),
-    );
-    let (a1, a2) = (
-        g.apply_transposed(a.mixed, motion.linear),
-        g.apply(a.angular.matrix(), motion.angular),
-    );
-    Spatial {
-        linear: g.add3(l1, l2),
-        angular: g.add3(a1, a2),
-    }
+    let (l1, l2) = (g.apply(a.linear.matrix(), motion.linear), g.apply(a.mixed, motion.angular));
+    let (a1, a2) = (g.apply_transposed(a.mixed, motion.linear), g.apply(a.angular.matrix(), motion.angular));
+    Spatial { linear: g.add3(l1, l2), angular: g.add3(a1, a2) }
 }
 
 /// M^A − U Uᵀ/D
@@ -155,11 +143,7 @@ fn eliminate(g: &mut Graph, a: Articulated, u: Spatial, inverse: ExprId) -> Arti
     let mixed = Mat3(std::array::from_fn(|i| {
         std::array::from_fn(|j| less(a.mixed.0[i][j], scaled.linear[i], u.angular[j]))
     }));
-    Articulated {
-        linear,
-        mixed,
-        angular,
-    }
+    Articulated { linear, mixed, angular }
 }
 
 /// Bᵀ M^A B with B = [[I, −s̃], [0, I]]:
@@ -176,9 +160,5 @@ fn shift_articulated(g: &mut Graph, a: Articulated, shift: Vec3) -> Articulated 
     let first = g.product(a.mixed.transposed(), minus_s);
     let second = g.product(s, mixed);
     let sum = g.add33(first, second);
-    Articulated {
-        linear: a.linear,
-        mixed,
-        angular: g.add_symmetric(a.angular, Symmetric::upper(sum)),
-    }
+    Articulated { linear: a.linear, mixed, angular: g.add_symmetric(a.angular, Symmetric::upper(sum)) }
 }

@@ -40,9 +40,5 @@ pub fn energy(
         let weight = g.mul(mass, height);
         potential = g.sub(potential, weight);
     }
-    Energy {
-        kinetic,
-        potential,
-        power: loads.power,
-    }
+    Energy { kinetic, potential, power: loads.power }
 }

@@ -51,28 +51,14 @@ impl Graph {
             self.neg(mean)
         };
         let [xy, xz, yz] = [mixed(0, 1, p[3]), mixed(0, 2, p[4]), mixed(1, 2, p[5])];
-        Symmetric([
-            self.add(p[1], p[2]),
-            self.add(p[0], p[2]),
-            self.add(p[0], p[1]),
-            xy,
-            xz,
-            yz,
-        ])
+        Symmetric([self.add(p[1], p[2]), self.add(p[0], p[2]), self.add(p[0], p[1]), xy, xz, yz])
     }
 
     /// m (s·s I − s sᵀ) from m s and s: the same for a parallel to b, with half the products.
     fn point_inertia(&mut self, ms: Vec3, s: Vec3) -> Symmetric {
         let p = self.axis_products(ms, s);
         let [xy, xz, yz] = [p[3], p[4], p[5]].map(|product| self.neg(product));
-        Symmetric([
-            self.add(p[1], p[2]),
-            self.add(p[0], p[2]),
-            self.add(p[0], p[1]),
-            xy,
-            xz,
-            yz,
-        ])
+        Symmetric([self.add(p[1], p[2]), self.add(p[0], p[2]), self.add(p[0], p[1]), xy, xz, yz])
     }
 
     /// a_x b_x, a_y b_y, a_z b_z, a_x b_y, a_x b_z, a_y b_z
@@ -114,10 +100,7 @@ impl Graph {
         let turned = self.cross3(motion.angular, inertia.moment);
         let ja = self.apply(inertia.inertia.matrix(), motion.angular);
         let moved = self.cross3(inertia.moment, motion.linear);
-        Spatial {
-            linear: self.add3(ma, turned),
-            angular: self.add3(ja, moved),
-        }
+        Spatial { linear: self.add3(ma, turned), angular: self.add3(ja, moved) }
     }
 }
 
@@ -131,10 +114,7 @@ pub fn body_inertias(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<(ExprId, S
         let mass = lower.scalar(&body.mass);
         let j = &body.inertia;
         let elements = [&j.xx, &j.yy, &j.zz, &j.xy, &j.xz, &j.yz].map(|e| lower.scalar(e));
-        let frame = j
-            .frame
-            .as_ref()
-            .map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
+        let frame = j.frame.as_ref().map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
         let mut local = Symmetric(elements);
         if let Some((axis, reference)) = frame {
             let frame = g.frame(axis, reference);
@@ -153,14 +133,7 @@ fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
     }
     let aj = g.product(a, j.matrix());
     let mut entry = |i: usize, k: usize| g.dot3(Vec3(aj.0[i]), Vec3(a.0[k]));
-    Symmetric([
-        entry(0, 0),
-        entry(1, 1),
-        entry(2, 2),
-        entry(0, 1),
-        entry(0, 2),
-        entry(1, 2),
-    ])
+    Symmetric([entry(0, 0), entry(1, 1), entry(2, 2), entry(0, 1), entry(0, 2), entry(1, 2)])
 }
 
 /// The inertias about the links' reference points.
@@ -174,14 +147,7 @@ pub(crate) fn reference_inertias(
         .map(|(position, &(mass, inertia))| {
             let zero = g.zero_vector();
             let e = g.sub3(position.com, position.reference);
-            g.shift_inertia(
-                BodyInertia {
-                    mass,
-                    moment: zero,
-                    inertia,
-                },
-                e,
-            )
+            g.shift_inertia(BodyInertia { mass, moment: zero, inertia }, e)
         })
         .collect()
 }

@@ -28,13 +28,7 @@ pub(super) fn newton_euler(
     let gyroscopic = g.cross3(omega, spin);
     let accelerated = g.apply(j, acceleration.angular);
     let moment = g.add3(accelerated, gyroscopic);
-    g.shift_force(
-        Spatial {
-            linear: force,
-            angular: moment,
-        },
-        e,
-    )
+    g.shift_force(Spatial { linear: force, angular: moment }, e)
 }
 
 /// b_jᵀ Σ W over everything that j carries, for wrenches W_i on the links.
@@ -65,9 +59,7 @@ pub fn inverse_dynamics(
     inertias: &[(ExprId, Symmetric)],
     loads: &Loads,
 ) -> Vec<ExprId> {
-    let vd: Vec<ExprId> = (0..mechanism.tree.nv as u32)
-        .map(|j| g.symbol(Group::Vd, j))
-        .collect();
+    let vd: Vec<ExprId> = (0..mechanism.tree.nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
     let rest = rest(g, mechanism, inertias, loads, Some(&vd));
     rest.into_iter().map(|r| g.neg(r)).collect()
 }
@@ -100,9 +92,5 @@ fn rest(
         })
         .collect();
     let projected = project(g, mechanism, wrenches);
-    projected
-        .into_iter()
-        .zip(&loads.generalized)
-        .map(|(w, &q)| g.add(w, q))
-        .collect()
+    projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
 }

@@ -31,9 +31,7 @@ impl MassMatrix {
 
     /// All entries, by columns.
     pub fn dense(&self) -> Vec<ExprId> {
-        (0..self.n)
-            .flat_map(|j| (0..self.n).map(move |i| self.get(i, j)))
-            .collect()
+        (0..self.n).flat_map(|j| (0..self.n).map(move |i| self.get(i, j))).collect()
     }
 }
 
@@ -42,10 +40,7 @@ pub fn mass_matrix(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let zero = g.zero();
     let n = tree.nv;
-    let mut m = MassMatrix {
-        n,
-        lower: vec![zero; n * (n + 1) / 2],
-    };
+    let mut m = MassMatrix { n, lower: vec![zero; n * (n + 1) / 2] };
 
     let composite = composite_inertias(g, mechanism, inertias);
     for (i, link) in tree.links.iter().enumerate() {

@@ -69,12 +69,8 @@ pub fn loads(g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Loads {
     let (links, nv) = (mechanism.tree.links.len(), mechanism.tree.nv);
     let zero = g.zero();
     let none = g.zero_spatial();
-    let mut loads = Loads {
-        links: vec![none; links],
-        generalized: vec![zero; nv],
-        potential: zero,
-        power: zero,
-    };
+    let mut loads =
+        Loads { links: vec![none; links], generalized: vec![zero; nv], potential: zero, power: zero };
     for force in &mechanism.model.forces {
         let element = ForceElement::new(g, mechanism.model, mechanism.tree, mechanism.parameters, force);
         let replacements = element.leaves.replacements(g, mechanism);
@@ -97,13 +93,7 @@ fn apply(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, load: 
                 let r = mechanism.position(g, at);
                 let arm = g.sub3(r, mechanism.positions.links[link].reference);
                 let moment = g.cross3(arm, force);
-                loads.links[link] = g.add6(
-                    loads.links[link],
-                    Spatial {
-                        linear: force,
-                        angular: moment,
-                    },
-                );
+                loads.links[link] = g.add6(loads.links[link], Spatial { linear: force, angular: moment });
             }
         }
         Load::Torque(on, torque) => {
@@ -175,8 +165,7 @@ impl<'a> ForceElement<'a> {
     /// A generalised force along one coordinate. Euler parameters take none: the reader refuses it.
     fn push(&mut self, tree: &Tree, at: CoordinateRef, force: ExprId) {
         if let Some(link) = tree.link_of_joint(at.joint) {
-            self.loads
-                .push(Load::Generalized(link.v + at.index as usize, force));
+            self.loads.push(Load::Generalized(link.v + at.index as usize, force));
         }
     }
 
@@ -190,11 +179,7 @@ impl<'a> ForceElement<'a> {
         rate: ExprId,
     ) -> ExprId {
         match law {
-            SpringLaw::Linear {
-                stiffness,
-                damping,
-                natural,
-            } => {
+            SpringLaw::Linear { stiffness, damping, natural } => {
                 let [k, c, l0] = [stiffness, damping, natural].map(|s| self.lower(g, parameters, s));
                 // f = k (l − l0) + c ld, stored ½ k (l − l0)², lost c ld²
                 let stretch = g.sub(length, l0);
@@ -248,10 +233,7 @@ impl<'a> ForceElement<'a> {
         coordinate: CoordinateRef,
         law: &SpringLaw,
     ) {
-        let (angle, rate) = (
-            self.leaves.coordinate(g, coordinate),
-            self.leaves.rate(g, coordinate),
-        );
+        let (angle, rate) = (self.leaves.coordinate(g, coordinate), self.leaves.rate(g, coordinate));
         let force = self.law_force(g, parameters, law, angle, rate);
         let opposite = g.neg(force);
         self.push(tree, coordinate, opposite);

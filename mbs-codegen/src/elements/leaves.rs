@@ -48,14 +48,7 @@ pub struct Leaves<'a> {
 impl<'a> Leaves<'a> {
     /// Nothing asked for yet.
     pub fn new(model: &'a Model, tree: &'a Tree, parameters: &'a Parameters) -> Self {
-        Leaves {
-            model,
-            tree,
-            parameters,
-            spring: None,
-            seen: Vec::new(),
-            next: 0,
-        }
+        Leaves { model, tree, parameters, spring: None, seen: Vec::new(), next: 0 }
     }
 
     /// What was asked for, with its placeholders.
@@ -74,9 +67,7 @@ impl<'a> Leaves<'a> {
 
     fn placeholders(&mut self, g: &mut Graph, leaf: Leaf, count: u32) -> &[ExprId] {
         let place = self.seen.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
-            let symbols = (self.next..self.next + count)
-                .map(|i| g.symbol(Group::Free, i))
-                .collect();
+            let symbols = (self.next..self.next + count).map(|i| g.symbol(Group::Free, i)).collect();
             self.next += count;
             self.seen.push((leaf, symbols));
             self.seen.len() - 1

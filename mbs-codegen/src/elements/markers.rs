@@ -13,10 +13,7 @@ pub fn named(model: &Model) -> Vec<(String, MarkerRef)> {
     let mut markers = Vec::new();
     for (b, body) in model.bodies.iter().enumerate() {
         for (i, (name, _)) in body.points.iter().enumerate() {
-            let marker = MarkerRef {
-                body: BodyId(b as u32),
-                point: PointRef::Named(i as u32),
-            };
+            let marker = MarkerRef { body: BodyId(b as u32), point: PointRef::Named(i as u32) };
             markers.push((format!("{}.{name}", body.name), marker));
         }
     }
@@ -33,11 +30,7 @@ pub fn jacobian(g: &mut Graph, mechanism: &mut Mechanism<'_>, marker: MarkerRef)
         let here = &mechanism.positions.links[i];
         let arm = g.sub3(at, here.joint_point);
         for (column, j) in here.columns.iter().zip(mechanism.tree.links[i].v_range()) {
-            columns[j] = if column.turns {
-                g.cross3(column.axis, arm)
-            } else {
-                column.axis
-            };
+            columns[j] = if column.turns { g.cross3(column.axis, arm) } else { column.axis };
         }
         link = mechanism.tree.links[i].parent;
     }
@@ -50,11 +43,6 @@ pub fn jacobians(
     mechanism: &mut Mechanism<'_>,
     markers: &[(String, MarkerRef)],
 ) -> Vec<ExprId> {
-    let blocks: Vec<Vec<Vec3>> = markers
-        .iter()
-        .map(|(_, marker)| jacobian(g, mechanism, *marker))
-        .collect();
-    (0..mechanism.tree.nv)
-        .flat_map(|j| blocks.iter().flat_map(move |block| block[j].0))
-        .collect()
+    let blocks: Vec<Vec<Vec3>> = markers.iter().map(|(_, marker)| jacobian(g, mechanism, *marker)).collect();
+    (0..mechanism.tree.nv).flat_map(|j| blocks.iter().flat_map(move |block| block[j].0)).collect()
 }

@@ -45,15 +45,7 @@ impl<'a> Mechanism<'a> {
         let still = g.zero_vector();
         let accelerations = accelerations(g, tree, &positions, &velocities, still, Some(&vd));
         let gravity = Lowering::new(g, parameters, &mut ParametersOnly).vector(&model.gravity);
-        Mechanism {
-            model,
-            tree,
-            parameters,
-            positions,
-            velocities,
-            accelerations,
-            gravity,
-        }
+        Mechanism { model, tree, parameters, positions, velocities, accelerations, gravity }
     }
 
     /// World velocity of a point: v = v_o + ω × (r − o)
@@ -68,12 +60,7 @@ impl<'a> Mechanism<'a> {
             Leaf::Position(marker) => self.position(g, marker).0.to_vec(),
             Leaf::PointVelocity(marker) => self.point_velocity(g, marker).0.to_vec(),
             Leaf::AngularVelocity(body) => self.angular_velocity(g, body).0.to_vec(),
-            Leaf::Axis(body, k) => self
-                .positions
-                .rotation(g, self.tree, body)
-                .column(k.into())
-                .0
-                .to_vec(),
+            Leaf::Axis(body, k) => self.positions.rotation(g, self.tree, body).column(k.into()).0.to_vec(),
             Leaf::Coordinate(z) => vec![g.symbol(Group::Z, z as u32)],
             Leaf::Rate(z) => vec![self.rate_of(g, z)],
             Leaf::JointVelocity(v) => vec![g.symbol(Group::V, v as u32)],
@@ -122,10 +109,7 @@ impl Environment for Mechanism<'_> {
             return g.zero();
         };
         let linear = self.coordinate_derivative(g, z, Group::Vd);
-        let link = self
-            .tree
-            .link_of_joint(coordinate.joint)
-            .and_then(|link| link.euler_parameters());
+        let link = self.tree.link_of_joint(coordinate.joint).and_then(|link| link.euler_parameters());
         match link {
             Some((first, v)) if z >= first => {
                 let pd = std::array::from_fn(|k| self.rate_of(g, first + k));
@@ -145,8 +129,7 @@ impl Environment for Mechanism<'_> {
     }
 
     fn position(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
-        self.positions
-            .point(g, self.model, self.tree, self.parameters, marker)
+        self.positions.point(g, self.model, self.tree, self.parameters, marker)
     }
 
     fn point_velocity(&mut self, g: &mut Graph, marker: MarkerRef) -> Vec3 {
@@ -168,14 +151,7 @@ impl Environment for Mechanism<'_> {
         let arm = g.sub3(at, self.positions.links[link].reference);
         let moving = &self.velocities.links[link];
         let acceleration = self.accelerations.links[link];
-        point_acceleration(
-            g,
-            acceleration,
-            moving.motion.angular,
-            arm,
-            velocity,
-            moving.reference_rate,
-        )
+        point_acceleration(g, acceleration, moving.motion.angular, arm, velocity, moving.reference_rate)
     }
 
     fn direction(&mut self, g: &mut Graph, body: BodyId, vector: u32) -> Vec3 {

@@ -34,11 +34,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
         .chain((0..bundle.results.len() as u32).map(Argument::Result))
         .collect();
     let _ = writeln!(out, "\n    /// {}\n    ///", bundle.doc);
-    let _ = writeln!(
-        out,
-        "    /// Operations: {}. Workspace: {} slots.",
-        bundle.counts, bundle.slots
-    );
+    let _ = writeln!(out, "    /// Operations: {}. Workspace: {} slots.", bundle.counts, bundle.slots);
     let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all));
     let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
     let single = bundle.segments.len() == 1;
@@ -49,19 +45,9 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
                 let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
                 let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
             }
-            Segment::Kernel {
-                kernel,
-                inputs,
-                output,
-            } => {
-                let (n, end) = (
-                    kernel.outputs(),
-                    *output as usize + kernel.outputs() + kernel.scratch(),
-                );
-                let runs: Vec<String> = inputs
-                    .iter()
-                    .map(|&run| run_text(bundle, run, "before"))
-                    .collect();
+            Segment::Kernel { kernel, inputs, output } => {
+                let (n, end) = (kernel.outputs(), *output as usize + kernel.outputs() + kernel.scratch());
+                let runs: Vec<String> = inputs.iter().map(|&run| run_text(bundle, run, "before")).collect();
                 let _ = writeln!(
                     out,
                     "        let (before, after) = w[..{end}].split_at_mut({output});\n        \
@@ -140,11 +126,7 @@ fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
             match argument {
                 Argument::Group(Group::Time) => format!("{name}: S"),
                 Argument::Group(group) => {
-                    let len = bundle
-                        .arguments
-                        .iter()
-                        .find(|(g, _)| *g == group)
-                        .map_or(0, |(_, len)| *len);
+                    let len = bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
                     format!("{name}: &[S; {len}]")
                 }
                 Argument::Workspace => format!("{name}: &mut [S; {}]", bundle.slots),
@@ -187,21 +169,10 @@ fn print_statements(bundle: &Bundle, statements: &[Statement], out: &mut String)
             Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
             Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", Text(operand)),
             Statement::Result { result, index, value } => {
-                write!(
-                    out,
-                    "out_{}[{index}] = {}",
-                    bundle.results[result as usize].name,
-                    Text(value)
-                )
+                write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, Text(value))
             }
             Statement::SinCos(sine, cosine, angle) => {
-                write!(
-                    out,
-                    "let (v{}, v{}) = m::sin_cos({})",
-                    sine.0,
-                    cosine.0,
-                    Scalar(angle)
-                )
+                write!(out, "let (v{}, v{}) = m::sin_cos({})", sine.0, cosine.0, Scalar(angle))
             }
             Statement::Compute(value, operation) => {
                 let _ = write!(out, "let v{} = ", value.0);
@@ -250,22 +221,10 @@ fn print_operation(bundle: &Bundle, operation: Operation, out: &mut String) {
         },
         Operation::Select(comparison, [a, b, x, y]) => {
             let name = comparison.name();
-            write!(
-                out,
-                "m::{name}({}, {}, {}, {})",
-                Scalar(a),
-                Text(b),
-                Text(x),
-                Text(y)
-            )
+            write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Text(b), Text(x), Text(y))
         }
         Operation::Gather(run, index) => {
-            write!(
-                out,
-                "m::gather({}, {})",
-                run_text(bundle, run, "w"),
-                Scalar(index)
-            )
+            write!(out, "m::gather({}, {})", run_text(bundle, run, "w"), Scalar(index))
         }
         Operation::Locate(run, x) => write!(out, "m::locate({}, {})", run_text(bundle, run, "w"), Scalar(x)),
     };

@@ -22,11 +22,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let names = names_of(program);
     let parameters = parameters_of(program);
     let model = model_of(program);
-    let bundles = program
-        .options
-        .bundles
-        .iter()
-        .map(|&kind| bundle_of(program, kind));
+    let bundles = program.options.bundles.iter().map(|&kind| bundle_of(program, kind));
     let tokens = quote! {
         #[doc = #doc]
         #[allow(
@@ -66,11 +62,7 @@ fn ident(name: &str) -> Ident {
 fn number(value: f64) -> TokenStream {
     // A negative literal is two tokens.
     let literal = Literal::f64_unsuffixed(value.abs());
-    if value.is_sign_negative() && value != 0.0 {
-        quote!(-#literal)
-    } else {
-        quote!(#literal)
-    }
+    if value.is_sign_negative() && value != 0.0 { quote!(-#literal) } else { quote!(#literal) }
 }
 
 fn count(value: usize) -> Literal {
@@ -86,24 +78,14 @@ fn module_doc(program: &Program) -> String {
     }
     doc.push_str("\n | bundle | operations | workspace |\n |---|---|---|\n");
     for bundle in &program.bundles {
-        doc.push_str(&format!(
-            " | `{}` | {} | {} |\n",
-            bundle.name,
-            bundle.counts.total(),
-            bundle.slots
-        ));
+        doc.push_str(&format!(" | `{}` | {} | {} |\n", bundle.name, bundle.counts.total(), bundle.slots));
     }
     doc
 }
 
 fn constants_of(program: &Program) -> TokenStream {
     let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
-    let workspace = program
-        .bundles
-        .iter()
-        .map(|b| b.slots as usize)
-        .max()
-        .unwrap_or(0);
+    let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
     let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
     let [nq, nv, nu, np, nc, markers, outputs, workspace] = [
         program.coordinates.len(),
@@ -263,31 +245,19 @@ fn model_of(program: &Program) -> TokenStream {
         Hold::Linear => quote!(rt::Hold::Linear),
         Hold::Signal => quote!(rt::Hold::Signal),
     });
-    let prepare = call(
-        program,
-        "prepare",
-        quote!(&p),
-        quote!(&mut w),
-        &[quote!(&mut prepared)],
-    );
+    let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
     let start = call(
         program,
         "start",
         quote!(&self.parameters.to_array()),
         quote!(&mut w),
-        &[
-            quote!(rt::system::array_mut("z", z)?),
-            quote!(rt::system::array_mut("v", v)?),
-        ],
+        &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
     );
     let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
     let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
     let [prepare_len, start_len, signals_len] = ["prepare", "start", "input_signals"].map(workspace_of);
-    let (h, step, end) = (
-        number(program.simulation.begin),
-        number(program.simulation.step),
-        number(program.simulation.end),
-    );
+    let (h, step, end) =
+        (number(program.simulation.begin), number(program.simulation.step), number(program.simulation.end));
     quote! {
         /// The model with its parameters and whatever depends on them alone.
         #[derive(Clone, Debug, PartialEq)]
@@ -329,7 +299,17 @@ fn model_of(program: &Program) -> TokenStream {
                 y
             }
 
-            /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+            /// The inputs where nobody else sets them, for the integrators: the model's defaults, or what its
+            /// case prescribes.
+            pub fn signals(&self) -> impl rt::Inputs<S> + '_ {
+                rt::inputs::from_fn(|t: S, u: &mut [S]| {
+                    if let Ok(u) = u.try_into() {
+                        self.input_signals(t, u);
+                    }
+                })
+            }
+
+            /// The inputs where nobody else sets them, at a time.
             pub fn input_signals(&self, t: S, u: &mut [S; NU]) {
                 let mut w = [0.0; #signals_len];
                 #signals

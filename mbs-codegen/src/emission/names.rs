@@ -13,16 +13,8 @@ const KEYWORDS: &[&str] = &[
 
 /// The identifier for a name: other characters become `_`, keywords get the suffix `_`.
 pub fn identifier(name: &str) -> String {
-    let mut text: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
+    let mut text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
         text.insert(0, '_');
     }

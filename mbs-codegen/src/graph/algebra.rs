@@ -121,16 +121,12 @@ impl Graph {
 
     /// A B
     pub fn product(&mut self, a: Mat3, b: Mat3) -> Mat3 {
-        Mat3(std::array::from_fn(|i| {
-            std::array::from_fn(|j| self.dot3(Vec3(a.0[i]), b.column(j)))
-        }))
+        Mat3(std::array::from_fn(|i| std::array::from_fn(|j| self.dot3(Vec3(a.0[i]), b.column(j)))))
     }
 
     /// A + B
     pub fn add33(&mut self, a: Mat3, b: Mat3) -> Mat3 {
-        Mat3(std::array::from_fn(|i| {
-            std::array::from_fn(|j| self.add(a.0[i][j], b.0[i][j]))
-        }))
+        Mat3(std::array::from_fn(|i| std::array::from_fn(|j| self.add(a.0[i][j], b.0[i][j]))))
     }
 
     /// ã, the matrix of a ×

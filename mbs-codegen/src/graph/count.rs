@@ -38,11 +38,7 @@ impl fmt::Display for OperationCounts {
         for (i, (kind, count)) in self.kinds().enumerate() {
             write!(f, "{}{count} {kind}", if i == 0 { " (" } else { ", " })?;
         }
-        if self.total() > 0 {
-            f.write_str(")")
-        } else {
-            Ok(())
-        }
+        if self.total() > 0 { f.write_str(")") } else { Ok(()) }
     }
 }
 

@@ -66,11 +66,7 @@ impl Graph {
     }
 
     fn ordered(&self, a: ExprId, b: ExprId) -> (ExprId, ExprId) {
-        if (self.known(a), a) <= (self.known(b), b) {
-            (a, b)
-        } else {
-            (b, a)
-        }
+        if (self.known(a), a) <= (self.known(b), b) { (a, b) } else { (b, a) }
     }
 
     /// −a
@@ -330,10 +326,7 @@ impl Graph {
             }
         }
         known.sort();
-        Some(TrigonometricProduct {
-            known,
-            functions: functions.try_into().ok()?,
-        })
+        Some(TrigonometricProduct { known, functions: functions.try_into().ok()? })
     }
 
     /// An operation of one operand.
@@ -519,11 +512,7 @@ impl Graph {
         if self.array(knots).len() <= 2 {
             return self.zero();
         }
-        let values: Option<Vec<f64>> = self
-            .array(knots)
-            .iter()
-            .map(|&k| self.constant_value(k))
-            .collect();
+        let values: Option<Vec<f64>> = self.array(knots).iter().map(|&k| self.constant_value(k)).collect();
         if let (Some(values), Some(x)) = (values, self.constant_value(x)) {
             let interval = number::locate(&values, x);
             return self.constant(interval as f64);

@@ -14,10 +14,7 @@ impl Tangents {
     /// The direction: symbols (or any expressions taken as independent) and their tangents. All other
     /// symbols are constant.
     pub fn along(direction: &[(ExprId, ExprId)]) -> Tangents {
-        Tangents {
-            of: direction.iter().copied().collect(),
-            calls: HashMap::new(),
-        }
+        Tangents { of: direction.iter().copied().collect(), calls: HashMap::new() }
     }
 
     /// ∂/∂symbol.
@@ -108,11 +105,7 @@ impl Graph {
                 let rest = self.sub(one, square);
                 let root = self.sqrt(rest);
                 let slope = self.div(one, root);
-                if op == UnaryOp::Asin {
-                    slope
-                } else {
-                    self.neg(slope)
-                }
+                if op == UnaryOp::Asin { slope } else { self.neg(slope) }
             }
             // 1/(1 + a²)
             UnaryOp::Atan => {

@@ -17,9 +17,7 @@ pub struct Interpreter<N> {
 impl<N: Number> Interpreter<N> {
     /// No symbol has a value yet.
     pub fn new() -> Self {
-        Interpreter {
-            symbols: HashMap::new(),
-        }
+        Interpreter { symbols: HashMap::new() }
     }
 
     /// Gives a symbol its value.
@@ -46,11 +44,7 @@ impl<N: Number> Interpreter<N> {
                 Node::Unary(op, a) => N::unary(op, values[&a]),
                 Node::Binary(op, a, b) => N::binary(op, values[&a], values[&b]),
                 Node::Select(comparison, [a, b, x, y]) => {
-                    if number::compare(comparison, values[&a], values[&b]) {
-                        values[&x]
-                    } else {
-                        values[&y]
-                    }
+                    if number::compare(comparison, values[&a], values[&b]) { values[&x] } else { values[&y] }
                 }
                 Node::Gather(array, index) => {
                     let elements = graph.array(array);
@@ -87,10 +81,7 @@ impl Graph {
                 self.operands(id, |operand| stack.push(operand));
             }
         }
-        (0..self.len() as u32)
-            .map(ExprId)
-            .filter(|id| seen[id.index()])
-            .collect()
+        (0..self.len() as u32).map(ExprId).filter(|id| seen[id.index()]).collect()
     }
 
     /// The node op(a), if it exists.

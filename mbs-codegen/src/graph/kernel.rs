@@ -167,10 +167,7 @@ fn solve_tridiagonal<N: Number>(lower: &[N], diagonal: &[N], upper: &[N], rhs: &
         let (pivot, b) = if i == 0 {
             (diagonal[0], rhs[0])
         } else {
-            (
-                diagonal[i] - lower[i - 1] * c[i - 1],
-                rhs[i] - lower[i - 1] * x[i - 1],
-            )
+            (diagonal[i] - lower[i - 1] * c[i - 1], rhs[i] - lower[i - 1] * x[i - 1])
         };
         c.push(if i + 1 < n { upper[i] / pivot } else { N::default() });
         x[i] = b / pivot;

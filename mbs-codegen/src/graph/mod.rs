@@ -138,9 +138,7 @@ impl Graph {
                 id
             }
         };
-        (0..kernel.outputs() as u32)
-            .map(|i| self.intern(Node::Output(id, i)))
-            .collect()
+        (0..kernel.outputs() as u32).map(|i| self.intern(Node::Output(id, i))).collect()
     }
 
     /// The operands of a node, in order. Array elements and kernel arguments count as operands.
@@ -173,9 +171,7 @@ impl Graph {
             Node::Symbol(group, _) => GroupSet::of(group),
             _ => GroupSet::NONE,
         };
-        self.operands(id, |operand| {
-            depends = depends.union(self.depends[operand.index()])
-        });
+        self.operands(id, |operand| depends = depends.union(self.depends[operand.index()]));
         self.depends.push(depends);
         id
     }

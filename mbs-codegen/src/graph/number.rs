@@ -194,10 +194,7 @@ impl Div for Complex {
     type Output = Complex;
     fn div(self, b: Complex) -> Complex {
         let d = b.re * b.re + b.im * b.im;
-        Complex::new(
-            (self.re * b.re + self.im * b.im) / d,
-            (self.im * b.re - self.re * b.im) / d,
-        )
+        Complex::new((self.re * b.re + self.im * b.im) / d, (self.im * b.re - self.re * b.im) / d)
     }
 }
 

@@ -5,11 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The derivatives of Σ adjointₖ · outputₖ by each of `symbols`.
 pub fn gradient(graph: &mut Graph, outputs: &[(ExprId, ExprId)], symbols: &[ExprId]) -> Vec<ExprId> {
-    let mut sweep = Sweep {
-        adjoints: BTreeMap::new(),
-        calls: HashMap::new(),
-        relevant: HashSet::new(),
-    };
+    let mut sweep = Sweep { adjoints: BTreeMap::new(), calls: HashMap::new(), relevant: HashSet::new() };
     let roots: Vec<ExprId> = outputs.iter().map(|&(output, _)| output).collect();
     sweep.mark_relevant(graph, &roots, symbols);
     for &(output, adjoint) in outputs {
@@ -25,10 +21,7 @@ pub fn gradient(graph: &mut Graph, outputs: &[(ExprId, ExprId)], symbols: &[Expr
         sweep.node(graph, id, adjoint);
     }
     let zero = graph.zero();
-    symbols
-        .iter()
-        .map(|symbol| found.get(symbol).copied().unwrap_or(zero))
-        .collect()
+    symbols.iter().map(|symbol| found.get(symbol).copied().unwrap_or(zero)).collect()
 }
 
 struct Sweep {
@@ -92,9 +85,7 @@ impl Sweep {
                 let mut places: BTreeMap<ExprId, Vec<ExprId>> = BTreeMap::new();
                 for (k, &element) in elements.iter().enumerate() {
                     if self.relevant.contains(&element) {
-                        places
-                            .entry(element)
-                            .or_insert_with(|| vec![zero; elements.len()])[k] = one;
+                        places.entry(element).or_insert_with(|| vec![zero; elements.len()])[k] = one;
                     }
                 }
                 for (element, weights) in places {
@@ -116,9 +107,8 @@ impl Sweep {
                 }
                 let zero = graph.zero();
                 let parts = self.calls.remove(&call_id).unwrap_or_default();
-                let adjoints: Vec<ExprId> = (0..outputs.len() as u32)
-                    .map(|i| parts.get(&i).copied().unwrap_or(zero))
-                    .collect();
+                let adjoints: Vec<ExprId> =
+                    (0..outputs.len() as u32).map(|i| parts.get(&i).copied().unwrap_or(zero)).collect();
                 let shares = call.kernel.reverse(graph, &call.arguments, &outputs, &adjoints);
                 for (argument, share) in call.arguments.into_iter().zip(shares) {
                     self.add(graph, argument, share);

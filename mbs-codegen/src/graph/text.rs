@@ -64,13 +64,8 @@ fn print_calls(graph: &Graph, printed: &mut usize, until: usize, out: &mut Strin
     while *printed < until {
         let call = graph.call(CallId(*printed as u32));
         let arguments = ids(&call.arguments);
-        let _ = writeln!(
-            out,
-            "${} = call {} {}{arguments}",
-            *printed,
-            call.kernel.name(),
-            call.kernel.size()
-        );
+        let _ =
+            writeln!(out, "${} = call {} {}{arguments}", *printed, call.kernel.name(), call.kernel.size());
         *printed += 1;
     }
 }
@@ -101,10 +96,7 @@ pub fn parse(text: &str) -> Result<Graph, ParseError> {
         }
     }
     let lines = text.lines().count();
-    verify::verify(&graph).map_err(|v| ParseError {
-        line: lines,
-        message: v.to_string(),
-    })?;
+    verify::verify(&graph).map_err(|v| ParseError { line: lines, message: v.to_string() })?;
     Ok(graph)
 }
 
@@ -116,29 +108,18 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
     let target = target.trim();
     let expected = |sigil: char, count: usize| {
         let want = format!("{sigil}{count}");
-        if target == want {
-            Ok(())
-        } else {
-            Err(format!("expected `{want}`, found `{target}`"))
-        }
+        if target == want { Ok(()) } else { Err(format!("expected `{want}`, found `{target}`")) }
     };
     match head {
         "array" => {
             expected('@', graph.array_count())?;
-            let elements = words
-                .iter()
-                .map(|w| expr(graph, w))
-                .collect::<Result<Vec<_>, _>>()?;
+            let elements = words.iter().map(|w| expr(graph, w)).collect::<Result<Vec<_>, _>>()?;
             if elements.is_empty() {
                 return Err("an array has at least one element".into());
             }
             let before = graph.array_count();
             graph.new_array(elements);
-            if graph.array_count() == before {
-                Err("the same array stands earlier".into())
-            } else {
-                Ok(())
-            }
+            if graph.array_count() == before { Err("the same array stands earlier".into()) } else { Ok(()) }
         }
         "call" => {
             expected('$', graph.call_count())?;
@@ -147,18 +128,12 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
             };
             let size = number(size)?;
             let kernel = Kernel::from_name(name, size).ok_or_else(|| format!("no kernel `{name}`"))?;
-            let arguments = arguments
-                .iter()
-                .map(|w| expr(graph, w))
-                .collect::<Result<Vec<_>, _>>()?;
+            let arguments = arguments.iter().map(|w| expr(graph, w)).collect::<Result<Vec<_>, _>>()?;
             // Compared before any sum of large sizes is formed.
             if arguments.len() < size as usize || arguments.len() != kernel.inputs() {
                 return Err(format!("`{name} {size}` got {} arguments", arguments.len()));
             }
-            graph.calls.push(Call {
-                kernel,
-                arguments: arguments.clone(),
-            });
+            graph.calls.push(Call { kernel, arguments: arguments.clone() });
             let id = CallId(graph.calls.len() as u32 - 1);
             graph.call_ids.insert(Call { kernel, arguments }, id);
             Ok(())
@@ -168,11 +143,7 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
             let node = parse_node(graph, head, &words)?;
             let before = graph.len();
             graph.intern(node);
-            if graph.len() == before {
-                Err("the same node stands earlier".into())
-            } else {
-                Ok(())
-            }
+            if graph.len() == before { Err("the same node stands earlier".into()) } else { Ok(()) }
         }
     }
 }
@@ -209,11 +180,7 @@ fn parse_node(graph: &Graph, head: &str, words: &[&str]) -> Result<Node, String>
                 return Err(format!("no array `@{array}` yet"));
             }
             let (array, index) = (ArrayId(array), expr(graph, index)?);
-            Ok(if head == "gather" {
-                Node::Gather(array, index)
-            } else {
-                Node::Locate(array, index)
-            })
+            Ok(if head == "gather" { Node::Gather(array, index) } else { Node::Locate(array, index) })
         }
         ("output", [call, index]) => {
             let (call, index) = (sigil('$', call)?, number(index)?);
@@ -223,17 +190,13 @@ fn parse_node(graph: &Graph, head: &str, words: &[&str]) -> Result<Node, String>
             Ok(Node::Output(CallId(call), index))
         }
         (symbol, []) => {
-            let (group, index) = symbol
-                .split_once('[')
-                .ok_or_else(|| format!("unknown operation `{symbol}`"))?;
+            let (group, index) =
+                symbol.split_once('[').ok_or_else(|| format!("unknown operation `{symbol}`"))?;
             let index = index.strip_suffix(']').ok_or("expected `]`")?;
             let group = Group::from_identifier(group).ok_or_else(|| format!("unknown group `{group}`"))?;
             Ok(Node::Symbol(group, number(index)?))
         }
-        _ => Err(format!(
-            "unknown operation `{head}` with {} operands",
-            words.len()
-        )),
+        _ => Err(format!("unknown operation `{head}` with {} operands", words.len())),
     }
 }
 
@@ -242,17 +205,10 @@ fn number(word: &str) -> Result<u32, String> {
 }
 
 fn sigil(sigil: char, word: &str) -> Result<u32, String> {
-    number(
-        word.strip_prefix(sigil)
-            .ok_or_else(|| format!("expected `{sigil}…`, found `{word}`"))?,
-    )
+    number(word.strip_prefix(sigil).ok_or_else(|| format!("expected `{sigil}…`, found `{word}`"))?)
 }
 
 fn expr(graph: &Graph, word: &str) -> Result<ExprId, String> {
     let index = sigil('%', word)?;
-    if (index as usize) < graph.len() {
-        Ok(ExprId(index))
-    } else {
-        Err(format!("no node `{word}` yet"))
-    }
+    if (index as usize) < graph.len() { Ok(ExprId(index)) } else { Err(format!("no node `{word}` yet")) }
 }

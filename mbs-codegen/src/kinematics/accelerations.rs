@@ -29,10 +29,7 @@ pub fn accelerations(
         let here = &positions.links[i];
         let parent = match link.parent {
             Some(p) => links[p],
-            None => Spatial {
-                linear: ground,
-                angular: zero,
-            },
+            None => Spatial { linear: ground, angular: zero },
         };
         let mut acceleration = g.shift_motion(parent, here.shift);
         acceleration = g.add6(acceleration, velocities.links[i].bias);

@@ -58,11 +58,7 @@ pub(super) fn motions(
         (JointKind::Revolute, &[angle]) => vec![Motion::Turn(axis_or_z, angle)],
         (JointKind::Prismatic, &[displacement]) => vec![Motion::Slide(axis_or_z, displacement)],
         (JointKind::Cylindrical, &[displacement, angle]) => {
-            let turn = if joint.left_handed {
-                g.neg3(axis_or_z)
-            } else {
-                axis_or_z
-            };
+            let turn = if joint.left_handed { g.neg3(axis_or_z) } else { axis_or_z };
             vec![Motion::Slide(axis_or_z, displacement), Motion::Turn(turn, angle)]
         }
         (JointKind::Planar, &[x, y, angle]) => {
@@ -87,11 +83,8 @@ pub(super) fn motions(
                 Some((cp, _)) => [cp.column(0), cp.column(1), cp.column(2)],
                 None => [unit_x, unit_y, unit_z],
             };
-            let mut motions: Vec<Motion> = directions
-                .into_iter()
-                .zip([x, y, z])
-                .map(|(d, q)| Motion::Slide(d, q))
-                .collect();
+            let mut motions: Vec<Motion> =
+                directions.into_iter().zip([x, y, z]).map(|(d, q)| Motion::Slide(d, q)).collect();
             motions.extend(ball(frames, [e0, e1, e2, e3]));
             return motions;
         }
@@ -106,11 +99,7 @@ fn ball(frames: Option<(Mat3, Mat3)>, p: [ExprId; 4]) -> Vec<Motion> {
     match frames {
         None => vec![Motion::Ball(p)],
         Some((cp, cc)) => {
-            vec![
-                Motion::Offset(cp),
-                Motion::Ball(p),
-                Motion::Offset(cc.transposed()),
-            ]
+            vec![Motion::Offset(cp), Motion::Ball(p), Motion::Offset(cc.transposed())]
         }
     }
 }

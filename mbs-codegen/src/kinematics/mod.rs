@@ -55,34 +55,22 @@ impl Graph {
     /// The zero of six.
     pub fn zero_spatial(&mut self) -> Spatial {
         let zero = self.zero_vector();
-        Spatial {
-            linear: zero,
-            angular: zero,
-        }
+        Spatial { linear: zero, angular: zero }
     }
 
     /// a + b
     pub fn add6(&mut self, a: Spatial, b: Spatial) -> Spatial {
-        Spatial {
-            linear: self.add3(a.linear, b.linear),
-            angular: self.add3(a.angular, b.angular),
-        }
+        Spatial { linear: self.add3(a.linear, b.linear), angular: self.add3(a.angular, b.angular) }
     }
 
     /// a − b
     pub fn sub6(&mut self, a: Spatial, b: Spatial) -> Spatial {
-        Spatial {
-            linear: self.sub3(a.linear, b.linear),
-            angular: self.sub3(a.angular, b.angular),
-        }
+        Spatial { linear: self.sub3(a.linear, b.linear), angular: self.sub3(a.angular, b.angular) }
     }
 
     /// s a
     pub fn scale6(&mut self, s: crate::graph::ExprId, a: Spatial) -> Spatial {
-        Spatial {
-            linear: self.scale3(s, a.linear),
-            angular: self.scale3(s, a.angular),
-        }
+        Spatial { linear: self.scale3(s, a.linear), angular: self.scale3(s, a.angular) }
     }
 
     /// aᵀ b, summed from the angular part on.
@@ -95,18 +83,12 @@ impl Graph {
     /// B V: a motion at o, referred to o + shift. v' = v + ω × shift
     pub fn shift_motion(&mut self, motion: Spatial, shift: Vec3) -> Spatial {
         let turned = self.cross3(motion.angular, shift);
-        Spatial {
-            linear: self.add3(motion.linear, turned),
-            angular: motion.angular,
-        }
+        Spatial { linear: self.add3(motion.linear, turned), angular: motion.angular }
     }
 
     /// Bᵀ F: a force at o + shift, referred to o. n' = n + shift × f
     pub fn shift_force(&mut self, force: Spatial, shift: Vec3) -> Spatial {
         let moment = self.cross3(shift, force.linear);
-        Spatial {
-            linear: force.linear,
-            angular: self.add3(force.angular, moment),
-        }
+        Spatial { linear: force.linear, angular: self.add3(force.angular, moment) }
     }
 }

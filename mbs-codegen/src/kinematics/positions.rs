@@ -150,27 +150,13 @@ fn link_position(
             axis,
             turns,
             motion: if turns {
-                Spatial {
-                    linear: g.cross3(axis, arm),
-                    angular: axis,
-                }
+                Spatial { linear: g.cross3(axis, arm), angular: axis }
             } else {
-                Spatial {
-                    linear: axis,
-                    angular: zero,
-                }
+                Spatial { linear: axis, angular: zero }
             },
         })
         .collect();
-    LinkPosition {
-        rotation,
-        origin,
-        com,
-        reference,
-        shift,
-        joint_point,
-        columns,
-    }
+    LinkPosition { rotation, origin, com, reference, shift, joint_point, columns }
 }
 
 fn side_point(g: &mut Graph, model: &Model, parameters: &Parameters, side: &JointSide) -> Vec3 {

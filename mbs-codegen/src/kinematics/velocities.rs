@@ -49,21 +49,8 @@ pub fn velocities(
             super::ReferencePoint::CentreOfMass => motion.linear,
             super::ReferencePoint::Origin => zero,
         };
-        let bias = bias(
-            g,
-            i,
-            tree,
-            positions,
-            &v,
-            parent.angular,
-            motion,
-            [parent_rate, reference_rate],
-        );
-        links.push(LinkVelocity {
-            motion,
-            reference_rate,
-            bias,
-        });
+        let bias = bias(g, i, tree, positions, &v, parent.angular, motion, [parent_rate, reference_rate]);
+        links.push(LinkVelocity { motion, reference_rate, bias });
     }
     Velocities { links }
 }

@@ -105,12 +105,7 @@ pub struct Lowering<'a, E> {
 impl<'a, E: Environment> Lowering<'a, E> {
     /// With no guard.
     pub fn new(graph: &'a mut Graph, parameters: &'a Parameters, environment: &'a mut E) -> Self {
-        Lowering {
-            graph,
-            parameters,
-            environment,
-            guards: Vec::new(),
-        }
+        Lowering { graph, parameters, environment, guards: Vec::new() }
     }
 
     /// A scalar.
@@ -244,11 +239,7 @@ impl<'a, E: Environment> Lowering<'a, E> {
         let harmless = self.graph.constant(harmless);
         let mut argument = argument;
         for &(comparison, a, b, holds) in self.guards.iter().rev() {
-            let (x, y) = if holds {
-                (argument, harmless)
-            } else {
-                (harmless, argument)
-            };
+            let (x, y) = if holds { (argument, harmless) } else { (harmless, argument) };
             argument = self.graph.select(comparison, a, b, x, y);
         }
         argument
@@ -271,10 +262,7 @@ impl<'a, E: Environment> Lowering<'a, E> {
             }
             BinaryOp::Power => {
                 // Natural exponents are products, smooth everywhere.
-                let natural = self
-                    .graph
-                    .constant_value(b)
-                    .is_some_and(|n| n.fract() == 0.0 && n >= 0.0);
+                let natural = self.graph.constant_value(b).is_some_and(|n| n.fract() == 0.0 && n >= 0.0);
                 let a = if natural { a } else { self.guarded(a, 1.0) };
                 self.graph.pow(a, b)
             }

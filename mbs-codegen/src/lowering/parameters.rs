@@ -26,18 +26,12 @@ impl Parameters {
     /// Symbols for independent parameters, in the order of the model, arrays flattened; constants instead
     /// when `frozen`. Derived ones follow, each after what it refers to.
     pub fn lower(graph: &mut Graph, model: &Model, frozen: bool) -> Parameters {
-        let mut parameters = Parameters {
-            expressions: vec![None; model.parameters.len()],
-            zero: Some(graph.zero()),
-        };
+        let mut parameters =
+            Parameters { expressions: vec![None; model.parameters.len()], zero: Some(graph.zero()) };
         let mut next = 0;
         let mut symbol = |graph: &mut Graph, value: f64| {
             next += 1;
-            if frozen {
-                graph.constant(value)
-            } else {
-                graph.symbol(Group::Parameters, next - 1)
-            }
+            if frozen { graph.constant(value) } else { graph.symbol(Group::Parameters, next - 1) }
         };
         let mut derived = Vec::new();
         for (i, parameter) in model.parameters.iter().enumerate() {
@@ -46,11 +40,7 @@ impl Parameters {
                 ParameterValue::Array(values) => {
                     let elements: Vec<ExprId> = values.iter().map(|&v| symbol(graph, v)).collect();
                     let first = elements.first().copied().unwrap_or_else(|| graph.zero());
-                    let elements = if elements.is_empty() {
-                        vec![first]
-                    } else {
-                        elements
-                    };
+                    let elements = if elements.is_empty() { vec![first] } else { elements };
                     Some(ParameterExpr::Array(graph.new_array(elements), first))
                 }
                 ParameterValue::Derived(definition) => {

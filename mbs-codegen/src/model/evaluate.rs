@@ -58,10 +58,7 @@ impl Values {
 
     /// The values of a table of parameters, some of them replaced.
     pub fn of(parameters: &[Parameter], replaced: &[(ParameterId, ParameterValue)]) -> Values {
-        let mut values = Values {
-            parameters: vec![None; parameters.len()],
-            time: None,
-        };
+        let mut values = Values { parameters: vec![None; parameters.len()], time: None };
         let Ok(order) = evaluation_order(parameters) else {
             return values;
         };
@@ -161,10 +158,7 @@ impl Values {
             }
             Scalar::Dot(a, b) => dot(self.vector(a)?, self.vector(b)?),
             Scalar::Norm(a) => norm(self.vector(a)?),
-            Scalar::Component(a, i) => *self
-                .vector(a)?
-                .get(usize::from(*i))
-                .ok_or(EvaluateError::Unknown)?,
+            Scalar::Component(a, i) => *self.vector(a)?.get(usize::from(*i)).ok_or(EvaluateError::Unknown)?,
         })
     }
 
@@ -291,11 +285,7 @@ fn spline(x: f64, knots: &[f64], values: &[f64]) -> Option<f64> {
     // Tridiagonal system for the second derivatives m, solved by elimination from left to right:
     // h_{j-1} m_{j-1} + 2 (h_{j-1} + h_j) m_j + h_j m_{j+1} = 6 (d_j − d_{j-1})
     let h: Vec<f64> = knots.windows(2).map(|k| k[1] - k[0]).collect();
-    let d: Vec<f64> = values
-        .windows(2)
-        .zip(&h)
-        .map(|(v, h)| (v[1] - v[0]) / h)
-        .collect();
+    let d: Vec<f64> = values.windows(2).zip(&h).map(|(v, h)| (v[1] - v[0]) / h).collect();
     let mut upper = vec![0.0; n];
     let mut m = vec![0.0; n];
     for j in 1..n - 1 {
@@ -323,11 +313,7 @@ pub(crate) fn norm(a: [f64; 3]) -> f64 {
 
 /// a × b
 pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    ]
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[cfg(test)]

@@ -119,8 +119,6 @@ impl Tree {
 
     fn names(&self, model: &Model, of: impl Fn(&crate::model::Joint) -> &Vec<String>) -> Vec<String> {
         let joints = self.links.iter().map(|link| &model.joints[link.joint.index()]);
-        joints
-            .flat_map(|j| of(j).iter().map(move |name| format!("{}.{name}", j.name)))
-            .collect()
+        joints.flat_map(|j| of(j).iter().map(move |name| format!("{}.{name}", j.name))).collect()
     }
 }

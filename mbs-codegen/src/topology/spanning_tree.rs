@@ -6,12 +6,7 @@ use crate::model::{BodyId, JointId, Model};
 /// The tree of a model. Joints that would close a loop and bodies that nothing reaches are left out: the
 /// reader has reported them.
 pub fn span(model: &Model) -> Tree {
-    let mut tree = Tree {
-        links: Vec::new(),
-        link_of_body: vec![None; model.bodies.len()],
-        nq: 0,
-        nv: 0,
-    };
+    let mut tree = Tree { links: Vec::new(), link_of_body: vec![None; model.bodies.len()], nq: 0, nv: 0 };
     let mut joints_of: Vec<Vec<JointId>> = vec![Vec::new(); model.bodies.len()];
     for (i, joint) in model.joints.iter().enumerate() {
         joints_of[joint.parent.body.index()].push(JointId(i as u32));

@@ -18,17 +18,10 @@ impl<'t> Reader<'t> {
         scope: &mut Scope,
         global: &Rc<Scope>,
     ) {
-        let outside = Scope {
-            mirror: scope.mirror,
-            outer: Some(Rc::clone(global)),
-            ..Scope::default()
-        };
+        let outside = Scope { mirror: scope.mirror, outer: Some(Rc::clone(global)), ..Scope::default() };
         for argument in arguments {
             let name = argument.name.clone();
-            match argument
-                .node
-                .and_then(|node| self.read_argument(argument.kind, node, &outside))
-            {
+            match argument.node.and_then(|node| self.read_argument(argument.kind, node, &outside)) {
                 Some(Meaning::Symbol(symbol)) => {
                     scope.symbols.insert(name, symbol);
                 }

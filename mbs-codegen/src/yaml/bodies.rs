@@ -48,10 +48,7 @@ impl<'t> Reader<'t> {
             && word != "rigid"
         {
             self.diagnostics
-                .error(
-                    kind.value.span,
-                    "body kinds other than `rigid` are not yet supported",
-                )
+                .error(kind.value.span, "body kinds other than `rigid` are not yet supported")
                 .help("leave the key out, or write `kind: rigid`");
         }
         if let Some(description) = fields.value("description") {
@@ -63,10 +60,8 @@ impl<'t> Reader<'t> {
             if let Some(m) = self.default_scalar(node.span, &mass, "the mass")
                 && m < 0.0
             {
-                self.diagnostics.error(
-                    node.span,
-                    format!("the mass of body `{}` is negative: {m}", declared.name),
-                );
+                self.diagnostics
+                    .error(node.span, format!("the mass of body `{}` is negative: {m}", declared.name));
             }
             body.mass = mass;
         }
@@ -92,18 +87,14 @@ impl<'t> Reader<'t> {
             if let Some(point) = &point {
                 self.default_vector(entry.value.span, point, "the point");
             }
-            body.points
-                .push((entry.key.to_string(), mirrored(point.unwrap_or_else(zero), scope)));
+            body.points.push((entry.key.to_string(), mirrored(point.unwrap_or_else(zero), scope)));
         }
         for entry in self.part_entries(fields, "vectors") {
             let vector = self.vector(&entry.value, scope, Context::Parameters);
             if let Some(vector) = &vector {
                 self.check_direction(entry.value.span, vector, &format!("vector `{}`", entry.key));
             }
-            body.vectors.push((
-                entry.key.to_string(),
-                mirrored(vector.unwrap_or_else(zero), scope),
-            ));
+            body.vectors.push((entry.key.to_string(), mirrored(vector.unwrap_or_else(zero), scope)));
         }
     }
 
@@ -111,11 +102,7 @@ impl<'t> Reader<'t> {
         match fields.value(key) {
             Some(node) => {
                 let entries = self.entries(node, key);
-                if entries.len() > super::limits::PARTS {
-                    &[]
-                } else {
-                    entries
-                }
+                if entries.len() > super::limits::PARTS { &[] } else { entries }
             }
             None => &[],
         }
@@ -153,31 +140,15 @@ impl<'t> Reader<'t> {
         match &node.kind {
             Kind::Sequence(items) if items.len() == 3 => {
                 let ([xx, yy, zz], ..) = self.list_of::<3>(node, scope, context)?;
-                inertia = Inertia {
-                    xx,
-                    yy,
-                    zz,
-                    ..inertia
-                };
+                inertia = Inertia { xx, yy, zz, ..inertia };
             }
             Kind::Sequence(items) if items.len() == 6 => {
                 let ([xx, yy, zz, xy, xz, yz], ..) = self.list_of::<6>(node, scope, context)?;
-                inertia = Inertia {
-                    xx,
-                    yy,
-                    zz,
-                    xy,
-                    xz,
-                    yz,
-                    frame: None,
-                };
+                inertia = Inertia { xx, yy, zz, xy, xz, yz, frame: None };
             }
             Kind::Sequence(items) => {
                 self.diagnostics
-                    .error(
-                        node.span,
-                        format!("an inertia has 3 or 6 numbers, not {}", items.len()),
-                    )
+                    .error(node.span, format!("an inertia has 3 or 6 numbers, not {}", items.len()))
                     .help("write [xx, yy, zz] or [xx, yy, zz, xy, xz, yz]");
                 return None;
             }
@@ -225,15 +196,7 @@ impl<'t> Reader<'t> {
 
     /// Reports an inertia no body can have. A frame does not change the principal moments.
     fn check_inertia(&mut self, span: Span, body: &str, inertia: &Inertia) {
-        let Inertia {
-            xx,
-            yy,
-            zz,
-            xy,
-            xz,
-            yz,
-            ..
-        } = inertia;
+        let Inertia { xx, yy, zz, xy, xz, yz, .. } = inertia;
         let mut j = [0.0; 6];
         for (slot, e) in j.iter_mut().zip([xx, yy, zz, xy, xz, yz]) {
             let Some(x) = self.default_scalar(span, e, "the inertia") else {
@@ -250,10 +213,7 @@ impl<'t> Reader<'t> {
             self.diagnostics
                 .error(
                     span,
-                    format!(
-                        "no body has the inertia of `{body}`: a principal moment is {}",
-                        short(least)
-                    ),
+                    format!("no body has the inertia of `{body}`: a principal moment is {}", short(least)),
                 )
                 .help("entries are tensor elements: xy is −∫xy dm");
         } else if middle > 1e-6 * size && largest > least + middle + 1e-3 * size {
@@ -277,11 +237,7 @@ impl<'t> Reader<'t> {
 /// A number with four digits.
 fn short(x: f64) -> String {
     let rounded: f64 = format!("{x:.3e}").parse().unwrap_or(x);
-    if (1e-4..1e6).contains(&rounded.abs()) {
-        format!("{rounded}")
-    } else {
-        format!("{rounded:e}")
-    }
+    if (1e-4..1e6).contains(&rounded.abs()) { format!("{rounded}") } else { format!("{rounded:e}") }
 }
 
 /// Whether two directions are parallel, to within a microradian.
@@ -290,11 +246,7 @@ pub(super) fn are_parallel(a: [f64; 3], b: [f64; 3]) -> bool {
 }
 
 fn zero() -> Vector {
-    Vector::Components(Box::new([
-        Scalar::Number(0.0),
-        Scalar::Number(0.0),
-        Scalar::Number(0.0),
-    ]))
+    Vector::Components(Box::new([Scalar::Number(0.0), Scalar::Number(0.0), Scalar::Number(0.0)]))
 }
 
 fn mirrored(v: Vector, scope: &Scope) -> Vector {
@@ -316,23 +268,14 @@ fn mirrored_inertia(mut j: Inertia, scope: &Scope) -> Inertia {
     j.xy = change(j.xy, 0, 1);
     j.xz = change(j.xz, 0, 2);
     j.yz = change(j.yz, 1, 2);
-    j.frame = j
-        .frame
-        .map(|(axis, reference)| (mirror(axis, normal, false), mirror(reference, normal, false)));
+    j.frame =
+        j.frame.map(|(axis, reference)| (mirror(axis, normal, false), mirror(reference, normal, false)));
     j
 }
 
 fn empty_inertia() -> Inertia {
     let zero = || Scalar::Number(0.0);
-    Inertia {
-        xx: zero(),
-        yy: zero(),
-        zz: zero(),
-        xy: zero(),
-        xz: zero(),
-        yz: zero(),
-        frame: None,
-    }
+    Inertia { xx: zero(), yy: zero(), zz: zero(), xy: zero(), xz: zero(), yz: zero(), frame: None }
 }
 
 fn empty_body(name: &str, span: Span) -> Body {
@@ -384,21 +327,9 @@ mod tests {
         let (e0, e1, e2, e3) = (2.0, 1.0, -1.0, 3.0);
         let n: f64 = 15.0;
         let r = [
-            [
-                e0 * e0 + e1 * e1 - e2 * e2 - e3 * e3,
-                2.0 * (e1 * e2 - e0 * e3),
-                2.0 * (e1 * e3 + e0 * e2),
-            ],
-            [
-                2.0 * (e1 * e2 + e0 * e3),
-                e0 * e0 - e1 * e1 + e2 * e2 - e3 * e3,
-                2.0 * (e2 * e3 - e0 * e1),
-            ],
-            [
-                2.0 * (e1 * e3 - e0 * e2),
-                2.0 * (e2 * e3 + e0 * e1),
-                e0 * e0 - e1 * e1 - e2 * e2 + e3 * e3,
-            ],
+            [e0 * e0 + e1 * e1 - e2 * e2 - e3 * e3, 2.0 * (e1 * e2 - e0 * e3), 2.0 * (e1 * e3 + e0 * e2)],
+            [2.0 * (e1 * e2 + e0 * e3), e0 * e0 - e1 * e1 + e2 * e2 - e3 * e3, 2.0 * (e2 * e3 - e0 * e1)],
+            [2.0 * (e1 * e3 - e0 * e2), 2.0 * (e2 * e3 + e0 * e1), e0 * e0 - e1 * e1 - e2 * e2 + e3 * e3],
         ];
         let d = [1.0, 2.0, 4.0];
         let j = |a: usize, b: usize| (0..3).map(|k| r[a][k] * d[k] * r[b][k]).sum::<f64>() / (n * n);

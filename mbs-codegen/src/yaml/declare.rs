@@ -116,11 +116,7 @@ impl<'t> Reader<'t> {
             unit.scope = Rc::new(scope);
             units.push(unit);
         }
-        Declarations {
-            units,
-            inputs,
-            ground,
-        }
+        Declarations { units, inputs, ground }
     }
 
     /// The parts a file and an element have in common. `local` receives the names as written; names of an instance
@@ -153,9 +149,7 @@ impl<'t> Reader<'t> {
                 break;
             }
             let id = ParameterId(self.symbols.parameters.len() as u32);
-            self.symbols.parameters.push(ParameterSymbol {
-                array: array_length(&entry.value),
-            });
+            self.symbols.parameters.push(ParameterSymbol { array: array_length(&entry.value) });
             if let Some(global) = &mut global {
                 global.symbols.insert(name.clone(), Symbol::Parameter(id));
             }
@@ -205,22 +199,14 @@ impl<'t> Reader<'t> {
         }
         for (key, what) in [("forces", "force"), ("outputs", "output")] {
             for entry in self.section(fields, key) {
-                let space = if key == "forces" {
-                    &mut spaces.forces
-                } else {
-                    &mut spaces.outputs
-                };
+                let space = if key == "forces" { &mut spaces.forces } else { &mut spaces.outputs };
                 if !self.within(entry, space.len(), key) {
                     break;
                 }
                 let Some(name) = self.declare_name(entry, prefix, what, space) else {
                     continue;
                 };
-                let list = if key == "forces" {
-                    &mut unit.forces
-                } else {
-                    &mut unit.outputs
-                };
+                let list = if key == "forces" { &mut unit.forces } else { &mut unit.outputs };
                 list.push(Declared { id: (), name, entry });
             }
         }
@@ -242,41 +228,22 @@ impl<'t> Reader<'t> {
         what: &str,
         space: &mut Unique,
     ) -> Option<String> {
-        let article = if what.starts_with(['a', 'e', 'i', 'o']) {
-            "an"
-        } else {
-            "a"
-        };
-        if !check_name(
-            &entry.key,
-            entry.key_span,
-            &format!("{article} {what}"),
-            &mut self.diagnostics,
-        ) {
+        let article = if what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+        if !check_name(&entry.key, entry.key_span, &format!("{article} {what}"), &mut self.diagnostics) {
             return None;
         }
         if what == "joint" && &*entry.key == "ground" {
-            self.diagnostics
-                .error(entry.key_span, "`ground` is the name of the fixed body");
+            self.diagnostics.error(entry.key_span, "`ground` is the name of the fixed body");
             return None;
         }
         let name = format!("{prefix}{}", entry.key);
-        space
-            .add(&name, entry.key_span, what, &mut self.diagnostics)
-            .then_some(name)
+        space.add(&name, entry.key_span, what, &mut self.diagnostics).then_some(name)
     }
 
     fn reserved(&mut self, entry: &Entry, what: &str) {
-        let kind = if CONSTANTS.contains(&&*entry.key) {
-            "constant"
-        } else {
-            "function"
-        };
+        let kind = if CONSTANTS.contains(&&*entry.key) { "constant" } else { "function" };
         self.diagnostics
-            .error(
-                entry.key_span,
-                format!("`{}` is a {kind} of the expression language", entry.key),
-            )
+            .error(entry.key_span, format!("`{}` is a {kind} of the expression language", entry.key))
             .help(format!("give the {what} another name"));
     }
 
@@ -285,8 +252,7 @@ impl<'t> Reader<'t> {
         if count < limit {
             return true;
         }
-        self.diagnostics
-            .error(entry.key_span, format!("more than {limit} {what}"));
+        self.diagnostics.error(entry.key_span, format!("more than {limit} {what}"));
         false
     }
 
@@ -317,9 +283,7 @@ impl<'t> Reader<'t> {
             if !self.within(entry, inputs.len(), "inputs") {
                 break;
             }
-            global
-                .symbols
-                .insert(name.clone(), Symbol::Input(InputId(inputs.len() as u32)));
+            global.symbols.insert(name.clone(), Symbol::Input(InputId(inputs.len() as u32)));
             self.symbols.inputs.push(name);
             inputs.push(entry);
         }
@@ -328,19 +292,14 @@ impl<'t> Reader<'t> {
 
     /// The names of a body's points and vectors.
     fn body_symbol(&mut self, name: &str, entry: &Entry) -> BodySymbol {
-        let mut symbol = BodySymbol {
-            name: name.to_string(),
-            points: Vec::new(),
-            vectors: Vec::new(),
-        };
+        let mut symbol = BodySymbol { name: name.to_string(), points: Vec::new(), vectors: Vec::new() };
         let Kind::Mapping(fields) = &entry.value.kind else {
             return symbol;
         };
         let mut unique = Unique::default();
-        for (key, what, list) in [
-            ("points", "a point", &mut symbol.points),
-            ("vectors", "a vector", &mut symbol.vectors),
-        ] {
+        for (key, what, list) in
+            [("points", "a point", &mut symbol.points), ("vectors", "a vector", &mut symbol.vectors)]
+        {
             let Some(field) = fields.iter().find(|f| &*f.key == key) else {
                 continue;
             };
@@ -349,10 +308,7 @@ impl<'t> Reader<'t> {
             };
             if parts.len() > limits::PARTS {
                 let (n, limit) = (parts.len(), limits::PARTS);
-                self.diagnostics.error(
-                    field.key_span,
-                    format!("a body has at most {limit} {key}, not {n}"),
-                );
+                self.diagnostics.error(field.key_span, format!("a body has at most {limit} {key}, not {n}"));
                 continue;
             }
             self.spend(field.key_span, parts.len());
@@ -361,10 +317,7 @@ impl<'t> Reader<'t> {
                 if check_name(&part.key, part.key_span, what, &mut self.diagnostics) {
                     if matches!(&*part.key, "origin" | "com") {
                         self.diagnostics
-                            .error(
-                                part.key_span,
-                                format!("every body has the point `{}` already", part.key),
-                            )
+                            .error(part.key_span, format!("every body has the point `{}` already", part.key))
                             .help("the centre of mass is given by the key `com` of the body");
                     } else {
                         unique.add(&part.key, part.key_span, &what[2..], &mut self.diagnostics);
@@ -414,10 +367,7 @@ impl<'t> Reader<'t> {
             _ => &[all],
         };
         let Kind::Sequence(items) = &node.kind else {
-            self.diagnostics.error(
-                node.span,
-                format!("expected a list of names, found {}", node.describe()),
-            );
+            self.diagnostics.error(node.span, format!("expected a list of names, found {}", node.describe()));
             return;
         };
         if !lengths.contains(&items.len()) || all == 0 {
@@ -434,8 +384,7 @@ impl<'t> Reader<'t> {
         let mut names = Vec::new();
         for item in items {
             let Kind::Scalar(text) = &item.kind else {
-                self.diagnostics
-                    .error(item.span, format!("expected a name, found {}", item.describe()));
+                self.diagnostics.error(item.span, format!("expected a name, found {}", item.describe()));
                 return;
             };
             if !check_name(&text.value, item.span, "a coordinate", &mut self.diagnostics) {
@@ -480,10 +429,8 @@ impl<'t> Reader<'t> {
             let mut unique = Unique::default();
             for (count, argument) in self.section(&fields, "arguments").iter().enumerate() {
                 if count >= limits::PARTS {
-                    self.diagnostics.error(
-                        argument.key_span,
-                        format!("more than {} arguments", limits::PARTS),
-                    );
+                    self.diagnostics
+                        .error(argument.key_span, format!("more than {} arguments", limits::PARTS));
                     break;
                 }
                 if self.declare_name(argument, "", "argument", &mut unique).is_none() {
@@ -497,26 +444,12 @@ impl<'t> Reader<'t> {
                     arguments.push((argument, kind));
                 }
             }
-            for (key, what) in [
-                ("parameters", "parameter"),
-                ("bodies", "body"),
-                ("joints", "joint"),
-            ] {
+            for (key, what) in [("parameters", "parameter"), ("bodies", "body"), ("joints", "joint")] {
                 for part in self.section(&fields, key) {
                     unique.add(&part.key, part.key_span, what, &mut self.diagnostics);
                 }
             }
-            elements.insert(
-                &*entry.key,
-                (
-                    entry,
-                    Element {
-                        fields,
-                        arguments,
-                        used: false,
-                    },
-                ),
-            );
+            elements.insert(&*entry.key, (entry, Element { fields, arguments, used: false }));
         }
         elements
     }
@@ -540,8 +473,7 @@ impl<'t> Reader<'t> {
         for (count, entry) in self.section(file, "instances").iter().enumerate() {
             if count >= limits::INSTANCES {
                 let limit = limits::INSTANCES;
-                self.diagnostics
-                    .error(entry.key_span, format!("more than {limit} instances"));
+                self.diagnostics.error(entry.key_span, format!("more than {limit} instances"));
                 break;
             }
             let Some(name) = self.declare_name(entry, "", "instance", &mut names) else {
@@ -551,11 +483,7 @@ impl<'t> Reader<'t> {
                 continue;
             };
             let mirror = fields.value("mirror").and_then(|n| {
-                self.word(
-                    n,
-                    "the axis normal to the mirror",
-                    &[("x", 0u8), ("y", 1), ("z", 2)],
-                )
+                self.word(n, "the axis normal to the mirror", &[("x", 0u8), ("y", 1), ("z", 2)])
             });
             let Some(element) = fields.require("element", self) else {
                 continue;
@@ -574,10 +502,7 @@ impl<'t> Reader<'t> {
                 continue;
             };
             element.used = true;
-            let mut scope = Scope {
-                mirror,
-                ..Scope::default()
-            };
+            let mut scope = Scope { mirror, ..Scope::default() };
             let arguments = self.match_arguments(&fields, element);
             if self.is_exhausted() {
                 break;
@@ -593,11 +518,7 @@ impl<'t> Reader<'t> {
     fn match_arguments(&mut self, fields: &Fields<'t>, element: &Element<'t>) -> Vec<Argument<'t>> {
         let given = self.section(fields, "arguments");
         let names: Vec<String> = element.arguments.iter().map(|(e, _)| e.key.to_string()).collect();
-        let none = Keys {
-            what: "this instance's arguments",
-            keys: &[],
-            later: &[],
-        };
+        let none = Keys { what: "this instance's arguments", keys: &[], later: &[] };
         for entry in given {
             self.check_key(entry, &none, &names);
         }
@@ -606,19 +527,12 @@ impl<'t> Reader<'t> {
             let node = given.iter().find(|e| e.key == declared.key).map(|e| &*e.value);
             if node.is_none() {
                 let at: Span = fields.get("arguments").map_or(fields.at, |e| e.key_span);
-                let word = ARGUMENT_KINDS
-                    .iter()
-                    .find(|(_, k)| k == kind)
-                    .map_or("", |(w, _)| w);
+                let word = ARGUMENT_KINDS.iter().find(|(_, k)| k == kind).map_or("", |(w, _)| w);
                 self.diagnostics
                     .error(at, format!("missing argument `{}` (a {word})", declared.key))
                     .help("every argument of the element must be given");
             }
-            out.push(Argument {
-                name: declared.key.to_string(),
-                kind: *kind,
-                node,
-            });
+            out.push(Argument { name: declared.key.to_string(), kind: *kind, node });
         }
         out
     }

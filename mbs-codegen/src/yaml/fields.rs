@@ -54,10 +54,7 @@ impl<'t> Reader<'t> {
             }
             let span = if node.is_null() { at } else { node.span };
             self.diagnostics
-                .error(
-                    span,
-                    format!("expected {} as a mapping, found {}", keys.what, node.describe()),
-                )
+                .error(span, format!("expected {} as a mapping, found {}", keys.what, node.describe()))
                 .help(format!(
                     "its keys are {}",
                     super::expression::resolve::list(keys.keys.iter().copied())
@@ -70,12 +67,7 @@ impl<'t> Reader<'t> {
                 misspelt.extend(self.nearest(&entry.key, keys.keys.iter().copied()));
             }
         }
-        Some(Fields {
-            at,
-            what: keys.what,
-            misspelt,
-            entries,
-        })
+        Some(Fields { at, what: keys.what, misspelt, entries })
     }
 
     /// Reports a key that is not in the table (nor among `more`).
@@ -107,10 +99,7 @@ impl<'t> Reader<'t> {
             _ if node.is_null() || node.is_broken() => &[],
             _ => {
                 self.diagnostics
-                    .error(
-                        node.span,
-                        format!("expected a mapping of {what}, found {}", node.describe()),
-                    )
+                    .error(node.span, format!("expected a mapping of {what}, found {}", node.describe()))
                     .help("write one `name: …` per line");
                 &[]
             }

@@ -48,11 +48,7 @@ impl<'t> Reader<'t> {
         for unit in &declarations.units {
             for declared in &unit.forces {
                 if let Some(kind) = self.read_force(declared, &unit.scope) {
-                    forces.push(Force {
-                        name: declared.name.clone(),
-                        kind,
-                        span: declared.entry.key_span,
-                    });
+                    forces.push(Force { name: declared.name.clone(), kind, span: declared.entry.key_span });
                 }
             }
         }
@@ -64,10 +60,7 @@ impl<'t> Reader<'t> {
         let Kind::Mapping(entries) = &entry.value.kind else {
             let what = entry.value.describe();
             self.diagnostics
-                .error(
-                    entry.key_span,
-                    format!("expected a force as a mapping, found {what}"),
-                )
+                .error(entry.key_span, format!("expected a force as a mapping, found {what}"))
                 .help("it starts with its `type`");
             return None;
         };
@@ -90,70 +83,44 @@ impl<'t> Reader<'t> {
                 let coordinate = self.force_coordinate(&fields, scope);
                 let law = self.read_law(&fields, "natural_angle", scope);
                 let (coordinate, law) = (coordinate?, law?);
-                let law = if self.flipped(coordinate, scope) {
-                    flipped_law(law)
-                } else {
-                    law
-                };
+                let law = if self.flipped(coordinate, scope) { flipped_law(law) } else { law };
                 Some(ForceKind::TorsionalSpring { coordinate, law })
             }
             Type::Force => {
-                let at = fields
-                    .require("at", self)
-                    .and_then(|e| self.read_marker(e, scope));
+                let at = fields.require("at", self).and_then(|e| self.read_marker(e, scope));
                 let reaction = fields.get("reaction").map(|e| self.read_marker(e, scope));
                 let value = self.read_force_vector(&fields, scope, false);
                 let reaction = reaction.map_or(Some(None), |r| r.map(Some));
-                Some(ForceKind::Force {
-                    at: at?,
-                    reaction: reaction?,
-                    value: value?,
-                })
+                Some(ForceKind::Force { at: at?, reaction: reaction?, value: value? })
             }
             Type::Torque => {
-                let on = fields
-                    .require("on", self)
-                    .and_then(|e| self.read_body_name(e, scope));
+                let on = fields.require("on", self).and_then(|e| self.read_body_name(e, scope));
                 let reaction = fields.get("reaction").map(|e| self.read_body_name(e, scope));
                 let value = self.read_force_vector(&fields, scope, true);
                 let reaction = reaction.map_or(Some(None), |r| r.map(Some));
-                Some(ForceKind::Torque {
-                    on: on?,
-                    reaction: reaction?,
-                    value: value?,
-                })
+                Some(ForceKind::Torque { on: on?, reaction: reaction?, value: value? })
             }
             Type::JointForce => {
                 let coordinate = self.force_coordinate(&fields, scope);
-                let value = fields
-                    .require("value", self)
-                    .and_then(|e| self.scalar(&e.value, scope, Context::Force));
+                let value =
+                    fields.require("value", self).and_then(|e| self.scalar(&e.value, scope, Context::Force));
                 let (coordinate, value) = (coordinate?, value?);
-                let value = if self.flipped(coordinate, scope) {
-                    negate(value)
-                } else {
-                    value
-                };
+                let value = if self.flipped(coordinate, scope) { negate(value) } else { value };
                 Some(ForceKind::JointForce { coordinate, value })
             }
         }
     }
 
     fn read_spring(&mut self, fields: &Fields<'t>, scope: &Scope) -> Option<ForceKind> {
-        let from = fields
-            .require("from", self)
-            .and_then(|e| self.read_marker(e, scope));
-        let to = fields
-            .require("to", self)
-            .and_then(|e| self.read_marker(e, scope));
+        let from = fields.require("from", self).and_then(|e| self.read_marker(e, scope));
+        let to = fields.require("to", self).and_then(|e| self.read_marker(e, scope));
         let law = self.read_law(fields, "natural_length", scope);
         let (from, to) = (from?, to?);
         if from.body == to.body {
             let body = &self.symbols.bodies[from.body.index()].name;
             let at = fields.get("to").map_or(fields.at, |e| e.value.span);
             if from == to {
-                self.diagnostics
-                    .error(at, "the spring connects a point to itself");
+                self.diagnostics.error(at, "the spring connects a point to itself");
             } else {
                 let message = format!("both ends of the spring are on body `{body}`: it does nothing");
                 self.diagnostics.warning(at, message);
@@ -173,22 +140,14 @@ impl<'t> Reader<'t> {
                     return None;
                 }
             }
-            return self
-                .scalar(&law.value, scope, Context::Law)
-                .map(SpringLaw::Expression);
+            return self.scalar(&law.value, scope, Context::Law).map(SpringLaw::Expression);
         }
-        if ["stiffness", "damping", "law"]
-            .iter()
-            .any(|key| fields.is_misspelt(key))
-        {
+        if ["stiffness", "damping", "law"].iter().any(|key| fields.is_misspelt(key)) {
             return None;
         }
         if fields.get("stiffness").is_none() && fields.get("damping").is_none() {
             self.diagnostics
-                .error(
-                    fields.at,
-                    "the spring has neither `stiffness` nor `damping` nor `law`",
-                )
+                .error(fields.at, "the spring has neither `stiffness` nor `damping` nor `law`")
                 .help("give at least one of them");
             return None;
         }
@@ -207,31 +166,23 @@ impl<'t> Reader<'t> {
         let stiffness = part(self, "stiffness");
         let damping = part(self, "damping");
         let natural = part(self, natural_key);
-        ok.then_some(SpringLaw::Linear {
-            stiffness,
-            damping,
-            natural,
-        })
+        ok.then_some(SpringLaw::Linear { stiffness, damping, natural })
     }
 
     fn read_marker(&mut self, entry: &'t Entry, scope: &Scope) -> Option<MarkerRef> {
         let wanted = "a point `body.point`";
-        self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.marker(e))
-            .map(|(m, ..)| m)
+        self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.marker(e)).map(|(m, ..)| m)
     }
 
     fn read_body_name(&mut self, entry: &'t Entry, scope: &Scope) -> Option<crate::model::BodyId> {
         let wanted = "the name of a body";
-        self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.body(e))
-            .map(|(b, ..)| b)
+        self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.body(e)).map(|(b, ..)| b)
     }
 
     fn force_coordinate(&mut self, fields: &Fields<'t>, scope: &Scope) -> Option<CoordinateRef> {
         let entry = fields.require("coordinate", self)?;
         let wanted = "a coordinate `joint.coordinate`";
-        let (c, ..) = self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| {
-            r.coordinate(e)
-        })?;
+        let (c, ..) = self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.coordinate(e))?;
         let joint = self.symbols.joints.get(c.joint.index())?;
         let euler = match joint.kind? {
             JointKind::Spherical => true,
@@ -250,9 +201,7 @@ impl<'t> Reader<'t> {
     /// The value of a force or torque: components in the world, or in the frame of a body.
     fn read_force_vector(&mut self, fields: &Fields<'t>, scope: &Scope, axial: bool) -> Option<Vector> {
         let frame = fields.get("frame").map(|e| self.read_body_name(e, scope));
-        let value = fields
-            .require("value", self)
-            .and_then(|e| self.vector(&e.value, scope, Context::Force));
+        let value = fields.require("value", self).and_then(|e| self.vector(&e.value, scope, Context::Force));
         let mut value = value?;
         if let Some(frame) = frame {
             let resolver = Resolver::new(&self.symbols, scope, Context::Force, false);
@@ -277,15 +226,9 @@ impl<'t> Reader<'t> {
 /// The law of the same spring measured along the opposite direction: f'(x, v) = −f(−x, −v).
 fn flipped_law(law: SpringLaw) -> SpringLaw {
     match law {
-        SpringLaw::Linear {
-            stiffness,
-            damping,
-            natural,
-        } => SpringLaw::Linear {
-            stiffness,
-            damping,
-            natural: negate(natural),
-        },
+        SpringLaw::Linear { stiffness, damping, natural } => {
+            SpringLaw::Linear { stiffness, damping, natural: negate(natural) }
+        }
         SpringLaw::Expression(mut e) => {
             flip_scalar(&mut e);
             SpringLaw::Expression(negate(e))

@@ -50,15 +50,9 @@ impl<'t> Reader<'t> {
             self.string(description);
         }
         let kinds = JointKind::ALL.map(|k| (k.keyword(), k));
-        let kind = fields
-            .require("type", self)
-            .and_then(|e| self.word(&e.value, "a type of joint", &kinds));
-        let parent = fields
-            .require("parent", self)
-            .and_then(|e| self.read_side(e, scope));
-        let child = fields
-            .require("child", self)
-            .and_then(|e| self.read_side(e, scope));
+        let kind = fields.require("type", self).and_then(|e| self.word(&e.value, "a type of joint", &kinds));
+        let parent = fields.require("parent", self).and_then(|e| self.read_side(e, scope));
+        let child = fields.require("child", self).and_then(|e| self.read_side(e, scope));
         let kind = kind?;
         let start = self.read_start(fields.value("start"), declared.id, kind, scope);
         let (mut parent, mut child) = (parent?, child?);
@@ -112,21 +106,16 @@ impl<'t> Reader<'t> {
         };
         let fields = self.fields(node, entry.key_span, &keys::SIDE)?;
         let body_entry = fields.require("body", self)?;
-        let (marker, ..) = self.resolve(
-            &body_entry.value,
-            scope,
-            Context::Parameters,
-            "the name of a body",
-            |r, e| r.marker(e),
-        )?;
+        let (marker, ..) =
+            self.resolve(&body_entry.value, scope, Context::Parameters, "the name of a body", |r, e| {
+                r.marker(e)
+            })?;
         let body = marker.body;
         let mut point = marker.point;
         let mut at = None;
         if let Some(node) = fields.value("point") {
             if marker.point != PointRef::Origin {
-                self.diagnostics
-                    .error(node.span, "the point is given twice")
-                    .help("leave out one of them");
+                self.diagnostics.error(node.span, "the point is given twice").help("leave out one of them");
             }
             match &node.kind {
                 Kind::Scalar(text) if self.symbols.bodies[body.index()].point(&text.value).is_some() => {
@@ -136,15 +125,12 @@ impl<'t> Reader<'t> {
                     if super::names::is_name(&text.value) && scope.symbol(&text.value).is_none() =>
                 {
                     let symbol = &self.symbols.bodies[body.index()];
-                    let names = ["origin", "com"]
-                        .into_iter()
-                        .chain(symbol.points.iter().map(String::as_str));
+                    let names = ["origin", "com"].into_iter().chain(symbol.points.iter().map(String::as_str));
                     let help = match self.nearest(&text.value, names) {
                         Some(near) => format!("did you mean `{near}`?"),
-                        None => format!(
-                            "declare it under `points` of `{}`, or give its coordinates",
-                            symbol.name
-                        ),
+                        None => {
+                            format!("declare it under `points` of `{}`, or give its coordinates", symbol.name)
+                        }
                     };
                     let message = format!("body `{}` has no point `{}`", symbol.name, text.value);
                     self.diagnostics.error(node.span, message).help(help);
@@ -157,12 +143,8 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        let axis = fields
-            .value("axis")
-            .map(|n| self.read_direction(n, Some(body), scope));
-        let reference = fields
-            .value("reference")
-            .map(|n| self.read_direction(n, Some(body), scope));
+        let axis = fields.value("axis").map(|n| self.read_direction(n, Some(body), scope));
+        let reference = fields.value("reference").map(|n| self.read_direction(n, Some(body), scope));
         let point = at.map_or(JointPoint::Point(point), JointPoint::At);
         Some(Side {
             body,
@@ -177,17 +159,9 @@ impl<'t> Reader<'t> {
     /// `vector` where the body is known.
     fn read_direction(&mut self, node: &Node, body: Option<BodyId>, scope: &Scope) -> Option<Placed> {
         let Some((id, index)) = self.named_direction(node, body, scope)? else {
-            return self
-                .vector(node, scope, Context::Parameters)
-                .map(|v| (node.span, v));
+            return self.vector(node, scope, Context::Parameters).map(|v| (node.span, v));
         };
-        let v = self
-            .bodies
-            .get(id.index())?
-            .vectors
-            .get(index as usize)?
-            .1
-            .clone();
+        let v = self.bodies.get(id.index())?.vectors.get(index as usize)?.1.clone();
         // The body's vector is a real one: seen in the mirror it is reflected.
         let v = match scope.mirror {
             Some(normal) => mirror(v, normal, false),
@@ -224,10 +198,9 @@ impl<'t> Reader<'t> {
                 }
                 let help = match self.nearest(name, symbol.vectors.iter().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!(
-                        "declare it under `vectors` of `{}`, or give its components",
-                        symbol.name
-                    ),
+                    None => {
+                        format!("declare it under `vectors` of `{}`, or give its components", symbol.name)
+                    }
                 };
                 let message = format!("body `{}` has no vector `{name}`", symbol.name);
                 self.diagnostics.error(node.span, message).help(help);
@@ -247,10 +220,7 @@ impl<'t> Reader<'t> {
         scope: &Scope,
     ) -> Option<()> {
         let word = kind.keyword();
-        let needs_axis = !matches!(
-            kind,
-            JointKind::Fixed | JointKind::Spherical | JointKind::Floating
-        );
+        let needs_axis = !matches!(kind, JointKind::Fixed | JointKind::Spherical | JointKind::Floating);
         let joint_axis = needs_axis && kind != JointKind::Cardan;
         for (key, allowed) in [
             ("axis", joint_axis),
@@ -267,24 +237,16 @@ impl<'t> Reader<'t> {
                     _ => "to orient the joint's frames, give `axis` and `reference` on both sides",
                 };
                 self.diagnostics
-                    .error(
-                        entry.key_span,
-                        format!("a {word} joint has no `{key}` of its own"),
-                    )
+                    .error(entry.key_span, format!("a {word} joint has no `{key}` of its own"))
                     .help(help);
                 return None;
             }
         }
-        let on_sides = [&*parent, &*child]
-            .iter()
-            .any(|s| s.axis.is_some() || s.reference.is_some());
+        let on_sides = [&*parent, &*child].iter().any(|s| s.axis.is_some() || s.reference.is_some());
         let own = fields.get("axis").or(fields.get("axes"));
         if let (true, Some(own)) = (on_sides, own) {
             self.diagnostics
-                .error(
-                    own.key_span,
-                    format!("`{}` is given at the joint and on its sides", own.key),
-                )
+                .error(own.key_span, format!("`{}` is given at the joint and on its sides", own.key))
                 .help("give it in one of the two places");
             return None;
         }
@@ -363,24 +325,13 @@ impl<'t> Reader<'t> {
             return;
         }
         if has(parent) != (true, true) || has(child) != (true, true) {
-            let at = if has(parent) == (true, true) {
-                child.span
-            } else {
-                parent.span
-            };
+            let at = if has(parent) == (true, true) { child.span } else { parent.span };
             self.diagnostics
-                .error(
-                    at,
-                    "directions on the sides of a joint need `axis` and `reference`, on both sides",
-                )
+                .error(at, "directions on the sides of a joint need `axis` and `reference`, on both sides")
                 .help("or give one `axis` at the joint: the same components in both body frames");
             return;
         }
-        let sides = if kind == JointKind::Planar && same {
-            vec![parent]
-        } else {
-            vec![parent, child]
-        };
+        let sides = if kind == JointKind::Planar && same { vec![parent] } else { vec![parent, child] };
         for side in sides {
             if let (Some(axis), Some(reference)) = (&side.axis, &side.reference) {
                 self.check_directions((axis.0, &axis.1), (reference.0, &reference.1));
@@ -400,12 +351,7 @@ fn finish(side: Side, kind: JointKind, scope: &Scope) -> JointSide {
     let axis = side.axis.map(|a| a.1);
     let reference = side.reference.map(|r| r.1);
     let Some(normal) = scope.mirror else {
-        return JointSide {
-            body: side.body,
-            point: side.point,
-            axis,
-            reference,
-        };
+        return JointSide { body: side.body, point: side.point, axis, reference };
     };
     let point = match side.point {
         JointPoint::At(v) => JointPoint::At(mirror(v, normal, false)),

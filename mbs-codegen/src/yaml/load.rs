@@ -24,15 +24,7 @@ pub(super) fn load(text: &str, diagnostics: &mut Diagnostics) -> Option<Rc<Node>
         diagnostics.error(Span::default(), format!("the file is larger than {limit} MiB"));
         return None;
     }
-    Loader {
-        text,
-        diagnostics,
-        stack: Vec::new(),
-        anchors: HashMap::new(),
-        weight: 0,
-        root: None,
-    }
-    .run()
+    Loader { text, diagnostics, stack: Vec::new(), anchors: HashMap::new(), weight: 0, root: None }.run()
 }
 
 /// A list or mapping still open.
@@ -49,11 +41,7 @@ struct Open {
 
 enum Content {
     Sequence(Vec<Rc<Node>>),
-    Mapping {
-        entries: Vec<Entry>,
-        places: HashMap<Rc<str>, Span>,
-        key: Option<(Rc<str>, Span, Use)>,
-    },
+    Mapping { entries: Vec<Entry>, places: HashMap<Rc<str>, Span>, key: Option<(Rc<str>, Span, Use)> },
 }
 
 /// What becomes of a key's value.
@@ -123,11 +111,7 @@ impl Loader<'_, '_> {
                     };
                     let weight = 1 + value.len() / 16;
                     let in_flow = self.stack.last().is_some_and(|open| open.flow);
-                    let kind = Kind::Scalar(Text {
-                        value: Rc::from(&*value),
-                        style,
-                        in_flow,
-                    });
+                    let kind = Kind::Scalar(Text { value: Rc::from(&*value), style, in_flow });
                     let node = Rc::new(Node { span, kind });
                     self.weight += weight;
                     self.anchor(anchor, &node, weight, 1);
@@ -139,11 +123,7 @@ impl Loader<'_, '_> {
                 }
                 Event::MappingStart(style, anchor, tag) => {
                     self.refuse_tag(tag.is_some(), &raw);
-                    let content = Content::Mapping {
-                        entries: Vec::new(),
-                        places: HashMap::new(),
-                        key: None,
-                    };
+                    let content = Content::Mapping { entries: Vec::new(), places: HashMap::new(), key: None };
                     self.open(span, style, anchor, content);
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.close(span),
@@ -154,8 +134,7 @@ impl Loader<'_, '_> {
                         self.attach(node, height);
                     }
                     None => {
-                        self.diagnostics
-                            .error(span, "this alias stands inside what it stands for");
+                        self.diagnostics.error(span, "this alias stands inside what it stands for");
                         self.attach_nothing(span);
                     }
                 },
@@ -176,10 +155,7 @@ impl Loader<'_, '_> {
             let height = self.stack.iter().map(|open| open.height).max().unwrap_or(0);
             if self.stack.len() + height > limits::NESTING {
                 let limit = limits::NESTING;
-                self.diagnostics.error(
-                    span,
-                    format!("lists and mappings are nested more than {limit} deep"),
-                );
+                self.diagnostics.error(span, format!("lists and mappings are nested more than {limit} deep"));
                 return None;
             }
         }
@@ -188,35 +164,21 @@ impl Loader<'_, '_> {
 
     fn refuse_tag(&mut self, present: bool, raw: &RawSpan) {
         if present {
-            let span = raw
-                .tag_span()
-                .map_or_else(|| self.span(raw), |tag| self.span(&tag));
-            self.diagnostics
-                .error(span, "tags are not supported")
-                .help("remove the `!…` before the value");
+            let span = raw.tag_span().map_or_else(|| self.span(raw), |tag| self.span(&tag));
+            self.diagnostics.error(span, "tags are not supported").help("remove the `!…` before the value");
         }
     }
 
     fn open(&mut self, start: Span, style: StructureStyle, anchor: usize, content: Content) {
         let flow = style == StructureStyle::Flow;
-        self.stack.push(Open {
-            start,
-            flow,
-            anchor,
-            weight_before: self.weight,
-            height: 0,
-            content,
-        });
+        self.stack.push(Open { start, flow, anchor, weight_before: self.weight, height: 0, content });
         self.weight += 1;
     }
 
     fn close(&mut self, end: Span) {
         let Some(open) = self.stack.pop() else { return };
         let end_offset = end.offset + end.len;
-        let span = Span {
-            len: end_offset.saturating_sub(open.start.offset),
-            ..open.start
-        };
+        let span = Span { len: end_offset.saturating_sub(open.start.offset), ..open.start };
         let kind = match open.content {
             Content::Sequence(items) => Kind::Sequence(items),
             Content::Mapping { entries, .. } => Kind::Mapping(entries),
@@ -229,26 +191,13 @@ impl Loader<'_, '_> {
 
     fn anchor(&mut self, id: usize, node: &Rc<Node>, weight: usize, height: usize) {
         if id != 0 {
-            self.anchors.insert(
-                id,
-                Anchored {
-                    node: Rc::clone(node),
-                    weight,
-                    height,
-                },
-            );
+            self.anchors.insert(id, Anchored { node: Rc::clone(node), weight, height });
         }
     }
 
     fn attach_nothing(&mut self, span: Span) {
         self.weight += 1;
-        self.attach(
-            Rc::new(Node {
-                span,
-                kind: Kind::Broken,
-            }),
-            1,
-        );
+        self.attach(Rc::new(Node { span, kind: Kind::Broken }), 1);
     }
 
     /// Hands a finished node to the list or mapping it stands in.
@@ -267,19 +216,14 @@ impl Loader<'_, '_> {
         };
         if let Some((name, key_span, what)) = key.take() {
             if what == Use::Keep {
-                entries.push(Entry {
-                    key: name,
-                    key_span,
-                    value: node,
-                });
+                entries.push(Entry { key: name, key_span, value: node });
             }
             return;
         }
         // The node is a key.
         let span = node.span;
         let Kind::Scalar(text) = &node.kind else {
-            self.diagnostics
-                .error(span, "a key must be a name, not a list or a mapping");
+            self.diagnostics.error(span, "a key must be a name, not a list or a mapping");
             *key = Some((Rc::from(""), span, Use::Drop));
             return;
         };
@@ -308,31 +252,20 @@ impl Loader<'_, '_> {
 
     fn span(&self, raw: &RawSpan) -> Span {
         let range = raw.byte_range().unwrap_or(0..0);
-        Span {
-            len: range.end.saturating_sub(range.start),
-            ..self.span_at(&raw.start)
-        }
+        Span { len: range.end.saturating_sub(range.start), ..self.span_at(&raw.start) }
     }
 
     fn span_at(&self, marker: &Marker) -> Span {
         let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let offset = marker.byte_offset().unwrap_or(0).min(self.text.len());
-        Span {
-            offset,
-            len: 0,
-            line: narrow(marker.line()),
-            column: narrow(marker.col()).saturating_add(1),
-        }
+        Span { offset, len: 0, line: narrow(marker.line()), column: narrow(marker.col()).saturating_add(1) }
     }
 }
 
 /// A name as it may stand in a message.
 pub(super) fn shorten(name: &str) -> String {
-    let mut out: String = name
-        .chars()
-        .take(limits::NAME_CHARS)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let mut out: String =
+        name.chars().take(limits::NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if name.chars().nth(limits::NAME_CHARS).is_some() {
         out.push('…');
     }

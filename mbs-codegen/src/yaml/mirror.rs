@@ -20,22 +20,14 @@ pub(super) fn mirror(v: Vector, normal: u8, axial: bool) -> Vector {
             })))
         }
         // S S = I; a change of kind leaves the sign.
-        Vector::Mirror {
-            normal: n,
-            axial: a,
-            of,
-        } if n == normal => {
+        Vector::Mirror { normal: n, axial: a, of } if n == normal => {
             if a == axial {
                 *of
             } else {
                 Vector::Negate(of)
             }
         }
-        v => Vector::Mirror {
-            normal,
-            axial,
-            of: Box::new(v),
-        },
+        v => Vector::Mirror { normal, axial, of: Box::new(v) },
     }
 }
 

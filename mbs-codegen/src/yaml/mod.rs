@@ -76,14 +76,7 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
 
 fn empty_file(diagnostics: &mut Diagnostics) {
     diagnostics
-        .error(
-            Span {
-                line: 1,
-                column: 1,
-                ..Span::default()
-            },
-            "the file is empty",
-        )
+        .error(Span { line: 1, column: 1, ..Span::default() }, "the file is empty")
         .help("a model file starts with `mbs: 1`");
 }
 
@@ -99,10 +92,7 @@ impl<'t> Reader<'t> {
         }
         let file = self.fields(root, root.span, &keys::MODEL)?;
         let name = self.read_name(&file, file_name);
-        let description = file
-            .value("description")
-            .and_then(|n| self.string(n))
-            .unwrap_or_default();
+        let description = file.value("description").and_then(|n| self.string(n)).unwrap_or_default();
 
         let declarations = self.declare(&file);
         let parameters = self.read_parameters(&declarations);
@@ -115,17 +105,10 @@ impl<'t> Reader<'t> {
         });
         self.read_bodies(&declarations);
         if self.bodies.len() == 1
-            && file
-                .value("bodies")
-                .is_none_or(|n| n.is_null() || matches!(n.kind, Kind::Mapping(_)))
+            && file.value("bodies").is_none_or(|n| n.is_null() || matches!(n.kind, Kind::Mapping(_)))
         {
-            let at = file
-                .get("bodies")
-                .or(file.get("mbs"))
-                .map_or(file.at, |e| e.key_span);
-            self.diagnostics
-                .error(at, "the model has no bodies")
-                .help("describe them under `bodies`");
+            let at = file.get("bodies").or(file.get("mbs")).map_or(file.at, |e| e.key_span);
+            self.diagnostics.error(at, "the model has no bodies").help("describe them under `bodies`");
         }
         let joints = self.read_joints(&declarations);
         self.check_tree(&joints);
@@ -139,11 +122,7 @@ impl<'t> Reader<'t> {
             name,
             description,
             gravity: gravity.unwrap_or_else(|| {
-                Vector::Components(Box::new([
-                    Scalar::Number(0.0),
-                    Scalar::Number(0.0),
-                    Scalar::Number(0.0),
-                ]))
+                Vector::Components(Box::new([Scalar::Number(0.0), Scalar::Number(0.0), Scalar::Number(0.0)]))
             }),
             parameters,
             inputs,
@@ -160,10 +139,7 @@ impl<'t> Reader<'t> {
     fn check_version(&mut self, root: &Node) -> bool {
         let Kind::Mapping(entries) = &root.kind else {
             self.diagnostics
-                .error(
-                    root.span,
-                    format!("a model file is a mapping, but this is {}", root.describe()),
-                )
+                .error(root.span, format!("a model file is a mapping, but this is {}", root.describe()))
                 .help("it starts with `mbs: 1`");
             return false;
         };
@@ -179,10 +155,7 @@ impl<'t> Reader<'t> {
                     .help("move the line to the top of the file"),
                 None => self
                     .diagnostics
-                    .error(
-                        first.key_span,
-                        "the first key must be `mbs`, the version of the file's format",
-                    )
+                    .error(first.key_span, "the first key must be `mbs`, the version of the file's format")
                     .help("start the file with `mbs: 1`"),
             };
         }
@@ -194,10 +167,7 @@ impl<'t> Reader<'t> {
             Kind::Scalar(text) => {
                 let shown = shorten(&text.value);
                 self.diagnostics
-                    .error(
-                        version.value.span,
-                        format!("version `{shown}` of the format is not known"),
-                    )
+                    .error(version.value.span, format!("version `{shown}` of the format is not known"))
                     .help(format!("this program reads version {VERSION}: `mbs: {VERSION}`"));
                 false
             }

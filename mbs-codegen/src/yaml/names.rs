@@ -66,12 +66,7 @@ pub(super) fn check_name(name: &str, span: Span, what: &str, diagnostics: &mut D
     } else {
         "a name starts with a letter or `_` and goes on with letters, digits and `_`".into()
     };
-    diagnostics
-        .error(
-            span,
-            format!("`{}` is not a valid name for {what}", shorten(name)),
-        )
-        .help(help);
+    diagnostics.error(span, format!("`{}` is not a valid name for {what}", shorten(name))).help(help);
     false
 }
 
@@ -89,16 +84,8 @@ impl Unique {
     pub(super) fn add(&mut self, name: &str, span: Span, what: &str, diagnostics: &mut Diagnostics) -> bool {
         let folded = name.to_ascii_lowercase();
         if let Some((other, other_what, place)) = self.0.get(&folded) {
-            let same = if other == name {
-                ""
-            } else {
-                " (names must differ in more than case)"
-            };
-            let line = if place.is_known() {
-                format!(" at line {}", place.line)
-            } else {
-                String::new()
-            };
+            let same = if other == name { "" } else { " (names must differ in more than case)" };
+            let line = if place.is_known() { format!(" at line {}", place.line) } else { String::new() };
             diagnostics
                 .error(
                     span,

@@ -19,10 +19,7 @@ impl<'t> Reader<'t> {
                     let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::OUTPUT) else {
                         continue;
                     };
-                    unit_text = fields
-                        .value("unit")
-                        .and_then(|n| self.string(n))
-                        .unwrap_or_default();
+                    unit_text = fields.value("unit").and_then(|n| self.string(n)).unwrap_or_default();
                     if let Some(description) = fields.value("description") {
                         self.string(description);
                     }

@@ -53,14 +53,9 @@ impl<'t> Reader<'t> {
                 let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::PARAMETER) else {
                     return (parameter, false);
                 };
-                parameter.description = fields
-                    .value("description")
-                    .and_then(|n| self.string(n))
-                    .unwrap_or_default();
-                parameter.unit = fields
-                    .value("unit")
-                    .and_then(|n| self.string(n))
-                    .unwrap_or_default();
+                parameter.description =
+                    fields.value("description").and_then(|n| self.string(n)).unwrap_or_default();
+                parameter.unit = fields.value("unit").and_then(|n| self.string(n)).unwrap_or_default();
                 parameter.min = fields.value("min").and_then(|n| self.number(n));
                 parameter.max = fields.value("max").and_then(|n| self.number(n));
                 if let (Some(min), Some(max), Some(at)) = (parameter.min, parameter.max, fields.get("max"))
@@ -107,8 +102,7 @@ impl<'t> Reader<'t> {
         if !constant {
             return Some(ParameterValue::Derived(e));
         }
-        self.default_scalar(node.span, &e, "the value")
-            .map(ParameterValue::Number)
+        self.default_scalar(node.span, &e, "the value").map(ParameterValue::Number)
     }
 
     /// A list of numbers.
@@ -118,14 +112,12 @@ impl<'t> Reader<'t> {
             return None;
         };
         if items.is_empty() {
-            self.diagnostics
-                .error(node.span, "an array needs at least one value");
+            self.diagnostics.error(node.span, "an array needs at least one value");
             return None;
         }
         if items.len() > limits::ARRAY_VALUES {
             let (n, limit) = (items.len(), limits::ARRAY_VALUES);
-            self.diagnostics
-                .error(node.span, format!("an array has at most {limit} values, not {n}"));
+            self.diagnostics.error(node.span, format!("an array has at most {limit} values, not {n}"));
             return None;
         }
         let all: Vec<Option<f64>> = items.iter().map(|item| self.number(item)).collect();
@@ -153,9 +145,7 @@ impl<'t> Reader<'t> {
             } else {
                 format!("these parameters follow each other in a circle: {names}")
             };
-            self.diagnostics
-                .error(parameters[first.index()].span, message)
-                .help("give one of them a number");
+            self.diagnostics.error(parameters[first.index()].span, message).help("give one of them a number");
             for p in cycle {
                 parameters[p.index()].value = ParameterValue::Number(0.0);
                 broken.push(p);
@@ -171,23 +161,15 @@ impl<'t> Reader<'t> {
             Value::Array(x) => x,
         };
         for (i, x) in values.iter().enumerate() {
-            let name = if values.len() == 1 {
-                name.clone()
-            } else {
-                format!("{name}[{i}]")
-            };
+            let name = if values.len() == 1 { name.clone() } else { format!("{name}[{i}]") };
             if !x.is_finite() {
                 self.not_finite(span, &format!("parameter `{name}`"), *x);
             } else if let Some(min) = parameter.min.filter(|min| x < min) {
-                self.diagnostics.error(
-                    span,
-                    format!("parameter `{name}` is {x}, below its smallest value {min}"),
-                );
+                self.diagnostics
+                    .error(span, format!("parameter `{name}` is {x}, below its smallest value {min}"));
             } else if let Some(max) = parameter.max.filter(|max| x > max) {
-                self.diagnostics.error(
-                    span,
-                    format!("parameter `{name}` is {x}, above its largest value {max}"),
-                );
+                self.diagnostics
+                    .error(span, format!("parameter `{name}` is {x}, above its largest value {max}"));
             } else {
                 continue;
             }
@@ -197,11 +179,7 @@ impl<'t> Reader<'t> {
 
     /// Reads all inputs.
     pub(super) fn read_inputs(&mut self, declarations: &Declarations<'t>) -> Vec<Input> {
-        declarations
-            .inputs
-            .iter()
-            .map(|entry| self.read_input(entry))
-            .collect()
+        declarations.inputs.iter().map(|entry| self.read_input(entry)).collect()
     }
 
     fn read_input(&mut self, entry: &'t Entry) -> Input {
@@ -217,23 +195,10 @@ impl<'t> Reader<'t> {
             let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::INPUT) else {
                 return input;
             };
-            input.description = fields
-                .value("description")
-                .and_then(|n| self.string(n))
-                .unwrap_or_default();
-            input.unit = fields
-                .value("unit")
-                .and_then(|n| self.string(n))
-                .unwrap_or_default();
-            input.default = fields
-                .value("default")
-                .and_then(|n| self.number(n))
-                .unwrap_or(0.0);
-            let words = [
-                ("zero", Hold::Zero),
-                ("linear", Hold::Linear),
-                ("signal", Hold::Signal),
-            ];
+            input.description = fields.value("description").and_then(|n| self.string(n)).unwrap_or_default();
+            input.unit = fields.value("unit").and_then(|n| self.string(n)).unwrap_or_default();
+            input.default = fields.value("default").and_then(|n| self.number(n)).unwrap_or(0.0);
+            let words = [("zero", Hold::Zero), ("linear", Hold::Linear), ("signal", Hold::Signal)];
             let hold = fields
                 .value("hold")
                 .and_then(|n| self.word(n, "a way to hold the input over a step", &words));
@@ -251,9 +216,6 @@ fn default_values(parameters: &[Parameter], broken: &[ParameterId]) -> Values {
         return Values::of(parameters, &[]);
     }
     // An empty array has no value, and what follows a parameter without a value has none either.
-    let unknown: Vec<_> = broken
-        .iter()
-        .map(|p| (*p, ParameterValue::Array(Vec::new())))
-        .collect();
+    let unknown: Vec<_> = broken.iter().map(|p| (*p, ParameterValue::Array(Vec::new()))).collect();
     Values::of(parameters, &unknown)
 }

@@ -10,17 +10,10 @@ use crate::diagnostics::Span;
 pub(super) fn place(source: &str, whole: Span, text: &Text, start: usize, end: usize) -> Span {
     let visible = |upto: usize| {
         let upto = upto.min(text.value.len());
-        text.value
-            .char_indices()
-            .take_while(|(i, _)| *i < upto)
-            .filter(|(_, c)| !c.is_whitespace())
-            .count()
+        text.value.char_indices().take_while(|(i, _)| *i < upto).filter(|(_, c)| !c.is_whitespace()).count()
     };
     let (first, last) = (visible(start), visible(end));
-    let at_end = text
-        .value
-        .get(start..)
-        .is_none_or(|rest| rest.trim_start().is_empty());
+    let at_end = text.value.get(start..).is_none_or(|rest| rest.trim_start().is_empty());
     let mut walk = Walk::new(source, whole, text.style);
     let mut begin = walk.here();
     let mut count = 0;
@@ -39,11 +32,7 @@ pub(super) fn place(source: &str, whole: Span, text: &Text, start: usize, end: u
             break;
         }
     }
-    let len = if last > first {
-        walk.here().offset.saturating_sub(begin.offset)
-    } else {
-        0
-    };
+    let len = if last > first { walk.here().offset.saturating_sub(begin.offset) } else { 0 };
     Span { len, ..begin }
 }
 
@@ -60,13 +49,7 @@ impl<'s> Walk<'s> {
     fn new(source: &'s str, whole: Span, style: Style) -> Self {
         let end = whole.offset.saturating_add(whole.len).min(source.len());
         let rest = source.get(whole.offset..end).unwrap_or("");
-        let mut walk = Walk {
-            rest,
-            offset: whole.offset,
-            line: whole.line,
-            column: whole.column,
-            style,
-        };
+        let mut walk = Walk { rest, offset: whole.offset, line: whole.line, column: whole.column, style };
         if matches!(style, Style::SingleQuoted | Style::DoubleQuoted) {
             walk.bump();
         }
@@ -74,12 +57,7 @@ impl<'s> Walk<'s> {
     }
 
     fn here(&self) -> Span {
-        Span {
-            offset: self.offset,
-            len: 0,
-            line: self.line,
-            column: self.column,
-        }
+        Span { offset: self.offset, len: 0, line: self.line, column: self.column }
     }
 
     fn bump(&mut self) -> Option<char> {
@@ -140,13 +118,9 @@ mod tests {
     fn found(source: &str, needle: &str) -> (String, u32, u32) {
         let mut d = Diagnostics::new();
         let root = load(source, &mut d).expect("a tree");
-        let Kind::Mapping(entries) = &root.kind else {
-            panic!("a mapping")
-        };
+        let Kind::Mapping(entries) = &root.kind else { panic!("a mapping") };
         let node = &entries[0].value;
-        let Kind::Scalar(text) = &node.kind else {
-            panic!("a scalar")
-        };
+        let Kind::Scalar(text) = &node.kind else { panic!("a scalar") };
         let start = text.value.find(needle).expect("the needle");
         let s = place(source, node.span, text, start, start + needle.len());
         (source[s.offset..s.offset + s.len].to_string(), s.line, s.column)

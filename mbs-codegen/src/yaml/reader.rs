@@ -76,8 +76,7 @@ impl<'t> Reader<'t> {
         if node.is_broken() {
             return;
         }
-        self.diagnostics
-            .error(node.span, format!("expected {wanted}, found {}", node.describe()));
+        self.diagnostics.error(node.span, format!("expected {wanted}, found {}", node.describe()));
     }
 
     /// Resolves something in the text of a node by a function of the resolver.
@@ -97,8 +96,7 @@ impl<'t> Reader<'t> {
         let found = f(&mut resolver, &syntax);
         let (uses, size, knots) = (resolver.uses, resolver.size, resolver.knots);
         for ((start, end), array) in knots {
-            self.knots
-                .push((place(self.text, node.span, text, start, end), array));
+            self.knots.push((place(self.text, node.span, text, start, end), array));
         }
         self.spend(node.span, size);
         match found {
@@ -115,8 +113,7 @@ impl<'t> Reader<'t> {
         let before = self.operations;
         self.operations = before.saturating_add(size);
         if before <= limits::OPERATIONS && self.operations > limits::OPERATIONS {
-            self.diagnostics
-                .error(span, "the model's expressions are too large together");
+            self.diagnostics.error(span, "the model's expressions are too large together");
         }
     }
 
@@ -126,11 +123,7 @@ impl<'t> Reader<'t> {
         name: &str,
         names: impl IntoIterator<Item = &'n str>,
     ) -> Option<&'n str> {
-        if self.suggests() {
-            nearest(name, names)
-        } else {
-            None
-        }
+        if self.suggests() { nearest(name, names) } else { None }
     }
 
     fn suggests(&self) -> bool {
@@ -151,9 +144,7 @@ impl<'t> Reader<'t> {
         if let Some(x) = self.special_number(node) {
             return x.map(|x| (Scalar::Number(x), Uses::default(), 1));
         }
-        self.resolve(node, scope, context, "a number or an expression", |r, e| {
-            r.scalar(e)
-        })
+        self.resolve(node, scope, context, "a number or an expression", |r, e| r.scalar(e))
     }
 
     /// YAML's own number forms that are not expressions: `0x1F`, `0o17`, `.inf`, `.nan`.
@@ -167,8 +158,7 @@ impl<'t> Reader<'t> {
         let v = &*text.value;
         let unsigned = v.trim_start_matches(['+', '-']);
         if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
-            self.diagnostics
-                .error(node.span, format!("`{v}` is not a finite number"));
+            self.diagnostics.error(node.span, format!("`{v}` is not a finite number"));
             return Some(None);
         }
         let whole = |digits: &str, base| u64::from_str_radix(digits, base).ok().map(|n| Some(n as f64));
@@ -188,8 +178,7 @@ impl<'t> Reader<'t> {
             return Some(Vector::Components(Box::new(c)));
         }
         let wanted = "a list of three numbers, or an expression";
-        self.resolve(node, scope, context, wanted, |r, e| r.vector(e))
-            .map(|(v, ..)| v)
+        self.resolve(node, scope, context, wanted, |r, e| r.vector(e)).map(|(v, ..)| v)
     }
 
     /// A list of exactly `N` numbers or expressions; every wrong one is reported.
@@ -206,9 +195,7 @@ impl<'t> Reader<'t> {
         if items.len() != N {
             let n = items.len();
             let message = format!("expected a list of {N} numbers, found {n}");
-            let split = items
-                .iter()
-                .any(|i| matches!(&i.kind, Kind::Scalar(t) if !is_balanced(t)));
+            let split = items.iter().any(|i| matches!(&i.kind, Kind::Scalar(t) if !is_balanced(t)));
             let d = self.diagnostics.error(node.span, message);
             if split {
                 d.help(
@@ -217,10 +204,7 @@ impl<'t> Reader<'t> {
             }
             return None;
         }
-        let all: Vec<_> = items
-            .iter()
-            .map(|i| self.scalar_used(i, scope, context))
-            .collect();
+        let all: Vec<_> = items.iter().map(|i| self.scalar_used(i, scope, context)).collect();
         let mut uses = Uses::default();
         let mut size = 1;
         let mut scalars = Vec::with_capacity(N);
@@ -236,19 +220,11 @@ impl<'t> Reader<'t> {
     pub(super) fn either(&mut self, node: &Node, scope: &Scope, context: Context) -> Option<Resolved> {
         if let Kind::Sequence(_) = &node.kind {
             let (c, uses, size) = self.list_of::<3>(node, scope, context)?;
-            return Some(Resolved {
-                value: Typed::Vector(Vector::Components(Box::new(c))),
-                uses,
-                size,
-            });
+            return Some(Resolved { value: Typed::Vector(Vector::Components(Box::new(c))), uses, size });
         }
         if let Some(x) = self.special_number(node) {
             let value = Typed::Scalar(Scalar::Number(x?));
-            return Some(Resolved {
-                value,
-                uses: Uses::default(),
-                size: 1,
-            });
+            return Some(Resolved { value, uses: Uses::default(), size: 1 });
         }
         self.resolve(node, scope, context, "an expression", |r, e| r.typed(e))
             .map(|(value, uses, size)| Resolved { value, uses, size })
@@ -273,8 +249,7 @@ impl<'t> Reader<'t> {
         if x > 0.0 {
             return Some(x);
         }
-        self.diagnostics
-            .error(node.span, format!("{what} must be greater than zero, not {x}"));
+        self.diagnostics.error(node.span, format!("{what} must be greater than zero, not {x}"));
         None
     }
 
@@ -349,14 +324,8 @@ impl<'t> Reader<'t> {
             None => format!("choose from {}", list(names())),
         };
         let span = node.span;
-        let shown = if text.is_null() {
-            "nothing".into()
-        } else {
-            format!("`{}`", shorten(&text.value))
-        };
-        self.diagnostics
-            .error(span, format!("expected {what}, found {shown}"))
-            .help(help);
+        let shown = if text.is_null() { "nothing".into() } else { format!("`{}`", shorten(&text.value)) };
+        self.diagnostics.error(span, format!("expected {what}, found {shown}")).help(help);
         None
     }
 
@@ -366,9 +335,8 @@ impl<'t> Reader<'t> {
             let Ok(knots) = self.values.array(&array) else {
                 continue;
             };
-            if let Some(i) = knots
-                .windows(2)
-                .position(|k| k[0].partial_cmp(&k[1]) != Some(std::cmp::Ordering::Less))
+            if let Some(i) =
+                knots.windows(2).position(|k| k[0].partial_cmp(&k[1]) != Some(std::cmp::Ordering::Less))
             {
                 let (a, b) = (knots[i], knots[i + 1]);
                 let message = format!("knots must increase, but knot {} is {b} after {a}", i + 1);

@@ -32,11 +32,7 @@ impl BodySymbol {
         match name {
             "origin" => Some(PointRef::Origin),
             "com" => Some(PointRef::Com),
-            _ => self
-                .points
-                .iter()
-                .position(|p| p == name)
-                .map(|i| PointRef::Named(i as u32)),
+            _ => self.points.iter().position(|p| p == name).map(|i| PointRef::Named(i as u32)),
         }
     }
 
@@ -124,16 +120,11 @@ pub(super) struct Scope {
 
 impl Scope {
     pub(super) fn symbol(&self, name: &str) -> Option<&Symbol> {
-        self.symbols
-            .get(name)
-            .or_else(|| self.outer.as_ref()?.symbol(name))
+        self.symbols.get(name).or_else(|| self.outer.as_ref()?.symbol(name))
     }
 
     pub(super) fn thing(&self, name: &str) -> Option<Thing> {
-        self.things
-            .get(name)
-            .copied()
-            .or_else(|| self.outer.as_ref()?.thing(name))
+        self.things.get(name).copied().or_else(|| self.outer.as_ref()?.thing(name))
     }
 
     /// Names of the visible symbols, sorted.
@@ -143,13 +134,7 @@ impl Scope {
 
     /// Names of the visible things that fit, sorted.
     pub(super) fn thing_names(&self, fits: impl Fn(Thing) -> bool + Copy) -> Vec<&str> {
-        self.collect(|s| {
-            s.things
-                .iter()
-                .filter(|(_, t)| fits(**t))
-                .map(|(n, _)| n.as_str())
-                .collect()
-        })
+        self.collect(|s| s.things.iter().filter(|(_, t)| fits(**t)).map(|(n, _)| n.as_str()).collect())
     }
 
     fn collect<'s>(&'s self, names: impl Fn(&'s Scope) -> Vec<&'s str>) -> Vec<&'s str> {

@@ -36,17 +36,11 @@ impl<'t> Reader<'t> {
         if let Some(step) = fields.value("step").and_then(|n| self.positive(n, "the step")) {
             simulation.step = step;
         }
-        if let Some(step) = fields
-            .value("output_step")
-            .and_then(|n| self.positive(n, "the output step"))
-        {
+        if let Some(step) = fields.value("output_step").and_then(|n| self.positive(n, "the output step")) {
             simulation.output_step = Some(step);
         }
         if let Some(node) = fields.value("integrator") {
-            let words = [
-                ("rk4", Integrator::Rk4),
-                ("dormand_prince", Integrator::DormandPrince),
-            ];
+            let words = [("rk4", Integrator::Rk4), ("dormand_prince", Integrator::DormandPrince)];
             if let Some(integrator) = self.word(node, "an integrator", &words) {
                 simulation.integrator = integrator;
             }
@@ -54,29 +48,20 @@ impl<'t> Reader<'t> {
         if let Some(entry) = fields.get("tolerance")
             && let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::TOLERANCE)
         {
-            if let Some(x) = fields
-                .value("relative")
-                .and_then(|n| self.positive(n, "the relative tolerance"))
+            if let Some(x) = fields.value("relative").and_then(|n| self.positive(n, "the relative tolerance"))
             {
                 simulation.relative_tolerance = x;
             }
-            if let Some(x) = fields
-                .value("absolute")
-                .and_then(|n| self.positive(n, "the absolute tolerance"))
+            if let Some(x) = fields.value("absolute").and_then(|n| self.positive(n, "the absolute tolerance"))
             {
                 simulation.absolute_tolerance = x;
             }
         }
         if simulation.end <= simulation.begin {
-            let at = fields
-                .get("end")
-                .or(fields.get("begin"))
-                .map_or(entry.key_span, |e| e.value.span);
+            let at = fields.get("end").or(fields.get("begin")).map_or(entry.key_span, |e| e.value.span);
             let (begin, end) = (simulation.begin, simulation.end);
-            self.diagnostics.error(
-                at,
-                format!("the simulation ends at {end}, which is not after its begin {begin}"),
-            );
+            self.diagnostics
+                .error(at, format!("the simulation ends at {end}, which is not after its begin {begin}"));
         }
         simulation
     }
@@ -117,10 +102,8 @@ impl<'t> Reader<'t> {
                 let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::CASE) else {
                     continue;
                 };
-                case.description = fields
-                    .value("description")
-                    .and_then(|n| self.string(n))
-                    .unwrap_or_default();
+                case.description =
+                    fields.value("description").and_then(|n| self.string(n)).unwrap_or_default();
                 case.parameters = self.case_parameters(&fields, &root.scope, parameters);
                 case.start = self.case_start(&fields, &root.scope, joints);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
@@ -241,10 +224,7 @@ impl<'t> Reader<'t> {
             None => format!("the model has no {what} of that name"),
         };
         self.diagnostics
-            .error(
-                entry.key_span,
-                format!("unknown {what} `{}`", shorten(&entry.key)),
-            )
+            .error(entry.key_span, format!("unknown {what} `{}`", shorten(&entry.key)))
             .help(help);
     }
 

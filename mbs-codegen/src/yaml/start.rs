@@ -72,8 +72,7 @@ impl<'t> Reader<'t> {
             None => return,
         };
         if names.is_empty() {
-            self.diagnostics
-                .error(node.span, "a fixed joint has no start values");
+            self.diagnostics.error(node.span, "a fixed joint has no start values");
             return;
         }
         let Kind::Mapping(entries) = &node.kind else {
@@ -86,10 +85,7 @@ impl<'t> Reader<'t> {
                     _ => format!("{{{}: 0.1}}", names[0]),
                 };
                 self.diagnostics
-                    .error(
-                        node.span,
-                        format!("expected a mapping of coordinates, found {}", node.describe()),
-                    )
+                    .error(node.span, format!("expected a mapping of coordinates, found {}", node.describe()))
                     .help(format!("for example `start: {example}`"));
             }
             return;
@@ -98,11 +94,7 @@ impl<'t> Reader<'t> {
             self.one_coordinate(node, 0, scope, start);
             return;
         }
-        let none = keys::Keys {
-            what: "the start of this joint",
-            keys: &[],
-            later: &[],
-        };
+        let none = keys::Keys { what: "the start of this joint", keys: &[], later: &[] };
         let (table, own) = match kind {
             JointKind::Spherical => (&keys::START_SPHERICAL, &names[..0]),
             JointKind::Floating => (&keys::START_FLOATING, &names[..3]),
@@ -174,25 +166,15 @@ impl<'t> Reader<'t> {
 
     fn check_orientation(&mut self, node: &Node, p: &[Scalar; 4]) {
         let values: &Values = &self.values;
-        let Ok(numbers) = p
-            .iter()
-            .map(|e| values.scalar(e))
-            .collect::<Result<Vec<f64>, _>>()
-        else {
+        let Ok(numbers) = p.iter().map(|e| values.scalar(e)).collect::<Result<Vec<f64>, _>>() else {
             return;
         };
         let size: f64 = numbers.iter().map(|x| x * x).sum();
         if !size.is_finite() {
-            self.diagnostics.error(
-                node.span,
-                "the orientation is not finite at the default parameters",
-            );
+            self.diagnostics.error(node.span, "the orientation is not finite at the default parameters");
         } else if size == 0.0 {
             self.diagnostics
-                .error(
-                    node.span,
-                    "the four Euler parameters of the orientation are all zero",
-                )
+                .error(node.span, "the four Euler parameters of the orientation are all zero")
                 .help("no rotation is [1, 0, 0, 0]");
         }
     }

@@ -12,10 +12,7 @@ impl Reader<'_> {
     /// Checks the joints.
     pub(super) fn check_tree(&mut self, joints: &[Joint]) {
         let n = self.bodies.len();
-        let mut forest = Forest {
-            groups: (0..n).collect(),
-            edges: vec![Vec::new(); n],
-        };
+        let mut forest = Forest { groups: (0..n).collect(), edges: vec![Vec::new(); n] };
         for (j, joint) in joints.iter().enumerate() {
             let (a, b) = (joint.parent.body.index(), joint.child.body.index());
             if a == b || b == 0 || a >= n || b >= n {
@@ -72,9 +69,7 @@ impl Reader<'_> {
                         "joint `{}` has `{far}` as parent, but `{near}` is the one connected to ground",
                         joint.name
                     );
-                    self.diagnostics
-                        .error(joint.span, message)
-                        .help("swap `parent` and `child`");
+                    self.diagnostics.error(joint.span, message).help("swap `parent` and `child`");
                 }
             }
         }

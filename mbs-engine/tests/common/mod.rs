@@ -17,14 +17,7 @@ pub(crate) fn shipped(name: &str) -> String {
 pub(crate) fn all_shipped() -> Vec<String> {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../models")).expect("the models");
     let mut names: Vec<String> = folder
-        .filter_map(|entry| {
-            entry
-                .ok()?
-                .file_name()
-                .to_str()?
-                .strip_suffix(".yaml")
-                .map(String::from)
-        })
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".yaml").map(String::from))
         .collect();
     names.sort();
     names
@@ -37,11 +30,8 @@ pub(crate) fn program(text: &str, case: Option<&str>) -> Program {
         Err(diagnostics) => panic!("{}", diagnostics.render("model.yaml", text)),
     };
     let case = mbs_codegen::find_case(&model, case).expect("the case");
-    let options = Options {
-        bundles: BundleKind::ALL.to_vec(),
-        reference: ReferencePoint::Origin,
-        freeze: false,
-    };
+    let options =
+        Options { bundles: BundleKind::ALL.to_vec(), reference: ReferencePoint::Origin, freeze: false };
     Program::new(&model, case, &options).expect("a program of moderate size")
 }
 
@@ -62,11 +52,7 @@ pub(crate) fn run<M: Integrator>(
 ) -> Result<(Statistics, Samples), StepError> {
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
-    let span = Span {
-        start: 0.0,
-        end,
-        output: Output::Steps,
-    };
+    let span = Span { start: 0.0, end, output: Output::Steps };
     let mut samples = Vec::new();
     let statistics = method.simulate(model, inputs, &mut y, &span, &mut scratch, |at| {
         samples.push((at.t, [at.z, at.v].concat()));
@@ -77,8 +63,6 @@ pub(crate) fn run<M: Integrator>(
 
 /// A repeatable number in (−1, 1).
 pub(crate) fn noise(seed: &mut u64) -> f64 {
-    *seed = seed
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }

@@ -60,14 +60,7 @@ pub struct Adaptive {
 impl Adaptive {
     /// These tolerances, and no other limits than 100 000 steps.
     pub const fn new(rtol: f64, atol: f64) -> Self {
-        Self {
-            rtol,
-            atol,
-            h_first: None,
-            h_min: 0.0,
-            h_max: f64::INFINITY,
-            max_steps: 100_000,
-        }
+        Self { rtol, atol, h_first: None, h_min: 0.0, h_max: f64::INFINITY, max_steps: 100_000 }
     }
 }
 
@@ -85,11 +78,7 @@ pub struct Memory<S> {
 impl<S> Memory<S> {
     /// At the start of a run.
     pub const fn new(t: S) -> Self {
-        Self {
-            t,
-            h: 0.0,
-            error: LEAST_ERROR,
-        }
+        Self { t, h: 0.0, error: LEAST_ERROR }
     }
 }
 
@@ -155,19 +144,13 @@ impl Adaptive {
         positive("the absolute tolerance must be positive and finite", self.atol)?;
         let setting = |what, value| Err(StepError::Setting { what, value });
         if !(self.rtol >= 0.0 && self.rtol.is_finite()) {
-            return setting(
-                "the relative tolerance must be finite and not negative",
-                self.rtol,
-            );
+            return setting("the relative tolerance must be finite and not negative", self.rtol);
         }
         if !(self.h_min >= 0.0 && self.h_min.is_finite()) {
             return setting("the smallest step must be finite and not negative", self.h_min);
         }
         if !(self.h_max > 0.0 && self.h_max >= self.h_min) {
-            return setting(
-                "the largest step must be positive and not below the smallest",
-                self.h_max,
-            );
+            return setting("the largest step must be positive and not below the smallest", self.h_max);
         }
         match self.h_first {
             Some(h) => positive("the first step must be positive and finite", h).map(|_| ()),
@@ -234,32 +217,17 @@ impl Adaptive {
                         // Cut short for the limit, not for the tolerance.
                         h_next = h_next.max(h);
                     }
-                    *memory = Memory {
-                        t: t_next,
-                        h: h_next.min(self.h_max),
-                        error: error.max(LEAST_ERROR),
-                    };
+                    *memory = Memory { t: t_next, h: h_next.min(self.h_max), error: error.max(LEAST_ERROR) };
                     copy(y, stages.y1);
                     let evaluations = field.evaluations - evaluations;
-                    return Ok(Accepted {
-                        t,
-                        h: h_trial,
-                        rejected,
-                        evaluations,
-                    });
+                    return Ok(Accepted { t, h: h_trial, rejected, evaluations });
                 }
                 // A wrong length does not mend with a smaller step.
                 Err(error @ EvalError::Length { .. }) => return Err(error.in_step(t.real(), h_real)),
                 Err(error) if h_real <= least => return Err(error.in_step(t.real(), h_real)),
                 Ok(error) if h_real <= least => {
                     let (quantity, index) = self.worst(&field.dims, stages);
-                    return Err(StepError::StepTooSmall {
-                        t: t.real(),
-                        h: h_real,
-                        error,
-                        quantity,
-                        index,
-                    });
+                    return Err(StepError::StepTooSmall { t: t.real(), h: h_real, error, quantity, index });
                 }
                 Err(_) => h = (SHRINK * h_real).max(least),
                 // Also for an error that is infinite or, by overflow, NaN: `min` then takes the bound.
@@ -284,9 +252,7 @@ impl Adaptive {
         stages.close(field, t_next)?;
         stages.error(h);
         let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter()));
-        Ok(root_mean_square(
-            states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1)),
-        ))
+        Ok(root_mean_square(states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1))))
     }
 
     /// An error in units of its tolerance.
@@ -315,19 +281,10 @@ impl Adaptive {
     ) -> f64 {
         let Stages { y0, y1, k1, k2, .. } = stages;
         let size = |values: &[M::S]| {
-            root_mean_square(
-                values
-                    .iter()
-                    .zip(y0.iter())
-                    .map(|(value, y0)| self.scaled(*value, *y0, *y0)),
-            )
+            root_mean_square(values.iter().zip(y0.iter()).map(|(value, y0)| self.scaled(*value, *y0, *y0)))
         };
         let (d0, d1) = (size(y0), size(k1));
-        let guess = if d0 < 1e-5 || d1 < 1e-5 {
-            1e-6
-        } else {
-            0.01 * (d0 / d1)
-        };
+        let guess = if d0 < 1e-5 || d1 < 1e-5 { 1e-6 } else { 0.01 * (d0 / d1) };
         let h0 = guess.min(left).min(self.h_max);
         let h = M::S::from_f64(h0);
         super::combine(y1, y0, h, [(1.0, k1)]);
@@ -339,11 +296,7 @@ impl Adaptive {
             *k2 -= *k1;
         }
         let steepest = d1.max(size(k2) / h0);
-        let h1 = if steepest <= 1e-15 {
-            (1e-3 * h0).max(1e-6)
-        } else {
-            powf(0.01 / steepest, 0.2)
-        };
+        let h1 = if steepest <= 1e-15 { (1e-3 * h0).max(1e-6) } else { powf(0.01 / steepest, 0.2) };
         h1.min(100.0 * h0)
     }
 }
@@ -378,10 +331,9 @@ impl Integrator for Adaptive {
         span.length()?;
         let interval = match span.output {
             Output::Steps => None,
-            Output::Every(interval) => Some(positive(
-                "the output interval must be positive and finite",
-                interval,
-            )?),
+            Output::Every(interval) => {
+                Some(positive("the output interval must be positive and finite", interval)?)
+            }
         };
         let dims = system.dims();
         check_state(&dims, y)?;
@@ -391,10 +343,7 @@ impl Integrator for Adaptive {
         let wrong = |error: EvalError| error.in_step(span.start.real(), 0.0);
 
         let mut memory = Memory::new(span.start);
-        let mut statistics = Statistics {
-            t: span.start.real(),
-            ..Statistics::default()
-        };
+        let mut statistics = Statistics { t: span.start.real(), ..Statistics::default() };
         statistics.stopped =
             observe(At::of_state(&dims, span.start, y, field.inputs.at_node(span.start)).map_err(wrong)?)
                 .is_break();
@@ -405,11 +354,7 @@ impl Integrator for Adaptive {
         while memory.t.real() < span.end.real() && !statistics.stopped {
             if statistics.steps + statistics.rejected >= self.max_steps {
                 let steps = statistics.steps + statistics.rejected;
-                return Err(StepError::TooManySteps {
-                    t: memory.t.real(),
-                    h: statistics.h,
-                    steps,
-                });
+                return Err(StepError::TooManySteps { t: memory.t.real(), h: statistics.h, steps });
             }
             let step = self.advance(&mut field, &mut stages, &mut memory, y, span.end, rate_known)?;
             rate_known = !field.inputs.jumps_between_steps();

@@ -27,38 +27,15 @@ const C: [f64; 7] = [0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0]
 const A2: [f64; 1] = [1.0 / 5.0];
 const A3: [f64; 2] = [3.0 / 40.0, 9.0 / 40.0];
 const A4: [f64; 3] = [44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0];
-const A5: [f64; 4] = [
-    19372.0 / 6561.0,
-    -25360.0 / 2187.0,
-    64448.0 / 6561.0,
-    -212.0 / 729.0,
-];
-const A6: [f64; 5] = [
-    9017.0 / 3168.0,
-    -355.0 / 33.0,
-    46732.0 / 5247.0,
-    49.0 / 176.0,
-    -5103.0 / 18656.0,
-];
+const A5: [f64; 4] = [19372.0 / 6561.0, -25360.0 / 2187.0, 64448.0 / 6561.0, -212.0 / 729.0];
+const A6: [f64; 5] = [9017.0 / 3168.0, -355.0 / 33.0, 46732.0 / 5247.0, 49.0 / 176.0, -5103.0 / 18656.0];
 
 /// Weights b of order 5, which are also row 7 of a; that of k2 is zero.
-const B: [f64; 5] = [
-    35.0 / 384.0,
-    500.0 / 1113.0,
-    125.0 / 192.0,
-    -2187.0 / 6784.0,
-    11.0 / 84.0,
-];
+const B: [f64; 5] = [35.0 / 384.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0];
 
 /// b minus the weights of order 4, of k1, k3, ..., k7.
-const E: [f64; 6] = [
-    71.0 / 57600.0,
-    -71.0 / 16695.0,
-    71.0 / 1920.0,
-    -17253.0 / 339200.0,
-    22.0 / 525.0,
-    -1.0 / 40.0,
-];
+const E: [f64; 6] =
+    [71.0 / 57600.0, -71.0 / 16695.0, 71.0 / 1920.0, -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0];
 
 /// Weights of the last term of the dense output, of k1, k3, ..., k7.
 const D: [f64; 6] = [
@@ -115,17 +92,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
         t: S,
         h: S,
     ) -> Result<(), EvalError> {
-        let Self {
-            y0,
-            y1,
-            k1,
-            k2,
-            k3,
-            k4,
-            k5,
-            k6,
-            ..
-        } = self;
+        let Self { y0, y1, k1, k2, k3, k4, k5, k6, .. } = self;
         let at = |c: f64| t + S::from_f64(c) * h;
         combine(y1, y0, h, [(A2[0], k1)]);
         field.rate(at(C[1]), C[1], y1, k2)?;
@@ -135,19 +102,9 @@ impl<'a, S: Scalar> Stages<'a, S> {
         field.rate(at(C[3]), C[3], y1, k4)?;
         combine(y1, y0, h, [(A5[0], k1), (A5[1], k2), (A5[2], k3), (A5[3], k4)]);
         field.rate(at(C[4]), C[4], y1, k5)?;
-        combine(
-            y1,
-            y0,
-            h,
-            [(A6[0], k1), (A6[1], k2), (A6[2], k3), (A6[3], k4), (A6[4], k5)],
-        );
+        combine(y1, y0, h, [(A6[0], k1), (A6[1], k2), (A6[2], k3), (A6[3], k4), (A6[4], k5)]);
         field.rate(at(C[5]), C[5], y1, k6)?;
-        combine(
-            y1,
-            y0,
-            h,
-            [(B[0], k1), (B[1], k3), (B[2], k4), (B[3], k5), (B[4], k6)],
-        );
+        combine(y1, y0, h, [(B[0], k1), (B[1], k3), (B[2], k4), (B[3], k5), (B[4], k6)]);
         renormalise(field.system, y1);
         check_finite(&field.dims, y1)
     }
@@ -165,27 +122,8 @@ impl<'a, S: Scalar> Stages<'a, S> {
     /// Into k2: the estimate of the local error, h Σ e k.
     #[inline(always)]
     pub(super) fn error(&mut self, h: S) -> &[S] {
-        let Self {
-            k1,
-            k2,
-            k3,
-            k4,
-            k5,
-            k6,
-            k7,
-            ..
-        } = self;
-        weighted_sum(
-            k2,
-            [
-                (E[0], k1),
-                (E[1], k3),
-                (E[2], k4),
-                (E[3], k5),
-                (E[4], k6),
-                (E[5], k7),
-            ],
-        );
+        let Self { k1, k2, k3, k4, k5, k6, k7, .. } = self;
+        weighted_sum(k2, [(E[0], k1), (E[1], k3), (E[2], k4), (E[3], k5), (E[4], k6), (E[5], k7)]);
         for e in k2.iter_mut() {
             *e *= h;
         }
@@ -200,28 +138,8 @@ impl<'a, S: Scalar> Stages<'a, S> {
     /// ```
     #[inline(always)]
     pub(super) fn dense<M: ForwardDynamics<S = S>>(&mut self, system: &M, h: S, theta: S) -> &[S] {
-        let Self {
-            y0,
-            y1,
-            k1,
-            k2,
-            k3,
-            k4,
-            k5,
-            k6,
-            k7,
-        } = self;
-        weighted_sum(
-            k2,
-            [
-                (D[0], k1),
-                (D[1], k3),
-                (D[2], k4),
-                (D[3], k5),
-                (D[4], k6),
-                (D[5], k7),
-            ],
-        );
+        let Self { y0, y1, k1, k2, k3, k4, k5, k6, k7 } = self;
+        weighted_sum(k2, [(D[0], k1), (D[1], k3), (D[2], k4), (D[3], k5), (D[4], k6), (D[5], k7)]);
         let rest = S::ONE - theta;
         let ends = y0.iter().zip(y1.iter()).zip(k1.iter().zip(k7.iter()));
         for (y, ((&y0, &y1), (&k1, &k7))) in k2.iter_mut().zip(ends) {

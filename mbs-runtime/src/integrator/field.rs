@@ -20,20 +20,14 @@ impl<'a, S> Pieces<'a, S> {
     /// Scratch of which `expected` values are needed in all.
     #[inline(always)]
     pub(super) fn of(scratch: &'a mut [S], expected: usize) -> Self {
-        let short = StepError::Length {
-            what: "scratch",
-            expected,
-            found: scratch.len(),
-        };
+        let short = StepError::Length { what: "scratch", expected, found: scratch.len() };
         Self { rest: scratch, short }
     }
 
     /// The next `n` values.
     #[inline(always)]
     pub(super) fn next(&mut self, n: usize) -> Result<&'a mut [S], StepError> {
-        let (piece, rest) = core::mem::take(&mut self.rest)
-            .split_at_mut_checked(n)
-            .ok_or(self.short)?;
+        let (piece, rest) = core::mem::take(&mut self.rest).split_at_mut_checked(n).ok_or(self.short)?;
         self.rest = rest;
         Ok(piece)
     }
@@ -57,19 +51,9 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         pieces: &mut Pieces<'a, M::S>,
     ) -> Result<Self, StepError> {
         let dims = system.dims();
-        let held = [
-            pieces.next(dims.nu)?,
-            pieces.next(dims.nu)?,
-            pieces.next(dims.nu)?,
-        ];
+        let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let inputs = Held::new(inputs, system.holds(), held);
-        Ok(Self {
-            system,
-            dims,
-            inputs,
-            w: pieces.next(dims.workspace)?,
-            evaluations: 0,
-        })
+        Ok(Self { system, dims, inputs, w: pieces.next(dims.workspace)?, evaluations: 0 })
     }
 
     /// yd = f(t, y) at the part `c` of the step; finite, or an error that says which state's rate is not.
@@ -77,11 +61,7 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
     pub(super) fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
         let at = At::of_state(&self.dims, t, y, u)?;
-        let wrong = EvalError::Length {
-            what: "yd",
-            expected: self.dims.state(),
-            found: yd.len(),
-        };
+        let wrong = EvalError::Length { what: "yd", expected: self.dims.state(), found: yd.len() };
         let (zd, rest) = yd.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
         let (vd, xd) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
         self.evaluations += 1;
@@ -117,21 +97,8 @@ impl EvalError {
     /// The error of the step from `t` with size `h` in which this one happened.
     pub(super) fn in_step(self, t: f64, h: f64) -> StepError {
         match self {
-            Self::Length {
-                what,
-                expected,
-                found,
-            } => StepError::Length {
-                what,
-                expected,
-                found,
-            },
-            Self::NotFinite { quantity, index } => StepError::NotFinite {
-                t,
-                h,
-                quantity,
-                index,
-            },
+            Self::Length { what, expected, found } => StepError::Length { what, expected, found },
+            Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },
             error => StepError::Eval { t, h, error },
         }
     }
@@ -141,13 +108,5 @@ impl EvalError {
 #[inline(always)]
 pub(super) fn check_state<S>(dims: &Dims, y: &[S]) -> Result<(), StepError> {
     let (expected, found) = (dims.state(), y.len());
-    if expected == found {
-        Ok(())
-    } else {
-        Err(StepError::Length {
-            what: "y",
-            expected,
-            found,
-        })
-    }
+    if expected == found { Ok(()) } else { Err(StepError::Length { what: "y", expected, found }) }
 }

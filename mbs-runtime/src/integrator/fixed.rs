@@ -103,21 +103,14 @@ impl<T: FixedStep> Integrator for Fixed<T> {
 
         let h = M::S::from_f64(h);
         let mut t = span.start;
-        let mut statistics = Statistics {
-            t: t.real(),
-            ..Statistics::default()
-        };
+        let mut statistics = Statistics { t: t.real(), ..Statistics::default() };
         statistics.stopped = observe(t, y, inputs, scratch)?;
         while statistics.steps < steps && !statistics.stopped {
             let number = statistics.steps + 1;
             let last = number == steps;
             let h = if last && remainder { span.end - t } else { h };
             self.method.step(system, inputs, &mut t, y, h, scratch)?;
-            t = if last {
-                span.end
-            } else {
-                span.start + M::S::from_f64(number as f64) * h
-            };
+            t = if last { span.end } else { span.start + M::S::from_f64(number as f64) * h };
             statistics.steps = number;
             statistics.evaluations += T::EVALUATIONS;
             statistics.t = t.real();

@@ -105,21 +105,14 @@ impl<S: Scalar> Span<S> {
         if length >= 0.0 && length.is_finite() {
             Ok(length)
         } else {
-            Err(StepError::Setting {
-                what: "the span must be finite and not negative",
-                value: length,
-            })
+            Err(StepError::Setting { what: "the span must be finite and not negative", value: length })
         }
     }
 }
 
 /// A setting that must be positive and finite.
 fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
-    if value > 0.0 && value.is_finite() {
-        Ok(value)
-    } else {
-        Err(StepError::Setting { what, value })
-    }
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(StepError::Setting { what, value }) }
 }
 
 /// Copies as much as both hold; their lengths have been made equal before.

@@ -77,12 +77,7 @@ fn stages<M: ForwardDynamics, I: Inputs<M::S>>(
     field.rate(t + half, 0.5, y_next, k3)?;
     combine(y_next, y, h, [(1.0, k3)]);
     field.rate(t + h, 1.0, y_next, k4)?;
-    combine(
-        y_next,
-        y,
-        h / M::S::from_f64(6.0),
-        [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)],
-    );
+    combine(y_next, y, h / M::S::from_f64(6.0), [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)]);
     renormalise(field.system, y_next);
     check_finite(&field.dims, y_next)
 }

@@ -83,17 +83,11 @@ impl Div for Complex64 {
         } else if b.re.abs() >= b.im.abs() {
             let ratio = b.im / b.re;
             let divisor = b.re + b.im * ratio;
-            Self::new(
-                (self.re + self.im * ratio) / divisor,
-                (self.im - self.re * ratio) / divisor,
-            )
+            Self::new((self.re + self.im * ratio) / divisor, (self.im - self.re * ratio) / divisor)
         } else {
             let ratio = b.re / b.im;
             let divisor = b.re * ratio + b.im;
-            Self::new(
-                (self.re * ratio + self.im) / divisor,
-                (self.im * ratio - self.re) / divisor,
-            )
+            Self::new((self.re * ratio + self.im) / divisor, (self.im * ratio - self.re) / divisor)
         }
     }
 }
@@ -157,17 +151,11 @@ impl Scalar for Complex64 {
     }
 
     fn sin(self) -> Self {
-        Self::new(
-            double::sin(self.re) * double::cosh(self.im),
-            double::cos(self.re) * double::sinh(self.im),
-        )
+        Self::new(double::sin(self.re) * double::cosh(self.im), double::cos(self.re) * double::sinh(self.im))
     }
 
     fn cos(self) -> Self {
-        Self::new(
-            double::cos(self.re) * double::cosh(self.im),
-            -double::sin(self.re) * double::sinh(self.im),
-        )
+        Self::new(double::cos(self.re) * double::cosh(self.im), -double::sin(self.re) * double::sinh(self.im))
     }
 
     fn tan(self) -> Self {
@@ -199,11 +187,7 @@ impl Scalar for Complex64 {
         let radius = double::hypot(x.re, y.re);
         if radius == 0.0 {
             // The real function is not differentiable here; without a perturbation its value is still defined.
-            return if x.im == 0.0 && y.im == 0.0 {
-                Self::from_f64(angle)
-            } else {
-                (y / x).atan()
-            };
+            return if x.im == 0.0 && y.im == 0.0 { Self::from_f64(angle) } else { (y / x).atan() };
         }
         let (sin, cos) = (y.re / radius, x.re / radius);
         let along = Self::new(radius, x.im * cos + y.im * sin);
@@ -216,10 +200,7 @@ impl Scalar for Complex64 {
     }
 
     fn ln(self) -> Self {
-        Self::new(
-            double::ln(double::hypot(self.re, self.im)),
-            double::atan2(self.im, self.re),
-        )
+        Self::new(double::ln(double::hypot(self.re, self.im)), double::atan2(self.im, self.re))
     }
 
     /// A negative base is allowed where it is for real numbers, with an integer exponent; elsewhere the principal
@@ -239,17 +220,11 @@ impl Scalar for Complex64 {
     }
 
     fn sinh(self) -> Self {
-        Self::new(
-            double::sinh(self.re) * double::cos(self.im),
-            double::cosh(self.re) * double::sin(self.im),
-        )
+        Self::new(double::sinh(self.re) * double::cos(self.im), double::cosh(self.re) * double::sin(self.im))
     }
 
     fn cosh(self) -> Self {
-        Self::new(
-            double::cosh(self.re) * double::cos(self.im),
-            double::sinh(self.re) * double::sin(self.im),
-        )
+        Self::new(double::cosh(self.re) * double::cos(self.im), double::sinh(self.re) * double::sin(self.im))
     }
 
     /// Without the cancellation in 1 − tanh² [Kahan 1987, Branch cuts, CTANH].
@@ -263,11 +238,7 @@ impl Scalar for Complex64 {
         let (t, s) = (double::tan(b), double::sinh(a));
         let beta = 1.0 + t * t;
         let divisor = 1.0 + beta * s * s;
-        let re = if beta == 1.0 {
-            double::tanh(a)
-        } else {
-            beta * double::cosh(a) * s / divisor
-        };
+        let re = if beta == 1.0 { double::tanh(a) } else { beta * double::cosh(a) * s / divisor };
         Self::new(re, t / divisor)
     }
 
@@ -298,11 +269,7 @@ mod tests {
         let found = f(Complex64::new(x, TINY));
         let close = |a: f64, b: f64| (a - b).abs() <= 16.0 * f64::EPSILON * b.abs();
         assert!(close(found.re, real), "{name}({x}) = {} not {real}", found.re);
-        assert!(
-            close(found.im / TINY, derivative),
-            "{name}'({x}) = {} not {derivative}",
-            found.im / TINY
-        );
+        assert!(close(found.im / TINY, derivative), "{name}'({x}) = {} not {derivative}", found.im / TINY);
     }
 
     #[test]
@@ -328,21 +295,9 @@ mod tests {
         for x in [0.2_f64, 0.6, 1.9, 30.0] {
             check("sqrt", x, Scalar::sqrt, x.sqrt(), 0.5 / x.sqrt());
             check("ln", x, Scalar::ln, x.ln(), 1.0 / x);
-            check(
-                "power",
-                x,
-                |z| z.powf(Complex64::from_f64(1.7)),
-                x.powf(1.7),
-                1.7 * x.powf(0.7),
-            );
+            check("power", x, |z| z.powf(Complex64::from_f64(1.7)), x.powf(1.7), 1.7 * x.powf(0.7));
             let base = Complex64::from_f64(2.5);
-            check(
-                "power of base",
-                x,
-                |z| base.powf(z),
-                2.5_f64.powf(x),
-                2.5_f64.powf(x) * 2.5_f64.ln(),
-            );
+            check("power of base", x, |z| base.powf(z), 2.5_f64.powf(x), 2.5_f64.powf(x) * 2.5_f64.ln());
         }
         for x in [-0.99_f64, -0.5, 0.0, 0.3, 0.95] {
             let root = ((1.0 - x) * (1.0 + x)).sqrt();
@@ -356,20 +311,8 @@ mod tests {
         for k in 0..16 {
             let angle = -3.1 + 0.4 * f64::from(k);
             let (y, x) = (2.0 * angle.sin(), 2.0 * angle.cos());
-            check(
-                "atan2 by y",
-                y,
-                |y| y.atan2(Complex64::from_f64(x)),
-                y.atan2(x),
-                x / 4.0,
-            );
-            check(
-                "atan2 by x",
-                x,
-                |x| Complex64::from_f64(y).atan2(x),
-                y.atan2(x),
-                -y / 4.0,
-            );
+            check("atan2 by y", y, |y| y.atan2(Complex64::from_f64(x)), y.atan2(x), x / 4.0);
+            check("atan2 by x", x, |x| Complex64::from_f64(y).atan2(x), y.atan2(x), -y / 4.0);
         }
         assert_eq!(Complex64::ZERO.atan2(Complex64::ZERO), Complex64::ZERO);
     }
@@ -385,10 +328,7 @@ mod tests {
             assert!(close(z.asin().sin(), z), "{z:?}");
             assert!(close(z.acos().cos(), z), "{z:?}");
             assert!(close(z.atan().tan(), z), "{z:?}");
-            assert!(
-                close(z / Complex64::new(0.2, -0.9) * Complex64::new(0.2, -0.9), z),
-                "{z:?}"
-            );
+            assert!(close(z / Complex64::new(0.2, -0.9) * Complex64::new(0.2, -0.9), z), "{z:?}");
             assert!(close(z.powf(Complex64::new(0.5, 0.0)), z.sqrt()), "{z:?}");
             let (w, three) = (Complex64::new(0.3, 0.8), Complex64::from_f64(3.0));
             assert!(close(z.powf(w), (w * z.ln()).exp()), "{z:?}");

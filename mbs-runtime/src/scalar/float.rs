@@ -65,10 +65,7 @@ mod tests {
         let nan = f64::NAN;
         assert_eq!(Scalar::sign(0.0), 0.0);
         assert_eq!(Scalar::sign(-0.0_f64).to_bits(), 0);
-        assert_eq!(
-            [Scalar::sign(3.0), Scalar::sign(-1e-300), Scalar::sign(nan)],
-            [1.0, -1.0, 0.0]
-        );
+        assert_eq!([Scalar::sign(3.0), Scalar::sign(-1e-300), Scalar::sign(nan)], [1.0, -1.0, 0.0]);
         assert_eq!(Scalar::min(1.0, nan), 1.0);
         assert!(Scalar::min(nan, 1.0).is_nan());
         assert_eq!(Scalar::min(0.0, -0.0_f64).to_bits(), 0.0_f64.to_bits());
@@ -84,10 +81,7 @@ mod tests {
         for k in 0..1000 {
             let x = 0.37 * f64::from(k);
             let (sin, cos) = Scalar::sin_cos(x);
-            assert_eq!(
-                (sin.to_bits(), cos.to_bits()),
-                (Scalar::sin(x).to_bits(), Scalar::cos(x).to_bits())
-            );
+            assert_eq!((sin.to_bits(), cos.to_bits()), (Scalar::sin(x).to_bits(), Scalar::cos(x).to_bits()));
         }
     }
 

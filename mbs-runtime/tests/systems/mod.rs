@@ -11,11 +11,7 @@ pub(crate) struct Oscillator<S> {
 }
 
 impl<S> Oscillator<S> {
-    pub(crate) const DIMS: Dims = Dims {
-        nq: 1,
-        nv: 1,
-        ..Dims::ZERO
-    };
+    pub(crate) const DIMS: Dims = Dims { nq: 1, nv: 1, ..Dims::ZERO };
 }
 
 impl<S: Scalar> Oscillator<S> {
@@ -95,11 +91,7 @@ impl System for Kepler {
     type S = f64;
     #[inline(always)]
     fn dims(&self) -> Dims {
-        Dims {
-            nq: 2,
-            nv: 2,
-            ..Dims::ZERO
-        }
+        Dims { nq: 2, nv: 2, ..Dims::ZERO }
     }
 }
 
@@ -134,12 +126,7 @@ pub(crate) fn product<S: Scalar>(a: Quaternion<S>, b: Quaternion<S>) -> Quaterni
 fn turn(rate: [f64; 3], t: f64) -> Quaternion<f64> {
     let norm = (rate[0] * rate[0] + rate[1] * rate[1] + rate[2] * rate[2]).sqrt();
     let (sin, cos) = (0.5 * norm * t).sin_cos();
-    [
-        cos,
-        sin * rate[0] / norm,
-        sin * rate[1] / norm,
-        sin * rate[2] / norm,
-    ]
+    [cos, sin * rate[0] / norm, sin * rate[1] / norm, sin * rate[2] / norm]
 }
 
 /// A symmetric body free of torque about its centre: z = Euler parameters, v = angular velocity in the body.
@@ -170,11 +157,7 @@ impl System for FreeBody {
     type S = f64;
     #[inline(always)]
     fn dims(&self) -> Dims {
-        Dims {
-            nq: 4,
-            nv: 3,
-            ..Dims::ZERO
-        }
+        Dims { nq: 4, nv: 3, ..Dims::ZERO }
     }
     #[inline(always)]
     fn euler_parameters(&self) -> &[usize] {
@@ -233,12 +216,7 @@ impl System for Driven {
     type S = f64;
     #[inline(always)]
     fn dims(&self) -> Dims {
-        Dims {
-            nq: 1,
-            nv: 1,
-            nu: 1,
-            ..Dims::ZERO
-        }
+        Dims { nq: 1, nv: 1, nu: 1, ..Dims::ZERO }
     }
     #[inline(always)]
     fn holds(&self) -> &[Hold] {

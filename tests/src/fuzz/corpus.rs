@@ -21,13 +21,7 @@ pub fn good_file(r: &mut Random) -> String {
         1..40 => SHIPPED[r.below(6)].into(),
         _ => {
             let bodies = if r.chance(0.02) { 6 } else { 1 + r.below(2) };
-            random_model(
-                r.bits() % 10_000,
-                Shape {
-                    bodies,
-                    dissipative: r.chance(0.8),
-                },
-            )
+            random_model(r.bits() % 10_000, Shape { bodies, dissipative: r.chance(0.8) })
         }
     }
 }

@@ -80,8 +80,7 @@ impl Expressions<'_> {
                 // A number beyond the end is refused; an expression beyond it is not.
                 let time = if place >= Place::Signal { "9*t - 2" } else { "0*pi" };
                 let index = if self.r.chance(0.5) { "0" } else { time };
-                self.one_of(&names.arrays)
-                    .map(|array| format!("{array}[{index}]"))
+                self.one_of(&names.arrays).map(|array| format!("{array}[{index}]"))
             }
             (4, place) if place >= Place::Signal => Some("t".into()),
             (5, place) if place >= Place::Force => self.one_of(&names.coordinates),
@@ -185,15 +184,8 @@ impl Expressions<'_> {
             3 => format!("({})/{}", self.vector(depth), self.leaf()),
             4 => format!("cross({}, {})", self.vector(depth), self.vector(depth)),
             5 => format!("unit({})", self.vector(depth)),
-            _ => match (self.place >= Place::Force)
-                .then(|| self.one_of(&names.bodies))
-                .flatten()
-            {
-                Some(body) => format!(
-                    "{}({body}, {})",
-                    ["in", "from"][self.r.below(2)],
-                    self.vector(depth)
-                ),
+            _ => match (self.place >= Place::Force).then(|| self.one_of(&names.bodies)).flatten() {
+                Some(body) => format!("{}({body}, {})", ["in", "from"][self.r.below(2)], self.vector(depth)),
                 None => format!("-({})", self.vector(depth)),
             },
         }

@@ -80,13 +80,7 @@ struct Grammar<'a> {
 pub fn text(r: &mut Random) -> String {
     let extreme = [0.0, 0.0, 0.0, 0.01, 0.1][r.below(5)];
     let depth = [1, 1, 2, 3, 4][r.below(5)];
-    let mut grammar = Grammar {
-        r,
-        names: Names::default(),
-        inputs: Vec::new(),
-        extreme,
-        depth,
-    };
+    let mut grammar = Grammar { r, names: Names::default(), inputs: Vec::new(), extreme, depth };
     let mut tree = grammar.file();
     let r = grammar.r;
     if r.chance(0.25) {
@@ -111,20 +105,13 @@ impl Grammar<'_> {
         self.names.scalars.extend(self.inputs.iter().cloned());
         let forces = self.forces();
         let outputs = self.outputs();
-        let (elements, instances) = if self.r.chance(0.15) {
-            self.elements()
-        } else {
-            (None, None)
-        };
+        let (elements, instances) = if self.r.chance(0.15) { self.elements() } else { (None, None) };
         let optional = |r: &mut Random, tree: Tree| r.chance(0.8).then_some(tree);
         Tree::map([
             ("mbs", Some(Tree::Plain("1".into()))),
             ("name", self.r.chance(0.5).then(|| self.name(0))),
             ("description", self.free_text(0.3)),
-            (
-                "gravity",
-                self.r.chance(0.8).then(|| self.vector(Place::Parameters)),
-            ),
+            ("gravity", self.r.chance(0.8).then(|| self.vector(Place::Parameters))),
             ("parameters", Some(parameters)),
             ("inputs", Some(inputs)),
             ("elements", elements),
@@ -139,9 +126,7 @@ impl Grammar<'_> {
     }
 
     fn free_text(&mut self, probability: f64) -> Option<Tree> {
-        self.r
-            .chance(probability)
-            .then(|| Tree::Quoted(FREE_TEXTS[self.r.below(FREE_TEXTS.len())].into()))
+        self.r.chance(probability).then(|| Tree::Quoted(FREE_TEXTS[self.r.below(FREE_TEXTS.len())].into()))
     }
 
     fn plain(&mut self) -> String {
@@ -150,20 +135,12 @@ impl Grammar<'_> {
     }
 
     fn name(&mut self, number: usize) -> Tree {
-        Tree::Plain(if self.r.chance(0.7) {
-            self.plain()
-        } else {
-            format!("name_{number}")
-        })
+        Tree::Plain(if self.r.chance(0.7) { self.plain() } else { format!("name_{number}") })
     }
 
     /// A name of its own, a hostile one at times (which another may have already).
     fn new_name(&mut self, stem: &str, number: usize) -> String {
-        if self.r.chance(0.25) {
-            self.plain()
-        } else {
-            format!("{stem}{number}")
-        }
+        if self.r.chance(0.25) { self.plain() } else { format!("{stem}{number}") }
     }
 
     fn number(&mut self) -> Tree {
@@ -171,12 +148,7 @@ impl Grammar<'_> {
     }
 
     fn expressions(&mut self, place: Place) -> Expressions<'_> {
-        Expressions {
-            r: self.r,
-            names: &self.names,
-            place,
-            extreme: self.extreme,
-        }
+        Expressions { r: self.r, names: &self.names, place, extreme: self.extreme }
     }
 
     fn scalar(&mut self, place: Place) -> Tree {
@@ -207,11 +179,7 @@ impl Grammar<'_> {
         let second = (first + 1 + self.r.below(2)) % 3;
         [first, second].map(|along| {
             let mut v = ["0", "0", "0"].map(String::from);
-            v[along] = if self.r.chance(self.extreme) {
-                number(self.r, 1.0)
-            } else {
-                "1".into()
-            };
+            v[along] = if self.r.chance(self.extreme) { number(self.r, 1.0) } else { "1".into() };
             if self.r.chance(0.2) {
                 v[(along + 1) % 3] = number(self.r, self.extreme);
             }
@@ -259,10 +227,7 @@ impl Grammar<'_> {
             } else {
                 Tree::map([
                     ("default", self.r.chance(0.7).then(|| self.number())),
-                    (
-                        "hold",
-                        Some(Tree::Plain(["zero", "linear", "signal"][self.r.below(3)].into())),
-                    ),
+                    ("hold", Some(Tree::Plain(["zero", "linear", "signal"][self.r.below(3)].into()))),
                     ("unit", self.free_text(0.4)),
                     ("description", self.free_text(0.4)),
                 ])
@@ -282,9 +247,7 @@ impl Grammar<'_> {
             let joint = self.new_name("j", i);
             bodies.push((name.clone(), self.body()));
             self.names.bodies.push(name.clone());
-            self.names
-                .points
-                .extend([name.clone(), format!("{name}.tip"), format!("{name}.com")]);
+            self.names.points.extend([name.clone(), format!("{name}.tip"), format!("{name}.com")]);
             self.names.vectors.push(format!("{name}.mark"));
             let parent = parents[self.r.below(parents.len())].clone();
             let tree = self.joint(&joint, &parent, &name);
@@ -296,11 +259,7 @@ impl Grammar<'_> {
 
     fn body(&mut self) -> Tree {
         let moment = |this: &mut Self| {
-            Tree::Plain(if this.r.chance(this.extreme) {
-                number(this.r, 1.0)
-            } else {
-                "0.3".into()
-            })
+            Tree::Plain(if this.r.chance(this.extreme) { number(this.r, 1.0) } else { "0.3".into() })
         };
         let inertia = match self.r.below(24) {
             0 => None,
@@ -317,9 +276,7 @@ impl Grammar<'_> {
                     }),
                 ),
             ])),
-            5 => Some(Tree::List(
-                (0..3).map(|_| self.scalar(Place::Parameters)).collect(),
-            )),
+            5 => Some(Tree::List((0..3).map(|_| self.scalar(Place::Parameters)).collect())),
             // Equal moments are possible for every body.
             _ => Some(Tree::List((0..3).map(|_| moment(self)).collect())),
         };
@@ -332,14 +289,8 @@ impl Grammar<'_> {
             ("mass", self.r.chance(0.95).then(|| positive(self))),
             ("com", self.r.chance(0.5).then(|| self.vector(Place::Parameters))),
             ("inertia", inertia),
-            (
-                "points",
-                Some(Tree::Map(vec![("tip".into(), self.vector(Place::Parameters))])),
-            ),
-            (
-                "vectors",
-                Some(Tree::Map(vec![("mark".into(), self.direction())])),
-            ),
+            ("points", Some(Tree::Map(vec![("tip".into(), self.vector(Place::Parameters))]))),
+            ("vectors", Some(Tree::Map(vec![("mark".into(), self.direction())]))),
             ("description", self.free_text(0.1)),
         ])
     }
@@ -348,11 +299,8 @@ impl Grammar<'_> {
         if !framed && self.r.chance(0.6) {
             return Tree::Plain(body.into());
         }
-        let point = if self.r.chance(0.5) {
-            self.vector(Place::Parameters)
-        } else {
-            Tree::Plain("origin".into())
-        };
+        let point =
+            if self.r.chance(0.5) { self.vector(Place::Parameters) } else { Tree::Plain("origin".into()) };
         let [axis, reference] = self.directions();
         Tree::map([
             ("body", Some(Tree::Plain(body.into()))),
@@ -368,17 +316,9 @@ impl Grammar<'_> {
         let own: Vec<String> = coordinates
             .iter()
             .enumerate()
-            .map(|(i, c)| {
-                if renamed {
-                    self.new_name("q", i)
-                } else {
-                    c.to_string()
-                }
-            })
+            .map(|(i, c)| if renamed { self.new_name("q", i) } else { c.to_string() })
             .collect();
-        self.names
-            .coordinates
-            .extend(own.iter().map(|c| format!("{name}.{c}")));
+        self.names.coordinates.extend(own.iter().map(|c| format!("{name}.{c}")));
         let framed = kind == "planar" || (kind != "cardan" && self.r.chance(0.3));
         let needs_axis = !framed && !matches!(kind, "spherical" | "floating" | "fixed" | "cardan");
         let start = match (own.as_slice(), kind) {
@@ -387,19 +327,13 @@ impl Grammar<'_> {
             (_, "spherical") => Some(Tree::map([
                 (
                     "orientation",
-                    self.r
-                        .chance(0.5)
-                        .then(|| Tree::List((0..4).map(|_| self.number()).collect())),
+                    self.r.chance(0.5).then(|| Tree::List((0..4).map(|_| self.number()).collect())),
                 ),
                 ("angular_velocity", Some(self.vector(Place::Parameters))),
             ])),
             (own, _) if !own.is_empty() => {
                 let own = own.to_vec();
-                Some(Tree::Map(
-                    own.into_iter()
-                        .map(|c| (c, self.scalar(Place::Parameters)))
-                        .collect(),
-                ))
+                Some(Tree::Map(own.into_iter().map(|c| (c, self.scalar(Place::Parameters))).collect()))
             }
             _ => None,
         };
@@ -408,25 +342,15 @@ impl Grammar<'_> {
             ("parent", Some(self.side(parent, framed))),
             ("child", Some(self.side(child, framed))),
             ("axis", needs_axis.then(|| self.direction())),
-            (
-                "axes",
-                (kind == "cardan").then(|| Tree::List(self.directions().into())),
-            ),
-            (
-                "names",
-                renamed.then(|| Tree::List(own.into_iter().map(Tree::Plain).collect())),
-            ),
+            ("axes", (kind == "cardan").then(|| Tree::List(self.directions().into()))),
+            ("names", renamed.then(|| Tree::List(own.into_iter().map(Tree::Plain).collect()))),
             ("start", start),
             ("description", self.free_text(0.05)),
         ])
     }
 
     fn one_of(&mut self, names: &[String]) -> Tree {
-        let name = if names.is_empty() {
-            "ground".into()
-        } else {
-            names[self.r.below(names.len())].clone()
-        };
+        let name = if names.is_empty() { "ground".into() } else { names[self.r.below(names.len())].clone() };
         Tree::Plain(name)
     }
 
@@ -448,13 +372,7 @@ impl Grammar<'_> {
                     ("type", word("spring")),
                     ("from", Some(self.one_of(&names.points))),
                     ("to", word("ground")),
-                    (
-                        "law",
-                        Some(Tree::Quoted(format!(
-                            "{}*length + rate",
-                            number(self.r, self.extreme)
-                        ))),
-                    ),
+                    ("law", Some(Tree::Quoted(format!("{}*length + rate", number(self.r, self.extreme))))),
                 ]),
                 2 => Tree::map([
                     ("type", word("force")),
@@ -473,10 +391,7 @@ impl Grammar<'_> {
                 _ => Tree::map([
                     ("type", word(["joint_force", "torsional_spring"][self.r.below(2)])),
                     ("coordinate", Some(self.one_of(&names.coordinates))),
-                    (
-                        ["value", "stiffness", "law"][self.r.below(3)],
-                        Some(self.scalar(Place::Force)),
-                    ),
+                    (["value", "stiffness", "law"][self.r.below(3)], Some(self.scalar(Place::Force))),
                 ]),
             };
             entries.push((self.new_name("f", i), tree));
@@ -487,11 +402,8 @@ impl Grammar<'_> {
     fn outputs(&mut self) -> Tree {
         let mut entries = Vec::new();
         for i in 0..self.r.below(4) {
-            let value = if self.r.chance(0.5) {
-                self.scalar(Place::Output)
-            } else {
-                self.vector(Place::Output)
-            };
+            let value =
+                if self.r.chance(0.5) { self.scalar(Place::Output) } else { self.vector(Place::Output) };
             let tree = Tree::map([
                 ("value", Some(value)),
                 ("unit", self.free_text(0.3)),
@@ -507,10 +419,7 @@ impl Grammar<'_> {
         let outside = self.names.clone();
         let (bodies, joints) = self.mechanism("e", 1);
         let element = Tree::map([
-            (
-                "arguments",
-                Some(Tree::Map(vec![("size".into(), Tree::Plain("scalar".into()))])),
-            ),
+            ("arguments", Some(Tree::Map(vec![("size".into(), Tree::Plain("scalar".into()))]))),
             ("parameters", Some(Tree::Map(vec![("own".into(), self.number())]))),
             ("bodies", Some(bodies)),
             ("joints", Some(joints)),
@@ -521,59 +430,38 @@ impl Grammar<'_> {
             .map(|i| {
                 let tree = Tree::map([
                     ("element", Some(Tree::Plain("part".into()))),
-                    (
-                        "arguments",
-                        Some(Tree::Map(vec![("size".into(), self.scalar(Place::Parameters))])),
-                    ),
+                    ("arguments", Some(Tree::Map(vec![("size".into(), self.scalar(Place::Parameters))]))),
                     (
                         "mirror",
-                        self.r
-                            .chance(0.5)
-                            .then(|| Tree::Plain(["x", "y", "z"][self.r.below(3)].into())),
+                        self.r.chance(0.5).then(|| Tree::Plain(["x", "y", "z"][self.r.below(3)].into())),
                     ),
                     ("description", self.free_text(0.2)),
                 ]);
                 (self.new_name("i", i), tree)
             })
             .collect();
-        (
-            Some(Tree::Map(vec![("part".into(), element)])),
-            Some(Tree::Map(instances)),
-        )
+        (Some(Tree::Map(vec![("part".into(), element)])), Some(Tree::Map(instances)))
     }
 
     fn simulation(&mut self) -> Tree {
         let maybe = |this: &mut Self| {
             let usual = ["1e-3", "0.5", "2", "1e-12"][this.r.below(4)];
-            this.r.chance(0.4).then(|| {
-                if this.r.chance(0.1) {
-                    this.number()
-                } else {
-                    Tree::Plain(usual.into())
-                }
-            })
+            this.r
+                .chance(0.4)
+                .then(|| if this.r.chance(0.1) { this.number() } else { Tree::Plain(usual.into()) })
         };
         Tree::map([
             ("begin", self.r.chance(0.2).then(|| self.number())),
-            (
-                "end",
-                self.r
-                    .chance(0.2)
-                    .then(|| Tree::Plain(["3", "1e9", "1e300"][self.r.below(3)].into())),
-            ),
+            ("end", self.r.chance(0.2).then(|| Tree::Plain(["3", "1e9", "1e300"][self.r.below(3)].into()))),
             ("step", maybe(self)),
             ("output_step", maybe(self)),
             (
                 "integrator",
-                self.r
-                    .chance(0.3)
-                    .then(|| Tree::Plain(["rk4", "dormand_prince"][self.r.below(2)].into())),
+                self.r.chance(0.3).then(|| Tree::Plain(["rk4", "dormand_prince"][self.r.below(2)].into())),
             ),
             (
                 "tolerance",
-                self.r
-                    .chance(0.3)
-                    .then(|| Tree::map([("relative", maybe(self)), ("absolute", maybe(self))])),
+                self.r.chance(0.3).then(|| Tree::map([("relative", maybe(self)), ("absolute", maybe(self))])),
             ),
         ])
     }
@@ -582,19 +470,13 @@ impl Grammar<'_> {
         let names = self.names.clone();
         let cases = (0..1 + self.r.below(2))
             .map(|i| {
-                let changed = names
-                    .scalars
-                    .iter()
-                    .filter(|_| self.r.chance(0.3))
-                    .cloned()
-                    .collect::<Vec<_>>();
+                let changed =
+                    names.scalars.iter().filter(|_| self.r.chance(0.3)).cloned().collect::<Vec<_>>();
                 let tree = Tree::map([
                     ("description", self.free_text(0.3)),
                     (
                         "parameters",
-                        Some(Tree::Map(
-                            changed.into_iter().map(|n| (n, self.number())).collect(),
-                        )),
+                        Some(Tree::Map(changed.into_iter().map(|n| (n, self.number())).collect())),
                     ),
                     (
                         "inputs",

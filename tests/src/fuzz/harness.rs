@@ -119,9 +119,7 @@ impl Watchdog {
 
     fn begin(&self, seed: u64) {
         self.began.0.store(seed, Ordering::Relaxed);
-        self.began
-            .1
-            .store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.began.1.store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
     fn pause(&self) {
@@ -153,10 +151,7 @@ impl Harness<'_> {
             let input = (self.input)(seed);
             if let Some(note) = &self.note {
                 // Nobody reads it unless the process dies, so a failure to write it does not matter.
-                let _ = std::fs::write(
-                    note,
-                    format!("# seed {seed}, {:?}\n{}", input.request, input.text),
-                );
+                let _ = std::fs::write(note, format!("# seed {seed}, {:?}\n{}", input.request, input.text));
             }
             watchdog.begin(seed);
             let tried = self.try_one(&input);
@@ -218,20 +213,10 @@ impl Harness<'_> {
         let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
         let begin = Instant::now();
         let text = minimise(&input.text, 5_000, |text| {
-            let smaller = Input {
-                text: text.into(),
-                ..input.clone()
-            };
+            let smaller = Input { text: text.into(), ..input.clone() };
             begin.elapsed() < Duration::from_secs(30)
-                && self
-                    .try_one(&smaller)
-                    .result
-                    .is_err_and(|other| words(&other) == words(&what))
+                && self.try_one(&smaller).result.is_err_and(|other| words(&other) == words(&what))
         });
-        Finding {
-            seed: input.seed,
-            what,
-            text,
-        }
+        Finding { seed: input.seed, what, text }
     }
 }

@@ -35,19 +35,12 @@ pub fn of_seed(seed: u64) -> Input {
         }
         _ => {
             let text = grammar::text(&mut r);
-            if r.chance(0.1) {
-                mutate::mutate(&mut r, &text)
-            } else {
-                text
-            }
+            if r.chance(0.1) { mutate::mutate(&mut r, &text) } else { text }
         }
     };
     let file = match r.below(4) {
         // A file's name may become the module's, so it is no sign of an escape.
-        0 => format!(
-            "folder/{}.yaml",
-            FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "file")
-        ),
+        0 => format!("folder/{}.yaml", FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "file")),
         _ => "model.yaml".into(),
     };
     Input {
@@ -66,26 +59,12 @@ fn request(r: &mut Random) -> Request {
         1 => BundleKind::ALL.into_iter().filter(|_| r.chance(0.3)).collect(),
         _ => BundleKind::STANDARD.to_vec(),
     };
-    let reference = if r.chance(0.5) {
-        ReferencePoint::Origin
-    } else {
-        ReferencePoint::CentreOfMass
-    };
-    let module = r
-        .chance(0.2)
-        .then(|| FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "module"));
+    let reference = if r.chance(0.5) { ReferencePoint::Origin } else { ReferencePoint::CentreOfMass };
+    let module =
+        r.chance(0.2).then(|| FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "module"));
     Request {
-        options: Options {
-            reference,
-            freeze: r.chance(0.25),
-            bundles,
-        },
-        target: Target {
-            module,
-            ..Target::default()
-        },
-        case: r
-            .chance(0.15)
-            .then(|| ["c0", "c1", "pushed", "no such case"][r.below(4)].into()),
+        options: Options { reference, freeze: r.chance(0.25), bundles },
+        target: Target { module, ..Target::default() },
+        case: r.chance(0.15).then(|| ["c0", "c1", "pushed", "no such case"][r.below(4)].into()),
     }
 }

@@ -9,10 +9,7 @@ const BIDIRECTIONAL: [char; 9] = [
 
 /// Checks a module's text; an error says what is wrong, and in which line.
 pub fn check(code: &str, never: &str) -> Result<(), String> {
-    if let Some(c) = code
-        .chars()
-        .find(|c| BIDIRECTIONAL.contains(c) || (c.is_control() && *c != '\n'))
-    {
+    if let Some(c) = code.chars().find(|c| BIDIRECTIONAL.contains(c) || (c.is_control() && *c != '\n')) {
         return Err(format!("the code contains {c:?}"));
     }
     let bytes = code.as_bytes();
@@ -29,10 +26,7 @@ pub fn check(code: &str, never: &str) -> Result<(), String> {
         } else if rest[0] == b'"' {
             string(rest).ok_or_else(|| format!("line {}: a string does not end", line(at)))?
         } else if rest.starts_with(b"r\"") || rest.starts_with(b"r#\"") {
-            return Err(format!(
-                "line {}: a raw string, which the generator does not print",
-                line(at)
-            ));
+            return Err(format!("line {}: a raw string, which the generator does not print", line(at)));
         } else {
             match rest[0] {
                 b @ (b'(' | b'[' | b'{') => open.push(b),
@@ -105,13 +99,7 @@ mod tests {
 
     #[test]
     fn finds_what_escapes() {
-        assert_eq!(
-            check(
-                "// x {\nmod a { /* x /* } */ */ const B: &str = \"x \\\" }\"; }\n",
-                "x"
-            ),
-            Ok(())
-        );
+        assert_eq!(check("// x {\nmod a { /* x /* } */ */ const B: &str = \"x \\\" }\"; }\n", "x"), Ok(()));
         assert!(check("mod a { const x: u8 = 0; }", "x").is_err());
         assert!(check("mod a { \"x\" \" }", "x").is_err());
         assert!(check("mod a { (} )", "x").is_err());

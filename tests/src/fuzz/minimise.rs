@@ -5,9 +5,7 @@ pub fn minimise(text: &str, mut tries: usize, mut fails: impl FnMut(&str) -> boo
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let text = shrink(lines, &mut tries, &mut |lines| fails(&lines.concat())).concat();
     let chars: Vec<char> = text.chars().collect();
-    shrink(chars, &mut tries, &mut |chars| fails(&String::from_iter(chars)))
-        .into_iter()
-        .collect()
+    shrink(chars, &mut tries, &mut |chars| fails(&String::from_iter(chars))).into_iter().collect()
 }
 
 fn shrink<T: Clone>(mut items: Vec<T>, tries: &mut usize, fails: &mut impl FnMut(&[T]) -> bool) -> Vec<T> {

@@ -93,10 +93,7 @@ pub fn mutate(r: &mut Random, text: &str) -> String {
 
 /// The nearest place at or below `at` where a character begins.
 fn place(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len()))
-        .rev()
-        .find(|&i| text.is_char_boundary(i))
-        .unwrap_or(0)
+    (0..=at.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
 }
 
 fn flip_byte(r: &mut Random, text: &mut String) {
@@ -203,10 +200,6 @@ fn replace_number(r: &mut Random, text: &mut String) {
     if numbers.is_empty() {
         return;
     }
-    let with = if r.chance(0.5) {
-        EXTREMES[r.below(EXTREMES.len())].into()
-    } else {
-        number(r, 0.0)
-    };
+    let with = if r.chance(0.5) { EXTREMES[r.below(EXTREMES.len())].into() } else { number(r, 0.0) };
     text.replace_range(numbers[r.below(numbers.len())].clone(), &with);
 }

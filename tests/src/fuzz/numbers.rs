@@ -50,10 +50,7 @@ pub fn number(r: &mut Random, extreme: f64) -> String {
     match r.below(4) {
         0 => r.below(5).to_string(),
         1 => format!("{:.2}", r.uniform(-2.0, 2.0)),
-        2 => format!(
-            "{:.3e}",
-            r.uniform(-1.0, 1.0) * 10f64.powi(r.below(13) as i32 - 6)
-        ),
+        2 => format!("{:.3e}", r.uniform(-1.0, 1.0) * 10f64.powi(r.below(13) as i32 - 6)),
         _ => format!("{:.4}", r.uniform(0.1, 3.0)),
     }
 }

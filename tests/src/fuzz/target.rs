@@ -51,10 +51,7 @@ pub fn whole_way(input: &Input) -> Result<Outcome, String> {
             return Err("generated twice, the text differs".into());
         }
     }
-    let mut outcome = Outcome {
-        accepted: true,
-        ..Outcome::default()
-    };
+    let mut outcome = Outcome { accepted: true, ..Outcome::default() };
     run(generated, input.seed, &mut outcome)?;
     Ok(outcome)
 }
@@ -92,13 +89,7 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
     let y = model.start_state();
     let (z, v) = y.split_at(d.nq);
     let u = vec![0.5; d.nu];
-    let at = At {
-        t: model.program().simulation.begin,
-        z,
-        v,
-        x: &[],
-        u: &u,
-    };
+    let at = At { t: model.program().simulation.begin, z, v, x: &[], u: &u };
     let mut w = vec![f64::NAN; d.workspace];
     let out = |n: usize| vec![0.0; n];
     let (mut zd, mut vd) = (out(d.nq), out(d.nv));
@@ -131,30 +122,15 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
 /// A few steps with either kind of integrator, as the file asks for them.
 fn simulate(model: &Interpreted, outcome: &mut Outcome) -> Result<(), String> {
     let simulation = &model.program().simulation;
-    let fixed = Fixed {
-        method: Rk4,
-        h: simulation.step,
-    };
+    let fixed = Fixed { method: Rk4, h: simulation.step };
     let adaptive = Adaptive {
         h_first: Some(simulation.step),
         max_steps: 2 * STEPS,
         ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
     };
     let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-    let span = Span {
-        start: simulation.begin,
-        end: simulation.end,
-        output,
-    };
-    run_with(
-        &fixed,
-        model,
-        Span {
-            output: Output::Steps,
-            ..span
-        },
-        outcome,
-    )?;
+    let span = Span { start: simulation.begin, end: simulation.end, output };
+    run_with(&fixed, model, Span { output: Output::Steps, ..span }, outcome)?;
     run_with(&adaptive, model, span, outcome)
 }
 
@@ -167,21 +143,10 @@ fn run_with(
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let mut seen = 0;
-    let result = method.simulate(
-        model,
-        &mut model.input_signals(),
-        &mut y,
-        &span,
-        &mut scratch,
-        |_| {
-            seen += 1;
-            if seen > STEPS {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        },
-    );
+    let result = method.simulate(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
+        seen += 1;
+        if seen > STEPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     match result {
         Ok(_) => {
             outcome.ran += 1;

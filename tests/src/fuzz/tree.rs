@@ -38,12 +38,7 @@ pub fn quoted(text: &str) -> String {
 impl Tree {
     /// A mapping of the entries that are there.
     pub fn map<const N: usize>(entries: [(&str, Option<Tree>); N]) -> Tree {
-        Tree::Map(
-            entries
-                .into_iter()
-                .filter_map(|(key, value)| Some((key.into(), value?)))
-                .collect(),
-        )
+        Tree::Map(entries.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect())
     }
 
     /// Number of nodes.
@@ -76,10 +71,7 @@ impl Tree {
     /// Puts something of another kind, or from elsewhere in the file, in the place of one node.
     pub fn damage(&mut self, r: &mut Random) {
         let count = self.len();
-        let copy = self
-            .node(&mut r.below(count))
-            .cloned()
-            .unwrap_or(Tree::Plain("~".into()));
+        let copy = self.node(&mut r.below(count)).cloned().unwrap_or(Tree::Plain("~".into()));
         let Some(node) = self.node(&mut r.below(count)) else {
             return;
         };

@@ -58,10 +58,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Problem> {
                     (b'>', _) => (Relation::Greater, 1),
                     (b'=', b'=') => (Relation::Equal, 2),
                     _ => {
-                        return Err(
-                            Problem::new((i, i + 1), format!("unexpected `{}`", char::from(b)))
-                                .help("comparisons are `<`, `<=`, `>`, `>=` and `==`"),
-                        );
+                        return Err(Problem::new((i, i + 1), format!("unexpected `{}`", char::from(b)))
+                            .help("comparisons are `<`, `<=`, `>`, `>=` and `==`"));
                     }
                 };
                 i += len;
@@ -87,10 +85,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Problem> {
 
 /// Whether the last token ends a value, so that `.` after it selects and does not start a number.
 fn follows_value(tokens: &[Placed<'_>]) -> bool {
-    matches!(
-        tokens.last(),
-        Some((Token::Name(_) | Token::Number(_) | Token::Sign(')' | ']'), _))
-    )
+    matches!(tokens.last(), Some((Token::Name(_) | Token::Number(_) | Token::Sign(')' | ']'), _)))
 }
 
 fn number_end(bytes: &[u8], start: usize) -> usize {

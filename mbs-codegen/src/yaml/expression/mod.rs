@@ -20,12 +20,7 @@ pub(super) struct Problem {
 
 impl Problem {
     fn new(at: (usize, usize), message: impl Into<String>) -> Self {
-        Problem {
-            start: at.0,
-            end: at.1,
-            message: message.into(),
-            help: String::new(),
-        }
+        Problem { start: at.0, end: at.1, message: message.into(), help: String::new() }
     }
 
     /// A problem that is known already and need not be told again.

@@ -18,16 +18,10 @@ use crate::yaml::limits;
 pub(in crate::yaml) fn parse(text: &str) -> Result<Syntax, Problem> {
     if text.len() > limits::EXPRESSION_BYTES {
         let limit = limits::EXPRESSION_BYTES;
-        return Err(
-            Problem::new((0, 0), format!("the expression is longer than {limit} bytes"))
-                .help("split it: derived parameters can name its parts"),
-        );
+        return Err(Problem::new((0, 0), format!("the expression is longer than {limit} bytes"))
+            .help("split it: derived parameters can name its parts"));
     }
-    let mut parser = Parser {
-        tokens: tokens(text)?,
-        next: 0,
-        nesting: 0,
-    };
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, nesting: 0 };
     if parser.peek() == &Token::End {
         return Err(Problem::new((0, 0), "the expression is empty"));
     }
@@ -55,18 +49,12 @@ impl<'s> Parser<'s> {
     }
 
     fn place(&self) -> (usize, usize) {
-        self.tokens
-            .get(self.next)
-            .or(self.tokens.last())
-            .map_or((0, 0), |t| t.1)
+        self.tokens.get(self.next).or(self.tokens.last()).map_or((0, 0), |t| t.1)
     }
 
     /// Where the last taken token ends.
     fn last_end(&self) -> usize {
-        self.next
-            .checked_sub(1)
-            .and_then(|i| self.tokens.get(i))
-            .map_or(0, |t| t.1.1)
+        self.next.checked_sub(1).and_then(|i| self.tokens.get(i)).map_or(0, |t| t.1.1)
     }
 
     fn take(&mut self, sign: char) -> bool {
@@ -76,20 +64,13 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, sign: char) -> Result<(), Problem> {
-        if self.take(sign) {
-            Ok(())
-        } else {
-            Err(self.unexpected(&format!("`{sign}`")))
-        }
+        if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
 
     fn unexpected(&self, wanted: &str) -> Problem {
         let found = match self.peek() {
             Token::End => {
-                return Problem::new(
-                    self.place(),
-                    format!("the expression ends where {wanted} is expected"),
-                );
+                return Problem::new(self.place(), format!("the expression ends where {wanted} is expected"));
             }
             Token::Number(x) => format!("the number {x}"),
             Token::Name(n) => format!("`{}`", crate::yaml::load::shorten(n)),
@@ -103,10 +84,8 @@ impl<'s> Parser<'s> {
     fn node(&self, start: usize, depth: usize, kind: SyntaxKind) -> Result<Syntax, Problem> {
         let at = (start, self.last_end());
         if depth > limits::EXPRESSION_DEPTH {
-            return Err(
-                Problem::new(at, "the expression is too deeply nested or has too many terms")
-                    .help("split it: derived parameters can name its parts"),
-            );
+            return Err(Problem::new(at, "the expression is too deeply nested or has too many terms")
+                .help("split it: derived parameters can name its parts"));
         }
         Ok(Syntax { at, depth, kind })
     }
@@ -262,11 +241,7 @@ impl<'s> Parser<'s> {
                     self.next += 1;
                     let b = self.sum()?;
                     let (start, depth) = (item.at.0, 1 + item.depth.max(b.depth));
-                    self.node(
-                        start,
-                        depth,
-                        SyntaxKind::Compare(relation, Box::new(item), Box::new(b)),
-                    )?
+                    self.node(start, depth, SyntaxKind::Compare(relation, Box::new(item), Box::new(b)))?
                 }
                 _ => item,
             };

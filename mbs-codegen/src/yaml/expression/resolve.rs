@@ -60,25 +60,15 @@ impl<'a> Resolver<'a> {
         context: Context,
         suggests: bool,
     ) -> Self {
-        Resolver {
-            symbols,
-            scope,
-            context,
-            suggests,
-            uses: Uses::default(),
-            size: 0,
-            knots: Vec::new(),
-        }
+        Resolver { symbols, scope, context, suggests, uses: Uses::default(), size: 0, knots: Vec::new() }
     }
 
     /// A scalar, or the complaint that it is a vector.
     pub(in crate::yaml) fn scalar(&mut self, e: &Syntax) -> Found<Scalar> {
         match self.typed(e)? {
             Typed::Scalar(s) => Ok(s),
-            Typed::Vector(_) => Err(
-                Problem::new(e.at, "a number is expected here, but this is a vector")
-                    .help("take a component (`.x`, `.y`, `.z`), `norm(…)` or `dot(…, …)`"),
-            ),
+            Typed::Vector(_) => Err(Problem::new(e.at, "a number is expected here, but this is a vector")
+                .help("take a component (`.x`, `.y`, `.z`), `norm(…)` or `dot(…, …)`")),
         }
     }
 
@@ -86,20 +76,15 @@ impl<'a> Resolver<'a> {
     pub(in crate::yaml) fn vector(&mut self, e: &Syntax) -> Found<Vector> {
         match self.typed(e)? {
             Typed::Vector(v) => Ok(v),
-            Typed::Scalar(_) => Err(
-                Problem::new(e.at, "a vector is expected here, but this is a number")
-                    .help("write `[x, y, z]`"),
-            ),
+            Typed::Scalar(_) => Err(Problem::new(e.at, "a vector is expected here, but this is a number")
+                .help("write `[x, y, z]`")),
         }
     }
 
     pub(in crate::yaml) fn typed(&mut self, e: &Syntax) -> Found<Typed> {
         self.size += 1;
         if self.size > limits::OPERATIONS {
-            return Err(Problem::new(
-                e.at,
-                "the expression becomes too large when its arguments are put in",
-            ));
+            return Err(Problem::new(e.at, "the expression becomes too large when its arguments are put in"));
         }
         match &e.kind {
             SyntaxKind::Number(x) => Ok(Typed::Scalar(Scalar::Number(*x))),
@@ -137,10 +122,7 @@ impl<'a> Resolver<'a> {
     fn component(&self, e: &Syntax, a: Typed, i: u8) -> Found<Typed> {
         match a {
             Typed::Vector(v) => Ok(Typed::Scalar(Scalar::Component(Box::new(v), i))),
-            Typed::Scalar(_) => Err(Problem::new(
-                e.at,
-                "only a vector has components, but this is a number",
-            )),
+            Typed::Scalar(_) => Err(Problem::new(e.at, "only a vector has components, but this is a number")),
         }
     }
 
@@ -160,10 +142,9 @@ impl<'a> Resolver<'a> {
                 Ok(V(Vector::Scale(Box::new(s), Box::new(v))))
             }
             (Operator::Divide, V(v), S(s)) => Ok(V(Vector::Divide(Box::new(v), Box::new(s)))),
-            (Operator::Add | Operator::Subtract, ..) => Err(Problem::new(
-                e.at,
-                "a number and a vector cannot be added or subtracted",
-            )),
+            (Operator::Add | Operator::Subtract, ..) => {
+                Err(Problem::new(e.at, "a number and a vector cannot be added or subtracted"))
+            }
             (Operator::Multiply, V(_), V(_)) => {
                 Err(Problem::new(e.at, "two vectors cannot be multiplied with `*`")
                     .help("use `dot(a, b)` or `cross(a, b)`"))
@@ -183,14 +164,7 @@ impl<'a> Resolver<'a> {
         }
         match name {
             "t" => {
-                self.allow(
-                    e,
-                    Uses {
-                        time: true,
-                        ..Uses::default()
-                    },
-                    "time `t`",
-                )?;
+                self.allow(e, Uses { time: true, ..Uses::default() }, "time `t`")?;
                 return Ok(Typed::Scalar(Scalar::Time));
             }
             "pi" => return Ok(Typed::Scalar(Scalar::Number(std::f64::consts::PI))),
@@ -198,33 +172,16 @@ impl<'a> Resolver<'a> {
         }
         match self.scope.symbol(name).cloned() {
             Some(Symbol::Parameter(id)) => {
-                self.allow(
-                    e,
-                    Uses {
-                        parameters: true,
-                        ..Uses::default()
-                    },
-                    &format!("parameter `{name}`"),
-                )?;
+                self.allow(e, Uses { parameters: true, ..Uses::default() }, &format!("parameter `{name}`"))?;
                 match self.symbols.parameters.get(id.index()).and_then(|p| p.array) {
                     None => Ok(Typed::Scalar(Scalar::Parameter(id))),
-                    Some(n) => Err(
-                        Problem::new(e.at, format!("`{name}` is an array of {n} values")).help(format!(
-                            "name one of them, from `{name}[0]` to `{name}[{}]`",
-                            n.saturating_sub(1)
-                        )),
-                    ),
+                    Some(n) => Err(Problem::new(e.at, format!("`{name}` is an array of {n} values")).help(
+                        format!("name one of them, from `{name}[0]` to `{name}[{}]`", n.saturating_sub(1)),
+                    )),
                 }
             }
             Some(Symbol::Input(id)) => {
-                self.allow(
-                    e,
-                    Uses {
-                        inputs: true,
-                        ..Uses::default()
-                    },
-                    &format!("input `{name}`"),
-                )?;
+                self.allow(e, Uses { inputs: true, ..Uses::default() }, &format!("input `{name}`"))?;
                 Ok(Typed::Scalar(Scalar::Input(id)))
             }
             Some(Symbol::Scalar(a)) => {
@@ -249,10 +206,7 @@ impl<'a> Resolver<'a> {
     fn grow(&mut self, e: &Syntax, size: usize) -> Found<()> {
         self.size = self.size.saturating_add(size);
         if self.size > limits::OPERATIONS {
-            return Err(Problem::new(
-                e.at,
-                "the expression becomes too large when its arguments are put in",
-            ));
+            return Err(Problem::new(e.at, "the expression becomes too large when its arguments are put in"));
         }
         Ok(())
     }
@@ -280,11 +234,7 @@ impl<'a> Resolver<'a> {
     fn thing_is_no_value(&self, e: &Syntax, name: &str, thing: Thing) -> Problem {
         match thing {
             Thing::Joint(id) => {
-                let first = self
-                    .symbols
-                    .joints
-                    .get(id.index())
-                    .and_then(|j| j.coordinates.first());
+                let first = self.symbols.joints.get(id.index()).and_then(|j| j.coordinates.first());
                 let problem = Problem::new(e.at, format!("`{name}` is a joint, not a value"));
                 match first {
                     Some(c) => problem.help(format!("name one of its coordinates: `{name}.{c}`")),
@@ -343,18 +293,12 @@ impl<'a> Resolver<'a> {
                     return Err(Problem::reported());
                 };
                 if let Some(i) = joint.coordinates.iter().position(|c| c == member) {
-                    let coordinate = CoordinateRef {
-                        joint: id,
-                        index: i as u32,
-                    };
+                    let coordinate = CoordinateRef { joint: id, index: i as u32 };
                     return self.coordinate_value(e, coordinate, &format!("{head}.{member}"));
                 }
                 if let Some(i) = joint.velocities.iter().position(|v| v == member) {
                     self.allow_state(e, &format!("velocity `{head}.{member}`"))?;
-                    let v = Scalar::Velocity(VelocityRef {
-                        joint: id,
-                        index: i as u32,
-                    });
+                    let v = Scalar::Velocity(VelocityRef { joint: id, index: i as u32 });
                     let flips = self.scope.mirror.is_some_and(|n| velocity_flips(kind, i, n));
                     return Ok(Typed::Scalar(if flips { negate(v) } else { v }));
                 }
@@ -367,23 +311,19 @@ impl<'a> Resolver<'a> {
                     Err(Problem::new(e.at, format!("`{whole}` is a point, not a value"))
                         .help(format!("write `pos({whole})`, `vel({whole})` or `acc({whole})`")))
                 } else if body.vector(member).is_some() {
-                    Err(
-                        Problem::new(e.at, format!("`{whole}` is a vector of a body, not a value"))
-                            .help(format!("write `dir({whole})` for its direction in the world")),
-                    )
+                    Err(Problem::new(e.at, format!("`{whole}` is a vector of a body, not a value"))
+                        .help(format!("write `dir({whole})` for its direction in the world")))
                 } else {
                     Err(self.unknown_point(e, id, head, member))
                 }
             }
             Some(Thing::Broken) => Err(Problem::reported()),
-            Some(Thing::Point(_) | Thing::Coordinate(_)) => Err(Problem::new(
-                e.at,
-                format!("`{head}` has no part `{}`", shorten(member)),
-            )),
-            None if self.scope.symbol(head).is_some() => Err(Problem::new(
-                e.at,
-                format!("`{head}` is a number and has no part `{}`", shorten(member)),
-            )),
+            Some(Thing::Point(_) | Thing::Coordinate(_)) => {
+                Err(Problem::new(e.at, format!("`{head}` has no part `{}`", shorten(member))))
+            }
+            None if self.scope.symbol(head).is_some() => {
+                Err(Problem::new(e.at, format!("`{head}` is a number and has no part `{}`", shorten(member))))
+            }
             None => Err(self.unknown_thing(e, head, "joint", |t| matches!(t, Thing::Joint(_)))),
         }
     }
@@ -407,17 +347,8 @@ impl<'a> Resolver<'a> {
             Some(Thing::Joint(id)) => &self.symbols.joints[id.index()],
             _ => return Problem::reported(),
         };
-        let names = || {
-            joint
-                .coordinates
-                .iter()
-                .chain(&joint.velocities)
-                .map(String::as_str)
-        };
-        let problem = Problem::new(
-            e.at,
-            format!("joint `{head}` has no coordinate `{}`", shorten(member)),
-        );
+        let names = || joint.coordinates.iter().chain(&joint.velocities).map(String::as_str);
+        let problem = Problem::new(e.at, format!("joint `{head}` has no coordinate `{}`", shorten(member)));
         match nearest(member, names()) {
             Some(near) => problem.help(format!("did you mean `{head}.{near}`?")),
             None if joint.coordinates.is_empty() => problem.help("a fixed joint has no coordinates"),
@@ -427,9 +358,7 @@ impl<'a> Resolver<'a> {
 
     fn unknown_point(&self, e: &Syntax, body: BodyId, head: &str, member: &str) -> Problem {
         let body = &self.symbols.bodies[body.index()];
-        let names = ["origin", "com"]
-            .into_iter()
-            .chain(body.points.iter().map(String::as_str));
+        let names = ["origin", "com"].into_iter().chain(body.points.iter().map(String::as_str));
         let problem = Problem::new(e.at, format!("body `{head}` has no point `{}`", shorten(member)));
         match nearest(member, names) {
             Some(near) => problem.help(format!("did you mean `{head}.{near}`?")),
@@ -457,14 +386,7 @@ impl<'a> Resolver<'a> {
     // What may stand here.
 
     fn allow_state(&mut self, e: &Syntax, shown: &str) -> Found<()> {
-        self.allow(
-            e,
-            Uses {
-                state: true,
-                ..Uses::default()
-            },
-            shown,
-        )
+        self.allow(e, Uses { state: true, ..Uses::default() }, shown)
     }
 
     fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
@@ -498,29 +420,15 @@ impl<'a> Resolver<'a> {
             return Err(self.unknown_name(e, name));
         };
         let Some(len) = self.symbols.parameters.get(id.index()).and_then(|p| p.array) else {
-            return Err(Problem::new(
-                e.at,
-                format!("parameter `{name}` is a number, not an array"),
-            ));
+            return Err(Problem::new(e.at, format!("parameter `{name}` is a number, not an array")));
         };
-        self.allow(
-            e,
-            Uses {
-                parameters: true,
-                ..Uses::default()
-            },
-            &format!("parameter `{name}`"),
-        )?;
+        self.allow(e, Uses { parameters: true, ..Uses::default() }, &format!("parameter `{name}`"))?;
         let i = self.scalar(index)?;
         if let Scalar::Number(x) = i
             && !(x >= 0.0 && x < len as f64 && x.fract() == 0.0)
         {
-            return Err(
-                Problem::new(index.at, format!("index {x} is outside the array `{name}`")).help(format!(
-                    "indices are whole numbers from 0 to {}",
-                    len.saturating_sub(1)
-                )),
-            );
+            return Err(Problem::new(index.at, format!("index {x} is outside the array `{name}`"))
+                .help(format!("indices are whole numbers from 0 to {}", len.saturating_sub(1))));
         }
         Ok(Scalar::Element(id, Box::new(i)))
     }
@@ -535,18 +443,14 @@ impl<'a> Resolver<'a> {
                             let id = *id;
                             self.allow(
                                 e,
-                                Uses {
-                                    parameters: true,
-                                    ..Uses::default()
-                                },
+                                Uses { parameters: true, ..Uses::default() },
                                 &format!("parameter `{name}`"),
                             )?;
                             Ok((ArrayRef::Parameter(id), len))
                         }
-                        None => Err(Problem::new(
-                            e.at,
-                            format!("parameter `{name}` is a number, not an array"),
-                        )),
+                        None => {
+                            Err(Problem::new(e.at, format!("parameter `{name}` is a number, not an array")))
+                        }
                     }
                 }
                 Some(_) => Err(Problem::new(e.at, format!("`{name}` is not an array parameter"))),
@@ -562,10 +466,7 @@ impl<'a> Resolver<'a> {
                 self.context = outer;
                 Ok((ArrayRef::Literal(entries?), items.len()))
             }
-            _ => Err(Problem::new(
-                e.at,
-                "an array parameter or a list `[…]` is expected here",
-            )),
+            _ => Err(Problem::new(e.at, "an array parameter or a list `[…]` is expected here")),
         }
     }
 
@@ -577,10 +478,7 @@ impl<'a> Resolver<'a> {
         let (knots_array, n) = self.array(knots)?;
         let (values_array, m) = self.array(values)?;
         if n != m {
-            return Err(Problem::new(
-                e.at,
-                format!("`{name}` has {n} knots but {m} values"),
-            ));
+            return Err(Problem::new(e.at, format!("`{name}` has {n} knots but {m} values")));
         }
         if n < 2 {
             return Err(Problem::new(e.at, format!("`{name}` needs at least two knots")));
@@ -618,14 +516,7 @@ impl<'a> Resolver<'a> {
             }
             "accel" => {
                 let c = self.coordinate(one()?)?;
-                self.allow(
-                    e,
-                    Uses {
-                        accelerations: true,
-                        ..Uses::default()
-                    },
-                    "`accel(…)`",
-                )?;
+                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`accel(…)`")?;
                 Ok(Typed::Scalar(self.signed(Scalar::Acceleration(c), c)))
             }
             "pos" => {
@@ -640,14 +531,7 @@ impl<'a> Resolver<'a> {
             }
             "acc" => {
                 let marker = self.marker(one()?)?;
-                self.allow(
-                    e,
-                    Uses {
-                        accelerations: true,
-                        ..Uses::default()
-                    },
-                    "`acc(…)`",
-                )?;
+                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`acc(…)`")?;
                 Ok(self.seen(Vector::PointAcceleration(marker), false))
             }
             "dir" => {
@@ -662,14 +546,7 @@ impl<'a> Resolver<'a> {
             }
             "alpha" => {
                 let body = self.body(one()?)?;
-                self.allow(
-                    e,
-                    Uses {
-                        accelerations: true,
-                        ..Uses::default()
-                    },
-                    "`alpha(…)`",
-                )?;
+                self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`alpha(…)`")?;
                 Ok(self.seen(Vector::AngularAcceleration(body), true))
             }
             "in" | "from" => {
@@ -681,17 +558,11 @@ impl<'a> Resolver<'a> {
             }
             "dot" => {
                 let (a, b) = two()?;
-                Ok(Typed::Scalar(Scalar::Dot(
-                    Box::new(self.vector(a)?),
-                    Box::new(self.vector(b)?),
-                )))
+                Ok(Typed::Scalar(Scalar::Dot(Box::new(self.vector(a)?), Box::new(self.vector(b)?))))
             }
             "cross" => {
                 let (a, b) = two()?;
-                Ok(Typed::Vector(Vector::Cross(
-                    Box::new(self.vector(a)?),
-                    Box::new(self.vector(b)?),
-                )))
+                Ok(Typed::Vector(Vector::Cross(Box::new(self.vector(a)?), Box::new(self.vector(b)?))))
             }
             "norm" => Ok(Typed::Scalar(Scalar::Norm(Box::new(self.vector(one()?)?)))),
             "unit" => Ok(Typed::Vector(Vector::Unit(Box::new(self.vector(one()?)?)))),
@@ -752,10 +623,8 @@ impl<'a> Resolver<'a> {
             return Err(arity(e, "if", 3, arguments.len()));
         };
         let SyntaxKind::Compare(relation, a, b) = &condition.kind else {
-            return Err(
-                Problem::new(condition.at, "the first argument of `if` must be a comparison")
-                    .help("write `if(a < b, x, y)`"),
-            );
+            return Err(Problem::new(condition.at, "the first argument of `if` must be a comparison")
+                .help("write `if(a < b, x, y)`"));
         };
         let (a, b) = (self.scalar(a)?, self.scalar(b)?);
         let (x, y) = (self.scalar(x)?, self.scalar(y)?);
@@ -782,11 +651,7 @@ impl<'a> Resolver<'a> {
     /// reflected back; the signs of axial vectors cancel.
     pub(in crate::yaml) fn turned(&self, body: BodyId, v: Vector, into: bool) -> Vector {
         let turn = |v: Vector| {
-            if into {
-                Vector::InFrame(body, Box::new(v))
-            } else {
-                Vector::FromFrame(body, Box::new(v))
-            }
+            if into { Vector::InFrame(body, Box::new(v)) } else { Vector::FromFrame(body, Box::new(v)) }
         };
         match self.scope.mirror {
             Some(normal) => mirror(turn(mirror(v, normal, false)), normal, false),
@@ -813,10 +678,7 @@ impl<'a> Resolver<'a> {
             SyntaxKind::Name(name) => {
                 match self.scope.thing(name) {
                     Some(Thing::Point(m)) => Ok(m),
-                    Some(Thing::Body(body)) => Ok(MarkerRef {
-                        body,
-                        point: PointRef::Origin,
-                    }),
+                    Some(Thing::Body(body)) => Ok(MarkerRef { body, point: PointRef::Origin }),
                     Some(Thing::Broken) => Err(Problem::reported()),
                     Some(_) => Err(Problem::new(e.at, format!("`{name}` is not a point"))
                         .help("a point is addressed `body.point`")),
@@ -894,10 +756,7 @@ impl<'a> Resolver<'a> {
                         return Err(Problem::reported());
                     }
                     match joint.coordinates.iter().position(|c| c == member) {
-                        Some(i) => Ok(CoordinateRef {
-                            joint: id,
-                            index: i as u32,
-                        }),
+                        Some(i) => Ok(CoordinateRef { joint: id, index: i as u32 }),
                         None if joint.velocities.iter().any(|v| v == member) => Err(Problem::new(
                             e.at,
                             format!("`{head}.{member}` is a velocity, not a coordinate"),
@@ -909,20 +768,14 @@ impl<'a> Resolver<'a> {
                 Some(_) => Err(Problem::new(e.at, format!("`{head}` is not a joint"))),
                 None => Err(self.unknown_thing(e, head, "joint", |t| matches!(t, Thing::Joint(_)))),
             },
-            _ => Err(Problem::new(
-                e.at,
-                "a coordinate `joint.coordinate` is expected here",
-            )),
+            _ => Err(Problem::new(e.at, "a coordinate `joint.coordinate` is expected here")),
         }
     }
 }
 
 fn arity(e: &Syntax, name: &str, wanted: usize, found: usize) -> Problem {
     let s = if wanted == 1 { "" } else { "s" };
-    Problem::new(
-        e.at,
-        format!("`{name}` takes {wanted} argument{s}, but {found} are given"),
-    )
+    Problem::new(e.at, format!("`{name}` takes {wanted} argument{s}, but {found} are given"))
 }
 
 /// Names in a sentence.
