@@ -172,7 +172,16 @@ pub mod double_pendulum {
             let _ = rt::Start::start(self, z, v, &mut []);
             y
         }
-        /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+        /// The inputs where nobody else sets them, for the integrators: the model's defaults, or what its
+        /// case prescribes.
+        pub fn signals(&self) -> impl rt::Inputs<S> + '_ {
+            rt::inputs::from_fn(|t: S, u: &mut [S]| {
+                if let Ok(u) = u.try_into() {
+                    self.input_signals(t, u);
+                }
+            })
+        }
+        /// The inputs where nobody else sets them, at a time.
         pub fn input_signals(&self, t: S, u: &mut [S; NU]) {
             let mut w = [0.0; 0];
             input_signals(t, &self.prepared, &mut w, u);

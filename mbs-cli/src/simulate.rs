@@ -26,6 +26,10 @@ pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
     let interpreted = interpret(&model, arguments)?;
     let simulation = settle(&interpreted.program().simulation, arguments)?;
 
+    if let Some(out) = arguments.out.as_deref().filter(|out| is_same_file(out, &arguments.model)) {
+        let message = format!("`--out {}` would overwrite the model; name another file", out.display());
+        return Err(Failure::usage(message));
+    }
     let columns = csv::columns(interpreted.program());
     let mut csv = match &arguments.out {
         Some(path) => Some(Csv::create(path, &columns).map_err(|error| cannot_write(path, &error))?),
@@ -52,6 +56,10 @@ pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
         Some((message, true)) => Err(Failure::usage(message)),
         Some((message, false)) => Err(Failure::error(message)),
     }
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// What was written to the CSV file.
@@ -110,8 +118,17 @@ fn settle(defaults: &Simulation, arguments: &Simulate) -> Result<Simulation, Fai
         let (begin, end) = (simulation.begin, simulation.end);
         return Err(Failure::usage(format!("the end, {end} s, must lie after the begin, {begin} s")));
     }
+    let steps = (simulation.end - simulation.begin) / simulation.step;
+    if simulation.integrator == model::Integrator::Rk4 && steps > MAX_STEPS {
+        return Err(Failure::usage(format!(
+            "{steps:.0} steps are too many; choose a larger `--step` or `--integrator dormand_prince`"
+        )));
+    }
     Ok(simulation)
 }
+
+/// Days of work: nobody means it.
+const MAX_STEPS: f64 = 1e10;
 
 /// The message of a failure and whether the command line is to blame; none if it only means that nobody reads the
 /// results any more.

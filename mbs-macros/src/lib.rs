@@ -15,14 +15,13 @@ mod request;
 ///
 /// ```toml
 /// [dependencies]
-/// mbs-macros = "0.1"
-/// mbs-runtime = "0.1"
+/// mbs-macros = { path = "../mbs/mbs-macros" }
+/// mbs-runtime = { path = "../mbs/mbs-runtime" }
 /// ```
 ///
 /// ```
 /// use core::ops::ControlFlow;
 /// use mbs_macros::model_solver;
-/// use mbs_runtime::inputs::NoInputs;
 /// use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
 ///
 /// model_solver! {
@@ -35,7 +34,7 @@ mod request;
 /// let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
 /// let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
 /// Fixed { method: Rk4, h: 1e-3 }
-///     .simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
+///     .simulate(&model, &mut model.signals(), &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
 ///     .expect("the rod has mass");
 /// assert!(y[pendulum::coordinate::HINGE_ANGLE].abs() < 1.1);
 /// ```

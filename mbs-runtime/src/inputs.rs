@@ -33,14 +33,15 @@ pub trait Inputs<S> {
     fn at(&mut self, t: S, u: &mut [S]);
 }
 
-/// Inputs of a system that has none; any there are stay zero.
+/// Inputs of a system that has none. A system that has some gets NaN from it, so that its first step fails
+/// instead of running with inputs that nobody chose; `Constant(&[])` makes them zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoInputs;
 
 impl<S: Scalar> Inputs<S> for NoInputs {
     #[inline(always)]
     fn at(&mut self, _: S, u: &mut [S]) {
-        u.fill(S::ZERO);
+        u.fill(S::from_f64(f64::NAN));
     }
 }
 

@@ -1,6 +1,5 @@
 //! The README's example; a test keeps the two the same.
 use core::ops::ControlFlow;
-use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
 
 mbs_macros::model_solver! { pub mod pendulum = "../models/pendulum.yaml"; }
@@ -11,7 +10,7 @@ fn main() {
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
     let span = Span { start: 0.0, end: 2.0, output: Output::Every(0.5) };
     Fixed { method: Rk4, h: 1e-3 }
-        .simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
+        .simulate(&model, &mut model.signals(), &mut y, &span, &mut scratch, |at| {
             println!("{:.1} s: {:+.4} rad", at.t, at.z[pendulum::coordinate::HINGE_ANGLE]);
             ControlFlow::Continue(())
         })

@@ -61,15 +61,7 @@ where
         + MarkerJacobians
         + Outputs,
 {
-    let Dims {
-        nq,
-        nv,
-        nu,
-        n_markers,
-        n_outputs,
-        workspace,
-        ..
-    } = model.dims();
+    let Dims { nq, nv, nu, n_markers, n_outputs, workspace, .. } = model.dims();
     let [mut z, mut v, mut u, mut w] = [const { Buffer([0.0; ROOM]) }; 4];
     let (z, v, u, w) = (z.first(nq)?, v.first(nv)?, u.first(nu)?, w.first(workspace)?);
     model.start(z, v, &mut []).ok()?;
@@ -77,21 +69,13 @@ where
     for (i, value) in z.iter_mut().chain(&mut *v).chain(&mut *u).enumerate() {
         *value += 0.1 + 0.03 * i as f64;
     }
-    let at = At {
-        t: black_box(0.6),
-        z,
-        v,
-        x: &[],
-        u,
-    };
+    let at = At { t: black_box(0.6), z, v, x: &[], u };
 
     let [mut zd, mut vd, mut zd_too, mut vd_too] = [const { Buffer([0.0; ROOM]) }; 4];
     let (zd, vd) = (zd.first(nq)?, vd.first(nv)?);
     let (zd_too, vd_too) = (zd_too.first(nq)?, vd_too.first(nv)?);
     model.forward_dynamics(at, w, zd, vd, &mut []).ok()?;
-    model
-        .forward_dynamics_recursive(at, w, zd_too, vd_too, &mut [])
-        .ok()?;
+    model.forward_dynamics_recursive(at, w, zd_too, vd_too, &mut []).ok()?;
     equal(zd, zd_too)?;
     equal(vd, vd_too)?;
 
@@ -112,14 +96,8 @@ where
     (largest(tau) <= CLOSE * largest(tau_too)).then_some(())?;
 
     let [mut tau_z, mut tau_v, mut m_too] = [const { Buffer([0.0; ROOM]) }; 3];
-    let (tau_z, tau_v, m_too) = (
-        tau_z.first(nv * nv)?,
-        tau_v.first(nv * nv)?,
-        m_too.first(nv * nv)?,
-    );
-    model
-        .inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m_too)
-        .ok()?;
+    let (tau_z, tau_v, m_too) = (tau_z.first(nv * nv)?, tau_v.first(nv * nv)?, m_too.first(nv * nv)?);
+    model.inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m_too).ok()?;
     equal(m, m_too)?;
     finite(tau_z)?;
     finite(tau_v)?;
@@ -134,20 +112,13 @@ where
     equal(&[twice, twice], &[quadratic(m, v), quadratic(m_z, zd)])?;
 
     // Velocities of markers are J v: no marker here moves with time alone.
-    let [
-        mut positions,
-        mut velocities,
-        mut accelerations,
-        mut product,
-        mut jacobians,
-    ] = [const { Buffer([0.0; ROOM]) }; 5];
+    let [mut positions, mut velocities, mut accelerations, mut product, mut jacobians] =
+        [const { Buffer([0.0; ROOM]) }; 5];
     let n = 3 * n_markers;
     let (positions, velocities) = (positions.first(n)?, velocities.first(n)?);
     let (accelerations, product) = (accelerations.first(n)?, product.first(n)?);
     let jacobians = jacobians.first(n * nv)?;
-    model
-        .markers(at, vd, w, positions, velocities, accelerations)
-        .ok()?;
+    model.markers(at, vd, w, positions, velocities, accelerations).ok()?;
     model.marker_jacobians(at, w, jacobians).ok()?;
     for (column, &v) in jacobians.chunks_exact(n.max(1)).zip(at.v) {
         for (sum, entry) in product.iter_mut().zip(column) {
@@ -172,8 +143,5 @@ where
 /// xᵀ A x
 fn quadratic(a: &[f64], x: &[f64]) -> f64 {
     let columns = a.chunks_exact(x.len().max(1));
-    columns
-        .zip(x)
-        .map(|(column, &xj)| column.iter().zip(x).map(|(a, &xi)| a * xi * xj).sum::<f64>())
-        .sum()
+    columns.zip(x).map(|(column, &xj)| column.iter().zip(x).map(|(a, &xi)| a * xi * xj).sum::<f64>()).sum()
 }

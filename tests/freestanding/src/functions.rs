@@ -77,24 +77,11 @@ pub(crate) fn survive_nan() -> Option<()> {
         math::sign,
         math::floor,
     ];
-    for x in [
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::MAX,
-        -f64::MAX,
-        5e-324,
-        1e22,
-    ] {
+    for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, -f64::MAX, 5e-324, 1e22] {
         for function in functions {
             black_box(function(black_box(x)));
         }
-        black_box([
-            math::atan2(x, x),
-            math::powf(x, x),
-            math::min(x, x),
-            math::max(x, x),
-        ]);
+        black_box([math::atan2(x, x), math::powf(x, x), math::min(x, x), math::max(x, x)]);
     }
     Some(())
 }

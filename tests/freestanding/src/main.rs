@@ -11,11 +11,7 @@ mod functions;
 mod runs;
 
 /// Models with every bundle, by the build script.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    reason = "a program includes what a crate would publish"
-)]
+#[allow(missing_docs, unreachable_pub, reason = "a program includes what a crate would publish")]
 mod models {
     include!(concat!(env!("OUT_DIR"), "/mirrored.rs"));
     include!(concat!(env!("OUT_DIR"), "/torque_free_top.rs"));

@@ -35,11 +35,7 @@ fn run<M>(
 where
     M: System<S = f64> + Energy,
 {
-    let span = Span {
-        start: 0.0,
-        end: black_box(seconds),
-        output: Output::Steps,
-    };
+    let span = Span { start: 0.0, end: black_box(seconds), output: Output::Steps };
     let (mut first, mut change, mut kinetic) = (None, 0.0_f64, 0.0_f64);
     let observe = |at: At<'_, f64>| {
         let mut energy = [0.0; 3];
@@ -51,9 +47,7 @@ where
         change = change.max((total - *first.get_or_insert(total)).abs());
         ControlFlow::Continue(())
     };
-    let statistics = integrator
-        .simulate(system, &mut NoInputs, y, &span, scratch, observe)
-        .ok()?;
+    let statistics = integrator.simulate(system, &mut NoInputs, y, &span, scratch, observe).ok()?;
     (!statistics.stopped).then_some(change / kinetic)
 }
 
@@ -63,19 +57,9 @@ pub(crate) fn pendulum_keeps_its_energy() -> Option<()> {
     let mut y = black_box(model.start_state());
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
     let rk4 = Fixed { method: Rk4, h: 1e-3 };
-    let change = run(
-        &model,
-        &model,
-        &rk4,
-        &mut y,
-        1.0,
-        &mut scratch,
-        &mut [0.0; pendulum::WORKSPACE],
-    )?;
+    let change = run(&model, &model, &rk4, &mut y, 1.0, &mut scratch, &mut [0.0; pendulum::WORKSPACE])?;
     near(change, 0.0, 1e-12)?;
-    y.iter()
-        .zip(PENDULUM)
-        .try_for_each(|(&y, end)| near(y, end, CLOSE))
+    y.iter().zip(PENDULUM).try_for_each(|(&y, end)| near(y, end, CLOSE))
 }
 
 const PENDULUM: [f64; pendulum::NY] = [-0.954629047809861, 1.5142444887082087];
@@ -86,15 +70,8 @@ pub(crate) fn spinning_top_keeps_its_energy() -> Option<()> {
     let mut y = black_box(model.start_state());
     let mut scratch = [0.0; Adaptive::scratch_len(&spinning_top::DIMS)];
     let adaptive = Adaptive::new(1e-10, 1e-10);
-    let change = run(
-        &model,
-        &model,
-        &adaptive,
-        &mut y,
-        0.5,
-        &mut scratch,
-        &mut [0.0; spinning_top::WORKSPACE],
-    )?;
+    let change =
+        run(&model, &model, &adaptive, &mut y, 0.5, &mut scratch, &mut [0.0; spinning_top::WORKSPACE])?;
     near(change, 0.0, 1e-9)?;
     y.iter().zip(TOP).try_for_each(|(&y, end)| near(y, end, 1e-8))
 }
@@ -114,20 +91,9 @@ pub(crate) fn tumbling_keeps_its_energy() -> Option<()> {
     let model = torque_free_top::Model::default();
     let mut y = black_box(model.start_state());
     let mut scratch = [0.0; DormandPrince::scratch_len(&torque_free_top::DIMS)];
-    let fixed = Fixed {
-        method: DormandPrince,
-        h: 1e-3,
-    };
+    let fixed = Fixed { method: DormandPrince, h: 1e-3 };
     let mut w = [0.0; torque_free_top::WORKSPACE];
-    let change = run(
-        &model,
-        &Recursive(&model),
-        &fixed,
-        &mut y,
-        1.0,
-        &mut scratch,
-        &mut w,
-    )?;
+    let change = run(&model, &Recursive(&model), &fixed, &mut y, 1.0, &mut scratch, &mut w)?;
     near(change, 0.0, 1e-12)
 }
 
@@ -138,18 +104,8 @@ pub(crate) fn mirrored_follows_the_road() -> Option<()> {
     let mut y = black_box(model.start_state());
     let mut scratch = [0.0; Rk4::scratch_len(&mirrored::DIMS)];
     let rk4 = Fixed { method: Rk4, h: 1e-3 };
-    run(
-        &model,
-        &model,
-        &rk4,
-        &mut y,
-        1.0,
-        &mut scratch,
-        &mut [0.0; mirrored::WORKSPACE],
-    )?;
-    y.iter()
-        .zip(MIRRORED)
-        .try_for_each(|(&y, end)| near(y, end, CLOSE))
+    run(&model, &model, &rk4, &mut y, 1.0, &mut scratch, &mut [0.0; mirrored::WORKSPACE])?;
+    y.iter().zip(MIRRORED).try_for_each(|(&y, end)| near(y, end, CLOSE))
 }
 
 const MIRRORED: [f64; mirrored::NY] = [
