@@ -108,10 +108,8 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
     for result in results {
         match result {
             Err(EvalError::Length { .. }) => return Err(format!("{result:?}")),
-            Err(EvalError::Absent { bundle }) => {
-                if model.program().bundle(bundle).is_some() {
-                    return Err(format!("`{bundle}` is absent though it is there"));
-                }
+            Err(EvalError::Absent { bundle }) if model.program().bundle(bundle).is_some() => {
+                return Err(format!("`{bundle}` is absent though it is there"));
             }
             _ => {}
         }
