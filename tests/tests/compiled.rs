@@ -199,6 +199,15 @@ fn compiled_code_equals_both_interpreters() {
     println!("{compared} numbers compared, fused: {FUSED}");
 }
 
+/// The three blocks of the derivatives, one after the other.
+fn derivatives(model: &impl InverseDynamicsDerivatives<S = f64>, at: At<'_, f64>, vd: &[f64]) -> Vec<f64> {
+    let d = model.dims();
+    let mut w = vec![f64::NAN; d.workspace];
+    let [mut a, mut b, mut c] = [0; 3].map(|_| vec![f64::NAN; d.nv * d.nv]);
+    model.inverse_dynamics_derivatives(at, vd, &mut w, &mut a, &mut b, &mut c).expect("lengths");
+    [a, b, c].concat()
+}
+
 #[test]
 fn compiled_derivatives_equal_the_engine() {
     let mut compared = 0;
@@ -209,20 +218,7 @@ fn compiled_derivatives_equal_the_engine() {
         model.start(&mut z, &mut v, &mut []).expect("lengths");
         let (vd, u) = (vec![0.7; d.nv], vec![0.2; d.nu]);
         let at = At { t: 0.4, z: &z, v: &v, x: &[], u: &u };
-        let blocks = |model: &dyn Fn(&mut [f64], [&mut [f64]; 3]), workspace: usize| {
-            let mut w = vec![f64::NAN; workspace];
-            let [mut a, mut b, mut c] = [0; 3].map(|_| vec![f64::NAN; d.nv * d.nv]);
-            model(&mut w, [&mut a, &mut b, &mut c]);
-            [a, b, c].concat()
-        };
-        let compiled = blocks(
-            &|w, [a, b, c]| model.inverse_dynamics_derivatives(at, &vd, w, a, b, c).expect("lengths"),
-            d.workspace,
-        );
-        let interpreted = blocks(
-            &|w, [a, b, c]| engine.inverse_dynamics_derivatives(at, &vd, w, a, b, c).expect("lengths"),
-            engine.dims().workspace,
-        );
+        let (compiled, interpreted) = (derivatives(&model, at, &vd), derivatives(&engine, at, &vd));
         for (p, q) in compiled.iter().zip(&interpreted) {
             assert!(p == q, "random_{index}: {p:e} is not {q:e}");
         }
