@@ -9,7 +9,7 @@
 //!
 //! `MBS_FUZZ_SEED=n` begins at another seed, so `MBS_FUZZ_SEED=n MBS_FUZZ_INPUTS=1` repeats one input. A finding is
 //! printed with its seed and its smallest text, which is also saved under Cargo's directory for temporary files. A
-//! process that dies (a stack overflow, no memory) leaves the input it died of in `fuzz-under-way.yaml` there.
+//! process that dies (a stack overflow, no memory) leaves the seed it died of in `fuzz-seed` there.
 
 use mbs_tests::fuzz::harness::{Harness, Limits, Summary};
 use mbs_tests::fuzz::input::{Input, of_seed};
@@ -48,9 +48,9 @@ fn report(summary: &Summary, time: Duration) {
 #[test]
 fn any_text_keeps_the_promises() {
     let (first, inputs) = (setting("MBS_FUZZ_SEED", 0), setting("MBS_FUZZ_INPUTS", 10_000));
-    let note = temporary("fuzz-under-way.yaml");
-    if note.exists() {
-        println!("an earlier run died of {}", note.display());
+    let note = temporary("fuzz-seed");
+    if let Ok(seed) = std::fs::read_to_string(&note) {
+        println!("an earlier run died of {seed}");
     }
     let harness =
         Harness { limits: LIMITS, input: &of_seed, target: &whole_way, measure: &measure, note: Some(note) };

@@ -4,6 +4,8 @@ use super::input::Input;
 use super::minimise::minimise;
 use super::target::Outcome;
 use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -60,7 +62,7 @@ pub struct Harness<'a> {
     pub target: &'a dyn Fn(&Input) -> Result<Outcome, String>,
     /// Calls and gives the most bytes held meanwhile.
     pub measure: &'a dyn Fn(&mut dyn FnMut()) -> u64,
-    /// Where the input under way is noted, so that it is known even if the process dies.
+    /// Where the seed under way is noted, so that it is known even if the process dies.
     pub note: Option<PathBuf>,
 }
 
@@ -145,13 +147,14 @@ impl Harness<'_> {
     pub fn run(&self, seeds: Range<u64>) -> Summary {
         keep_panics();
         let watchdog = Watchdog::new(6 * self.limits.time);
+        let mut note = self.note.as_ref().and_then(|path| File::create(path).ok());
         let mut summary = Summary::default();
         let (start, first) = (Instant::now(), seeds.start);
         for seed in seeds {
             let input = (self.input)(seed);
-            if let Some(note) = &self.note {
+            if let Some(note) = &mut note {
                 // Nobody reads it unless the process dies, so a failure to write it does not matter.
-                let _ = std::fs::write(note, format!("# seed {seed}, {:?}\n{}", input.request, input.text));
+                let _ = note.rewind().and_then(|()| writeln!(note, "seed {seed:<20}"));
             }
             watchdog.begin(seed);
             let tried = self.try_one(&input);
