@@ -156,7 +156,7 @@ pub enum Statement {
     SinCos(ValueId, ValueId, Operand),
     /// slot = operand
     Store(u32, Operand),
-    /// result[index] = operand
+    /// `result[index]` = operand
     Result {
         /// Which result.
         result: u32,
@@ -182,7 +182,7 @@ pub enum Operation {
     NegMulAdd(Operand, Operand, Operand),
     /// `if a CMP b { x } else { y }`
     Select(Comparison, [Operand; 4]),
-    /// run[index]
+    /// `run[index]`
     Gather(Run, Operand),
     /// interval of x in the run
     Locate(Run, Operand),

@@ -13,7 +13,7 @@
 //! | Sd_j = V × S_j | rate of the column | 6 |
 //!
 //! A group is what moves at once: one slide, one turn, or the three velocities of a ball, whose axes are fixed
-//! in the child. [SinghRussellWensing2022] has the same formulas for joints of any number of freedoms.
+//! in the child. \[SinghRussellWensing2022\] has the same formulas for joints of any number of freedoms.
 
 mod inverse_dynamics;
 mod leaf;

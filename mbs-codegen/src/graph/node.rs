@@ -49,9 +49,9 @@ pub enum Node {
     Binary(BinaryOp, ExprId, ExprId),
     /// `if a CMP b { x } else { y }`, operands a, b, x, y
     Select(Comparison, [ExprId; 4]),
-    /// array[index], the index floored and clamped to the array
+    /// `array[index]`, the index floored and clamped to the array
     Gather(ArrayId, ExprId),
-    /// The interval of sorted knots in which x lies: the largest i in 0..=n−2 with knots[i] ≤ x, or 0
+    /// The interval of sorted knots in which x lies: the largest i in 0..=n−2 with `knots[i]` ≤ x, or 0
     Locate(ArrayId, ExprId),
     /// One output of a kernel call.
     Output(CallId, u32),

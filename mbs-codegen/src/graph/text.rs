@@ -87,7 +87,7 @@ impl std::fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Parses what [`print`] prints. The result is verified.
+/// Parses what [`print()`] prints. The result is verified.
 pub fn parse(text: &str) -> Result<Graph, ParseError> {
     let mut graph = Graph::new();
     for (i, line) in text.lines().enumerate() {
