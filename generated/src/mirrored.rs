@@ -19,6 +19,7 @@
     clippy::pedantic,
     dead_code,
     non_snake_case,
+    unused_imports,
     unused_parens,
     unused_variables,
     reason = "generated code"

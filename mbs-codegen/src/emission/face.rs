@@ -30,6 +30,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             clippy::pedantic,
             dead_code,
             non_snake_case,
+            unused_imports,
             unused_parens,
             unused_variables,
             reason = "generated code"
