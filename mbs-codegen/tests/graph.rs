@@ -342,3 +342,37 @@ fn gather_and_locate_take_any_index() {
         assert_eq!(interpreter.evaluate(&g, &[gathered, located]), [element, interval], "{x}");
     }
 }
+
+/// Numbers that overflow are not folded, and the rules that gather known factors must not pass them round.
+#[test]
+fn products_that_overflow_are_finite_work() {
+    let mut g = Graph::new();
+    let big = g.constant(1e308);
+    let t = g.symbol(Group::Time, 0);
+    let mut product = g.mul(big, big);
+    for _ in 0..10 {
+        product = g.mul(big, product);
+        product = g.mul(product, product);
+        product = g.mul(product, t);
+        let sum = g.add(product, big);
+        product = g.sub(sum, product);
+        product = g.mul(product, big);
+    }
+    assert_eq!(verify::verify(&g), Ok(()));
+    assert!(g.len() < 200, "{}", g.len());
+}
+
+/// A kernel of numbers is its numbers; one whose result is not finite stays a call.
+#[test]
+fn kernels_of_constants_fold() {
+    let mut g = Graph::new();
+    let kernel = Kernel::SolveTridiagonal { n: 2 };
+    let arguments = |g: &mut Graph, values: [f64; 6]| values.map(|x| g.constant(x)).to_vec();
+    let regular = arguments(&mut g, [1.0, 2.0, 3.0, 1.0, 3.0, 4.0]);
+    let outputs = g.call_kernel(kernel, regular);
+    assert_eq!(outputs.iter().map(|&x| g.constant_value(x)).collect::<Vec<_>>(), [Some(1.0), Some(1.0)]);
+    let singular = arguments(&mut g, [1.0, 0.0, 3.0, 1.0, 3.0, 4.0]);
+    let outputs = g.call_kernel(kernel, singular);
+    assert_eq!(g.constant_value(outputs[0]), None);
+    assert_eq!(verify::verify(&g), Ok(()));
+}
