@@ -119,7 +119,7 @@ fn settle(defaults: &Simulation, arguments: &Simulate) -> Result<Simulation, Fai
         return Err(Failure::usage(format!("the end, {end} s, must lie after the begin, {begin} s")));
     }
     let steps = (simulation.end - simulation.begin) / simulation.step;
-    if simulation.integrator == model::Integrator::Rk4 && steps > MAX_STEPS {
+    if simulation.integrator == model::Integrator::Rk4 && steps.is_finite() && steps > MAX_STEPS {
         return Err(Failure::usage(format!(
             "{steps:.0} steps are too many; choose a larger `--step` or `--integrator dormand_prince`"
         )));
