@@ -5,7 +5,7 @@ mod common;
 use common::{interpreted, run, shipped};
 use mbs_codegen::program::{Options, Program};
 use mbs_engine::{Interpreted, ParameterError};
-use mbs_runtime::inputs::NoInputs;
+use mbs_runtime::inputs::{Constant, NoInputs};
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     Adaptive, At, Complex64, Energy, EvalError, Fixed, ForwardDynamics, Hold, Inputs, Integrator, MassMatrix,
@@ -135,7 +135,8 @@ fn signals_follow_the_parameters() {
 fn the_shaken_cart_runs_with_its_case() {
     let model = interpreted(&shipped("cart_pole"), Some("shaken"));
     let (_, fixed) = run(&RK4, &model, &mut model.input_signals(), 2.0).expect("a run");
-    let (_, unshaken) = run(&RK4, &model, &mut NoInputs, 2.0).expect("a run");
+    let (_, unshaken) = run(&RK4, &model, &mut Constant(&[0.0]), 2.0).expect("a run");
+    run(&RK4, &model, &mut NoInputs, 2.0).expect_err("the cart has an input, and nobody gives it");
     let last = |samples: &[(f64, Vec<f64>)]| samples[samples.len() - 1].1.clone();
     assert!((last(&fixed)[0] - last(&unshaken)[0]).abs() > 0.1);
 }
