@@ -160,7 +160,7 @@ impl Summary<'_> {
             "  simulation: t = {} to {} s by {}, step {} s",
             short(simulation.begin),
             short(simulation.end),
-            integrator(simulation.integrator),
+            simulation.integrator.keyword(),
             short(simulation.step)
         );
         section(&mut out, "bodies", self.bodies());
@@ -412,7 +412,7 @@ impl Summary<'_> {
                 "end": simulation.end,
                 "step": simulation.step,
                 "output_step": simulation.output_step,
-                "integrator": integrator(simulation.integrator),
+                "integrator": simulation.integrator.keyword(),
                 "relative_tolerance": simulation.relative_tolerance,
                 "absolute_tolerance": simulation.absolute_tolerance,
             },
@@ -449,13 +449,6 @@ fn hold(hold: Hold) -> &'static str {
         Hold::Zero => "zero",
         Hold::Linear => "linear",
         Hold::Signal => "signal",
-    }
-}
-
-fn integrator(integrator: Integrator) -> &'static str {
-    match integrator {
-        Integrator::Rk4 => "rk4",
-        Integrator::DormandPrince => "dormand_prince",
     }
 }
 

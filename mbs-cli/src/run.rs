@@ -59,17 +59,15 @@ pub(crate) fn run(
     csv: Option<&mut Csv>,
 ) -> Record {
     match (simulation.integrator, recursive) {
-        (model::Integrator::Rk4, false) => {
-            integrate(&Fixed { method: Rk4, h: simulation.step }, model, model, simulation, csv)
-        }
-        (model::Integrator::Rk4, true) => {
-            integrate(&Fixed { method: Rk4, h: simulation.step }, &Recursive(model), model, simulation, csv)
-        }
         (model::Integrator::DormandPrince, false) => {
             integrate(&adaptive(simulation), model, model, simulation, csv)
         }
         (model::Integrator::DormandPrince, true) => {
             integrate(&adaptive(simulation), &Recursive(model), model, simulation, csv)
+        }
+        (_, false) => integrate(&Fixed { method: Rk4, h: simulation.step }, model, model, simulation, csv),
+        (_, true) => {
+            integrate(&Fixed { method: Rk4, h: simulation.step }, &Recursive(model), model, simulation, csv)
         }
     }
 }

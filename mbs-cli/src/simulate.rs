@@ -163,13 +163,6 @@ fn explain(
     Some((message, usage))
 }
 
-fn integrator_name(simulation: &Simulation) -> &'static str {
-    match simulation.integrator {
-        model::Integrator::Rk4 => "rk4",
-        model::Integrator::DormandPrince => "dormand_prince",
-    }
-}
-
 /// Coordinates beyond these are not plotted.
 const PLOTTED: usize = 16;
 /// Characters of a plot across.
@@ -188,18 +181,18 @@ fn report(
         let _ = write!(out, ", case {case}");
     }
     let control = match simulation.integrator {
-        model::Integrator::Rk4 => format!("step {} s", short(simulation.step)),
         model::Integrator::DormandPrince => {
             let [r, a] = [simulation.relative_tolerance, simulation.absolute_tolerance].map(short);
             format!("tolerance {r} relative, {a} absolute")
         }
+        _ => format!("step {} s", short(simulation.step)),
     };
     let _ = writeln!(
         out,
         ": t = {} to {} s by {}, {control}{}",
         short(simulation.begin),
         short(record.t),
-        integrator_name(simulation),
+        simulation.integrator.keyword(),
         if arguments.recursive { ", recursive" } else { "" }
     );
     for (name, value) in &arguments.set {
@@ -342,7 +335,7 @@ fn json_report(
             "end": simulation.end,
             "step": simulation.step,
             "output_step": simulation.output_step,
-            "integrator": integrator_name(simulation),
+            "integrator": simulation.integrator.keyword(),
             "relative_tolerance": simulation.relative_tolerance,
             "absolute_tolerance": simulation.absolute_tolerance,
             "recursive": arguments.recursive,

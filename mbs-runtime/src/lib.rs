@@ -9,6 +9,7 @@
 //! | [`scalar`] | the numbers a model is printed for: `f64`, `f32`, [`Complex64`] for complex-step checks |
 //! | [`math`] | elementary functions and table kernels, as generated code calls them |
 //! | [`system`] | dimensions, the instant of evaluation, one trait per family of bundles |
+//! | [`constrained`] | residual, tangent and constraints of mechanisms with loops |
 //! | [`error`] | failures as values, and their rendering by name |
 //! | [`inputs`] | how inputs are supplied and held over a step |
 //! | [`integrator`] | steps and runs |
@@ -79,10 +80,16 @@ pub mod math;
 pub mod error;
 pub mod system;
 
+pub mod constrained;
+
 pub mod inputs;
 
 pub mod integrator;
 
+pub use constrained::{
+    Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
+    Stabilisation, Weights,
+};
 pub use error::{EvalError, StepError};
 pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Integrator, Output, Rk4, Span, Statistics};

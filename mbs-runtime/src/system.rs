@@ -41,8 +41,16 @@ pub struct Dims {
     pub n_outputs: usize,
     /// Holonomic constraint rows.
     pub n_holonomic: usize,
+    /// Normalisation rows, one per block of Euler parameters; in coordinate form only.
+    pub n_normalisation: usize,
     /// Nonholonomic constraint rows.
     pub n_nonholonomic: usize,
+    /// Joints.
+    pub n_joints: usize,
+    /// Numbers of the leading matrix, its diagonal of small numbers included.
+    pub n_matrix: usize,
+    /// Numbers of its factors.
+    pub n_factors: usize,
     /// Objectives.
     pub n_objectives: usize,
     /// Event functions.
@@ -62,7 +70,11 @@ impl Dims {
         n_markers: 0,
         n_outputs: 0,
         n_holonomic: 0,
+        n_normalisation: 0,
         n_nonholonomic: 0,
+        n_joints: 0,
+        n_matrix: 0,
+        n_factors: 0,
         n_objectives: 0,
         n_events: 0,
         workspace: 0,
@@ -72,6 +84,18 @@ impl Dims {
     #[inline(always)]
     pub const fn state(&self) -> usize {
         self.nq + self.nv + self.nx
+    }
+
+    /// Constraint rows in coordinate form: holonomic, normalisation, nonholonomic.
+    #[inline(always)]
+    pub const fn rows(&self) -> usize {
+        self.n_holonomic + self.n_normalisation + self.n_nonholonomic
+    }
+
+    /// Constraint rows in joint form: holonomic, nonholonomic.
+    #[inline(always)]
+    pub const fn joint_rows(&self) -> usize {
+        self.n_holonomic + self.n_nonholonomic
     }
 }
 
@@ -296,6 +320,10 @@ pub enum Quantity {
     Output,
     /// Holonomic constraint row.
     Holonomic,
+    /// Normalisation row of a joint with Euler parameters.
+    Normalisation,
+    /// Joint.
+    Joint,
     /// Nonholonomic constraint row.
     Nonholonomic,
     /// Objective.
@@ -316,6 +344,8 @@ impl Quantity {
             Self::Marker => "marker",
             Self::Output => "output",
             Self::Holonomic => "holonomic constraint",
+            Self::Normalisation => "normalisation of Euler parameters",
+            Self::Joint => "joint",
             Self::Nonholonomic => "nonholonomic constraint",
             Self::Objective => "objective",
             Self::Event => "event",

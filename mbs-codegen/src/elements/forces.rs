@@ -164,8 +164,8 @@ impl<'a> ForceElement<'a> {
 
     /// A generalised force along one coordinate. Euler parameters take none: the reader refuses it.
     fn push(&mut self, tree: &Tree, at: CoordinateRef, force: ExprId) {
-        if let Some(link) = tree.link_of_joint(at.joint) {
-            self.loads.push(Load::Generalized(link.v + at.index as usize, force));
+        if let Some(v) = tree.v_of_coordinate(at) {
+            self.loads.push(Load::Generalized(v, force));
         }
     }
 

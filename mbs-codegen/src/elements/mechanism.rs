@@ -74,8 +74,8 @@ impl<'a> Mechanism<'a> {
 
     /// The coordinates' rates for the velocities of a group: N(z) · group.
     fn coordinate_derivative(&self, g: &mut Graph, z: usize, group: Group) -> ExprId {
-        let Some(link) = self.tree.links.iter().find(|link| link.z_range().contains(&z)) else {
-            return g.zero();
+        let Some(link) = self.tree.link_of_z(z) else {
+            return g.symbol(group, (self.tree.variables_v + z - self.tree.variables_z) as u32);
         };
         match link.euler_parameters() {
             Some((first, v)) if z >= first => {
@@ -109,8 +109,8 @@ impl Environment for Mechanism<'_> {
             return g.zero();
         };
         let linear = self.coordinate_derivative(g, z, Group::Vd);
-        let link = self.tree.link_of_joint(coordinate.joint).and_then(|link| link.euler_parameters());
-        match link {
+        let euler = self.tree.link_of_z(z).and_then(|link| link.euler_parameters());
+        match euler {
             Some((first, v)) if z >= first => {
                 let pd = std::array::from_fn(|k| self.rate_of(g, first + k));
                 let omega = Vec3(std::array::from_fn(|k| g.symbol(Group::V, (v + k) as u32)));

@@ -32,6 +32,11 @@ id! {
     InputId
 }
 
+id! {
+    /// A variable of a [`crate::model::Model`].
+    VariableId
+}
+
 impl BodyId {
     /// The root of every tree.
     pub const GROUND: BodyId = BodyId(0);
@@ -57,13 +62,18 @@ pub enum PointRef {
     Named(u32),
 }
 
-/// One coordinate of a joint, by its place among the joint's coordinates.
+/// One coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CoordinateRef {
-    /// The joint.
-    pub joint: JointId,
-    /// Its place among [`crate::model::Joint::coordinates`].
-    pub index: u32,
+pub enum CoordinateRef {
+    /// Of a joint.
+    Joint {
+        /// The joint.
+        joint: JointId,
+        /// Its place among [`crate::model::Joint::coordinates`].
+        index: u32,
+    },
+    /// A declared variable.
+    Variable(VariableId),
 }
 
 /// One velocity of a joint (joint form), by its place among the joint's velocities.

@@ -24,6 +24,8 @@ pub struct Joint {
     /// Cylindrical joints only: the angle turns about the axis (false) or about its opposite (true), which
     /// is what a mirror image needs for both coordinates to keep their signs.
     pub left_handed: bool,
+    /// Whether the file wants this joint cut (true) or kept in the tree (false) where it is part of a loop.
+    pub cut: Option<bool>,
     /// Where the file declares it.
     pub span: Span,
 }

@@ -6,14 +6,18 @@
 //! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
 //! expanded; `bodies[0]` is `ground`.
 
+pub mod constraint;
 pub mod dependencies;
 pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
 
+pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
-pub use ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VelocityRef};
+pub use ids::{
+    BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VariableId, VelocityRef,
+};
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 
 use crate::diagnostics::Span;
@@ -37,8 +41,14 @@ pub struct Model {
     pub bodies: Vec<Body>,
     /// Joints, in the order of the file.
     pub joints: Vec<Joint>,
+    /// Coordinates that belong to no joint.
+    pub variables: Vec<Variable>,
     /// Forces other than gravity.
     pub forces: Vec<Force>,
+    /// Constraints beside the joints.
+    pub constraints: Vec<Constraint>,
+    /// What a run is judged by.
+    pub objectives: Vec<Objective>,
     /// Defaults for a simulation.
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
@@ -250,6 +260,16 @@ pub struct Simulation {
     pub output_step: Option<f64>,
     /// The integrator.
     pub integrator: Integrator,
+    /// How constraints are enforced; without meaning for a model that has none.
+    pub formulation: Formulation,
+    /// Penalty of every constraint; scaled by step and inertia when absent.
+    pub penalty: Option<f64>,
+    /// The matrix of the projections.
+    pub projection: Projection,
+    /// Relative increment at which the Newton iteration ends.
+    pub newton_tolerance: f64,
+    /// Most Newton iterations of a step.
+    pub newton_iterations: u32,
     /// Relative tolerance of step control.
     pub relative_tolerance: f64,
     /// Absolute tolerance of step control.
@@ -264,6 +284,11 @@ impl Default for Simulation {
             step: 1e-3,
             output_step: None,
             integrator: Integrator::Rk4,
+            formulation: Formulation::Ali3p,
+            penalty: None,
+            projection: Projection::Mass,
+            newton_tolerance: 1e-10,
+            newton_iterations: 20,
             relative_tolerance: 1e-8,
             absolute_tolerance: 1e-10,
         }
@@ -271,12 +296,59 @@ impl Default for Simulation {
 }
 
 /// The integrators a model file may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Integrator {
     /// Classical Runge–Kutta, fixed step.
     Rk4,
     /// Dormand–Prince 5(4) with step control.
     DormandPrince,
+    /// The trapezoidal rule: Newmark with β = 1/4, γ = 1/2. Fixed step, implicit.
+    Trapezoidal,
+    /// Newmark's family. Fixed step, implicit.
+    Newmark {
+        /// β
+        beta: f64,
+        /// γ
+        gamma: f64,
+    },
+    /// Generalized-α. Fixed step, implicit.
+    GeneralizedAlpha {
+        /// Spectral radius at infinite frequency, 0 to 1.
+        spectral_radius: f64,
+    },
+}
+
+impl Integrator {
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Integrator::Rk4 => "rk4",
+            Integrator::DormandPrince => "dormand_prince",
+            Integrator::Trapezoidal => "trapezoidal",
+            Integrator::Newmark { .. } => "newmark",
+            Integrator::GeneralizedAlpha { .. } => "generalized_alpha",
+        }
+    }
+}
+
+/// How constraints are enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formulation {
+    /// Augmented Lagrangian, index 3, with projections of velocities and accelerations.
+    Ali3p,
+    /// Penalty (Bayo).
+    Penalty,
+    /// Accelerations with Baumgarte's stabilisation; projected onto the constraints after explicit steps.
+    Index1,
+}
+
+/// The matrix in whose metric velocities and accelerations are projected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    /// M
+    Mass,
+    /// The symmetric part of M + γh C + βh² K.
+    Tangent,
 }
 
 /// A manoeuvre: a named overlay over the model's defaults. Absent fields keep the default.

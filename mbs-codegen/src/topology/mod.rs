@@ -4,8 +4,10 @@
 //! Holds afterwards: links stand parents first; coordinates z and velocities v are numbered along the
 //! links; every body but ground has exactly one link.
 
+mod closure;
 mod spanning_tree;
 
+pub use closure::{Row, RowSource, rows};
 pub use spanning_tree::span;
 
 use crate::model::{BodyId, CoordinateRef, JointId, JointKind, Model, VelocityRef};
@@ -57,6 +59,10 @@ pub struct Tree {
     pub link_of_body: Vec<Option<usize>>,
     /// The link of each joint; `None` for one that is not in the tree.
     pub link_of_joint: Vec<Option<usize>>,
+    /// First of the variables among z; they stand behind the coordinates of the joints.
+    pub variables_z: usize,
+    /// First of their rates among v.
+    pub variables_v: usize,
     /// Number of coordinates.
     pub nq: usize,
     /// Number of velocities.
@@ -66,12 +72,34 @@ pub struct Tree {
 impl Tree {
     /// The place of a coordinate among z.
     pub fn z_of(&self, coordinate: CoordinateRef) -> Option<usize> {
-        Some(self.link_of_joint(coordinate.joint)?.z + coordinate.index as usize)
+        match coordinate {
+            CoordinateRef::Joint { joint, index } => Some(self.link_of_joint(joint)?.z + index as usize),
+            CoordinateRef::Variable(id) => Some(self.variables_z + id.index()),
+        }
     }
 
     /// The place of a velocity among v.
     pub fn v_of(&self, velocity: VelocityRef) -> Option<usize> {
         Some(self.link_of_joint(velocity.joint)?.v + velocity.index as usize)
+    }
+
+    /// The place among v of a coordinate's own rate; `None` for Euler parameters, which have none.
+    pub fn v_of_coordinate(&self, coordinate: CoordinateRef) -> Option<usize> {
+        match coordinate {
+            CoordinateRef::Joint { joint, index } => {
+                let link = self.link_of_joint(joint)?;
+                let (z, v) = (link.z + index as usize, link.v + index as usize);
+                link.euler_parameters().is_none_or(|(first, _)| z < first).then_some(v)
+            }
+            CoordinateRef::Variable(id) => Some(self.variables_v + id.index()),
+        }
+    }
+
+    /// The link to which a coordinate belongs; `None` for a variable.
+    pub fn link_of_z(&self, z: usize) -> Option<&Link> {
+        // Links without coordinates begin where the next one does.
+        let after = self.links.partition_point(|link| link.z <= z);
+        self.links[..after].iter().rev().find(|link| link.z_range().contains(&z))
     }
 
     /// The link of a joint.
@@ -113,12 +141,16 @@ impl Tree {
 
     /// Full names of the coordinates, `joint.coordinate`, in the order of z.
     pub fn coordinate_names(&self, model: &Model) -> Vec<String> {
-        self.names(model, |joint| &joint.coordinates)
+        let mut names = self.names(model, |joint| &joint.coordinates);
+        names.extend(model.variables.iter().map(|variable| variable.name.clone()));
+        names
     }
 
     /// Full names of the velocities, `joint.velocity`, in the order of v.
     pub fn velocity_names(&self, model: &Model) -> Vec<String> {
-        self.names(model, |joint| &joint.velocities)
+        let mut names = self.names(model, |joint| &joint.velocities);
+        names.extend(model.variables.iter().map(|variable| format!("{}_rate", variable.name)));
+        names
     }
 
     fn names(&self, model: &Model, of: impl Fn(&crate::model::Joint) -> &Vec<String>) -> Vec<String> {

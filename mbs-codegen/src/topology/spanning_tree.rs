@@ -10,6 +10,8 @@ pub fn span(model: &Model) -> Tree {
         links: Vec::new(),
         link_of_body: vec![None; model.bodies.len()],
         link_of_joint: vec![None; model.joints.len()],
+        variables_z: 0,
+        variables_v: 0,
         nq: 0,
         nv: 0,
     };
@@ -39,5 +41,8 @@ pub fn span(model: &Model) -> Tree {
         tree.nv += joint.kind.velocities().len();
         stack.extend(joints_of[body.index()].iter().rev());
     }
+    (tree.variables_z, tree.variables_v) = (tree.nq, tree.nv);
+    tree.nq += model.variables.len();
+    tree.nv += model.variables.len();
     tree
 }

@@ -183,10 +183,11 @@ impl<'t> Reader<'t> {
         let entry = fields.require("coordinate", self)?;
         let wanted = "a coordinate `joint.coordinate`";
         let (c, ..) = self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.coordinate(e))?;
-        let joint = self.symbols.joints.get(c.joint.index())?;
+        let CoordinateRef::Joint { joint, index } = c else { return Some(c) };
+        let joint = self.symbols.joints.get(joint.index())?;
         let euler = match joint.kind? {
             JointKind::Spherical => true,
-            JointKind::Floating => c.index >= 3,
+            JointKind::Floating => index >= 3,
             _ => false,
         };
         if euler {
@@ -215,9 +216,10 @@ impl<'t> Reader<'t> {
 
     /// Whether the mirror turns the coordinate's sense.
     fn flipped(&self, c: CoordinateRef, scope: &Scope) -> bool {
-        let kind = self.symbols.joints.get(c.joint.index()).and_then(|j| j.kind);
+        let CoordinateRef::Joint { joint, index } = c else { return false };
+        let kind = self.symbols.joints.get(joint.index()).and_then(|j| j.kind);
         match (scope.mirror, kind) {
-            (Some(normal), Some(kind)) => coordinate_flips(kind, c.index as usize, normal),
+            (Some(normal), Some(kind)) => coordinate_flips(kind, index as usize, normal),
             _ => false,
         }
     }

@@ -71,6 +71,7 @@ impl<'t> Reader<'t> {
             velocities,
             start,
             left_handed: kind == JointKind::Cylindrical && scope.mirror.is_some(),
+            cut: None,
             span: entry.key_span,
         })
     }

@@ -129,7 +129,10 @@ impl<'t> Reader<'t> {
             outputs,
             bodies: std::mem::take(&mut self.bodies),
             joints,
+            variables: Vec::new(),
             forces,
+            constraints: Vec::new(),
+            objectives: Vec::new(),
             simulation,
             cases,
         })

@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
                     return Err(Problem::reported());
                 };
                 if let Some(i) = joint.coordinates.iter().position(|c| c == member) {
-                    let coordinate = CoordinateRef { joint: id, index: i as u32 };
+                    let coordinate = CoordinateRef::Joint { joint: id, index: i as u32 };
                     return self.coordinate_value(e, coordinate, &format!("{head}.{member}"));
                 }
                 if let Some(i) = joint.velocities.iter().position(|v| v == member) {
@@ -335,9 +335,10 @@ impl<'a> Resolver<'a> {
 
     /// A coordinate as seen in the mirror, if there is one.
     fn signed(&self, s: Scalar, c: CoordinateRef) -> Scalar {
-        let kind = self.symbols.joints.get(c.joint.index()).and_then(|j| j.kind);
+        let CoordinateRef::Joint { joint, index } = c else { return s };
+        let kind = self.symbols.joints.get(joint.index()).and_then(|j| j.kind);
         match (self.scope.mirror, kind) {
-            (Some(normal), Some(kind)) if coordinate_flips(kind, c.index as usize, normal) => negate(s),
+            (Some(normal), Some(kind)) if coordinate_flips(kind, index as usize, normal) => negate(s),
             _ => s,
         }
     }
@@ -736,7 +737,7 @@ impl<'a> Resolver<'a> {
                         return Err(Problem::reported());
                     }
                     if joint.coordinates.len() == 1 {
-                        return Ok(CoordinateRef { joint: id, index: 0 });
+                        return Ok(CoordinateRef::Joint { joint: id, index: 0 });
                     }
                     let n = joint.coordinates.len();
                     let problem = Problem::new(e.at, format!("joint `{name}` has {n} coordinates"));
@@ -758,7 +759,7 @@ impl<'a> Resolver<'a> {
                         return Err(Problem::reported());
                     }
                     match joint.coordinates.iter().position(|c| c == member) {
-                        Some(i) => Ok(CoordinateRef { joint: id, index: i as u32 }),
+                        Some(i) => Ok(CoordinateRef::Joint { joint: id, index: i as u32 }),
                         None if joint.velocities.iter().any(|v| v == member) => Err(Problem::new(
                             e.at,
                             format!("`{head}.{member}` is a velocity, not a coordinate"),

@@ -1,0 +1,71 @@
+//! What binds coordinates together, what they are asked to minimise, and coordinates that belong to no joint.
+
+use super::expression::Scalar;
+use crate::diagnostics::Span;
+
+/// A constraint of the model file: rows that must vanish.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    /// Name as written.
+    pub name: String,
+    /// What the rows depend on.
+    pub kind: ConstraintKind,
+    /// The rows; at least one.
+    pub rows: Vec<ConstraintRow>,
+    /// Where the file declares it.
+    pub span: Span,
+}
+
+/// What the rows of a constraint depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstraintKind {
+    /// Φ(z, t) = 0
+    Holonomic,
+    /// Ψ(z, zd, t) = A(z, t) zd + b(z, t) = 0
+    Nonholonomic,
+}
+
+/// One equation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConstraintRow {
+    /// Full name: that of the constraint, with a suffix such as `.x` where there are several rows.
+    pub name: String,
+    /// What vanishes.
+    pub value: Scalar,
+}
+
+/// A coordinate that belongs to no joint and moves no mass: a length, an angle, an auxiliary quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Name as written.
+    pub name: String,
+    /// Free text, may be empty.
+    pub description: String,
+    /// Unit as written, may be empty; not interpreted.
+    pub unit: String,
+    /// Its value at the beginning, an expression of parameters; a guess unless held.
+    pub value: Scalar,
+    /// Its rate at the beginning.
+    pub rate: Scalar,
+    /// Held during assembly.
+    pub hold: bool,
+    /// Where the file declares it.
+    pub span: Span,
+}
+
+/// ψ = w(t_F) + ∫ g dt
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// Name as written.
+    pub name: String,
+    /// Free text, may be empty.
+    pub description: String,
+    /// Unit as written, may be empty; not interpreted.
+    pub unit: String,
+    /// g, integrated over the run.
+    pub integrand: Scalar,
+    /// w, taken at its end.
+    pub terminal: Scalar,
+    /// Where the file declares it.
+    pub span: Span,
+}
