@@ -9,7 +9,7 @@ use crate::table::Table;
 use mbs_codegen::diagnostics::{Diagnostics, Severity};
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{
-    Case, Hold, Integrator, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
+    Case, Hold, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
 };
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::topology;

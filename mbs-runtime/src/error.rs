@@ -30,6 +30,13 @@ pub enum EvalError {
         /// Its index.
         index: usize,
     },
+    /// The leading matrix is singular: neither inertia nor constraints determine this unknown.
+    SingularLeading {
+        /// What the unknown is: a coordinate, or the multiplier of a constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
     /// A model that is put together at run time was made without this bundle. (In generated code that is a compile
     /// error at the call.)
     Absent {
@@ -160,6 +167,9 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             }
             EvalError::NotFinite { quantity, index } => {
                 write!(f, "{} is not finite", entry(quantity, index))
+            }
+            EvalError::SingularLeading { quantity, index } => {
+                write!(f, "neither inertia nor constraints determine {}", entry(quantity, index))
             }
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
