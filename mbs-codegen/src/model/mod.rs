@@ -12,13 +12,15 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod references;
 
-pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable};
+pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 pub use ids::{
     BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use references::{Reference, User};
 
 use crate::diagnostics::Span;
 
@@ -362,6 +364,8 @@ pub struct Case {
     pub parameters: Vec<(ParameterId, ParameterValue)>,
     /// Start values of coordinates.
     pub start: Vec<(JointId, Start)>,
+    /// Start values of variables.
+    pub variables: Vec<(VariableId, VariableStart)>,
     /// Inputs as expressions of time and parameters.
     pub inputs: Vec<(InputId, Scalar)>,
     /// Simulation defaults, complete (already merged with the model's).
