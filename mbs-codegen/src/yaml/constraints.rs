@@ -416,7 +416,7 @@ impl<'t> Reader<'t> {
 
     /// A point of a body, or a position in the world as three numbers or a vector expression.
     fn read_point(&mut self, node: &Node, span: Span, scope: &Scope) -> Option<Operand> {
-        if self.is_address(node) {
+        if self.is_address(node, scope) {
             let wanted = "a point `body.point`, or a position";
             let (marker, ..) = self.resolve(node, scope, Context::Holonomic, wanted, |r, e| r.marker(e))?;
             let vector = scope.seen(Vector::Position(marker), false);
@@ -453,12 +453,12 @@ impl<'t> Reader<'t> {
         Some(Operand { vector: vector.unit(), on, span })
     }
 
-    /// Whether a node is an address: `name` or `name.part`.
-    fn is_address(&self, node: &Node) -> bool {
+    /// Whether a node is an address, `name` or `name.part`, and not a value.
+    fn is_address(&self, node: &Node, scope: &Scope) -> bool {
         let Kind::Scalar(text) = &node.kind else { return false };
-        match super::expression::parse(&text.value) {
-            Ok(syntax) => matches!(syntax.kind, SyntaxKind::Name(_) | SyntaxKind::Path(..)),
-            Err(_) => false,
+        match super::expression::parse(&text.value).map(|syntax| syntax.kind) {
+            Ok(SyntaxKind::Name(head) | SyntaxKind::Path(head, _)) => scope.symbol(&head).is_none(),
+            _ => false,
         }
     }
 

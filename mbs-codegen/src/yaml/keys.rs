@@ -98,7 +98,7 @@ pub const DISTANCE: Keys = keys("a distance", &["type", "from", "to", "value", "
 /// An entry of `constraints` of type `angle`.
 pub const ANGLE: Keys = keys("an angle", &["type", "from", "to", "value", "description"]);
 /// An entry of `constraints` of type `coincident`.
-pub const COINCIDENT: Keys = keys("coincident points", &["type", "from", "to", "description"]);
+pub const COINCIDENT: Keys = keys("a coincidence", &["type", "from", "to", "description"]);
 /// An entry of `constraints` of type `point_on_line`.
 pub const POINT_ON_LINE: Keys = keys("a point on a line", &["type", "point", "line", "description"]);
 /// The `line` of a point on a line.
@@ -108,7 +108,7 @@ pub const POINT_ON_PLANE: Keys = keys("a point on a plane", &["type", "point", "
 /// The `plane` of a point on a plane.
 pub const PLANE: Keys = keys("a plane", &["point", "normal"]);
 /// An entry of `constraints` of type `aligned`.
-pub const ALIGNED: Keys = keys("aligned points", &["type", "points", "reference", "description"]);
+pub const ALIGNED: Keys = keys("an alignment", &["type", "points", "reference", "description"]);
 /// An entry of `constraints` of type `coupling`.
 pub const COUPLING: Keys = keys("a coupling", &["type", "value", "description"]);
 /// An entry of `constraints` of type `motion`.

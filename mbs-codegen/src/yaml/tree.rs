@@ -132,6 +132,11 @@ impl Reader<'_> {
             let joint = &model.joints[id.index()];
             let in_a_case = model.cases.iter().any(|case| case.start.iter().any(|(start, _)| *start == id));
             if joint.start != zero_start(joint.kind) || in_a_case {
+                // Only a joint with the same child can take its place without swapping sides.
+                let same = |other: &&Joint| other.child.body == joint.child.body && other.name != joint.name;
+                let others: Vec<&str> = model.joints.iter().filter(same).map(|j| j.name.as_str()).collect();
+                let others =
+                    if others.is_empty() { "another joint of the loop".into() } else { list(others) };
                 self.diagnostics
                     .warning(
                         joint.span,
@@ -140,7 +145,7 @@ impl Reader<'_> {
                             joint.name
                         ),
                     )
-                    .help("remove them, or write `cut: true` at another joint of the loop");
+                    .help(format!("remove them, or cut {others} (`cut: true`)"));
             }
             self.spend(joint.span, CLOSURE_COPIES * size(joint));
         }
