@@ -344,6 +344,20 @@ pub enum Formulation {
     Index1,
 }
 
+impl Formulation {
+    /// All formulations.
+    pub const ALL: [Formulation; 3] = [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Formulation::Ali3p => "ali3p",
+            Formulation::Penalty => "penalty",
+            Formulation::Index1 => "index1",
+        }
+    }
+}
+
 /// The matrix in whose metric velocities and accelerations are projected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
@@ -351,6 +365,16 @@ pub enum Projection {
     Mass,
     /// The symmetric part of M + γh C + βh² K.
     Tangent,
+}
+
+impl Projection {
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Projection::Mass => "mass",
+            Projection::Tangent => "tangent",
+        }
+    }
 }
 
 /// A manoeuvre: a named overlay over the model's defaults. Absent fields keep the default.

@@ -112,11 +112,7 @@ impl<'t> Reader<'t> {
     /// Formulation, integrator and what belongs to them.
     fn read_methods(&mut self, fields: &Fields<'t>, settings: &mut Settings) {
         if let Some(node) = fields.value("formulation") {
-            let words = [
-                ("ali3p", Formulation::Ali3p),
-                ("penalty", Formulation::Penalty),
-                ("index1", Formulation::Index1),
-            ];
+            let words = Formulation::ALL.map(|formulation| (formulation.keyword(), formulation));
             settings.formulation = self.word(node, "a formulation", &words).or(settings.formulation);
         }
         if let Some(node) = fields.value("integrator") {
@@ -153,7 +149,8 @@ impl<'t> Reader<'t> {
             simulation.penalty = Some(penalty);
         }
         if let Some(node) = fields.value("projection") {
-            let words = [("mass", Projection::Mass), ("tangent", Projection::Tangent)];
+            let words =
+                [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
             if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
                 simulation.projection = projection;
             }
