@@ -13,6 +13,8 @@
 //! | [`error`] | failures as values, and their rendering by name |
 //! | [`inputs`] | how inputs are supplied and held over a step |
 //! | [`integrator`] | steps and runs |
+//! | [`linear`] | small linear algebra over slices |
+//! | [`formulation`] | implicit steps and runs of mechanisms with constraints |
 //!
 //! A pendulum, as a generated module would write it, and its run:
 //!
@@ -84,15 +86,22 @@ pub mod constrained;
 
 pub mod inputs;
 
+mod pieces;
+
 pub mod integrator;
+
+pub mod linear;
+
+pub mod formulation;
 
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
 };
-pub use error::{EvalError, StepError};
+pub use error::{EvalError, Level, StepError};
+pub use formulation::{Ali3p, Penalty, ProjectionMatrix, State, StepStatistics, Tangent};
 pub use inputs::{Hold, Inputs};
-pub use integrator::{Adaptive, DormandPrince, Fixed, Integrator, Output, Rk4, Span, Statistics};
+pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,

@@ -8,11 +8,12 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
-use super::field::{self, Field, Pieces, check_finite, check_state};
+use super::field::{self, Field, check_finite, check_state};
 use super::fixed::FixedStep;
 use super::{combine, copy, renormalise, weighted_sum};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, ForwardDynamics};
 

@@ -2,35 +2,13 @@
 
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
 
 /// Scratch of a [`Field`].
 pub(super) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.workspace
-}
-
-/// Cuts the caller's scratch into pieces; a piece that is not there is an error, never a panic.
-pub(super) struct Pieces<'a, S> {
-    rest: &'a mut [S],
-    short: StepError,
-}
-
-impl<'a, S> Pieces<'a, S> {
-    /// Scratch of which `expected` values are needed in all.
-    #[inline(always)]
-    pub(super) fn of(scratch: &'a mut [S], expected: usize) -> Self {
-        let short = StepError::Length { what: "scratch", expected, found: scratch.len() };
-        Self { rest: scratch, short }
-    }
-
-    /// The next `n` values.
-    #[inline(always)]
-    pub(super) fn next(&mut self, n: usize) -> Result<&'a mut [S], StepError> {
-        let (piece, rest) = core::mem::take(&mut self.rest).split_at_mut_checked(n).ok_or(self.short)?;
-        self.rest = rest;
-        Ok(piece)
-    }
 }
 
 /// f(t, y).
@@ -90,17 +68,6 @@ pub(super) fn entry(dims: &Dims, index: usize) -> (Quantity, usize) {
         (Quantity::Velocity, index - dims.nq)
     } else {
         (Quantity::State, index - dims.nq - dims.nv)
-    }
-}
-
-impl EvalError {
-    /// The error of the step from `t` with size `h` in which this one happened.
-    pub(super) fn in_step(self, t: f64, h: f64) -> StepError {
-        match self {
-            Self::Length { what, expected, found } => StepError::Length { what, expected, found },
-            Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },
-            error => StepError::Eval { t, h, error },
-        }
     }
 }
 

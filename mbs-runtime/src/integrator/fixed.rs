@@ -6,10 +6,10 @@
 
 use core::ops::ControlFlow;
 
-use super::field::Pieces;
 use super::{Integrator, Output, Span, Statistics, positive};
 use crate::error::StepError;
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::{Scalar, floor};
 use crate::system::{At, Dims, ForwardDynamics};
 

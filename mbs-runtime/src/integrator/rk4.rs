@@ -8,11 +8,12 @@
 //! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
 //! ```
 
-use super::field::{self, Field, Pieces, check_finite, check_state};
+use super::field::{self, Field, check_finite, check_state};
 use super::fixed::FixedStep;
 use super::{combine, copy, renormalise};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, ForwardDynamics};
 

@@ -1,0 +1,24 @@
+//! Equations of motion with constraints, and how they are enforced.
+//!
+//! Implicit, in coordinate form, over [`Constrained`](crate::Constrained), with a [`State`] of the caller:
+//!
+//! | formulation | constraints hold |
+//! |---|---|
+//! | [`Ali3p`] | at three levels: positions by multipliers inside the step, velocities and accelerations by projections |
+//!
+//! Symbols as in [`constrained`](crate::constrained). Sources: [Dopico2018] Dopico, González, Luaces, Saura,
+//! García-Vallejo, *Direct sensitivity analysis of multibody systems with holonomic and nonholonomic constraints via an index-3
+//! augmented Lagrangian formulation with projections*, Nonlinear Dynamics, 2018; [LopezVarela2023] López Varela, Dopico,
+//! Luaces, *Augmented Lagrangian index-3 semi-recursive formulations with projections: direct sensitivity analysis*, Multibody
+//! System Dynamics, 2023.
+
+mod ali3p;
+mod compliance;
+mod newton;
+mod projection;
+mod state;
+
+pub use ali3p::{Ali3p, ProjectionMatrix};
+pub use compliance::Penalty;
+pub use newton::{StepStatistics, Tangent};
+pub use state::State;
