@@ -99,7 +99,7 @@ pub use constrained::{
     Stabilisation, Weights,
 };
 pub use error::{EvalError, Level, StepError};
-pub use formulation::{Ali3p, Penalty, ProjectionMatrix, State, StepStatistics, Tangent};
+pub use formulation::{Ali3p, Assembly, Penalty, ProjectionMatrix, State, StepStatistics, Tangent};
 pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};

@@ -15,7 +15,7 @@
 //! form: see `compliance` for the penalty and `newton` for convergence.
 
 use super::compliance::Penalty;
-use super::newton::{Iteration, Memory, Step, StepStatistics, Tangent};
+use super::newton::{self, Iteration, Memory, Step, StepStatistics, Tangent};
 use super::projection::Projection;
 pub use super::projection::ProjectionMatrix;
 use super::state::State;
@@ -67,15 +67,7 @@ impl Ali3p {
 
     /// Length of the scratch a step needs, at least; a constant for generated models.
     pub const fn scratch_len(dims: &Dims) -> usize {
-        let n = dims.nq + dims.rows();
-        6 * dims.nq
-            + 4 * dims.rows()
-            + dims.n_matrix
-            + dims.n_factors
-            + n * n
-            + 2 * n
-            + 3 * dims.nu
-            + dims.workspace
+        newton::scratch_len(dims)
     }
 
     /// Takes the state one step further by `h`. The scratch carries nothing from one step to the next. After an error the

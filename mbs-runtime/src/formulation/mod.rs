@@ -14,11 +14,15 @@
 
 mod ali3p;
 mod compliance;
+mod multipliers;
 mod newton;
 mod projection;
+mod start;
 mod state;
 
+pub(crate) use ali3p::refuse_first_order_states;
 pub use ali3p::{Ali3p, ProjectionMatrix};
 pub use compliance::Penalty;
 pub use newton::{StepStatistics, Tangent};
+pub use start::{Assembly, StartStatistics};
 pub use state::State;

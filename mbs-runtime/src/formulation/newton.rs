@@ -37,7 +37,7 @@ use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, StepError};
 use crate::integrator::{Formulas, Kinematics};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
-use crate::linear::{Leading, all_finite, copy, largest};
+use crate::linear::{Leading, all_finite, copy, largest, leading};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
@@ -138,11 +138,12 @@ pub(crate) struct Memory<'a, M: Constrained> {
     pub(crate) w: &'a mut [M::S],
 }
 
-impl<'a, M: Constrained> Memory<'a, M> {
-    pub(crate) const fn scratch_len(dims: &Dims) -> usize {
-        6 * dims.nq + 4 * dims.rows() + Leading::<M>::scratch_len(dims) + dims.workspace
-    }
+/// Length of the scratch of a step, with its inputs.
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.workspace
+}
 
+impl<'a, M: Constrained> Memory<'a, M> {
     #[inline(always)]
     pub(crate) fn new(system: &'a M, dims: &Dims, pieces: &mut Pieces<'a, M::S>) -> Result<Self, StepError> {
         let (nq, rows) = (dims.nq, dims.rows());

@@ -21,6 +21,7 @@
 //! divided by βh². Neither is left in λ* + κ. With P other than M the sum misses (P − M)(zdd − zdd*), which is of order 2.
 
 use super::compliance::write_least;
+use super::multipliers::least_norm;
 use super::newton::{Step, instant, silence, size_of};
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
@@ -197,33 +198,16 @@ impl<M: Constrained> Step<'_, M> {
     }
 
     /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
-    ///
-    /// The solution of \[P Φ_zᵀ; Φ_z −E\] (x, y) = (Φ_zᵀ λ, 0) is y = (S + E)⁻¹ S λ with S = Φ_z P⁻¹ Φ_zᵀ: λ on the range of
-    /// S up to E/S, zero in its null space. Once refined: up to (E/S)².
     #[cold]
     #[inline(never)]
     fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        let nq = self.dims.nq;
-        // r is free here, phi too: what is left of λ, and what was found.
-        self.phi.fill(M::S::ZERO);
-        for _ in 0..2 {
-            let pattern = self.system.pattern();
-            let blocks = Blocks::of(&self.dims, &pattern, self.leading.matrix)?;
-            self.x.fill(M::S::ZERO);
-            let (top, _) = self.x.split_at_mut_checked(nq).unwrap_or_default();
-            // Φ_zᵀ (λ − y)
-            for (lambda, &found) in self.lambda.iter_mut().zip(self.phi.iter()) {
-                *lambda -= found;
-            }
-            blocks.add_rows_transposed_times(&self.dims, &pattern, self.lambda, top);
-            for (lambda, &found) in self.lambda.iter_mut().zip(self.phi.iter()) {
-                *lambda += found;
-            }
-            self.leading.solve(self.w, self.x)?;
-            let (_, y) = self.x.split_at_checked(nq).unwrap_or_default();
-            add_scaled(self.phi, M::S::ONE, y);
-        }
-        crate::linear::copy(self.lambda, self.phi);
-        Ok(())
+        let Self { system, dims, leading, lambda, phi, x, w, .. } = self;
+        let pattern = system.pattern();
+        least_norm(dims.nq, lambda, phi, x, |lambda, x| {
+            let blocks = Blocks::of(dims, &pattern, leading.matrix)?;
+            let (top, _) = x.split_at_mut_checked(dims.nq).unwrap_or_default();
+            blocks.add_rows_transposed_times(dims, &pattern, lambda, top);
+            leading.solve(w, x)
+        })
     }
 }

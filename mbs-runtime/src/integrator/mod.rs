@@ -27,6 +27,7 @@ mod rk4;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub use dormand_prince::DormandPrince;
+pub(crate) use fixed::Nodes;
 pub use fixed::{Fixed, FixedStep};
 pub use newmark::Implicit;
 pub(crate) use newmark::{Formulas, Kinematics};

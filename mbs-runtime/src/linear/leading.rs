@@ -10,6 +10,12 @@ use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
+/// Length of the scratch of a [`Leading`].
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    let n = dims.nq + dims.rows();
+    dims.n_matrix + dims.n_factors + n * n + 2 * n
+}
+
 /// A leading matrix and its factors.
 pub(crate) struct Leading<'a, M: Constrained> {
     system: &'a M,
@@ -28,12 +34,6 @@ pub(crate) struct Leading<'a, M: Constrained> {
 }
 
 impl<'a, M: Constrained> Leading<'a, M> {
-    /// Length of its scratch.
-    pub(crate) const fn scratch_len(dims: &Dims) -> usize {
-        let n = dims.nq + dims.rows();
-        dims.n_matrix + dims.n_factors + n * n + 2 * n
-    }
-
     #[inline(always)]
     pub(crate) fn new(system: &'a M, dims: &Dims, pieces: &mut Pieces<'a, M::S>) -> Result<Self, StepError> {
         let n = dims.nq + dims.rows();

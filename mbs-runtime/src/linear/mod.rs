@@ -11,7 +11,7 @@ pub mod blocks;
 pub mod lu;
 pub mod rank;
 
-mod leading;
+pub(crate) mod leading;
 
 pub(crate) use leading::Leading;
 
