@@ -15,15 +15,16 @@
 //! form: see `compliance` for the penalty and `newton` for convergence.
 
 use super::compliance::Penalty;
-use super::newton::{self, Iteration, Memory, Step, StepStatistics, Tangent};
+use super::newton::{self, Iteration, Step, StepStatistics, Tangent};
 use super::projection::Projection;
 pub use super::projection::ProjectionMatrix;
+use super::record::Record;
 use super::state::State;
 use crate::constrained::Constrained;
 use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, positive};
-use crate::linear::blocks::{BlocksMut, holonomic_rows};
+use crate::linear::blocks::holonomic_rows;
 use crate::linear::largest;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -81,6 +82,33 @@ impl Ali3p {
         h: M::S,
         scratch: &mut [M::S],
     ) -> Result<StepStatistics, StepError> {
+        self.advance(system, inputs, state, h, None, scratch)
+    }
+
+    /// [`Ali3p::step`] that also fills the `record` of the step, see [`Record`].
+    #[inline]
+    pub fn step_recorded<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        h: M::S,
+        record: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StepStatistics, StepError> {
+        self.advance(system, inputs, state, h, Some(record), scratch)
+    }
+
+    #[inline(always)]
+    fn advance<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        h: M::S,
+        record: Option<&mut [M::S]>,
+        scratch: &mut [M::S],
+    ) -> Result<StepStatistics, StepError> {
         self.check()?;
         let dims = system.dims();
         refuse_first_order_states(&dims)?;
@@ -89,29 +117,21 @@ impl Ali3p {
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let mut held = Held::new(inputs, system.holds(), held);
-        let memory = Memory::new(system, &dims, &mut pieces)?;
+        let mut step = Step::begin(system, formulas, &moving, rows.active, &mut held, &mut pieces)?;
 
-        let t_next = *moving.t + h;
-        held.begin_step(*moving.t, t_next);
-        let u = held.during_step(t_next, M::S::ONE);
-        let mut step = Step::new(system, formulas, &moving, t_next, u, rows.active, memory);
-        let weights = step.formulas.weights;
-        let left = {
-            let blocks = BlocksMut::of(&dims, &system.pattern(), step.leading.matrix);
-            let compliance = blocks.map_err(|error| error.in_step(moving.t.real(), h.real()))?.compliance;
-            self.penalty.write(&dims, &weights, rows.scale, rows.penalty, compliance)?
-        };
+        let weights = formulas.weights;
+        let compliance = step.compliance()?;
+        let left = self.penalty.write(&dims, &weights, rows.scale, rows.penalty, compliance)?;
         let settings = Iteration {
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
             tangent: self.tangent,
         };
         let (by_position, by_velocity) = (M::S::ONE / weights.position, M::S::ONE / weights.velocity);
-        let holonomic = holonomic_rows(&dims);
         let (mut phi_left, mut psi_left) = (0.0, 0.0);
         step.iterate(&settings, left, false, |_, _, _, _, values| {
             // g = Φ/(βh²), g' = Ψ/(γh)
-            let (phi, psi) = values.split_at_mut_checked(holonomic).unwrap_or_default();
+            let (phi, psi) = values.split_at_mut_checked(holonomic_rows(&dims)).unwrap_or_default();
             (phi_left, psi_left) = (largest(phi), largest(psi));
             for value in phi {
                 *value *= by_position;
@@ -122,6 +142,9 @@ impl Ali3p {
             Ok(())
         })?;
         (step.statistics.phi, step.statistics.psi) = (phi_left, psi_left);
+        if let Some(record) = record {
+            Record::of(&dims, record)?.fill(&step, rows.scale);
+        }
 
         if self.max_projections > 0 {
             let settings = Projection {

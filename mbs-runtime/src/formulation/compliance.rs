@@ -106,7 +106,7 @@ pub(crate) fn write_least<S: Scalar>(scale: &[S], redundant: bool, compliance: &
 /// E/S for which a dependent row still has a pivot of half the digits, and one refinement suffices: √ε/16, about 1e−9 in
 /// double precision.
 #[inline(always)]
-fn least_part<S: Scalar>() -> f64 {
+pub(crate) fn least_part<S: Scalar>() -> f64 {
     sqrt(S::EPSILON) / 16.0
 }
 

@@ -35,6 +35,7 @@
 use super::state::Moving;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, StepError};
+use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
@@ -126,43 +127,9 @@ pub(crate) struct Step<'a, M: Constrained> {
     pub(crate) statistics: StepStatistics,
 }
 
-/// Cuts the memory of a [`Step`] from the scratch.
-pub(crate) struct Memory<'a, M: Constrained> {
-    pub(crate) next: Kinematics<'a, M::S>,
-    pub(crate) lambda: &'a mut [M::S],
-    pub(crate) leading: Leading<'a, M>,
-    pub(crate) x: &'a mut [M::S],
-    pub(crate) r: &'a mut [M::S],
-    pub(crate) phi: &'a mut [M::S],
-    pub(crate) sizes: &'a mut [M::S],
-    pub(crate) w: &'a mut [M::S],
-}
-
 /// Length of the scratch of a step, with its inputs.
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.workspace
-}
-
-impl<'a, M: Constrained> Memory<'a, M> {
-    #[inline(always)]
-    pub(crate) fn new(system: &'a M, dims: &Dims, pieces: &mut Pieces<'a, M::S>) -> Result<Self, StepError> {
-        let (nq, rows) = (dims.nq, dims.rows());
-        Ok(Self {
-            next: Kinematics {
-                z: pieces.next(nq)?,
-                zd: pieces.next(nq)?,
-                zdd: pieces.next(nq)?,
-                a: pieces.next(nq)?,
-            },
-            lambda: pieces.next(rows)?,
-            leading: Leading::new(system, dims, pieces)?,
-            x: pieces.next(nq + rows)?,
-            r: pieces.next(nq)?,
-            phi: pieces.next(rows)?,
-            sizes: pieces.next(rows)?,
-            w: pieces.next(dims.workspace)?,
-        })
-    }
 }
 
 /// The instant of a step's end; a macro, since it borrows some fields only.
@@ -174,44 +141,52 @@ macro_rules! instant {
 pub(crate) use instant;
 
 impl<'a, M: Constrained> Step<'a, M> {
-    /// Predicts the step from the state `moving`.
+    /// Takes its memory from `pieces`, samples the inputs, and predicts from the state `moving`.
     #[inline(always)]
-    pub(crate) fn new(
+    pub(crate) fn begin<I: Inputs<M::S>>(
         system: &'a M,
         formulas: Formulas<M::S>,
         moving: &Moving<'_, M::S>,
-        t_next: M::S,
-        u: &'a [M::S],
         active: Option<&'a [M::S]>,
-        memory: Memory<'a, M>,
-    ) -> Self {
-        let Memory { mut next, lambda, leading, x, r, phi, sizes, w } = memory;
-        // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
-        formulas.predict(&moving.now, &mut next);
-        copy(lambda, moving.lambda);
-        if let Some(active) = active {
-            silence(active, lambda);
-        }
-        Self {
+        inputs: &'a mut Held<'_, M::S, I>,
+        pieces: &mut Pieces<'a, M::S>,
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (nq, rows) = (dims.nq, dims.rows());
+        let (t, t_next) = (*moving.t, *moving.t + formulas.h);
+        inputs.begin_step(t, t_next);
+        let mut step = Self {
             system,
-            dims: system.dims(),
+            dims,
             formulas,
-            t: *moving.t,
+            t,
             t_next,
-            u,
-            next,
-            lambda,
-            leading,
-            x,
-            r,
-            phi,
-            sizes,
-            w,
+            u: inputs.during_step(t_next, M::S::ONE),
+            next: Kinematics {
+                z: pieces.next(nq)?,
+                zd: pieces.next(nq)?,
+                zdd: pieces.next(nq)?,
+                a: pieces.next(nq)?,
+            },
+            lambda: pieces.next(rows)?,
+            leading: Leading::new(system, &dims, pieces)?,
+            x: pieces.next(nq + rows)?,
+            r: pieces.next(nq)?,
+            phi: pieces.next(rows)?,
+            sizes: pieces.next(rows)?,
+            w: pieces.next(dims.workspace)?,
             active,
             speed: 0.0,
             size: 1.0,
             statistics: StepStatistics::default(),
+        };
+        // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
+        formulas.predict(&moving.now, &mut step.next);
+        copy(step.lambda, moving.lambda);
+        if let Some(active) = active {
+            silence(active, step.lambda);
         }
+        Ok(step)
     }
 
     /// Gives the step to the state.
@@ -247,6 +222,14 @@ impl<'a, M: Constrained> Step<'a, M> {
 }
 
 impl<M: Constrained> Step<'_, M> {
+    /// The diagonal E of the leading matrix.
+    #[inline(always)]
+    pub(crate) fn compliance(&mut self) -> Result<&mut [M::S], StepError> {
+        let (t, h) = (self.t.real(), self.formulas.h.real());
+        let blocks = BlocksMut::of(&self.dims, &self.system.pattern(), self.leading.matrix);
+        Ok(blocks.map_err(|error| error.in_step(t, h))?.compliance)
+    }
+
     /// V and Z of the prediction.
     #[inline(always)]
     pub(crate) fn measure(&mut self) {

@@ -71,6 +71,18 @@ impl<M: Constrained> Step<'_, M> {
         Ok(())
     }
 
+    /// Replaces λ by its representative of least norm, without a projection.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle_multipliers(
+        &mut self,
+        matrix: ProjectionMatrix,
+        scale: &[M::S],
+    ) -> Result<(), StepError> {
+        let prepared = self.prepare_projection(matrix, scale, true);
+        prepared.and_then(|()| self.least_multipliers()).map_err(|error| self.failed(error))
+    }
+
     /// The leading matrix of both projections, and its factors.
     #[inline(always)]
     fn prepare_projection(

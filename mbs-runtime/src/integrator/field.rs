@@ -1,5 +1,6 @@
 //! The right-hand side f(t, y) of a system under its held inputs, and the scratch it works in.
 
+use super::renormalise;
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
 use crate::pieces::Pieces;
@@ -45,6 +46,22 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         self.evaluations += 1;
         self.system.forward_dynamics(at, self.w, zd, vd, xd)?;
         check_finite(&self.dims, yd)
+    }
+}
+
+impl<M: ForwardDynamics, I: Inputs<M::S>> Field<'_, M, I> {
+    /// Ends a step at `t`: Euler parameters of unit norm, what the system corrects, and a state that is finite.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
+        renormalise(self.system, y);
+        if M::CORRECTS_STEPS {
+            let u = self.inputs.during_step(t, M::S::ONE);
+            let wrong = EvalError::Length { what: "y", expected: self.dims.state(), found: y.len() };
+            let (z, rest) = y.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
+            let (v, x) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+            self.system.correct_step(t, u, self.w, z, v, x)?;
+        }
+        check_finite(&self.dims, y)
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of them")]
 
 pub(crate) mod dual;
+pub(crate) mod five_bar;
 pub(crate) mod lagrangian;
 pub(crate) mod mechanisms;
 
