@@ -1,0 +1,225 @@
+//! Projections of velocities and accelerations onto the constraints [Dopico2018, Eqs. 11–18; LopezVarela2023, Eqs. 10–11].
+//!
+//! Enters: the accepted z, and zd*, zdd* that Newton's method left. Leaves: the nearest zd, zdd in the norm of P that satisfy
+//!
+//! Φ_z zd + Φ_t = 0,  A zd + b = 0;  Φ_z zdd + (terms of zd and t) = 0,  A zdd + (terms of zd and t) = 0.
+//!
+//! ```text
+//! [ P    Φ_zᵀ  Aᵀ ] [d]   [ 0        ]
+//! [ Φ_z  −E       ] [σ] = [−Φd       ]        zd = zd* + d,   and the same with Φdd, Ψd and κ for zdd
+//! [ A          −E ]       [−Ψ        ]
+//! ```
+//!
+//! Both conditions are linear: what a solution leaves of them is known from (Φ_z; A) d without another evaluation. E leaves
+//! about 1e−9 of it, so the solution is refined until rounding.
+//!
+//! # What κ is good for
+//!
+//! Newton's method ends with M zdd* + Φ_zᵀ λ* − Q = 0, and the projection with P = M adds M (zdd − zdd*) + Φ_zᵀ κ = 0.
+//! So λ* + κ are the multipliers of the projected acceleration. λ* itself is only of order 1: the positions of the next
+//! node fix the part of zdd* across the constraints to zdd − (h/3) zddd (trapezoidal rule), and rounding of Φ enters it
+//! divided by βh². Neither is left in λ* + κ. With P other than M the sum misses (P − M)(zdd − zdd*), which is of order 2.
+
+use super::compliance::write_least;
+use super::multipliers::least_norm;
+use super::newton::{Step, instant, silence, size_of};
+use crate::constrained::{Constrained, Motion};
+use crate::error::{EvalError, Level, StepError};
+use crate::linear::blocks::{Blocks, BlocksMut, row};
+use crate::linear::{add_scaled, largest};
+use crate::scalar::Scalar;
+
+/// Rounding of a row's sum, in units of ε times row size and size of the solution.
+const ROUNDING: f64 = 16.0;
+/// A solution that leaves more than this part of a violation is not trusted.
+const DOUBTFUL: f64 = 1e-3;
+
+/// Which norm a projection keeps smallest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProjectionMatrix {
+    /// P = M
+    #[default]
+    Mass,
+    /// P = symmetric part of W = M + γh r_zd + βh² r_z
+    Tangent,
+}
+
+/// Settings of the projections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Projection {
+    pub(crate) matrix: ProjectionMatrix,
+    pub(crate) max_solutions: usize,
+    pub(crate) max_violation: f64,
+}
+
+impl<M: Constrained> Step<'_, M> {
+    /// Projects zd and zdd, and completes the multipliers.
+    #[inline(always)]
+    pub(crate) fn project(
+        &mut self,
+        settings: &Projection,
+        scale: &[M::S],
+        redundant: bool,
+    ) -> Result<(), StepError> {
+        self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| self.failed(error))?;
+        for level in [Level::Velocity, Level::Acceleration] {
+            self.project_level(settings, level)?;
+        }
+        if redundant {
+            self.least_multipliers().map_err(|error| self.failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// Replaces λ by its representative of least norm, without a projection.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle_multipliers(
+        &mut self,
+        matrix: ProjectionMatrix,
+        scale: &[M::S],
+    ) -> Result<(), StepError> {
+        let prepared = self.prepare_projection(matrix, scale, true);
+        prepared.and_then(|()| self.least_multipliers()).map_err(|error| self.failed(error))
+    }
+
+    /// The leading matrix of both projections, and its factors.
+    #[inline(always)]
+    fn prepare_projection(
+        &mut self,
+        matrix: ProjectionMatrix,
+        scale: &[M::S],
+        redundant: bool,
+    ) -> Result<(), EvalError> {
+        let pattern = self.system.pattern();
+        let values = &mut *self.leading.matrix;
+        match matrix {
+            ProjectionMatrix::Mass => {
+                self.system.projection(self.t_next, self.next.z, self.u, self.w, values)?;
+            }
+            ProjectionMatrix::Tangent => {
+                let (at, weights) = (instant!(self), self.formulas.weights);
+                self.system.newton(at, self.lambda, weights, self.w, self.r, self.phi, values)?;
+                let blocks = &mut BlocksMut::of(&self.dims, &pattern, values)?;
+                blocks.symmetrise(&pattern);
+                // The projections know A alone.
+                crate::linear::copy(blocks.nonholonomic_newton, blocks.nonholonomic);
+            }
+        }
+        let mut blocks = BlocksMut::of(&self.dims, &pattern, values)?;
+        write_least(scale, redundant, blocks.compliance);
+        if let Some(active) = self.active {
+            blocks.mask(&self.dims, &pattern, active);
+        }
+        self.leading.factor(self.w, false)
+    }
+
+    /// Projects zd, or zdd and λ with it.
+    #[inline(always)]
+    fn project_level(&mut self, settings: &Projection, level: Level) -> Result<(), StepError> {
+        let velocity = level == Level::Velocity;
+        let evaluated = if velocity {
+            self.system.constraint_rates(instant!(self), self.w, self.phi)
+        } else {
+            self.system.constraint_accelerations(instant!(self), self.w, self.phi)
+        };
+        evaluated.map_err(|error| self.failed(error))?;
+        if let Some(active) = self.active {
+            silence(active, self.phi);
+        }
+        let nq = self.dims.nq;
+        let size = largest(if velocity { self.next.zd } else { self.next.zdd });
+        let before = largest(self.phi);
+        let mut solutions = 0;
+        let mut left = before;
+        while solutions < settings.max_solutions {
+            // (d, σ) from (0, −residual)
+            let (top, bottom) = self.x.split_at_mut_checked(nq).unwrap_or_default();
+            top.fill(M::S::ZERO);
+            for (x, &residual) in bottom.iter_mut().zip(self.phi.iter()) {
+                *x = -residual;
+            }
+            self.leading.solve(self.w, self.x).map_err(|error| self.failed(error))?;
+            solutions += 1;
+
+            let (d, multipliers) = self.x.split_at_checked(nq).unwrap_or_default();
+            if velocity {
+                add_scaled(self.next.zd, M::S::ONE, d);
+            } else {
+                add_scaled(self.next.zdd, M::S::ONE, d);
+                add_scaled(self.lambda, M::S::ONE, multipliers);
+            }
+            // residual += (Φ_z; A) d
+            let pattern = self.system.pattern();
+            let blocks = Blocks::of(&self.dims, &pattern, self.leading.matrix);
+            let blocks = blocks.map_err(|error| self.failed(error))?;
+            blocks.add_rows_times(&self.dims, &pattern, d, self.phi);
+
+            let rounding = ROUNDING * M::S::EPSILON;
+            let rows = self.phi.iter().zip(self.sizes.iter());
+            let mut done = true;
+            left = 0.0;
+            for (residual, n) in rows {
+                let residual = residual.real().abs();
+                done &= residual <= rounding * (size_of(*n) * size + before);
+                left = if residual > left { residual } else { left };
+            }
+            if done {
+                break;
+            }
+            if left > DOUBTFUL * before && !self.leading.uses_dense() {
+                self.leading.factor_dense().map_err(|error| self.failed(error))?;
+            }
+        }
+        if velocity {
+            (self.statistics.velocity_projections, self.statistics.phid) = (solutions, left);
+        } else {
+            (self.statistics.acceleration_projections, self.statistics.phidd) = (solutions, left);
+        }
+        self.check_violation(settings, level, left)
+    }
+
+    /// A violation that is left is real if it makes a large error of the motion in a step: of velocities in comparison with
+    /// V, of accelerations times h too.
+    #[inline(always)]
+    fn check_violation(&self, settings: &Projection, level: Level, left: f64) -> Result<(), StepError> {
+        let h = self.formulas.h.real().abs();
+        let time = if level == Level::Velocity { 1.0 } else { h };
+        // Velocities of an index-3 step are known to the rounding of positions over h.
+        let allowed = settings.max_violation * self.speed + ROUNDING * M::S::EPSILON * self.size / h;
+        let real = |residual: f64, n: M::S| residual * time > allowed * size_of(n);
+        if self.phi.iter().zip(self.sizes.iter()).any(|(residual, n)| real(residual.real().abs(), *n)) {
+            return Err(self.not_projected(level, left));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn not_projected(&self, level: Level, violation: f64) -> StepError {
+        let rows = self.phi.iter().enumerate();
+        let most = rows.max_by(|a, b| a.1.real().abs().total_cmp(&b.1.real().abs()));
+        let (quantity, index) = row(&self.dims, most.map_or(0, |(index, _)| index));
+        StepError::NotProjected {
+            t: self.t.real(),
+            h: self.formulas.h.real(),
+            level,
+            violation,
+            quantity,
+            index,
+        }
+    }
+
+    /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
+    #[cold]
+    #[inline(never)]
+    fn least_multipliers(&mut self) -> Result<(), EvalError> {
+        let Self { system, dims, leading, lambda, phi, x, w, .. } = self;
+        let pattern = system.pattern();
+        least_norm(dims.nq, lambda, phi, x, |lambda, x| {
+            let blocks = Blocks::of(dims, &pattern, leading.matrix)?;
+            let (top, _) = x.split_at_mut_checked(dims.nq).unwrap_or_default();
+            blocks.add_rows_transposed_times(dims, &pattern, lambda, top);
+            leading.solve(w, x)
+        })
+    }
+}
