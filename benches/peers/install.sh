@@ -3,9 +3,9 @@
 # target/peers, which git ignores. Run it again whenever you like; what is there is left as it is.
 #
 #   benches/peers/install.sh            Exudyn alone
-#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi pinocchio; `all` for every one
+#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi; `all` for every one
 #
-# Needs python3 with venv; Pinocchio and CasADi also need a C++ and a C compiler to be measured.
+# Needs python3 with venv; to measure CasADi also gcc.
 # Another place for the environment: MBS_PEERS=FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,8 @@ folder=${MBS_PEERS:-target/peers}
 numpy=numpy==2.4.6
 declare -A packages=(
     [exudyn]="exudyn==1.13.6"
+    [mujoco]="mujoco==4.0.0"
+    [casadi]="casadi==3.8.2"
 )
 
 names=("$@")
