@@ -16,16 +16,19 @@
 //! | V | max(‖zd‖, h ‖zdd‖) at the prediction | velocity |
 //! | Z | max(1, ‖z‖) at the prediction | displacement |
 //! | θ | max(tolerance h V, 8 ε Z) | displacement |
-//! | e | max(βh² ‖δ‖, max_k βh² E_k \|dλ_k\|/n_k) | displacement |
-//! | c | e over that of the iteration before | |
+//! | e | βh² ‖δ‖, the correction | displacement |
+//! | c | e over that of the iteration before: the contraction | |
 //!
 //! # When it has converged
 //!
-//! At e/(1 − c) ≤ θ. The first part of e is the correction itself, and with it what the change of multipliers does to
-//! positions: it is −W⁻¹ Φ_zᵀ dλ once r is small. The second is what the correction leaves of row k, since the row says
-//! g + Φ_z δ = E dλ; where E is not small against S, as with a small given penalty, this is what counts.
-//! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E, does
-//! nothing, and does not shrink.
+//! When e ≤ θ, or e ≤ θ (1 − c) with a tangent that is not the iterate's; and βh² E_k \|dλ_k\| ≤ θ n_k for every row.
+//!
+//! The row's equation says g + Φ_z δ = E dλ: the second condition is what the correction leaves of the constraint, and also
+//! what is left of the multipliers' error, as a displacement, since (S + E) dλ = S × (error before) makes the error after
+//! (E/S) dλ. It is dλ divided by 1 − contraction, times the contraction, without having to measure it. Where E is not small
+//! against S, as with a small given penalty, it is what counts. What a change of multipliers does to positions is in e.
+//! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E,
+//! does nothing, and does not shrink.
 //!
 //! θ stops where rounding does: coordinates of size Z are known to ε Z, and each of the sums in r and Φ adds a few ε more.
 //! An evaluation can lose further digits, a mechanism far from the origin for instance; corrections then stop shrinking before
@@ -297,26 +300,26 @@ impl<M: Constrained> Step<'_, M> {
                 *lambda += d;
             }
 
-            self.statistics.increment = position * largest(delta);
-            let mut increment = self.statistics.increment;
+            let increment = position * largest(delta);
+            self.statistics.increment = increment;
+            let mut settled = true;
             if !settles {
                 let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
                 for ((d, e), n) in dlambda.iter().zip(blocks.compliance).zip(self.sizes.iter()) {
-                    let (left, n) = (position * e.real() * d.real().abs(), size_of(*n));
-                    if left > increment * n {
-                        increment = left / n;
-                    }
+                    settled &= position * e.real() * d.real().abs() <= threshold * size_of(*n);
                 }
             }
             let contraction = increment / previous;
-            if increment <= threshold * (1.0 - contraction) {
+            // Where the tangent is exact, what remains is quadratic in the correction.
+            let remains = if reuse { 1.0 - contraction } else { 1.0 };
+            if settled && increment <= threshold * remains {
                 return Ok(());
             }
-            let stagnant = contraction > STAGNANT;
-            if stagnant && !reuse && left <= SLOW && increment.max(previous) <= BAD_ROUNDING * rounding {
+            let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
+            if stagnant && increment.max(previous) <= BAD_ROUNDING * rounding {
                 return Ok(());
             }
-            dense = dense || (stagnant && !reuse && iteration > 2);
+            dense = dense || (stagnant && iteration > 2);
             reuse = settings.tangent == Tangent::Reused && contraction <= POOR;
             previous = increment;
         }

@@ -192,7 +192,7 @@ impl<M: Constrained> Step<'_, M> {
     /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
     #[inline(always)]
     fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.x, self.w)
+        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.sizes, self.x, self.w)
     }
 }
 
@@ -203,16 +203,14 @@ fn least_multipliers<M: Constrained>(
     mut leading: Leading<'_, M>,
     lambda: &mut [M::S],
     phi: &mut [M::S],
+    compliance: &mut [M::S],
     x: &mut [M::S],
     w: &mut [M::S],
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
-    least_norm(dims.nq, lambda, phi, x, |lambda, x| {
-        let blocks = Blocks::of(&dims, &pattern, leading.matrix)?;
-        let (top, _) = x.split_at_mut_checked(dims.nq).unwrap_or_default();
-        blocks.add_rows_transposed_times(&dims, &pattern, lambda, top);
-        leading.solve(w, x)
-    })
+    let blocks = Blocks::of(&dims, &pattern, leading.matrix)?;
+    crate::linear::copy(compliance, blocks.compliance);
+    least_norm(dims.nq, compliance, lambda, phi, x, |x| leading.solve(w, x))
 }
 
 #[cold]
