@@ -30,6 +30,22 @@ pub enum EvalError {
         /// Its index.
         index: usize,
     },
+    /// The leading matrix is singular: neither inertia nor constraints determine this unknown.
+    SingularLeading {
+        /// What the unknown is: a coordinate, or the multiplier of a constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// A constraint is violated and corrections do not help.
+    Violated {
+        /// What kind of constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+        /// Its value, which should be zero.
+        violation: f64,
+    },
     /// A model that is put together at run time was made without this bundle. (In generated code that is a compile
     /// error at the call.)
     Absent {
@@ -91,6 +107,69 @@ pub enum StepError {
         /// Its index.
         index: usize,
     },
+    /// The iteration of an implicit step did not converge.
+    NotConverged {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size.
+        h: f64,
+        /// Iterations made.
+        iterations: usize,
+        /// The last correction of a coordinate.
+        increment: f64,
+        /// Where it is worst: a constraint that is still violated, or else a coordinate that still moves.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// A step's velocities or accelerations could not be brought onto the constraints.
+    NotProjected {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size.
+        h: f64,
+        /// Velocities or accelerations.
+        level: Level,
+        /// What is left of the constraint's violation.
+        violation: f64,
+        /// The worst constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// No position was found in which all constraints hold.
+    NotAssembled {
+        /// Time.
+        t: f64,
+        /// Iterations made.
+        iterations: usize,
+        /// What is left of the constraint's violation.
+        violation: f64,
+        /// The worst constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// No velocities, or no accelerations, satisfy all constraints in the position that was found.
+    Inconsistent {
+        /// Time.
+        t: f64,
+        /// Velocities or accelerations.
+        level: Level,
+        /// What is left of the constraint's violation.
+        violation: f64,
+        /// The worst constraint.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// Constraints and drives do not determine the position of a mechanism that is to be analysed without its dynamics.
+    NotDriven {
+        /// Time.
+        t: f64,
+        /// Index of a coordinate that is free.
+        coordinate: usize,
+    },
     /// The allowed number of steps did not reach the end.
     TooManySteps {
         /// Time that was reached.
@@ -100,6 +179,28 @@ pub enum StepError {
         /// Steps tried.
         steps: usize,
     },
+}
+
+/// A level at which constraints hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Φ = 0
+    Position,
+    /// Φd = 0 and Ψ = 0
+    Velocity,
+    /// Φdd = 0 and Ψd = 0
+    Acceleration,
+}
+
+impl Level {
+    /// "positions", "velocities", "accelerations".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Position => "positions",
+            Self::Velocity => "velocities",
+            Self::Acceleration => "accelerations",
+        }
+    }
 }
 
 /// An error together with the names that make it readable; made by `describe`.
@@ -113,6 +214,17 @@ impl EvalError {
     /// The error with the model's names, for display.
     pub fn describe<N: Names + ?Sized>(self, names: &N) -> Described<'_, Self, N> {
         Described { error: self, names }
+    }
+}
+
+impl EvalError {
+    /// The error of the step from `t` with size `h` in which this one happened.
+    pub(crate) fn in_step(self, t: f64, h: f64) -> StepError {
+        match self {
+            Self::Length { what, expected, found } => StepError::Length { what, expected, found },
+            Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },
+            error => StepError::Eval { t, h, error },
+        }
     }
 }
 
@@ -161,6 +273,18 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             EvalError::NotFinite { quantity, index } => {
                 write!(f, "{} is not finite", entry(quantity, index))
             }
+            EvalError::SingularLeading { quantity, index } => {
+                let entry = entry(quantity, index);
+                write!(
+                    f,
+                    "the leading matrix is singular at {entry}: give inertia to what moves there, or a constraint that \
+                     determines it"
+                )
+            }
+            EvalError::Violated { quantity, index, violation } => {
+                let entry = entry(quantity, index);
+                write!(f, "{entry} is violated by {violation}, and corrections do not reduce it")
+            }
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
     }
@@ -185,6 +309,45 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     f,
                     "at t = {t} the smallest step, {h}, has an error of {error} times the tolerance, most of it in \
                      {entry}"
+                )
+            }
+            StepError::NotConverged { t, h, iterations, increment, quantity, index } => {
+                let entry = entry(quantity, index);
+                write!(
+                    f,
+                    "at t = {t} with step {h}: no convergence in {iterations} iterations, worst is {entry}; the last \
+                     correction was {increment}; take a smaller step, or a larger penalty if it was given"
+                )
+            }
+            StepError::NotProjected { t, h, level, violation, quantity, index } => {
+                let (entry, words) = (entry(quantity, index), level.words());
+                write!(
+                    f,
+                    "at t = {t} with step {h}: no {words} satisfy {entry}, which stays violated by {violation}; \
+                     constraints contradict each other there, or the position is singular"
+                )
+            }
+            StepError::NotAssembled { t, iterations, violation, quantity, index } => {
+                let entry = entry(quantity, index);
+                write!(
+                    f,
+                    "at t = {t} the mechanism cannot be assembled: after {iterations} iterations {entry} is violated by \
+                     {violation}; release a held coordinate or change the guesses"
+                )
+            }
+            StepError::Inconsistent { t, level, violation, quantity, index } => {
+                let (entry, words) = (entry(quantity, index), level.words());
+                write!(
+                    f,
+                    "at t = {t} no {words} satisfy all constraints: {entry} stays violated by {violation}; release a \
+                     held coordinate, or remove a drive or a constraint that contradicts it"
+                )
+            }
+            StepError::NotDriven { t, coordinate } => {
+                let entry = entry(Quantity::Coordinate, coordinate);
+                write!(
+                    f,
+                    "at t = {t} {entry} is free to move: without dynamics every degree of freedom needs a drive"
                 )
             }
             StepError::TooManySteps { t, h, steps } => {

@@ -13,6 +13,10 @@
 //! | [`error`] | failures as values, and their rendering by name |
 //! | [`inputs`] | how inputs are supplied and held over a step |
 //! | [`integrator`] | steps and runs |
+//! | [`linear`] | small linear algebra over slices |
+//! | [`formulation`] | mechanisms with constraints: starts, implicit steps and runs, adapters for explicit integrators |
+//! | [`euler_parameters`] | from coordinate form to joint form and back |
+//! | [`quadrature`] | integrals along a run |
 //!
 //! A pendulum, as a generated module would write it, and its run:
 //!
@@ -84,15 +88,28 @@ pub mod constrained;
 
 pub mod inputs;
 
+mod pieces;
+
 pub mod integrator;
+
+pub mod linear;
+
+pub mod formulation;
+
+pub mod euler_parameters;
+pub mod quadrature;
 
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
 };
-pub use error::{EvalError, StepError};
+pub use error::{EvalError, Level, StepError};
+pub use formulation::{
+    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, StepStatistics,
+    Tangent,
+};
 pub use inputs::{Hold, Inputs};
-pub use integrator::{Adaptive, DormandPrince, Fixed, Integrator, Output, Rk4, Span, Statistics};
+pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,

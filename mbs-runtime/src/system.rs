@@ -143,6 +143,16 @@ pub fn array_mut<'a, S, const N: usize>(
     slice.try_into().map_err(|_| EvalError::Length { what, expected: N, found })
 }
 
+/// The first `N` values of results that may be longer.
+#[inline(always)]
+pub fn first_mut<'a, S, const N: usize>(
+    what: &'static str,
+    slice: &'a mut [S],
+) -> Result<&'a mut [S; N], EvalError> {
+    let found = slice.len();
+    slice.first_chunk_mut().ok_or(EvalError::Length { what, expected: N, found })
+}
+
 /// The first `N` values of the scratch, which may be longer.
 #[inline(always)]
 pub fn scratch<S, const N: usize>(w: &mut [S]) -> Result<&mut [S; N], EvalError> {
@@ -188,6 +198,9 @@ pub trait Start: System {
 
 /// Accelerations from the mass matrix, in joint form.
 pub trait ForwardDynamics: System {
+    /// Whether [`ForwardDynamics::correct_step`] does anything.
+    const CORRECTS_STEPS: bool = false;
+
     /// Writes zd = N(z) v, vd and xd.
     fn forward_dynamics(
         &self,
@@ -197,6 +210,21 @@ pub trait ForwardDynamics: System {
         vd: &mut [Self::S],
         xd: &mut [Self::S],
     ) -> Result<(), EvalError>;
+
+    /// Brings the state at the end of a step to where it should be, constraints for instance. It is a part of the discrete
+    /// map, after Euler parameters have been normalised.
+    #[inline(always)]
+    fn correct_step(
+        &self,
+        _t: Self::S,
+        _u: &[Self::S],
+        _w: &mut [Self::S],
+        _z: &mut [Self::S],
+        _v: &mut [Self::S],
+        _x: &[Self::S],
+    ) -> Result<(), EvalError> {
+        Ok(())
+    }
 }
 
 /// Accelerations by the articulated-body recursion, in joint form.

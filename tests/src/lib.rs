@@ -3,3 +3,4 @@
 pub mod fuzz;
 pub mod hostile_names;
 pub mod random_model;
+pub mod closed;

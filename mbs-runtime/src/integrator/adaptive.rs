@@ -16,10 +16,11 @@
 use core::ops::ControlFlow;
 
 use super::dormand_prince::Stages;
-use super::field::{Field, Pieces, check_state, entry};
+use super::field::{Field, check_state, entry};
 use super::{DormandPrince, Integrator, Output, Span, Statistics, copy, positive};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::{Scalar, powf, sqrt};
 use crate::system::{At, Dims, ForwardDynamics};
 

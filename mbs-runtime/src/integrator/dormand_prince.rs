@@ -8,11 +8,12 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
-use super::field::{self, Field, Pieces, check_finite, check_state};
+use super::field::{self, Field, check_state};
 use super::fixed::FixedStep;
 use super::{combine, copy, renormalise, weighted_sum};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, ForwardDynamics};
 
@@ -105,8 +106,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
         combine(y1, y0, h, [(A6[0], k1), (A6[1], k2), (A6[2], k3), (A6[3], k4), (A6[4], k5)]);
         field.rate(at(C[5]), C[5], y1, k6)?;
         combine(y1, y0, h, [(B[0], k1), (B[1], k3), (B[2], k4), (B[3], k5), (B[4], k6)]);
-        renormalise(field.system, y1);
-        check_finite(&field.dims, y1)
+        field.finish(at(C[6]), y1)
     }
 
     /// k7, the rate at the end `t1` of the step.

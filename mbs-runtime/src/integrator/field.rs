@@ -1,36 +1,15 @@
 //! The right-hand side f(t, y) of a system under its held inputs, and the scratch it works in.
 
+use super::renormalise;
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
 
 /// Scratch of a [`Field`].
 pub(super) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.workspace
-}
-
-/// Cuts the caller's scratch into pieces; a piece that is not there is an error, never a panic.
-pub(super) struct Pieces<'a, S> {
-    rest: &'a mut [S],
-    short: StepError,
-}
-
-impl<'a, S> Pieces<'a, S> {
-    /// Scratch of which `expected` values are needed in all.
-    #[inline(always)]
-    pub(super) fn of(scratch: &'a mut [S], expected: usize) -> Self {
-        let short = StepError::Length { what: "scratch", expected, found: scratch.len() };
-        Self { rest: scratch, short }
-    }
-
-    /// The next `n` values.
-    #[inline(always)]
-    pub(super) fn next(&mut self, n: usize) -> Result<&'a mut [S], StepError> {
-        let (piece, rest) = core::mem::take(&mut self.rest).split_at_mut_checked(n).ok_or(self.short)?;
-        self.rest = rest;
-        Ok(piece)
-    }
 }
 
 /// f(t, y).
@@ -70,6 +49,22 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
     }
 }
 
+impl<M: ForwardDynamics, I: Inputs<M::S>> Field<'_, M, I> {
+    /// Ends a step at `t`: Euler parameters of unit norm, what the system corrects, and a state that is finite.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
+        renormalise(self.system, y);
+        if M::CORRECTS_STEPS {
+            let u = self.inputs.during_step(t, M::S::ONE);
+            let wrong = EvalError::Length { what: "y", expected: self.dims.state(), found: y.len() };
+            let (z, rest) = y.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
+            let (v, x) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
+            self.system.correct_step(t, u, self.w, z, v, x)?;
+        }
+        check_finite(&self.dims, y)
+    }
+}
+
 /// An error that names the first entry of a state, or of its rate, that is not finite.
 #[inline(always)]
 pub(super) fn check_finite<S: Scalar>(dims: &Dims, y: &[S]) -> Result<(), EvalError> {
@@ -90,17 +85,6 @@ pub(super) fn entry(dims: &Dims, index: usize) -> (Quantity, usize) {
         (Quantity::Velocity, index - dims.nq)
     } else {
         (Quantity::State, index - dims.nq - dims.nv)
-    }
-}
-
-impl EvalError {
-    /// The error of the step from `t` with size `h` in which this one happened.
-    pub(super) fn in_step(self, t: f64, h: f64) -> StepError {
-        match self {
-            Self::Length { what, expected, found } => StepError::Length { what, expected, found },
-            Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },
-            error => StepError::Eval { t, h, error },
-        }
     }
 }
 

@@ -6,10 +6,10 @@
 
 use core::ops::ControlFlow;
 
-use super::field::Pieces;
 use super::{Integrator, Output, Span, Statistics, positive};
 use crate::error::StepError;
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::{Scalar, floor};
 use crate::system::{At, Dims, ForwardDynamics};
 
@@ -49,6 +49,72 @@ fn whole(ratio: f64, rounding: f64) -> Option<f64> {
     ((ratio - nearest).abs() <= rounding).then_some(nearest)
 }
 
+/// The nodes of a span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nodes<S> {
+    start: S,
+    end: S,
+    h: S,
+    /// Steps in all.
+    pub(crate) steps: usize,
+    /// Whether the last of them is shorter.
+    remainder: bool,
+    /// Steps from one observation to the next.
+    stride: usize,
+}
+
+impl<S: Scalar> Nodes<S> {
+    pub(crate) fn new(span: &Span<S>, h: f64) -> Result<Self, StepError> {
+        let h = positive("the step must be positive and finite", h)?;
+        let ratio = span.length()? / h;
+        // The length of the span is known to the rounding of its ends.
+        let latest = span.start.real().abs().max(span.end.real().abs());
+        // Nodes must be distinct and countable, or the run would never end.
+        if ratio > 0.0 && (h <= S::EPSILON * latest || ratio >= usize::MAX as f64) {
+            return Err(StepError::Setting {
+                what: "the step must be large enough for time to advance by it",
+                value: h,
+            });
+        }
+        // Whole steps of size h, and whether a shorter one follows.
+        let (whole_steps, remainder) = match whole(ratio, 8.0 * S::EPSILON * latest / h) {
+            Some(steps) => (steps as usize, false),
+            None => (ratio as usize, true),
+        };
+        let stride = match span.output {
+            Output::Steps => 1,
+            Output::Every(interval) => {
+                let ratio = positive("the output interval must be positive and finite", interval)? / h;
+                let stride = whole(ratio, 8.0 * f64::EPSILON * ratio);
+                stride.filter(|stride| *stride >= 1.0).ok_or(StepError::Setting {
+                    what: "the output interval must be a multiple of the step",
+                    value: interval,
+                })? as usize
+            }
+        };
+        let steps = whole_steps + usize::from(remainder);
+        Ok(Self { start: span.start, end: span.end, h: S::from_f64(h), steps, remainder, stride })
+    }
+
+    /// Size of the step with this number, from 1, which begins at `t`.
+    #[inline(always)]
+    pub(crate) fn size(&self, number: usize, t: S) -> S {
+        if number == self.steps && self.remainder { self.end - t } else { self.h }
+    }
+
+    /// Time of the node at the end of the step with this number.
+    #[inline(always)]
+    pub(crate) fn time(&self, number: usize) -> S {
+        if number == self.steps { self.end } else { self.start + S::from_f64(number as f64) * self.h }
+    }
+
+    /// Whether the node at the end of the step with this number is observed.
+    #[inline(always)]
+    pub(crate) fn observed(&self, number: usize) -> bool {
+        number == self.steps || number.is_multiple_of(self.stride)
+    }
+}
+
 impl<T: FixedStep> Integrator for Fixed<T> {
     fn scratch_len(&self, dims: &Dims) -> usize {
         self.method.scratch_len(dims)
@@ -68,35 +134,7 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         I: Inputs<M::S>,
         O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
     {
-        let h = positive("the step must be positive and finite", self.h)?;
-        let ratio = span.length()? / h;
-        // The length of the span is known to the rounding of its ends.
-        let latest = span.start.real().abs().max(span.end.real().abs());
-        // Nodes must be distinct and countable, or the run would never end.
-        if ratio > 0.0 && (h <= M::S::EPSILON * latest || ratio >= usize::MAX as f64) {
-            return Err(StepError::Setting {
-                what: "the step must be large enough for time to advance by it",
-                value: h,
-            });
-        }
-        // Whole steps of size h, and whether a shorter one follows.
-        let (whole_steps, remainder) = match whole(ratio, 8.0 * M::S::EPSILON * latest / h) {
-            Some(steps) => (steps as usize, false),
-            None => (ratio as usize, true),
-        };
-        let steps = whole_steps + usize::from(remainder);
-        let stride = match span.output {
-            Output::Steps => 1,
-            Output::Every(interval) => {
-                let ratio = positive("the output interval must be positive and finite", interval)? / h;
-                let stride = whole(ratio, 8.0 * f64::EPSILON * ratio);
-                stride.filter(|stride| *stride >= 1.0).ok_or(StepError::Setting {
-                    what: "the output interval must be a multiple of the step",
-                    value: interval,
-                })? as usize
-            }
-        };
-
+        let nodes = Nodes::new(span, self.h)?;
         let dims = system.dims();
         let mut observe = |t: M::S, y: &[M::S], inputs: &mut I, scratch: &mut [M::S]| {
             // Between steps the scratch is free; every method's is longer than the inputs.
@@ -104,25 +142,23 @@ impl<T: FixedStep> Integrator for Fixed<T> {
             if !u.is_empty() {
                 inputs.at(t, u);
             }
-            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), h))?;
+            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), self.h))?;
             Ok(observe(at).is_break())
         };
 
-        let h = M::S::from_f64(h);
         let mut t = span.start;
         let mut statistics = Statistics { t: t.real(), ..Statistics::default() };
         statistics.stopped = observe(t, y, inputs, scratch)?;
-        while statistics.steps < steps && !statistics.stopped {
+        while statistics.steps < nodes.steps && !statistics.stopped {
             let number = statistics.steps + 1;
-            let last = number == steps;
-            let h = if last && remainder { span.end - t } else { h };
+            let h = nodes.size(number, t);
             self.method.step(system, inputs, &mut t, y, h, scratch)?;
-            t = if last { span.end } else { span.start + M::S::from_f64(number as f64) * h };
+            t = nodes.time(number);
             statistics.steps = number;
             statistics.evaluations += T::EVALUATIONS;
             statistics.t = t.real();
             statistics.h = h.real();
-            if last || number.is_multiple_of(stride) {
+            if nodes.observed(number) {
                 statistics.stopped = observe(t, y, inputs, scratch)?;
             }
         }

@@ -1,4 +1,5 @@
-//! Explicit integration of y' = f(t, y), with the state y = \[z, v, x\] and f the forward dynamics in joint form.
+//! Explicit integration of y' = f(t, y), with the state y = \[z, v, x\] and f the forward dynamics in joint form; and
+//! the formulas of implicit integrators ([`Implicit`]), which [`formulation`](crate::formulation) steps with.
 //!
 //! A *method* makes one step; a *policy* chooses the steps and makes a run of them:
 //!
@@ -20,12 +21,16 @@ mod adaptive;
 mod dormand_prince;
 mod field;
 mod fixed;
+mod newmark;
 mod renormalise;
 mod rk4;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub use dormand_prince::DormandPrince;
+pub(crate) use fixed::Nodes;
 pub use fixed::{Fixed, FixedStep};
+pub use newmark::Implicit;
+pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
 pub use rk4::Rk4;
 
@@ -111,7 +116,7 @@ impl<S: Scalar> Span<S> {
 }
 
 /// A setting that must be positive and finite.
-fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
+pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, StepError> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(StepError::Setting { what, value }) }
 }
 

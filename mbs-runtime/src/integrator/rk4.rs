@@ -1,6 +1,6 @@
 //! The classical Runge–Kutta method of order 4 [Hairer, Nørsett, Wanner, Solving ODEs I, II.1, Table 1.2].
 //!
-//! Enters: t, y, h. Leaves: t + h and y after the step, Euler parameters renormalised; nothing else is kept. The local
+//! Enters: t, y, h. Leaves: t + h and y after the step, Euler parameters renormalised and corrected by the system; nothing else is kept. The local
 //! error of |p| is of order 5, so renormalising keeps order 4.
 //!
 //! ```text
@@ -8,11 +8,12 @@
 //! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
 //! ```
 
-use super::field::{self, Field, Pieces, check_finite, check_state};
+use super::field::{self, Field, check_state};
 use super::fixed::FixedStep;
-use super::{combine, copy, renormalise};
+use super::{combine, copy};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, ForwardDynamics};
 
@@ -78,6 +79,5 @@ fn stages<M: ForwardDynamics, I: Inputs<M::S>>(
     combine(y_next, y, h, [(1.0, k3)]);
     field.rate(t + h, 1.0, y_next, k4)?;
     combine(y_next, y, h / M::S::from_f64(6.0), [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)]);
-    renormalise(field.system, y_next);
-    check_finite(&field.dims, y_next)
+    field.finish(t + h, y_next)
 }

@@ -1,0 +1,231 @@
+//! From coordinate form to joint form and back, where Euler parameters stand in z.
+//!
+//! z and v run in parallel: a block of Euler parameters is four values in z and three in v, every other coordinate one in both.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | p | Euler parameters, scalar first, of any length |
+//! | ω | angular velocity in the frame of the body |
+//! | Ḡ(p) | 3 × 4: rows (−e1, e0, e3, −e2), (−e2, −e3, e0, e1), (−e3, e2, −e1, e0) |
+//! | N, L | zd = N v, v = L zd |
+//!
+//! ```text
+//! ω  = 2 Ḡ pd/|p|²                              pd  = Ḡᵀ ω/2
+//! ωd = 2 Ḡ pdd/|p|² − 2 (p·pd)/|p|² ω           pdd = Ḡᵀ ωd/2 + Ḡ(pd)ᵀ ω/2
+//! ```
+
+use crate::error::EvalError;
+use crate::scalar::Scalar;
+use crate::system::System;
+
+/// 2 Ḡ(p) x/|p|²
+#[inline(always)]
+fn angular<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3] {
+    let factor = S::from_f64(2.0) / (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3);
+    [
+        factor * (e0 * x1 - e1 * x0 + e3 * x2 - e2 * x3),
+        factor * (e0 * x2 - e2 * x0 + e1 * x3 - e3 * x1),
+        factor * (e0 * x3 - e3 * x0 + e2 * x1 - e1 * x2),
+    ]
+}
+
+/// Ḡ(p)ᵀ ω/2
+#[inline(always)]
+fn parameters<S: Scalar>([e0, e1, e2, e3]: [S; 4], [a, b, c]: [S; 3]) -> [S; 4] {
+    let half = S::from_f64(0.5);
+    [
+        half * (-e1 * a - e2 * b - e3 * c),
+        half * (e0 * a - e3 * b + e2 * c),
+        half * (e3 * a + e0 * b - e1 * c),
+        half * (-e2 * a + e1 * b + e0 * c),
+    ]
+}
+
+fn dot<S: Scalar>(a: [S; 4], b: [S; 4]) -> S {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
+}
+
+/// A part of z: one coordinate, or a block of Euler parameters; with its offsets in z and in v.
+enum Part {
+    One(usize, usize),
+    Block(usize, usize),
+}
+
+/// The parts of z in their order.
+fn parts<M: System>(system: &M) -> impl Iterator<Item = Part> {
+    let nq = system.dims().nq;
+    let blocks = system.euler_parameters();
+    let (mut i, mut k) = (0, 0);
+    core::iter::from_fn(move || {
+        if i >= nq {
+            return None;
+        }
+        if blocks.contains(&i) {
+            (i, k) = (i + 4, k + 3);
+            Some(Part::Block(i - 4, k - 3))
+        } else {
+            (i, k) = (i + 1, k + 1);
+            Some(Part::One(i - 1, k - 1))
+        }
+    })
+}
+
+/// `N` values from `offset`; a slice that ends before is an error.
+#[inline(always)]
+fn read<const N: usize, S: Copy>(what: &'static str, x: &[S], offset: usize) -> Result<[S; N], EvalError> {
+    let wrong = EvalError::Length { what, expected: offset + N, found: x.len() };
+    x.get(offset..).and_then(|x| x.first_chunk()).copied().ok_or(wrong)
+}
+
+#[inline(always)]
+fn write<const N: usize, S: Copy>(
+    what: &'static str,
+    x: &mut [S],
+    offset: usize,
+    values: [S; N],
+) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what, expected: offset + N, found: x.len() };
+    *x.get_mut(offset..).and_then(|x| x.first_chunk_mut()).ok_or(wrong)? = values;
+    Ok(())
+}
+
+/// v = L(z) zd
+pub fn velocities<M: System>(system: &M, z: &[M::S], zd: &[M::S], v: &mut [M::S]) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, k) => write("v", v, k, read::<1, _>("zd", zd, i)?)?,
+            Part::Block(i, k) => write("v", v, k, angular(read("z", z, i)?, read("zd", zd, i)?))?,
+        }
+    }
+    Ok(())
+}
+
+/// vd = L zdd + Ld zd
+pub fn accelerations<M: System>(
+    system: &M,
+    z: &[M::S],
+    zd: &[M::S],
+    zdd: &[M::S],
+    vd: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, k) => write("vd", vd, k, read::<1, _>("zdd", zdd, i)?)?,
+            Part::Block(i, k) => {
+                let (p, pd): ([_; 4], [_; 4]) = (read("z", z, i)?, read("zd", zd, i)?);
+                let (omega, [a, b, c]) = (angular(p, pd), angular(p, read("zdd", zdd, i)?));
+                // Ld pd = −2 (p·pd)/|p|² ω
+                let stretch = M::S::from_f64(-2.0) * dot(p, pd) / dot(p, p);
+                let [x, y, z] = omega;
+                write("vd", vd, k, [a + stretch * x, b + stretch * y, c + stretch * z])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// zd = N(z) v
+pub fn coordinate_rates<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    zd: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, k) => write("zd", zd, i, read::<1, _>("v", v, k)?)?,
+            Part::Block(i, k) => write("zd", zd, i, parameters(read("z", z, i)?, read("v", v, k)?))?,
+        }
+    }
+    Ok(())
+}
+
+/// zdd = N vd + Nd v
+pub fn coordinate_accelerations<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    vd: &[M::S],
+    zdd: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, k) => write("zdd", zdd, i, read::<1, _>("vd", vd, k)?)?,
+            Part::Block(i, k) => {
+                let (p, omega): ([_; 4], [_; 3]) = (read("z", z, i)?, read("v", v, k)?);
+                let turned = parameters(p, read("vd", vd, k)?);
+                // Nd v = Ḡ(pd)ᵀ ω/2
+                let turning = parameters(parameters(p, omega), omega);
+                let mut sum = turned;
+                for (sum, turning) in sum.iter_mut().zip(turning) {
+                    *sum += turning;
+                }
+                write("zdd", zdd, i, sum)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Dims;
+
+    /// A coordinate, a block, another coordinate.
+    struct Mixed;
+
+    impl System for Mixed {
+        type S = f64;
+        fn dims(&self) -> Dims {
+            Dims { nq: 6, nv: 5, ..Dims::ZERO }
+        }
+        fn euler_parameters(&self) -> &[usize] {
+            &[1]
+        }
+    }
+
+    #[test]
+    fn there_and_back() {
+        let z = [0.3, 0.9, -0.4, 0.5, 0.2, 7.0];
+        let (v, vd) = ([1.5, 0.7, -1.1, 0.4, -2.0], [0.2, 3.0, 0.1, -0.8, 1.0]);
+        let (mut zd, mut zdd, mut back, mut back_d) = ([0.0; 6], [0.0; 6], [0.0; 5], [0.0; 5]);
+        coordinate_rates(&Mixed, &z, &v, &mut zd).unwrap();
+        coordinate_accelerations(&Mixed, &z, &v, &vd, &mut zdd).unwrap();
+        velocities(&Mixed, &z, &zd, &mut back).unwrap();
+        accelerations(&Mixed, &z, &zd, &zdd, &mut back_d).unwrap();
+        for i in 0..5 {
+            assert!((back[i] - v[i]).abs() < 1e-14, "{back:?} {v:?}");
+            assert!((back_d[i] - vd[i]).abs() < 1e-14, "{back_d:?} {vd:?}");
+        }
+        // N v is tangent to the sphere of p.
+        assert!((1..5).map(|i| z[i] * zd[i]).sum::<f64>().abs() < 1e-15);
+        assert!(velocities(&Mixed, &z, &zd, &mut [0.0; 4]).is_err());
+    }
+
+    /// vd is the rate of v, also where |p| changes.
+    #[test]
+    fn accelerations_are_rates_of_velocities() {
+        let at = |t: f64| {
+            let z = [t * t, 1.0 + t, 0.5 * t * t - 0.3, 0.2 + 2.0 * t, t * t * t, -t];
+            let zd = [2.0 * t, 1.0, t, 2.0, 3.0 * t * t, -1.0];
+            let zdd = [2.0, 0.0, 1.0, 0.0, 6.0 * t, 0.0];
+            (z, zd, zdd)
+        };
+        let v = |t: f64| {
+            let (z, zd, _) = at(t);
+            let mut v = [0.0; 5];
+            velocities(&Mixed, &z, &zd, &mut v).unwrap();
+            v
+        };
+        let (t, h) = (0.4, 1e-5);
+        let (z, zd, zdd) = at(t);
+        let mut vd = [0.0; 5];
+        accelerations(&Mixed, &z, &zd, &zdd, &mut vd).unwrap();
+        let (before, after) = (v(t - h), v(t + h));
+        for i in 0..5 {
+            // Central differences: h² and rounding/h.
+            assert!((vd[i] - (after[i] - before[i]) / (2.0 * h)).abs() < 1e-8);
+        }
+    }
+}

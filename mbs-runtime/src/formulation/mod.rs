@@ -1,0 +1,48 @@
+//! Equations of motion with constraints, and how they are enforced.
+//!
+//! Implicit, in coordinate form, over [`Constrained`](crate::Constrained), with a [`State`] of the caller:
+//!
+//! | formulation | constraints hold |
+//! |---|---|
+//! | [`Ali3p`] | at three levels: positions by multipliers inside the step, velocities and accelerations by projections |
+//! | [`ImplicitIndex1`] | at the level of accelerations, stabilised; or by a penalty |
+//!
+//! Both start from [`Assembly`] and run in equal steps by [`Fixed`](crate::Fixed).
+//!
+//! Explicit, in joint form, over [`ConstrainedDynamics`](crate::ConstrainedDynamics), with any explicit integrator:
+//!
+//! | formulation | constraints hold |
+//! |---|---|
+//! | [`Index1`] | at the level of accelerations, stabilised; or by a penalty |
+//! | [`OnConstraints`] | also positions and velocities, by a correction after each step |
+//!
+//! Symbols as in [`constrained`](crate::constrained). Sources: [Dopico2018] Dopico, González, Luaces, Saura,
+//! García-Vallejo, *Direct sensitivity analysis of multibody systems with holonomic and nonholonomic constraints via an index-3
+//! augmented Lagrangian formulation with projections*, Nonlinear Dynamics, 2018; [LopezVarela2023] López Varela, Dopico,
+//! Luaces, *Augmented Lagrangian index-3 semi-recursive formulations with projections: direct sensitivity analysis*, Multibody
+//! System Dynamics, 2023.
+
+mod ali3p;
+mod compliance;
+mod implicit_index1;
+mod index1;
+mod linearised;
+mod multipliers;
+mod newton;
+mod projection;
+mod record;
+mod run;
+mod start;
+mod state;
+
+pub(crate) use ali3p::refuse_first_order_states;
+pub use ali3p::{Ali3p, ProjectionMatrix};
+pub use compliance::Penalty;
+pub use implicit_index1::ImplicitIndex1;
+pub use index1::{Index1, OnConstraints};
+pub use linearised::LinearisedNewton;
+pub use newton::{StepStatistics, Tangent};
+pub use record::Record;
+pub use run::{ImplicitStep, Node, RunStatistics};
+pub use start::{Assembly, StartStatistics};
+pub use state::State;

@@ -1,0 +1,392 @@
+//! Newton's method for one implicit step: r = 0 beside one equation g_k = 0 a constraint row.
+//!
+//! Enters: a predicted instant, and what the formulation makes of the constraint rows. Leaves: z, zd, zdd, a, λ at which
+//! both hold.
+//!
+//! ```text
+//! [ W    Φ_zᵀ  Aᵀ ] [δ ]   [−r ]        zdd += δ   zd += γh δ   z += βh² δ   λ += dλ
+//! [ Φ_z  −E       ] [dλ] = [−g ]
+//! [ A'        −E' ] [dμ]   [−g']
+//! ```
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | g | the row's equation, divided so that its derivative by δ is Φ_z, or A' | as Φ_z zdd |
+//! | n_k | largest entry of row k of Φ_z or A | |
+//! | V | max(‖zd‖, h ‖zdd‖) at the prediction | velocity |
+//! | Z | max(1, ‖z‖) at the prediction | displacement |
+//! | θ | max(tolerance h V, 8 ε Z) | displacement |
+//! | e | βh² ‖δ‖, the correction | displacement |
+//! | c | e over that of the iteration before: the contraction | |
+//!
+//! # When it has converged
+//!
+//! When e ≤ θ, or e ≤ θ (1 − c) with a tangent that is not the iterate's; and βh² E_k \|dλ_k\| ≤ θ n_k for every row.
+//!
+//! The row's equation says g + Φ_z δ = E dλ: the second condition is what the correction leaves of the constraint, and also
+//! what is left of the multipliers' error, as a displacement, since (S + E) dλ = S × (error before) makes the error after
+//! (E/S) dλ. It is dλ divided by 1 − contraction, times the contraction, without having to measure it. Where E is not small
+//! against S, as with a small given penalty, it is what counts. What a change of multipliers does to positions is in e.
+//! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E,
+//! does nothing, and does not shrink.
+//!
+//! θ stops where rounding does: coordinates of size Z are known to ε Z, and each of the sums in r and Φ adds a few ε more.
+//! An evaluation can lose further digits, a mechanism far from the origin for instance; corrections then stop shrinking before
+//! θ. With an exact tangent that is taken for convergence if they are below 4096 ε Z (twelve bits lost) and the penalty is not
+//! what slows them.
+
+use super::state::Moving;
+use crate::constrained::{Constrained, Motion};
+use crate::error::{EvalError, StepError};
+use crate::inputs::{Held, Inputs};
+use crate::integrator::{Formulas, Kinematics};
+use crate::linear::blocks::{Blocks, BlocksMut, row};
+use crate::linear::{Leading, all_finite, copy, largest, leading};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::{Dims, Quantity};
+
+/// Which tangent Newton's method uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tangent {
+    /// That of each iterate.
+    #[default]
+    Exact,
+    /// That of the first iterate; a new one when the corrections shrink too slowly.
+    Reused,
+}
+
+/// What a step took and what it left.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepStatistics {
+    /// Iterations of Newton's method.
+    pub iterations: usize,
+    /// Tangents evaluated and factored in them.
+    pub tangents: usize,
+    /// The last correction of a coordinate.
+    pub increment: f64,
+    /// Largest |Φ|, before the last correction.
+    pub phi: f64,
+    /// Largest |Ψ|, before the last correction.
+    pub psi: f64,
+    /// Solutions for the projection of velocities.
+    pub velocity_projections: usize,
+    /// Largest |Φd| or |Ψ| that it left.
+    pub phid: f64,
+    /// Solutions for the projection of accelerations.
+    pub acceleration_projections: usize,
+    /// Largest |Φdd| or |Ψd| that it left.
+    pub phidd: f64,
+    /// Factorisations for which the dense LU had to help.
+    pub fallbacks: usize,
+}
+
+/// A correction that shrinks by less than this calls for a new tangent, if the old one was reused.
+const POOR: f64 = 0.1;
+/// Corrections that shrink by less than this do not shrink any more.
+const STAGNANT: f64 = 0.5;
+/// Rounding of an evaluation, in units of ε Z.
+const ROUNDING: f64 = 8.0;
+/// Rounding of an evaluation that loses twelve bits.
+const BAD_ROUNDING: f64 = 4096.0;
+/// A penalty that leaves more than this part of an error in one iteration is slow.
+const SLOW: f64 = 0.1;
+
+/// Settings of the iteration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Iteration {
+    pub(crate) tolerance: f64,
+    pub(crate) max_iterations: usize,
+    pub(crate) tangent: Tangent,
+}
+
+/// A step under way, in the scratch.
+pub(crate) struct Step<'a, M: Constrained> {
+    pub(crate) system: &'a M,
+    pub(crate) formulas: Formulas<M::S>,
+    /// Time at the start.
+    pub(crate) t: M::S,
+    /// Time at the end.
+    pub(crate) t_next: M::S,
+    /// Inputs at the end.
+    pub(crate) u: &'a [M::S],
+    pub(crate) next: Kinematics<'a, M::S>,
+    pub(crate) lambda: &'a mut [M::S],
+    pub(crate) leading: Leading<'a, M>,
+    /// Unknowns.
+    pub(crate) x: &'a mut [M::S],
+    pub(crate) r: &'a mut [M::S],
+    pub(crate) phi: &'a mut [M::S],
+    /// n_k
+    pub(crate) sizes: &'a mut [M::S],
+    pub(crate) w: &'a mut [M::S],
+    /// Activity of the rows, if some are not.
+    pub(crate) active: Option<&'a [M::S]>,
+    /// V
+    pub(crate) speed: f64,
+    /// Z
+    pub(crate) size: f64,
+    pub(crate) statistics: StepStatistics,
+}
+
+/// Length of the scratch of a step, with its inputs.
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.workspace
+}
+
+/// The instant of a step's end; a macro, since it borrows some fields only.
+macro_rules! instant {
+    ($step:expr) => {
+        Motion { t: $step.t_next, z: $step.next.z, zd: $step.next.zd, zdd: $step.next.zdd, u: $step.u }
+    };
+}
+pub(crate) use instant;
+
+impl<'a, M: Constrained> Step<'a, M> {
+    /// Takes its memory from `pieces`, samples the inputs, and predicts from the state `moving`.
+    #[inline(always)]
+    pub(crate) fn begin<I: Inputs<M::S>>(
+        system: &'a M,
+        formulas: Formulas<M::S>,
+        moving: &Moving<'_, M::S>,
+        active: Option<&'a [M::S]>,
+        inputs: &'a mut Held<'_, M::S, I>,
+        pieces: &mut Pieces<'a, M::S>,
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (nq, rows) = (dims.nq, dims.rows());
+        let (t, t_next) = (*moving.t, *moving.t + formulas.h);
+        inputs.begin_step(t, t_next);
+        let mut step = Self {
+            system,
+            formulas,
+            t,
+            t_next,
+            u: inputs.during_step(t_next, M::S::ONE),
+            next: Kinematics {
+                z: pieces.next(nq)?,
+                zd: pieces.next(nq)?,
+                zdd: pieces.next(nq)?,
+                a: pieces.next(nq)?,
+            },
+            lambda: pieces.next(rows)?,
+            leading: Leading::new(system, &dims, pieces)?,
+            x: pieces.next(nq + rows)?,
+            r: pieces.next(nq)?,
+            phi: pieces.next(rows)?,
+            sizes: pieces.next(rows)?,
+            w: pieces.next(dims.workspace)?,
+            active,
+            speed: 0.0,
+            size: 1.0,
+            statistics: StepStatistics::default(),
+        };
+        // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
+        formulas.predict(&moving.now, &mut step.next);
+        copy(step.lambda, moving.lambda);
+        if let Some(active) = active {
+            silence(active, step.lambda);
+        }
+        Ok(step)
+    }
+
+    /// Gives the step to the state.
+    #[inline(always)]
+    pub(crate) fn finish(mut self, moving: &mut Moving<'_, M::S>) -> Result<StepStatistics, StepError> {
+        let Kinematics { z, zd, zdd, a } = &mut self.next;
+        if ![&**z, zd, zdd, self.lambda].into_iter().all(all_finite) {
+            let error = not_finite(&self.system.dims(), [z, zd, zdd], self.lambda);
+            return Err(self.failure().of(error));
+        }
+        if !self.formulas.keeps_acceleration {
+            copy(a, zdd);
+        }
+        copy(moving.now.z, z);
+        copy(moving.now.zd, zd);
+        copy(moving.now.zdd, zdd);
+        copy(moving.now.a, a);
+        copy(moving.lambda, self.lambda);
+        *moving.t = self.t_next;
+        self.statistics.fallbacks = self.leading.fallbacks;
+        Ok(self.statistics)
+    }
+}
+
+/// When a step fails, and how large it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) t: f64,
+    pub(crate) h: f64,
+}
+
+impl Failure {
+    /// The error of the step in which `error` happened.
+    #[cold]
+    pub(crate) fn of(self, error: EvalError) -> StepError {
+        error.in_step(self.t, self.h)
+    }
+}
+
+#[cold]
+fn not_finite<S: Scalar>(dims: &Dims, motion: [&[S]; 3], lambda: &[S]) -> EvalError {
+    let bad = |values: &[S]| values.iter().position(|value| !value.is_finite());
+    let (quantity, index) = match motion.into_iter().find_map(bad) {
+        Some(index) => (Quantity::Coordinate, index),
+        None => row(dims, bad(lambda).unwrap_or(0)),
+    };
+    EvalError::NotFinite { quantity, index }
+}
+
+impl<M: Constrained> Step<'_, M> {
+    /// The diagonal E of the leading matrix.
+    #[inline(always)]
+    pub(crate) fn compliance(&mut self) -> Result<&mut [M::S], StepError> {
+        let failure = self.failure();
+        let blocks = BlocksMut::of(&self.system.dims(), &self.system.pattern(), self.leading.matrix);
+        Ok(blocks.map_err(|error| failure.of(error))?.compliance)
+    }
+
+    #[inline(always)]
+    pub(crate) fn failure(&self) -> Failure {
+        Failure { t: self.t.real(), h: self.formulas.h.real() }
+    }
+
+    /// V and Z of the prediction.
+    #[inline(always)]
+    pub(crate) fn measure(&mut self) {
+        let h = self.formulas.h.real().abs();
+        self.speed = largest(self.next.zd).max(h * largest(self.next.zdd));
+        self.size = largest(self.next.z).max(1.0);
+    }
+
+    /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g. `left`: the
+    /// largest part of a multiplier's error that E leaves; `settles`: E is the row's true compliance, and leaves nothing.
+    #[inline(always)]
+    pub(crate) fn iterate(
+        &mut self,
+        settings: &Iteration,
+        left: f64,
+        settles: bool,
+        mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
+    ) -> Result<(), StepError> {
+        self.measure();
+        let failure = self.failure();
+        let fail = |error| failure.of(error);
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let h = self.formulas.h.real().abs();
+        let position = self.formulas.weights.position.real();
+        let rounding = M::S::EPSILON * self.size;
+        let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
+
+        let (mut reuse, mut dense) = (false, false);
+        let mut previous = f64::INFINITY;
+        for iteration in 1..=settings.max_iterations {
+            self.statistics.iterations = iteration;
+            self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
+            rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
+            if let Some(active) = self.active {
+                silence(active, self.phi);
+            }
+            // x = (−r, −g)
+            let right_hand_side = self.r.iter().chain(self.phi.iter());
+            for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
+                *x = -value;
+            }
+            self.leading.solve(self.w, self.x).map_err(fail)?;
+
+            let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            self.formulas.correct(delta, &mut self.next);
+            for (lambda, &d) in self.lambda.iter_mut().zip(dlambda) {
+                *lambda += d;
+            }
+
+            let increment = position * largest(delta);
+            self.statistics.increment = increment;
+            let mut settled = true;
+            if !settles {
+                let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
+                for ((d, e), n) in dlambda.iter().zip(blocks.compliance).zip(self.sizes.iter()) {
+                    settled &= position * e.real() * d.real().abs() <= threshold * size_of(*n);
+                }
+            }
+            let contraction = increment / previous;
+            // Where the tangent is exact, what remains is quadratic in the correction.
+            let remains = if reuse { 1.0 - contraction } else { 1.0 };
+            if settled && increment <= threshold * remains {
+                return Ok(());
+            }
+            let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
+            if stagnant && increment.max(previous) <= BAD_ROUNDING * rounding {
+                return Ok(());
+            }
+            dense = dense || (stagnant && iteration > 2);
+            reuse = settings.tangent == Tangent::Reused && contraction <= POOR;
+            previous = increment;
+        }
+        let limits = (position, threshold);
+        Err(not_converged(&dims, failure, self.statistics, limits, self.phi, self.sizes, self.x))
+    }
+
+    /// r and the rows at the iterate; unless the old one is reused, also the leading matrix and its factors.
+    #[inline(always)]
+    fn evaluate(&mut self, reuse: bool, dense: bool, first: bool) -> Result<(), EvalError> {
+        let at = instant!(self);
+        if reuse {
+            return self.system.residual(at, self.lambda, self.w, self.r, self.phi);
+        }
+        self.statistics.tangents += 1;
+        let matrix = &mut *self.leading.matrix;
+        self.system.newton(at, self.lambda, self.formulas.weights, self.w, self.r, self.phi, matrix)?;
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        if let Some(active) = self.active {
+            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active);
+        }
+        if first {
+            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes);
+        }
+        self.leading.factor(self.w, dense)
+    }
+}
+
+/// Names the worst: the row with the largest g in units of displacement, if it is above the threshold, or else the
+/// coordinate with the largest correction.
+#[cold]
+#[inline(never)]
+fn not_converged<S: Scalar>(
+    dims: &Dims,
+    Failure { t, h }: Failure,
+    StepStatistics { iterations, increment, .. }: StepStatistics,
+    (position, threshold): (f64, f64),
+    g: &[S],
+    sizes: &[S],
+    x: &[S],
+) -> StepError {
+    let (mut worst, mut violation) = (None, threshold);
+    for (k, (g, n)) in g.iter().zip(sizes).enumerate() {
+        let size = position * g.real().abs() / size_of(*n);
+        if size > violation {
+            (worst, violation) = (Some(row(dims, k)), size);
+        }
+    }
+    let (quantity, index) = worst.unwrap_or_else(|| {
+        let delta = x.iter().take(dims.nq).enumerate();
+        let most = delta.max_by(|a, b| a.1.real().abs().total_cmp(&b.1.real().abs()));
+        (Quantity::Coordinate, most.map_or(0, |(index, _)| index))
+    });
+    StepError::NotConverged { t, h, iterations, increment, quantity, index }
+}
+
+/// n_k; one for a row without entries.
+#[inline(always)]
+pub(crate) fn size_of<S: Scalar>(n: S) -> f64 {
+    if n.real() > 0.0 { n.real() } else { 1.0 }
+}
+
+/// Zero for rows that are not active.
+pub(crate) fn silence<S: Scalar>(active: &[S], values: &mut [S]) {
+    for (value, active) in values.iter_mut().zip(active) {
+        if *active == S::ZERO {
+            *value = S::ZERO;
+        }
+    }
+}

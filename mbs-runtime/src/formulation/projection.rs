@@ -1,0 +1,234 @@
+//! Projections of velocities and accelerations onto the constraints [Dopico2018, Eqs. 11–18; LopezVarela2023, Eqs. 10–11].
+//!
+//! Enters: the accepted z, and zd*, zdd* that Newton's method left. Leaves: the nearest zd, zdd in the norm of P that satisfy
+//!
+//! Φ_z zd + Φ_t = 0,  A zd + b = 0;  Φ_z zdd + (terms of zd and t) = 0,  A zdd + (terms of zd and t) = 0.
+//!
+//! ```text
+//! [ P    Φ_zᵀ  Aᵀ ] [d]   [ 0        ]
+//! [ Φ_z  −E       ] [σ] = [−Φd       ]        zd = zd* + d,   and the same with Φdd, Ψd and κ for zdd
+//! [ A          −E ]       [−Ψ        ]
+//! ```
+//!
+//! Both conditions are linear: what a solution leaves of them is known from (Φ_z; A) d without another evaluation. E leaves
+//! about 1e−9 of it, so the solution is refined until rounding.
+//!
+//! # What κ is good for
+//!
+//! Newton's method ends with M zdd* + Φ_zᵀ λ* − Q = 0, and the projection with P = M adds M (zdd − zdd*) + Φ_zᵀ κ = 0.
+//! So λ* + κ are the multipliers of the projected acceleration. λ* itself is only of order 1: the positions of the next
+//! node fix the part of zdd* across the constraints to zdd − (h/3) zddd (trapezoidal rule), and rounding of Φ enters it
+//! divided by βh². Neither is left in λ* + κ. With P other than M the sum misses (P − M)(zdd − zdd*), which is of order 2.
+
+use super::compliance::write_least;
+use super::multipliers::least_norm;
+use super::newton::{Failure, Step, instant, silence, size_of};
+use crate::constrained::{Constrained, Motion};
+use crate::error::{EvalError, Level, StepError};
+use crate::linear::blocks::{Blocks, BlocksMut, row};
+use crate::linear::{Leading, add_scaled, largest};
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Rounding of a row's sum, in units of ε times row size and size of the solution.
+const ROUNDING: f64 = 16.0;
+/// A solution that leaves more than this part of a violation is not trusted.
+const DOUBTFUL: f64 = 1e-3;
+
+/// Which norm a projection keeps smallest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProjectionMatrix {
+    /// P = M
+    #[default]
+    Mass,
+    /// P = symmetric part of W = M + γh r_zd + βh² r_z
+    Tangent,
+}
+
+/// Settings of the projections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Projection {
+    pub(crate) matrix: ProjectionMatrix,
+    pub(crate) max_solutions: usize,
+    pub(crate) max_violation: f64,
+}
+
+impl<M: Constrained> Step<'_, M> {
+    /// Projects zd and zdd, and completes the multipliers.
+    #[inline(always)]
+    pub(crate) fn project(
+        &mut self,
+        settings: &Projection,
+        scale: &[M::S],
+        redundant: bool,
+    ) -> Result<(), StepError> {
+        let failure = self.failure();
+        self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
+        for level in [Level::Velocity, Level::Acceleration] {
+            self.project_level(settings, level)?;
+        }
+        if redundant {
+            self.least_multipliers().map_err(|error| failure.of(error))?;
+        }
+        Ok(())
+    }
+
+    /// Replaces λ by its representative of least norm, without a projection.
+    #[inline(always)]
+    pub(crate) fn settle_multipliers(
+        &mut self,
+        matrix: ProjectionMatrix,
+        scale: &[M::S],
+    ) -> Result<(), StepError> {
+        let failure = self.failure();
+        let prepared = self.prepare_projection(matrix, scale, true);
+        prepared.and_then(|()| self.least_multipliers()).map_err(|error| failure.of(error))
+    }
+
+    /// The leading matrix of both projections, and its factors.
+    #[inline(always)]
+    fn prepare_projection(
+        &mut self,
+        matrix: ProjectionMatrix,
+        scale: &[M::S],
+        redundant: bool,
+    ) -> Result<(), EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let values = &mut *self.leading.matrix;
+        match matrix {
+            ProjectionMatrix::Mass => {
+                self.system.projection(self.t_next, self.next.z, self.u, self.w, values)?;
+            }
+            ProjectionMatrix::Tangent => {
+                let (at, weights) = (instant!(self), self.formulas.weights);
+                self.system.newton(at, self.lambda, weights, self.w, self.r, self.phi, values)?;
+                let blocks = &mut BlocksMut::of(&dims, &pattern, values)?;
+                blocks.symmetrise(&pattern);
+                // The projections know A alone.
+                crate::linear::copy(blocks.nonholonomic_newton, blocks.nonholonomic);
+            }
+        }
+        let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
+        write_least(scale, redundant, blocks.compliance);
+        if let Some(active) = self.active {
+            blocks.mask(&dims, &pattern, active);
+        }
+        self.leading.factor(self.w, false)
+    }
+
+    /// Projects zd, or zdd and λ with it.
+    #[inline(always)]
+    fn project_level(&mut self, settings: &Projection, level: Level) -> Result<(), StepError> {
+        let failure = self.failure();
+        let fail = |error| failure.of(error);
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let velocity = level == Level::Velocity;
+        let evaluated = if velocity {
+            self.system.constraint_rates(instant!(self), self.w, self.phi)
+        } else {
+            self.system.constraint_accelerations(instant!(self), self.w, self.phi)
+        };
+        evaluated.map_err(fail)?;
+        if let Some(active) = self.active {
+            silence(active, self.phi);
+        }
+        let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
+        let before = largest(self.phi);
+        let mut solutions = 0;
+        let mut left = before;
+        while solutions < settings.max_solutions {
+            // (d, σ) from (0, −residual)
+            let zeros = core::iter::repeat_n(M::S::ZERO, dims.nq);
+            let residuals = self.phi.iter().map(|&residual| -residual);
+            for (x, value) in self.x.iter_mut().zip(zeros.chain(residuals)) {
+                *x = value;
+            }
+            self.leading.solve(self.w, self.x).map_err(fail)?;
+            solutions += 1;
+
+            let (d, multipliers) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            if velocity {
+                add_scaled(self.next.zd, M::S::ONE, d);
+            } else {
+                add_scaled(self.next.zdd, M::S::ONE, d);
+                add_scaled(self.lambda, M::S::ONE, multipliers);
+            }
+            // residual += (Φ_z; A) d
+            let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
+            blocks.add_rows_times(&dims, &pattern, d, self.phi);
+
+            let rounding = ROUNDING * M::S::EPSILON;
+            let mut done = true;
+            left = 0.0;
+            for (residual, n) in self.phi.iter().zip(self.sizes.iter()) {
+                let residual = residual.real().abs();
+                done &= residual <= rounding * (size_of(*n) * size + before);
+                left = if residual > left { residual } else { left };
+            }
+            if done {
+                break;
+            }
+            if left > DOUBTFUL * before && !self.leading.uses_dense() {
+                self.leading.factor_dense().map_err(fail)?;
+            }
+        }
+        if velocity {
+            (self.statistics.velocity_projections, self.statistics.phid) = (solutions, left);
+        } else {
+            (self.statistics.acceleration_projections, self.statistics.phidd) = (solutions, left);
+        }
+        // A violation that is left is real if it makes a large error of the motion in a step: of velocities in comparison
+        // with V, of accelerations times h too. Velocities of an index-3 step are known to the rounding of positions over h.
+        let time = if velocity { 1.0 } else { failure.h.abs() };
+        let rounding = ROUNDING * M::S::EPSILON * self.size / failure.h.abs();
+        let allowed = settings.max_violation * self.speed + rounding;
+        let real = |(residual, n): (&M::S, &M::S)| residual.real().abs() * time > allowed * size_of(*n);
+        if self.phi.iter().zip(self.sizes.iter()).any(real) {
+            return Err(not_projected(&dims, failure, level, self.phi, self.sizes));
+        }
+        Ok(())
+    }
+
+    /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
+    #[inline(always)]
+    fn least_multipliers(&mut self) -> Result<(), EvalError> {
+        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.sizes, self.x, self.w)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn least_multipliers<M: Constrained>(
+    system: &M,
+    mut leading: Leading<'_, M>,
+    lambda: &mut [M::S],
+    phi: &mut [M::S],
+    compliance: &mut [M::S],
+    x: &mut [M::S],
+    w: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    let blocks = Blocks::of(&dims, &pattern, leading.matrix)?;
+    crate::linear::copy(compliance, blocks.compliance);
+    least_norm(dims.nq, compliance, lambda, phi, x, |x| leading.solve(w, x))
+}
+
+#[cold]
+#[inline(never)]
+fn not_projected<S: Scalar>(
+    dims: &Dims,
+    Failure { t, h }: Failure,
+    level: Level,
+    residuals: &[S],
+    sizes: &[S],
+) -> StepError {
+    let (mut worst, mut index, mut violation) = (0.0, 0, 0.0);
+    for (k, (residual, n)) in residuals.iter().zip(sizes).enumerate() {
+        let size = residual.real().abs() / size_of(*n);
+        if size > worst {
+            (worst, index, violation) = (size, k, residual.real());
+        }
+    }
+    let (quantity, index) = row(dims, index);
+    StepError::NotProjected { t, h, level, violation, quantity, index }
+}

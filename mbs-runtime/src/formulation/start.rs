@@ -1,0 +1,645 @@
+//! A consistent start: positions, velocities, accelerations and multipliers that satisfy the constraints and the equations of
+//! motion at t0. And the analysis of a fully driven mechanism at any t, which is the same without the equations of motion.
+//!
+//! Enters: guesses z, zd; coordinates that are held at theirs. Leaves: the state, with the scale of its rows, and whether rows
+//! depend on each other.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | D | 1 for every coordinate; columns of held ones are removed from B |
+//! | B | rows of Φ_z (positions), of Φ_z and A (velocities, accelerations), each divided by n_k |
+//! | n_k | largest entry of row k |
+//! | μ | Levenberg's damping of positions, relative to scaled rows |
+//!
+//! ```text
+//! [ D  Bᵀ ] [d]   [ 0        ]      positions: z += d until Φ = 0      velocities: zd += d, linear
+//! [ B  −μ ] [y] = [−residual ]      d is the smallest change that does it
+//!
+//! [ M    Φ_zᵀ  Aᵀ ] [zdd]   [−r(zdd = 0, λ = 0)    ]
+//! [ Φ_z  −E       ] [ λ ] = [−(terms of zd and t)  ]        refined until E has no part in it
+//! [ A         −E  ] [ μ ]   [−(terms of zd and t)  ]
+//! ```
+//!
+//! Steps of positions are limited and must reduce Σ (Φ_k/n_k)²; where one does not, the damping grows [Levenberg 1944;
+//! Marquardt 1963]. Damping also decides where rows depend on each other.
+
+use super::compliance::write_least;
+use super::multipliers::least_norm;
+use super::newton::{silence, size_of};
+use super::refuse_first_order_states;
+use super::state::State;
+use crate::constrained::{Constrained, Motion};
+use crate::error::{EvalError, Level, StepError};
+use crate::inputs::Inputs;
+use crate::integrator::renormalise;
+use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row, unknown};
+use crate::linear::rank::rank;
+use crate::linear::{add_scaled, all_finite, copy, largest, lu};
+use crate::pieces::Pieces;
+use crate::scalar::{Scalar, sqrt};
+use crate::system::{Dims, Quantity};
+
+/// Largest step of positions, in units of max(1, ‖z‖): half a radian, or half a length.
+const LONGEST: f64 = 0.5;
+/// Damping where a step first fails, its growth, and where hope ends: steps are then below a millionth of what is wanted.
+const FIRST_DAMPING: f64 = 1e-6;
+const DAMPING_GROWTH: f64 = 10.0;
+const LARGEST_DAMPING: f64 = 1e6;
+/// Rounding of constraints, in units of ε max(1, ‖z‖); with twelve bits lost, see `newton`.
+const ROUNDING: f64 = 8.0;
+const BAD_ROUNDING: f64 = 4096.0;
+/// Refinements of a linear solution; each leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 5;
+
+/// Settings of the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assembly {
+    /// Steps of positions that may be tried.
+    pub max_iterations: usize,
+}
+
+/// What the start took, and what is known of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StartStatistics {
+    /// Steps of positions.
+    pub iterations: usize,
+    /// Largest |Φ|.
+    pub phi: f64,
+    /// Largest |Φd| or |Ψ|.
+    pub phid: f64,
+    /// Largest |Φdd| or |Ψd|.
+    pub phidd: f64,
+    /// Active rows.
+    pub rows: usize,
+    /// Independent ones among them.
+    pub rank: usize,
+}
+
+impl Assembly {
+    /// At most 200 steps.
+    pub const DEFAULT: Self = Self { max_iterations: 200 };
+
+    /// Length of the scratch it needs, at least; a constant for generated models.
+    pub const fn scratch_len(dims: &Dims) -> usize {
+        let n = dims.nq + dims.rows();
+        5 * dims.nq + 4 * dims.rows() + 4 * n + n * n + dims.n_matrix + dims.nu + dims.workspace
+    }
+
+    /// Makes the state consistent at its time: held coordinates and their rates stay, the others move as little as possible.
+    /// Rows that are not active are left out. After an error the state is as before.
+    pub fn start<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        let dims = system.dims();
+        refuse_first_order_states(&dims)?;
+        let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, .. } = State::of(&dims, state)?;
+        let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
+        work.find_positions(self, system.held())?;
+        work.find_rates(system.held())?;
+        work.judge_rows()?;
+        work.find_accelerations()?;
+        copy(z, work.z);
+        copy(zd, work.zd);
+        copy(zdd, work.zdd);
+        copy(a, work.zdd);
+        copy(lambda, work.lambda);
+        copy(scale, work.scale);
+        let redundant = work.statistics.rank < work.statistics.rows;
+        *flag = if redundant { M::S::ONE } else { M::S::ZERO };
+        Ok(work.statistics)
+    }
+
+    /// Positions, velocities and accelerations of a mechanism whose constraints and drives determine them, at the state's
+    /// time; guesses are its z. There are no forces in it: multipliers are zero. After an error the state is as before.
+    pub fn driven<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        let dims = system.dims();
+        refuse_first_order_states(&dims)?;
+        let State { t, z, zd, zdd, a, lambda, active, .. } = State::of(&dims, state)?;
+        let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
+        work.find_positions(self, &[])?;
+        work.check_driven()?;
+        work.zd.fill(M::S::ZERO);
+        work.find_rates(&[])?;
+        work.zdd.fill(M::S::ZERO);
+        work.find_driven_accelerations()?;
+        copy(z, work.z);
+        copy(zd, work.zd);
+        copy(zdd, work.zdd);
+        copy(a, work.zdd);
+        lambda.fill(M::S::ZERO);
+        Ok(work.statistics)
+    }
+}
+
+impl Default for Assembly {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The start under way, in the scratch.
+struct Work<'a, M: Constrained> {
+    system: &'a M,
+    dims: Dims,
+    t: M::S,
+    u: &'a [M::S],
+    active: &'a [M::S],
+    masked: bool,
+    z: &'a mut [M::S],
+    zd: &'a mut [M::S],
+    zdd: &'a mut [M::S],
+    trial: &'a mut [M::S],
+    r: &'a mut [M::S],
+    lambda: &'a mut [M::S],
+    scale: &'a mut [M::S],
+    phi: &'a mut [M::S],
+    sizes: &'a mut [M::S],
+    matrix: &'a mut [M::S],
+    dense: &'a mut [M::S],
+    /// Pivots of the dense matrix; or what is used in the search for its rank.
+    pivots: &'a mut [M::S],
+    x: &'a mut [M::S],
+    b: &'a mut [M::S],
+    w: &'a mut [M::S],
+    statistics: StartStatistics,
+}
+
+impl<'a, M: Constrained> Work<'a, M> {
+    fn new<I: Inputs<M::S>>(
+        system: &'a M,
+        inputs: &mut I,
+        t: M::S,
+        z: &[M::S],
+        zd: &[M::S],
+        active: &'a [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (nq, rows) = (dims.nq, dims.rows());
+        let n = nq + rows;
+        let mut pieces = Pieces::of(scratch, Assembly::scratch_len(&dims));
+        let u = pieces.next(dims.nu)?;
+        if !u.is_empty() {
+            inputs.at(t, u);
+        }
+        let work = Self {
+            system,
+            dims,
+            t,
+            u,
+            active,
+            masked: active.iter().any(|active| *active == M::S::ZERO),
+            z: pieces.next(nq)?,
+            zd: pieces.next(nq)?,
+            zdd: pieces.next(nq)?,
+            trial: pieces.next(nq)?,
+            r: pieces.next(nq)?,
+            lambda: pieces.next(rows)?,
+            scale: pieces.next(rows)?,
+            phi: pieces.next(rows)?,
+            sizes: pieces.next(rows)?,
+            matrix: pieces.next(dims.n_matrix)?,
+            dense: pieces.next(n * n)?,
+            pivots: pieces.next(2 * n)?,
+            x: pieces.next(n)?,
+            b: pieces.next(n)?,
+            w: pieces.next(dims.workspace)?,
+            statistics: StartStatistics::default(),
+        };
+        copy(work.z, z);
+        copy(work.zd, zd);
+        for part in [&mut *work.zdd, work.lambda] {
+            part.fill(M::S::ZERO);
+        }
+        renormalise(system, work.z);
+        if let Some(index) = work.z.iter().position(|z| !z.is_finite()) {
+            return Err(work.failed(EvalError::NotFinite { quantity: Quantity::Coordinate, index }));
+        }
+        Ok(work)
+    }
+
+    #[cold]
+    fn failed(&self, error: EvalError) -> StepError {
+        error.in_step(self.t.real(), 0.0)
+    }
+
+    /// Into phi: Φ at the trial or the accepted positions.
+    fn positions(&mut self, trial: bool) -> Result<(), EvalError> {
+        let z = if trial { &*self.trial } else { &*self.z };
+        let at = Motion { t: self.t, z, zd: self.zd, zdd: self.zdd, u: self.u };
+        self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
+        // Ψ says nothing of positions.
+        let (_, psi) = self.phi.split_at_mut_checked(holonomic_rows(&self.dims)).unwrap_or_default();
+        psi.fill(M::S::ZERO);
+        self.silence();
+        Ok(())
+    }
+
+    /// Into phi: Φd and Ψ.
+    fn rates(&mut self) -> Result<(), EvalError> {
+        let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
+        self.system.constraint_rates(at, self.w, self.phi)?;
+        self.silence();
+        Ok(())
+    }
+
+    /// Into phi: Φdd and Ψd.
+    fn accelerations(&mut self) -> Result<(), EvalError> {
+        let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
+        self.system.constraint_accelerations(at, self.w, self.phi)?;
+        self.silence();
+        Ok(())
+    }
+
+    fn silence(&mut self) {
+        if self.masked {
+            silence(self.active, self.phi);
+        }
+    }
+
+    /// M, Φ_z and A at z, and the sizes of the rows.
+    fn evaluate_matrix(&mut self) -> Result<(), EvalError> {
+        self.system.projection(self.t, self.z, self.u, self.w, self.matrix)?;
+        let pattern = self.system.pattern();
+        if self.masked {
+            BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active);
+        }
+        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes);
+        Ok(())
+    }
+
+    /// Factors \[D Bᵀ; B −μ\]; without the nonholonomic rows for positions.
+    fn factor_smallest_change(&mut self, held: &[bool], damping: f64, level: Level) -> Result<(), EvalError> {
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+        let (nq, holonomic) = (self.dims.nq, holonomic_rows(&self.dims));
+        let n = nq + self.dims.rows();
+        self.dense.fill(M::S::ZERO);
+        let dense = &mut *self.dense;
+        let mut put = |i: usize, j: usize, value: M::S| {
+            if let Some(entry) = dense.get_mut(j * n + i) {
+                *entry = value;
+            }
+        };
+        for j in 0..nq {
+            put(j, j, M::S::ONE);
+        }
+        for k in 0..self.dims.rows() {
+            put(nq + k, nq + k, M::S::from_f64(-damping));
+        }
+        let rows = [
+            (0, pattern.holonomic, blocks.holonomic, true),
+            (holonomic, pattern.nonholonomic, blocks.nonholonomic, level != Level::Position),
+        ];
+        for (first, places, values, wanted) in rows {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                let (k, j) = (first + k as usize, j as usize);
+                let free = !held.get(j).is_some_and(|held| *held);
+                if wanted && free {
+                    let size = self.sizes.get(k).map_or(1.0, |n| size_of(*n));
+                    let value = value / M::S::from_f64(size);
+                    put(nq + k, j, value);
+                    put(j, nq + k, value);
+                }
+            }
+        }
+        lu::factor(n, self.dense, self.pivots).map_err(|column| {
+            let (quantity, index) = unknown(&self.dims, column);
+            EvalError::SingularLeading { quantity, index }
+        })
+    }
+
+    /// Into x: the smallest change for the residual in phi.
+    fn solve_smallest_change(&mut self) {
+        let (top, bottom) = self.x.split_at_mut_checked(self.dims.nq).unwrap_or_default();
+        top.fill(M::S::ZERO);
+        for (x, (&residual, n)) in bottom.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
+            *x = -residual / M::S::from_f64(size_of(*n));
+        }
+        lu::solve(self.dims.nq + self.dims.rows(), self.dense, self.pivots, self.x);
+    }
+
+    /// max_k |residual_k|/n_k and its row.
+    fn worst(&self) -> (f64, usize) {
+        let rows = self.phi.iter().zip(self.sizes.iter()).enumerate();
+        rows.fold((0.0, 0), |(worst, index), (k, (residual, n))| {
+            let size = residual.real().abs() / size_of(*n);
+            if size > worst { (size, k) } else { (worst, index) }
+        })
+    }
+
+    /// Σ (residual_k/n_k)²
+    fn merit(&self) -> f64 {
+        let rows = self.phi.iter().zip(self.sizes.iter());
+        rows.map(|(residual, n)| residual.real() / size_of(*n)).map(|size| size * size).sum()
+    }
+
+    /// The value of a row, for messages.
+    fn violation(&self, index: usize) -> (f64, Quantity, usize) {
+        let (quantity, number) = row(&self.dims, index);
+        (self.phi.get(index).map_or(0.0, |phi| phi.real()), quantity, number)
+    }
+
+    /// Φ = 0 by damped Newton steps of smallest size.
+    fn find_positions(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
+        let least = least_damping::<M::S>();
+        self.positions(false).map_err(|error| self.failed(error))?;
+        let mut damping = least;
+        let mut tried = 0;
+        loop {
+            // Sizes belong to the new matrix; the merit is measured with the same ones before and after a step.
+            self.evaluate_matrix().map_err(|error| self.failed(error))?;
+            let merit = self.merit();
+            let size = largest(self.z).max(1.0);
+            loop {
+                let (worst, _) = self.worst();
+                if merit == 0.0 {
+                    return self.assembled(held);
+                }
+                if tried == settings.max_iterations || damping > LARGEST_DAMPING {
+                    return self.not_assembled(worst, size);
+                }
+                tried += 1;
+                self.statistics.iterations = tried;
+                let factored = self.factor_smallest_change(held, damping, Level::Position);
+                factored.map_err(|error| self.failed(error))?;
+                self.solve_smallest_change();
+                let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+                let length = largest(d);
+                let limit = LONGEST * size;
+                let part = if length > limit { limit / length } else { 1.0 };
+                copy(self.trial, self.z);
+                add_scaled(self.trial, M::S::from_f64(part), d);
+                let known = self.positions(true);
+                let better = known.is_ok() && all_finite(self.phi) && self.merit() < merit;
+                if better {
+                    copy(self.z, self.trial);
+                    damping = (damping / DAMPING_GROWTH).max(least);
+                    if length <= ROUNDING * M::S::EPSILON * size {
+                        if self.worst().0 <= BAD_ROUNDING * M::S::EPSILON * size {
+                            return self.assembled(held);
+                        }
+                    }
+                    break;
+                }
+                self.positions(false).map_err(|error| self.failed(error))?;
+                if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+                    // Rounding leaves nothing to improve.
+                    return self.assembled(held);
+                }
+                damping = (DAMPING_GROWTH * damping).max(FIRST_DAMPING);
+            }
+        }
+    }
+
+    /// One more step, of the size of rounding: with it parts of the positions that decisions do not see, such as imaginary
+    /// ones, are solved for as well.
+    fn assembled(&mut self, held: &[bool]) -> Result<(), StepError> {
+        let size = largest(self.z).max(1.0);
+        self.evaluate_matrix().map_err(|error| self.failed(error))?;
+        let factored = self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position);
+        factored.map_err(|error| self.failed(error))?;
+        self.solve_smallest_change();
+        let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+        if largest(d) <= BAD_ROUNDING * M::S::EPSILON * size {
+            add_scaled(self.z, M::S::ONE, d);
+            self.positions(false).map_err(|error| self.failed(error))?;
+        }
+        self.statistics.phi = largest(self.phi);
+        Ok(())
+    }
+
+    #[cold]
+    fn not_assembled(&self, worst: f64, size: f64) -> Result<(), StepError> {
+        if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+            return Ok(());
+        }
+        let (violation, quantity, index) = self.violation(self.worst().1);
+        let (t, iterations) = (self.t.real(), self.statistics.iterations);
+        Err(StepError::NotAssembled { t, iterations, violation, quantity, index })
+    }
+
+    /// Φd = 0 and Ψ = 0 by the smallest change of the free rates.
+    fn find_rates(&mut self, held: &[bool]) -> Result<(), StepError> {
+        let fail = |work: &Self, error| work.failed(error);
+        self.evaluate_matrix().map_err(|error| fail(self, error))?;
+        let least = least_damping::<M::S>();
+        self.factor_smallest_change(held, least, Level::Velocity).map_err(|error| fail(self, error))?;
+        self.rates().map_err(|error| fail(self, error))?;
+        let before = self.worst().0;
+        for _ in 0..REFINEMENTS {
+            self.solve_smallest_change();
+            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            add_scaled(self.zd, M::S::ONE, d);
+            self.rates().map_err(|error| fail(self, error))?;
+        }
+        let size = largest(self.zd).max(before);
+        self.statistics.phid = self.consistent(Level::Velocity, size)?;
+        Ok(())
+    }
+
+    /// Φdd = 0 and Ψd = 0 where they determine the accelerations.
+    fn find_driven_accelerations(&mut self) -> Result<(), StepError> {
+        // The factors are those of the velocities.
+        self.accelerations().map_err(|error| self.failed(error))?;
+        let before = self.worst().0;
+        for _ in 0..REFINEMENTS {
+            self.solve_smallest_change();
+            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            add_scaled(self.zdd, M::S::ONE, d);
+            self.accelerations().map_err(|error| self.failed(error))?;
+        }
+        let size = largest(self.zdd).max(before);
+        self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
+        Ok(())
+    }
+
+    /// An error if a row is violated by more than half the digits of what is in it; otherwise the largest violation.
+    fn consistent(&self, level: Level, size: f64) -> Result<f64, StepError> {
+        let (worst, index) = self.worst();
+        let (violation, quantity, number) = self.violation(index);
+        // Not greater, so that NaN is not consistent.
+        if worst <= sqrt(M::S::EPSILON) * size || worst == 0.0 {
+            return Ok(violation.abs());
+        }
+        let t = self.t.real();
+        Err(StepError::Inconsistent { t, level, violation, quantity, index: number })
+    }
+
+    /// Constraints and drives leave no coordinate free.
+    fn check_driven(&mut self) -> Result<(), StepError> {
+        self.evaluate_matrix().map_err(|error| self.failed(error))?;
+        let nq = self.dims.nq;
+        let rows = holonomic_rows(&self.dims);
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
+        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        dense.fill(M::S::ZERO);
+        for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
+            if let Some(entry) = dense.get_mut(k as usize * nq + j as usize) {
+                *entry = value;
+            }
+        }
+        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
+        let found = rank(nq, dense, used, sqrt(M::S::EPSILON));
+        (self.statistics.rows, self.statistics.rank) = (rows, found.rank);
+        let free = if rows == 0 { Some(0).filter(|_| nq > 0) } else { found.free_column };
+        match free {
+            None => Ok(()),
+            Some(coordinate) => Err(StepError::NotDriven { t: self.t.real(), coordinate }),
+        }
+    }
+
+    /// Row scales; how many rows are independent; and whether every direction has inertia or a constraint.
+    fn judge_rows(&mut self) -> Result<(), StepError> {
+        self.evaluate_matrix().map_err(|error| self.failed(error))?;
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
+        let (nq, rows, holonomic) = (self.dims.nq, self.dims.rows(), holonomic_rows(&self.dims));
+
+        // M_jj, for now in r
+        self.r.fill(M::S::ZERO);
+        for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+            if let Some(m) = self.r.get_mut(i as usize).filter(|_| i == j) {
+                *m = M::S::from_f64(value.real());
+            }
+        }
+        let massless = 1e3 * M::S::EPSILON * largest(self.r);
+        // S_k = Σ_j Φ_kj²/M_jj over what has mass
+        self.scale.fill(M::S::ZERO);
+        let parts = [
+            (0, pattern.holonomic, blocks.holonomic),
+            (holonomic, pattern.nonholonomic, blocks.nonholonomic),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, j), value) in places.iter().zip(values) {
+                if let (Some(scale), Some(m)) =
+                    (self.scale.get_mut(first + k as usize), self.r.get(j as usize))
+                    && m.real() > massless
+                {
+                    *scale += M::S::from_f64(value.real() * value.real() / m.real());
+                }
+            }
+        }
+        // Rows that touch no mass take the mean of the others.
+        let positive = |scale: &&M::S| scale.real() > 0.0;
+        let count = self.scale.iter().filter(positive).count();
+        let sum: f64 = self.scale.iter().filter(positive).map(|scale| scale.real()).sum();
+        let mean = if count > 0 { sum / count as f64 } else { 1.0 };
+        for scale in self.scale.iter_mut().filter(|scale| !(scale.real() > 0.0)) {
+            *scale = M::S::from_f64(mean);
+        }
+
+        // The matrix (Φ_z; A; M), row by row.
+        self.dense.fill(M::S::ZERO);
+        let dense = self.dense.get_mut(..(rows + nq) * nq).unwrap_or_default();
+        let parts = [
+            (0, pattern.holonomic, blocks.holonomic),
+            (holonomic, pattern.nonholonomic, blocks.nonholonomic),
+            (rows, pattern.tangent, blocks.tangent),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
+                    *entry = value;
+                }
+            }
+        }
+        let used = self.pivots.get_mut(..rows + 2 * nq).unwrap_or_default();
+        let found = rank(nq, dense, used, 1e4 * M::S::EPSILON);
+        if let Some(index) = found.free_column {
+            let quantity = Quantity::Coordinate;
+            return Err(self.failed(EvalError::SingularLeading { quantity, index }));
+        }
+        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        dense.fill(M::S::ZERO);
+        for (first, places, values) in parts.into_iter().take(2) {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
+                    *entry = value;
+                }
+            }
+        }
+        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
+        self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).rank;
+        self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();
+        Ok(())
+    }
+
+    /// zdd and λ from the equations of motion and the constraints of accelerations.
+    fn find_accelerations(&mut self) -> Result<(), StepError> {
+        let found = self.solve_accelerations();
+        found.map_err(|error| self.failed(error))?;
+        self.accelerations().map_err(|error| self.failed(error))?;
+        let size = largest(self.zdd).max(largest(self.zd));
+        self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
+        Ok(())
+    }
+
+    fn solve_accelerations(&mut self) -> Result<(), EvalError> {
+        let (nq, rows) = (self.dims.nq, self.dims.rows());
+        let n = nq + rows;
+        // b = (−r, −(terms of zd and t)) at zdd = 0 and λ = 0
+        let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
+        self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
+        self.accelerations()?;
+        let parts = self.r.iter().chain(self.phi.iter());
+        for (b, &value) in self.b.iter_mut().zip(parts) {
+            *b = -value;
+        }
+
+        self.evaluate_matrix()?;
+        let pattern = self.system.pattern();
+        let mut blocks = BlocksMut::of(&self.dims, &pattern, self.matrix)?;
+        write_least(self.scale, self.statistics.rank < self.statistics.rows, blocks.compliance);
+        if self.masked {
+            blocks.mask(&self.dims, &pattern, self.active);
+        }
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+        blocks.dense(&self.dims, &pattern, self.dense);
+        lu::factor(n, self.dense, self.pivots).map_err(|column| {
+            let (quantity, index) = unknown(&self.dims, column);
+            EvalError::SingularLeading { quantity, index }
+        })?;
+        // (x, λ)_next from b − (0, E λ): what E does is taken back.
+        self.x.fill(M::S::ZERO);
+        for _ in 0..REFINEMENTS {
+            let (top, bottom) = self.x.split_at_mut_checked(nq).unwrap_or_default();
+            copy(top, self.b);
+            let b = self.b.get(nq..).unwrap_or_default();
+            for ((x, &b), &e) in bottom.iter_mut().zip(b).zip(blocks.compliance) {
+                *x = b - e * *x;
+            }
+            lu::solve(n, self.dense, self.pivots, self.x);
+        }
+        let (zdd, lambda) = self.x.split_at_checked(nq).unwrap_or_default();
+        copy(self.zdd, zdd);
+        copy(self.lambda, lambda);
+        if self.statistics.rank < self.statistics.rows {
+            let (dense, pivots) = (&*self.dense, &*self.pivots);
+            least_norm(nq, blocks.compliance, self.lambda, self.phi, self.x, |x| {
+                lu::solve(n, dense, pivots, x);
+                Ok(())
+            })?;
+        }
+        match self.zdd.iter().position(|zdd| !zdd.is_finite()) {
+            None => Ok(()),
+            Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Coordinate, index }),
+        }
+    }
+}
+
+/// Damping that only decides where rows depend on each other.
+fn least_damping<S: Scalar>() -> f64 {
+    sqrt(S::EPSILON) / 16.0
+}

@@ -1,0 +1,241 @@
+//! The parts of a leading matrix, and products with them.
+//!
+//! | symbol | meaning | place |
+//! |---|---|---|
+//! | W | tangent or mass matrix | upper left |
+//! | Φ_z | holonomic and normalisation rows | lower left; transposed upper right |
+//! | A | nonholonomic rows, as they act on forces | transposed upper right |
+//! | A' | nonholonomic rows, as Newton's method needs them | lower left |
+//! | E | small and positive | minus it on the lower right diagonal |
+//!
+//! An index of a pattern that lies outside of its matrix is passed over, never a panic.
+
+use crate::constrained::Pattern;
+use crate::error::EvalError;
+use crate::scalar::Scalar;
+use crate::system::{Dims, Quantity};
+
+/// What an index into the rows counts.
+pub fn row(dims: &Dims, index: usize) -> (Quantity, usize) {
+    if index < dims.n_holonomic {
+        (Quantity::Holonomic, index)
+    } else if index - dims.n_holonomic < dims.n_normalisation {
+        (Quantity::Normalisation, index - dims.n_holonomic)
+    } else {
+        (Quantity::Nonholonomic, index - dims.n_holonomic - dims.n_normalisation)
+    }
+}
+
+/// What an index into the unknowns of the leading matrix counts.
+pub fn unknown(dims: &Dims, index: usize) -> (Quantity, usize) {
+    if index < dims.nq { (Quantity::Coordinate, index) } else { row(dims, index - dims.nq) }
+}
+
+/// Rows of Φ, normalisation included: those before the nonholonomic ones.
+#[inline(always)]
+pub const fn holonomic_rows(dims: &Dims) -> usize {
+    dims.n_holonomic + dims.n_normalisation
+}
+
+/// Values of a leading matrix by its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a, S> {
+    /// W
+    pub tangent: &'a [S],
+    /// Φ_z
+    pub holonomic: &'a [S],
+    /// A
+    pub nonholonomic: &'a [S],
+    /// A'
+    pub nonholonomic_newton: &'a [S],
+    /// E
+    pub compliance: &'a [S],
+}
+
+/// Values of a leading matrix by its parts, to be changed.
+#[derive(Debug)]
+pub struct BlocksMut<'a, S> {
+    /// W
+    pub tangent: &'a mut [S],
+    /// Φ_z
+    pub holonomic: &'a mut [S],
+    /// A
+    pub nonholonomic: &'a mut [S],
+    /// A'
+    pub nonholonomic_newton: &'a mut [S],
+    /// E
+    pub compliance: &'a mut [S],
+}
+
+#[cold]
+fn wrong(dims: &Dims, pattern: &Pattern<'_>, found: usize) -> EvalError {
+    let expected =
+        pattern.tangent.len() + pattern.holonomic.len() + 2 * pattern.nonholonomic.len() + dims.rows();
+    EvalError::Length { what: "matrix", expected, found }
+}
+
+impl<'a, S: Scalar> Blocks<'a, S> {
+    /// The parts of `matrix`.
+    #[inline(always)]
+    pub fn of(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a [S]) -> Result<Self, EvalError> {
+        let split = || {
+            let (tangent, rest) = matrix.split_at_checked(pattern.tangent.len())?;
+            let (holonomic, rest) = rest.split_at_checked(pattern.holonomic.len())?;
+            let (nonholonomic, rest) = rest.split_at_checked(pattern.nonholonomic.len())?;
+            let (nonholonomic_newton, compliance) = rest.split_at_checked(pattern.nonholonomic.len())?;
+            (compliance.len() == dims.rows()).then_some(Self {
+                tangent,
+                holonomic,
+                nonholonomic,
+                nonholonomic_newton,
+                compliance,
+            })
+        };
+        split().ok_or_else(|| wrong(dims, pattern, matrix.len()))
+    }
+
+    /// Into `sizes`: the largest entry of each row of Φ_z and A.
+    #[inline(always)]
+    pub fn row_sizes(&self, dims: &Dims, pattern: &Pattern<'_>, sizes: &mut [S]) {
+        sizes.fill(S::ZERO);
+        let (holonomic, nonholonomic) = sizes.split_at_mut_checked(holonomic_rows(dims)).unwrap_or_default();
+        for (sizes, places, values) in [
+            (holonomic, pattern.holonomic, self.holonomic),
+            (nonholonomic, pattern.nonholonomic, self.nonholonomic),
+        ] {
+            for (&(row, _), value) in places.iter().zip(values) {
+                if let Some(size) = sizes.get_mut(row as usize) {
+                    let value = value.real().abs();
+                    if value > size.real() {
+                        *size = S::from_f64(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// y = y + (Φ_z; A) x
+    #[inline(always)]
+    pub fn add_rows_times(&self, dims: &Dims, pattern: &Pattern<'_>, x: &[S], y: &mut [S]) {
+        let (holonomic, nonholonomic) = y.split_at_mut_checked(holonomic_rows(dims)).unwrap_or_default();
+        add_product(pattern.holonomic, self.holonomic, x, holonomic);
+        add_product(pattern.nonholonomic, self.nonholonomic, x, nonholonomic);
+    }
+
+    /// x = x + (Φ_zᵀ, Aᵀ) y
+    #[inline(always)]
+    pub fn add_rows_transposed_times(&self, dims: &Dims, pattern: &Pattern<'_>, y: &[S], x: &mut [S]) {
+        let (holonomic, nonholonomic) = y.split_at_checked(holonomic_rows(dims)).unwrap_or_default();
+        add_transposed_product(pattern.holonomic, self.holonomic, holonomic, x);
+        add_transposed_product(pattern.nonholonomic, self.nonholonomic, nonholonomic, x);
+    }
+
+    /// Into `dense`: the matrix with all its zeros, (nq + rows)².
+    pub fn dense(&self, dims: &Dims, pattern: &Pattern<'_>, dense: &mut [S]) {
+        let n = dims.nq + dims.rows();
+        dense.fill(S::ZERO);
+        let mut put = |i: usize, j: usize, value: S| {
+            if let Some(entry) = dense.get_mut(j * n + i) {
+                *entry = value;
+            }
+        };
+        for (&(i, j), &value) in pattern.tangent.iter().zip(self.tangent) {
+            put(i as usize, j as usize, value);
+        }
+        for (&(k, j), &value) in pattern.holonomic.iter().zip(self.holonomic) {
+            let (k, j) = (dims.nq + k as usize, j as usize);
+            put(k, j, value);
+            put(j, k, value);
+        }
+        let first = dims.nq + holonomic_rows(dims);
+        let values = self.nonholonomic.iter().zip(self.nonholonomic_newton);
+        for (&(k, j), (&force, &newton)) in pattern.nonholonomic.iter().zip(values) {
+            let (k, j) = (first + k as usize, j as usize);
+            put(k, j, newton);
+            put(j, k, force);
+        }
+        for (k, &value) in self.compliance.iter().enumerate() {
+            put(dims.nq + k, dims.nq + k, -value);
+        }
+    }
+}
+
+impl<'a, S: Scalar> BlocksMut<'a, S> {
+    /// The parts of `matrix`.
+    #[inline(always)]
+    pub fn of(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a mut [S]) -> Result<Self, EvalError> {
+        let found = matrix.len();
+        let split = |matrix: &'a mut [S]| {
+            let (tangent, rest) = matrix.split_at_mut_checked(pattern.tangent.len())?;
+            let (holonomic, rest) = rest.split_at_mut_checked(pattern.holonomic.len())?;
+            let (nonholonomic, rest) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
+            let (nonholonomic_newton, compliance) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
+            (compliance.len() == dims.rows()).then_some(Self {
+                tangent,
+                holonomic,
+                nonholonomic,
+                nonholonomic_newton,
+                compliance,
+            })
+        };
+        split(matrix).ok_or_else(|| wrong(dims, pattern, found))
+    }
+
+    /// Makes every row that is not active an identity row.
+    pub fn mask(&mut self, dims: &Dims, pattern: &Pattern<'_>, active: &[S]) {
+        let (holonomic, nonholonomic) = active.split_at_checked(holonomic_rows(dims)).unwrap_or_default();
+        for (active, places, values) in [
+            (holonomic, pattern.holonomic, &mut *self.holonomic),
+            (nonholonomic, pattern.nonholonomic, &mut *self.nonholonomic),
+            (nonholonomic, pattern.nonholonomic, &mut *self.nonholonomic_newton),
+        ] {
+            for (&(row, _), value) in places.iter().zip(values) {
+                if active.get(row as usize).is_some_and(|active| *active == S::ZERO) {
+                    *value = S::ZERO;
+                }
+            }
+        }
+        for (compliance, active) in self.compliance.iter_mut().zip(active) {
+            if *active == S::ZERO {
+                *compliance = S::ONE;
+            }
+        }
+    }
+
+    /// W = (W + Wᵀ)/2, by the symmetry of its places.
+    pub fn symmetrise(&mut self, pattern: &Pattern<'_>) {
+        let half = S::from_f64(0.5);
+        for (place, &(i, j)) in pattern.tangent.iter().enumerate() {
+            if i < j
+                && let Ok(mirrored) = pattern.tangent.binary_search(&(j, i))
+                && let (Some(&a), Some(&b)) = (self.tangent.get(place), self.tangent.get(mirrored))
+            {
+                for place in [place, mirrored] {
+                    if let Some(entry) = self.tangent.get_mut(place) {
+                        *entry = half * (a + b);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// y = y + B x for the matrix B with `values` at `places`.
+#[inline(always)]
+pub fn add_product<S: Scalar>(places: &[(u32, u32)], values: &[S], x: &[S], y: &mut [S]) {
+    for (&(i, j), &value) in places.iter().zip(values) {
+        if let (Some(y), Some(&x)) = (y.get_mut(i as usize), x.get(j as usize)) {
+            *y += value * x;
+        }
+    }
+}
+
+/// y = y + Bᵀ x for the matrix B with `values` at `places`.
+#[inline(always)]
+pub fn add_transposed_product<S: Scalar>(places: &[(u32, u32)], values: &[S], x: &[S], y: &mut [S]) {
+    for (&(i, j), &value) in places.iter().zip(values) {
+        if let (Some(y), Some(&x)) = (y.get_mut(j as usize), x.get(i as usize)) {
+            *y += value * x;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Factors of the leading matrix: in the system's own static order, which is fast and knows the zeros; and by the dense LU
+//! with pivoting where that fails. Whoever solves judges the solution (Newton's method by its contraction, a projection by
+//! what is left of the violation) and calls [`Leading::factor_dense`] if it is bad.
+//!
+//! What is cold here, and in those who use it, takes slices and never the whole value: a value whose address goes nowhere
+//! stays in registers, and its lengths stay constants.
+
+use super::blocks::{Blocks, unknown};
+use super::{all_finite, lu};
+use crate::constrained::Constrained;
+use crate::error::{EvalError, StepError};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Length of the scratch of a [`Leading`].
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    let n = dims.nq + dims.rows();
+    dims.n_matrix + dims.n_factors + n * n + 2 * n
+}
+
+/// A leading matrix and its factors.
+pub(crate) struct Leading<'a, M: Constrained> {
+    system: &'a M,
+    /// The values of the matrix, [`Dims::n_matrix`].
+    pub(crate) matrix: &'a mut [M::S],
+    factors: &'a mut [M::S],
+    dense: &'a mut [M::S],
+    pivots: &'a mut [M::S],
+    /// The right-hand side, for a second solution.
+    kept: &'a mut [M::S],
+    /// Whether the factors in use are the dense ones.
+    uses_dense: bool,
+    /// Factorisations by the dense LU.
+    pub(crate) fallbacks: usize,
+}
+
+impl<'a, M: Constrained> Leading<'a, M> {
+    #[inline(always)]
+    pub(crate) fn new(system: &'a M, dims: &Dims, pieces: &mut Pieces<'a, M::S>) -> Result<Self, StepError> {
+        let n = dims.nq + dims.rows();
+        Ok(Self {
+            system,
+            matrix: pieces.next(dims.n_matrix)?,
+            factors: pieces.next(dims.n_factors)?,
+            dense: pieces.next(n * n)?,
+            pivots: pieces.next(n)?,
+            kept: pieces.next(n)?,
+            uses_dense: false,
+            fallbacks: 0,
+        })
+    }
+
+    /// The same value for someone whose use of it must not be seen here.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self) -> Leading<'_, M> {
+        Leading {
+            system: self.system,
+            matrix: self.matrix,
+            factors: self.factors,
+            dense: self.dense,
+            pivots: self.pivots,
+            kept: self.kept,
+            uses_dense: self.uses_dense,
+            fallbacks: self.fallbacks,
+        }
+    }
+
+    /// Factors the matrix: by the system's order unless it fails or `dense` is wanted.
+    #[inline(always)]
+    pub(crate) fn factor(&mut self, w: &mut [M::S], dense: bool) -> Result<(), EvalError> {
+        self.uses_dense = false;
+        if dense || self.system.factor(self.matrix, w, self.factors).is_err() {
+            self.factor_dense()?;
+        }
+        Ok(())
+    }
+
+    /// Factors the matrix by the dense LU.
+    #[inline(always)]
+    pub(crate) fn factor_dense(&mut self) -> Result<(), EvalError> {
+        self.fallbacks += 1;
+        self.uses_dense = true;
+        factor_dense(self.system, self.matrix, self.dense, self.pivots)
+    }
+
+    /// Whether the factors in use are the dense ones.
+    #[inline(always)]
+    pub(crate) fn uses_dense(&self) -> bool {
+        self.uses_dense
+    }
+
+    /// Solves in place: nq + rows values, finite.
+    #[inline(always)]
+    pub(crate) fn solve(&mut self, w: &mut [M::S], x: &mut [M::S]) -> Result<(), EvalError> {
+        if !self.uses_dense {
+            super::copy(self.kept, x);
+            if self.system.solve(self.factors, w, x).is_ok() && all_finite(x) {
+                return Ok(());
+            }
+            super::copy(x, self.kept);
+            self.factor_dense()?;
+        }
+        solve_dense(self.system, self.dense, self.pivots, x)
+    }
+
+    /// Solves with the transposed matrix, in place.
+    pub(crate) fn solve_transposed(&mut self, w: &mut [M::S], x: &mut [M::S]) -> Result<(), EvalError> {
+        if self.uses_dense {
+            let dims = self.system.dims();
+            lu::solve_transposed(dims.nq + dims.rows(), self.dense, self.pivots, x);
+            Ok(())
+        } else {
+            self.system.solve_transposed(self.factors, w, x)
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn factor_dense<M: Constrained>(
+    system: &M,
+    matrix: &[M::S],
+    dense: &mut [M::S],
+    pivots: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    Blocks::of(&dims, &pattern, matrix)?.dense(&dims, &pattern, dense);
+    lu::factor(dims.nq + dims.rows(), dense, pivots).map_err(|column| {
+        let (quantity, index) = unknown(&dims, column);
+        EvalError::SingularLeading { quantity, index }
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn solve_dense<M: Constrained>(
+    system: &M,
+    dense: &[M::S],
+    pivots: &[M::S],
+    x: &mut [M::S],
+) -> Result<(), EvalError> {
+    let dims = system.dims();
+    lu::solve(dims.nq + dims.rows(), dense, pivots, x);
+    match x.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(index) => {
+            let (quantity, index) = unknown(&dims, index);
+            Err(EvalError::NotFinite { quantity, index })
+        }
+    }
+}

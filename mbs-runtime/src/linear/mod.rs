@@ -1,0 +1,49 @@
+//! Small linear algebra over slices of the caller: no heap, no panic. Matrices are column-major.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`lu`] | dense LU with partial pivoting |
+//! | [`rank`] | which rows of a matrix are independent |
+//! | [`blocks`] | the parts of a system's leading matrix, and products with them |
+//! | `leading` | factors of the leading matrix: the system's static order, and the dense one where that fails |
+
+pub mod blocks;
+pub mod lu;
+pub mod rank;
+
+pub(crate) mod leading;
+
+pub(crate) use leading::Leading;
+
+use crate::scalar::Scalar;
+
+/// Largest magnitude of the real parts; zero for no values.
+#[inline(always)]
+pub(crate) fn largest<S: Scalar>(values: &[S]) -> f64 {
+    values.iter().fold(0.0, |largest, value| {
+        let size = value.real().abs();
+        if size > largest { size } else { largest }
+    })
+}
+
+/// Whether all values are finite.
+#[inline(always)]
+pub(crate) fn all_finite<S: Scalar>(values: &[S]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}
+
+/// Copies as much as both hold; their lengths have been made equal before.
+#[inline(always)]
+pub(crate) fn copy<S: Copy>(to: &mut [S], from: &[S]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
+
+/// y = y + a x
+#[inline(always)]
+pub(crate) fn add_scaled<S: Scalar>(y: &mut [S], a: S, x: &[S]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}
