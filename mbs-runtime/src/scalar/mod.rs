@@ -10,6 +10,7 @@
 mod complex;
 mod elementary;
 mod float;
+mod sine;
 
 pub use complex::Complex64;
 
