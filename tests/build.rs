@@ -57,7 +57,7 @@ fn main() {
 /// The module with hostile names, with every bundle.
 fn hostile() -> String {
     let request = Request {
-        options: Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() },
+        options: Options { bundles: BundleKind::TREE.to_vec(), ..Options::default() },
         ..Request::default()
     };
     let (file, text) = (hostile_names::FILE, hostile_names::TEXT);

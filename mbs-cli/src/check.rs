@@ -4,15 +4,16 @@ use crate::arguments::Check;
 use crate::failure::Failure;
 use crate::files::{self, Text};
 use crate::number::{count, grouped, short};
-use crate::simulate::pretty;
+use crate::report_json::pretty;
 use crate::table::Table;
 use mbs_codegen::diagnostics::{Diagnostics, Severity};
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{
-    Case, Hold, Integrator, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
+    Case, ConstraintKind, Hold, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
+    VariableStart,
 };
 use mbs_codegen::program::{BundleKind, Options, Program};
-use mbs_codegen::topology;
+use mbs_codegen::topology::{self, Loop, Row, RowSource, Tree};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -34,10 +35,14 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     };
     let case = find_case(&model, arguments.case.as_deref())?;
     let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
+    let tree = topology::span(&model);
     let summary = Summary {
         file: &file.name,
         model: &model,
         case,
+        loops: topology::loops(&model, &tree),
+        rows: topology::rows(&model, &tree),
+        tree,
         program: Program::new(&model, case, &options).map_err(|error| Failure::error(error.to_string()))?,
         values: case.map_or_else(|| Values::defaults(&model), |case| Values::of_case(&model, case)),
     };
@@ -103,6 +108,9 @@ struct Summary<'a> {
     file: &'a str,
     model: &'a Model,
     case: Option<&'a Case>,
+    tree: Tree,
+    loops: Vec<Loop>,
+    rows: Vec<Row>,
     program: Program,
     values: Values,
 }
@@ -117,6 +125,20 @@ impl Summary<'_> {
     fn start(&self, joint: usize) -> &mbs_codegen::model::Start {
         let of_case = self.case.and_then(|case| case.start.iter().find(|(id, _)| id.index() == joint));
         of_case.map_or(&self.model.joints[joint].start, |(_, start)| start)
+    }
+
+    /// The start of a variable under the case.
+    fn variable_start(&self, index: usize) -> VariableStart {
+        let of_case = self.case.and_then(|case| case.variables.iter().find(|(id, _)| id.index() == index));
+        of_case.map_or_else(|| VariableStart::of(&self.model.variables[index]), |(_, start)| start.clone())
+    }
+
+    fn is_constrained(&self) -> bool {
+        !self.loops.is_empty() || !self.model.constraints.is_empty()
+    }
+
+    fn is_cut(&self, joint: usize) -> bool {
+        self.tree.cuts.iter().any(|id| id.index() == joint)
     }
 
     fn body(&self, id: mbs_codegen::model::BodyId) -> &str {
@@ -137,34 +159,49 @@ impl Summary<'_> {
         if !model.description.is_empty() {
             let _ = writeln!(out, "  {}", one_line(&model.description));
         }
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "  {}, {}, {}, {}, {} of freedom",
-            count_bodies(model.bodies.len() - 1),
+            "  {}, {}, {}, {}",
+            plural(model.bodies.len() - 1, "body", "bodies"),
             count(model.joints.len(), "joint"),
             count(program.coordinates.len(), "coordinate"),
-            if program.velocities.len() == 1 {
-                "1 velocity".into()
-            } else {
-                format!("{} velocities", program.velocities.len())
-            },
-            if program.velocities.len() == 1 {
-                "1 degree".into()
-            } else {
-                format!("{} degrees", program.velocities.len())
-            },
+            plural(program.velocities.len(), "velocity", "velocities"),
         );
+        if self.is_constrained() {
+            let closing = self.rows.iter().filter(|row| matches!(row.source, RowSource::Cut(_))).count();
+            let (loops, constraints) = (self.loops.len(), model.constraints.len());
+            let mut parts = Vec::new();
+            if loops > 0 {
+                parts.push(format!("{} closed by {}", count(loops, "loop"), count(closing, "equation")));
+            }
+            if constraints > 0 {
+                let own = count(self.rows.len() - closing, "equation");
+                parts.push(format!("{} with {own}", count(constraints, "constraint")));
+            }
+            let _ = write!(out, "\n  {}", parts.join(", "));
+        } else {
+            // Without constraints every velocity is free.
+            let _ = write!(out, ", {} of freedom", plural(program.velocities.len(), "degree", "degrees"));
+        }
         let simulation = &program.simulation;
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "  simulation: t = {} to {} s by {}, step {} s",
+            "\n  simulation: t = {} to {} s by {}, step {} s",
             short(simulation.begin),
             short(simulation.end),
             simulation.integrator.keyword(),
             short(simulation.step)
         );
+        if self.is_constrained() {
+            let _ = write!(out, ", formulation {}", simulation.formulation.keyword());
+        }
+        out.push('\n');
         section(&mut out, "bodies", self.bodies());
         section(&mut out, "joints", self.joints());
+        section(&mut out, "loops", self.loops());
+        section(&mut out, "variables", self.variables());
+        section(&mut out, "constraints", self.constraints());
+        section(&mut out, "objectives", self.objectives());
         section(&mut out, "parameters", self.parameters());
         section(&mut out, "inputs", self.inputs());
         section(&mut out, "outputs", self.outputs());
@@ -190,6 +227,12 @@ impl Summary<'_> {
         let mut table =
             Table::new(&["name", "type", "parent -> child", "coordinate", ">start", "velocity", ">start"]);
         for (index, joint) in self.model.joints.iter().enumerate() {
+            if self.is_cut(index) {
+                let (name, kind) = (joint.name.clone(), joint.kind.keyword().into());
+                let none = String::new;
+                table.row([name, kind, self.sides(joint), "cut".into(), none(), none(), none()]);
+                continue;
+            }
             let start = self.start(index);
             let rows = joint.coordinates.len().max(joint.velocities.len()).max(1);
             for k in 0..rows {
@@ -213,6 +256,93 @@ impl Summary<'_> {
                     v,
                 ]);
             }
+        }
+        table
+    }
+
+    /// Each loop by the names one meets on the way around, and why it is cut where it is.
+    fn loops(&self) -> Table {
+        let mut table = Table::new(&["cut at", "cut by", ">equations", "loop"]);
+        for found in &self.loops {
+            let joint = &self.model.joints[found.cut.index()];
+            let mut lines = vec![String::new()];
+            for part in self.around(found) {
+                let line = lines.last().map_or(0, |line| line.chars().count());
+                if line + part.chars().count() > 60 && line > 0 {
+                    lines.push(String::new());
+                }
+                if let Some(line) = lines.last_mut() {
+                    line.push_str(&part);
+                }
+            }
+            for (i, line) in lines.into_iter().enumerate() {
+                let first = |text: String| if i == 0 { text } else { String::new() };
+                table.row([
+                    first(joint.name.clone()),
+                    first(cut_by(joint).into()),
+                    first(joint.kind.closure_equations().to_string()),
+                    line.trim_end().into(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// The parts of a loop, each with the arrow to the next: `ground -(hinge)- `, `crank -(pin)- `, …
+    fn around(&self, found: &Loop) -> Vec<String> {
+        let mut parts: Vec<String> = found
+            .bodies
+            .iter()
+            .zip(&found.joints)
+            .map(|(body, joint)| {
+                format!("{} -({})- ", self.body(*body), self.model.joints[joint.index()].name)
+            })
+            .collect();
+        parts.extend(found.bodies.first().map(|body| self.body(*body).to_string()));
+        parts
+    }
+
+    fn variables(&self) -> Table {
+        let mut table = Table::new(&["name", ">start", ">rate", "held", "unit", "description"]);
+        for index in 0..self.model.variables.len() {
+            let (variable, start) = (&self.model.variables[index], self.variable_start(index));
+            table.row([
+                variable.name.clone(),
+                number_or(self.number(&start.value), "?"),
+                number_or(self.number(&start.rate), "?"),
+                if start.hold { "held".into() } else { String::new() },
+                variable.unit.clone(),
+                cut(&one_line(&variable.description), 50),
+            ]);
+        }
+        table
+    }
+
+    fn constraints(&self) -> Table {
+        let mut table = Table::new(&["name", "kind", ">equations"]);
+        for constraint in &self.model.constraints {
+            table.row([
+                constraint.name.clone(),
+                kind(constraint.kind).into(),
+                constraint.rows.len().to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn objectives(&self) -> Table {
+        let mut table = Table::new(&["name", "parts", "unit", "description"]);
+        for objective in &self.model.objectives {
+            let zero = mbs_codegen::model::Scalar::Number(0.0);
+            let mut parts = Vec::new();
+            parts.extend((objective.integrand != zero).then_some("integral"));
+            parts.extend((objective.terminal != zero).then_some("terminal"));
+            table.row([
+                objective.name.clone(),
+                parts.join(" and "),
+                objective.unit.clone(),
+                cut(&one_line(&objective.description), 50),
+            ]);
         }
         table
     }
@@ -344,6 +474,7 @@ impl Summary<'_> {
                 "type": joint.kind.keyword(),
                 "parent": self.body(joint.parent.body),
                 "child": self.body(joint.child.body),
+                "cut": self.is_cut(index),
                 "coordinates": named(&joint.coordinates, &start.values),
                 "velocities": named(&joint.velocities, &start.rates),
             })
@@ -375,6 +506,28 @@ impl Summary<'_> {
                 "segments": bundle.segments.len(),
             })
         };
+        let cut_loop = |found: &Loop| {
+            let joint = &model.joints[found.cut.index()];
+            let closing = |row: &&Row| row.source == RowSource::Cut(found.cut);
+            json!({
+                "cut": joint.name,
+                "by": cut_by(joint),
+                "equations": self.rows.iter().filter(closing).map(|row| &row.name).collect::<Vec<_>>(),
+                "bodies": found.bodies.iter().map(|id| self.body(*id)).collect::<Vec<_>>(),
+                "joints": found.joints.iter().map(|id| &model.joints[id.index()].name).collect::<Vec<_>>(),
+            })
+        };
+        let variable = |index: usize| {
+            let (variable, start) = (&model.variables[index], self.variable_start(index));
+            json!({
+                "name": variable.name,
+                "value": self.number(&start.value),
+                "rate": self.number(&start.rate),
+                "hold": start.hold,
+                "unit": variable.unit,
+                "description": variable.description,
+            })
+        };
         let simulation = &program.simulation;
         json!({
             "file": self.file,
@@ -383,7 +536,10 @@ impl Summary<'_> {
             "name": model.name,
             "description": model.description,
             "case": self.case.map(|case| &case.name),
-            "degrees_of_freedom": topology::span(model).nv,
+            // With constraints it takes their rank to know.
+            "degrees_of_freedom": (!self.is_constrained()).then_some(self.tree.nv),
+            "equations": self.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+            "loops": self.loops.iter().map(cut_loop).collect::<Vec<_>>(),
             "coordinates": program.coordinates,
             "velocities": program.velocities,
             "bodies": model.bodies.iter().skip(1).map(|body| json!({
@@ -392,6 +548,17 @@ impl Summary<'_> {
                 "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
+            "variables": (0..model.variables.len()).map(variable).collect::<Vec<_>>(),
+            "constraints": model.constraints.iter().map(|constraint| json!({
+                "name": constraint.name,
+                "kind": kind(constraint.kind),
+                "equations": constraint.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+            "objectives": model.objectives.iter().map(|objective| json!({
+                "name": objective.name,
+                "unit": objective.unit,
+                "description": objective.description,
+            })).collect::<Vec<_>>(),
             "parameters": model.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
             "inputs": model.inputs.iter().map(|input| json!({
                 "name": input.name,
@@ -412,7 +579,12 @@ impl Summary<'_> {
                 "end": simulation.end,
                 "step": simulation.step,
                 "output_step": simulation.output_step,
+                "formulation": simulation.formulation.keyword(),
                 "integrator": simulation.integrator.keyword(),
+                "penalty": simulation.penalty,
+                "projection": simulation.projection.keyword(),
+                "newton_tolerance": simulation.newton_tolerance,
+                "newton_iterations": simulation.newton_iterations,
                 "relative_tolerance": simulation.relative_tolerance,
                 "absolute_tolerance": simulation.absolute_tolerance,
             },
@@ -427,8 +599,20 @@ fn section(out: &mut String, title: &str, table: Table) {
     }
 }
 
-fn count_bodies(n: usize) -> String {
-    if n == 1 { "1 body".into() } else { format!("{n} bodies") }
+fn plural(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+/// Who chose the joint to be cut.
+fn cut_by(joint: &Joint) -> &'static str {
+    if joint.cut == Some(true) { "file" } else { "choice" }
+}
+
+fn kind(kind: ConstraintKind) -> &'static str {
+    match kind {
+        ConstraintKind::Holonomic => "holonomic",
+        ConstraintKind::Nonholonomic => "nonholonomic",
+    }
 }
 
 fn number_or(value: Option<f64>, otherwise: &str) -> String {

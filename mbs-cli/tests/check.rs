@@ -142,3 +142,58 @@ fn a_closed_pipe_is_no_failure() {
         assert!(!err.contains("panicked") && !err.contains("error"), "{err}");
     }
 }
+
+const FOUR_BAR: &str = "
+mbs: 1
+name: four_bar
+bodies:
+  ground: {points: {b: [3, 0, 0]}}
+  crank: {mass: 1, inertia: [0, 0, 0.1], points: {p: [1, 0, 0]}}
+  coupler: {mass: 1, inertia: [0, 0, 0.1], points: {p: [3, 0, 0]}}
+  rocker: {mass: 1, inertia: [0, 0, 0.1], points: {p: [2, 0, 0]}}
+joints:
+  a: {type: revolute, parent: ground, child: crank, axis: [0, 0, 1], start: {value: 1, hold: true}}
+  b: {type: revolute, parent: crank.p, child: coupler, axis: [0, 0, 1], start: -0.6}
+  c: {type: revolute, parent: coupler.p, child: rocker.p, axis: [0, 0, 1]}
+  d: {type: revolute, parent: ground.b, child: rocker, axis: [0, 0, 1], start: 1.8}
+constraints:
+  drive: {type: motion, coordinate: a, value: 1 + t}
+objectives:
+  shake: {integrand: accel(d)^2, unit: 1/s^3}
+";
+
+#[test]
+fn loops_and_their_cuts_are_shown() {
+    let folder = Folder::new();
+    let path = folder.file("four_bar.yaml", FOUR_BAR);
+    let out = done(&["check", &path]);
+    for word in [
+        "3 bodies, 4 joints, 3 coordinates, 3 velocities\n",
+        "  1 loop closed by 5 equations, 1 constraint with 1 equation\n",
+        "by trapezoidal, step 0.001 s, formulation ali3p\n",
+        "c     revolute  coupler -> rocker  cut",
+        "ground -(a)- crank -(b)- coupler -(c)- rocker -(d)- ground",
+        "drive  holonomic",
+        "shake  integral  1/s^3",
+    ] {
+        assert!(out.contains(word), "no `{word}` in\n{out}");
+    }
+    assert!(!out.contains("of freedom"), "{out}");
+    let out = done(&["check", &path, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["loops"][0]["cut"], "c");
+    assert_eq!(json["loops"][0]["by"], "choice");
+    assert_eq!(json["loops"][0]["equations"].as_array().map(Vec::len), Some(5));
+    assert_eq!(json["loops"][0]["bodies"][3], "rocker");
+    assert_eq!(json["loops"][0]["joints"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["constraints"][0]["equations"][0], "drive");
+    assert_eq!(json["joints"][2]["cut"], true);
+    assert_eq!(json["degrees_of_freedom"], serde_json::Value::Null);
+    assert_eq!(json["equations"][5], "drive");
+
+    let by_file = folder
+        .file("by_file.yaml", FOUR_BAR.replace("start: 1.8", "cut: true").replace("accel(d)", "accel(c)"));
+    let out = done(&["check", &by_file, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&json["loops"][0]["cut"], &json["loops"][0]["by"]), (&"d".into(), &"file".into()));
+}

@@ -27,11 +27,13 @@ pub mod yaml;
 pub mod topology;
 pub mod symbols;
 pub mod graph;
+pub mod sparse;
 pub mod lowering;
 pub mod kinematics;
 pub mod elements;
 pub mod dynamics;
 pub mod derivatives;
+pub mod constrained;
 pub mod check;
 pub mod bundle;
 pub mod program;
@@ -69,7 +71,7 @@ pub struct Generated {
 pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics> {
     let (model, mut diagnostics) = yaml::read(file, text);
     if let Some(model) = &model {
-        check::mass_matrix_is_regular(model, &mut diagnostics);
+        check::equations(model, &mut diagnostics);
     }
     match model {
         Some(model) if !diagnostics.has_errors() => Ok((model, diagnostics)),

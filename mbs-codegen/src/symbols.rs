@@ -16,10 +16,24 @@ pub enum Group {
     Vd,
     /// Time derivatives zd in coordinate form (nq).
     Zd,
+    /// Second time derivatives zdd in coordinate form (nq).
+    Zdd,
     /// First-order states (nx).
     X,
     /// Inputs (nu).
     U,
+    /// Multipliers of constraint rows.
+    Lambda,
+    /// An implicit integrator's weights: dzd/dzdd, dz/dzdd, dz/dzd.
+    Weights,
+    /// How accelerations answer a violated constraint: 2ξω, ω², 1/α.
+    Stabilisation,
+    /// Entries of the leading matrix.
+    Matrix,
+    /// Its factors.
+    Factors,
+    /// A right-hand side.
+    Rhs,
     /// Independent parameters, arrays flattened (np).
     Parameters,
     /// What depends on parameters alone, computed once by `prepare`.
@@ -30,14 +44,21 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order in which bundles take them.
-    pub const ALL: [Group; 10] = [
+    pub const ALL: [Group; 17] = [
         Group::Time,
         Group::Z,
         Group::V,
         Group::Vd,
         Group::Zd,
+        Group::Zdd,
         Group::X,
         Group::U,
+        Group::Lambda,
+        Group::Weights,
+        Group::Stabilisation,
+        Group::Matrix,
+        Group::Factors,
+        Group::Rhs,
         Group::Parameters,
         Group::Prepared,
         Group::Free,
@@ -51,8 +72,15 @@ impl Group {
             Group::V => "v",
             Group::Vd => "vd",
             Group::Zd => "zd",
+            Group::Zdd => "zdd",
             Group::X => "x",
             Group::U => "u",
+            Group::Lambda => "lambda",
+            Group::Weights => "weights",
+            Group::Stabilisation => "stabilisation",
+            Group::Matrix => "matrix",
+            Group::Factors => "factors",
+            Group::Rhs => "rhs",
             Group::Parameters => "p",
             Group::Prepared => "c",
             Group::Free => "a",
@@ -67,8 +95,15 @@ impl Group {
             Group::V => "v",
             Group::Vd => r"\dot v",
             Group::Zd => r"\dot z",
+            Group::Zdd => r"\ddot z",
             Group::X => "x",
             Group::U => "u",
+            Group::Lambda => r"\lambda",
+            Group::Weights => r"(\gamma h, \beta h^2, \beta h/\gamma)",
+            Group::Stabilisation => r"(2\xi\omega, \omega^2, 1/\alpha)",
+            Group::Matrix => "a",
+            Group::Factors => "f",
+            Group::Rhs => "b",
             Group::Parameters => r"\rho",
             Group::Prepared => r"c(\rho)",
             Group::Free => "a",
@@ -83,8 +118,15 @@ impl Group {
             Group::V => "velocities (joint form)",
             Group::Vd => "accelerations (joint form)",
             Group::Zd => "time derivatives of the coordinates",
+            Group::Zdd => "second time derivatives of the coordinates",
             Group::X => "first-order states",
             Group::U => "inputs",
+            Group::Lambda => "multipliers",
+            Group::Weights => "weights of the integrator",
+            Group::Stabilisation => "answer to a violated constraint",
+            Group::Matrix => "entries of the leading matrix",
+            Group::Factors => "factors of the leading matrix",
+            Group::Rhs => "right-hand side",
             Group::Parameters => "independent parameters",
             Group::Prepared => "values that depend on parameters alone",
             Group::Free => "free symbols",
@@ -99,7 +141,7 @@ impl Group {
 
 /// A set of groups: what an expression depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GroupSet(u16);
+pub struct GroupSet(u32);
 
 impl GroupSet {
     /// The empty set: a constant's.

@@ -10,11 +10,13 @@ use crate::tape::{Arguments, Tape};
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
+use mbs_runtime::constrained::{check_factors, check_solution};
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
-    At, Dims, Energy, EvalError, ForwardDynamics, ForwardDynamicsRecursive, Hold, InverseDynamics,
-    InverseDynamicsDerivatives, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs,
-    Quantity, Scalar, Start, System,
+    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, Energy, EvalError, ForwardDynamics,
+    ForwardDynamicsRecursive, Hold, InverseDynamics, InverseDynamicsDerivatives, MarkerJacobians, Markers,
+    MassMatrix, MassMatrixCoordinates, Motion, Names, Objectives, Outputs, Pattern, Quantity, Reactions,
+    Scalar, Stabilisation, Start, System, Weights,
 };
 
 /// A model with its parameters and whatever depends on them alone.
@@ -43,6 +45,7 @@ impl<S: Scalar> Interpreted<S> {
         let bundles = BundleKind::ALL.map(|kind| tape(kind.name()));
         let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
         let nv = program.velocities.len();
+        let behind = nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
         let dims = Dims {
             nq: program.coordinates.len(),
             nv,
@@ -50,8 +53,15 @@ impl<S: Scalar> Interpreted<S> {
             np: parameters.len(),
             n_markers: program.markers.len(),
             n_outputs: program.outputs.len(),
-            // Pivots stand behind the memory of the forward dynamics.
-            workspace: bundles.iter().flatten().map(|tape| tape.memory() + nv).max().unwrap_or(0),
+            n_joints: program.joints.len(),
+            n_objectives: program.objectives.len(),
+            n_holonomic: program.holonomic.len(),
+            n_normalisation: program.euler_parameters.len(),
+            n_nonholonomic: program.nonholonomic.len(),
+            n_matrix: program.matrix_len(),
+            n_factors: program.factors_len(),
+            // Pivots, or a right-hand side, stand behind the memory of a bundle.
+            workspace: bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0),
             ..Dims::ZERO
         };
         let hold = |hold| match hold {
@@ -156,6 +166,21 @@ impl<S: Scalar> Interpreted<S> {
         self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
     }
 
+    /// The arguments of an instant in joint form.
+    fn in_joint_form<'a>(&'a self, time: &'a [S], at: &At<'a, S>) -> Arguments<'a, S> {
+        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
+        for (group, values) in [
+            (Group::Time, time),
+            (Group::Z, at.z),
+            (Group::V, at.v),
+            (Group::U, at.u),
+            (Group::Prepared, &self.prepared),
+        ] {
+            arguments = with(arguments, group, values);
+        }
+        arguments
+    }
+
     /// Runs a bundle at an instant; `vd` is empty where it does not take accelerations.
     fn run(
         &self,
@@ -166,17 +191,7 @@ impl<S: Scalar> Interpreted<S> {
         results: &mut [&mut [S]],
     ) -> Result<(), EvalError> {
         let time = [at.t];
-        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
-        for (group, values) in [
-            (Group::Time, &time[..]),
-            (Group::Z, at.z),
-            (Group::V, at.v),
-            (Group::Vd, vd),
-            (Group::U, at.u),
-            (Group::Prepared, &self.prepared),
-        ] {
-            arguments = with(arguments, group, values);
-        }
+        let arguments = with(self.in_joint_form(&time, at), Group::Vd, vd);
         self.bundle(kind)?.run(&arguments, w, results)
     }
 
@@ -190,14 +205,53 @@ impl<S: Scalar> Interpreted<S> {
         if !xd.is_empty() {
             return Err(EvalError::Length { what: "xd", expected: 0, found: xd.len() });
         }
-        let memory = self.bundle(kind)?.memory();
-        let (expected, found) = (memory + self.dims.nv, w.len());
-        let (w, pivots) = w
-            .split_at_mut_checked(memory)
-            .and_then(|(w, rest)| Some((w, rest.get_mut(..self.dims.nv)?)))
-            .ok_or(EvalError::Length { what: "w", expected, found })?;
+        let (w, pivots) = self.behind(kind, w, self.dims.nv)?;
         self.run(kind, at, &[], w, &mut [zd, vd, pivots])?;
         check_pivots(pivots)
+    }
+
+    /// The scratch of a bundle, and as many values behind it.
+    fn behind<'w>(
+        &self,
+        kind: BundleKind,
+        w: &'w mut [S],
+        len: usize,
+    ) -> Result<(&'w mut [S], &'w mut [S]), EvalError> {
+        let memory = self.bundle(kind)?.memory();
+        let (expected, found) = (memory + len, w.len());
+        w.split_at_mut_checked(memory)
+            .and_then(|(w, rest)| Some((w, rest.get_mut(..len)?)))
+            .ok_or(EvalError::Length { what: "w", expected, found })
+    }
+
+    /// The arguments of an instant in coordinate form.
+    fn in_coordinates<'a>(&'a self, time: &'a [S], at: &Motion<'a, S>) -> Arguments<'a, S> {
+        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
+        for (group, values) in [
+            (Group::Time, time),
+            (Group::Z, at.z),
+            (Group::Zd, at.zd),
+            (Group::Zdd, at.zdd),
+            (Group::U, at.u),
+            (Group::Prepared, &self.prepared),
+        ] {
+            arguments = with(arguments, group, values);
+        }
+        arguments
+    }
+
+    /// The part of the leading matrix that bundles write.
+    fn entries<'m>(&self, matrix: &'m mut [S]) -> Result<&'m mut [S], EvalError> {
+        let (expected, found) = (self.program.structure.pattern.entries(), matrix.len());
+        matrix.get_mut(..expected).ok_or(EvalError::Length { what: "matrix", expected, found })
+    }
+
+    fn solve_with(&self, kind: BundleKind, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+        let (w, rhs) = self.behind(kind, w, x.len())?;
+        rhs.copy_from_slice(x);
+        let arguments = with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared);
+        let arguments = with(with(arguments, Group::Factors, factors), Group::Rhs, rhs);
+        self.bundle(kind)?.run(&arguments, w, &mut [x])
     }
 }
 
@@ -232,6 +286,11 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Parameter => self.parameter_names.get(index).map(String::as_str),
             Quantity::Marker => program.markers.get(index).map(String::as_str),
             Quantity::Output => program.outputs.get(index).map(|(name, _)| name.as_str()),
+            Quantity::Objective => program.objectives.get(index).map(|(name, _)| name.as_str()),
+            Quantity::Joint => program.joints.get(index).map(String::as_str),
+            Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
+            Quantity::Normalisation => program.normalised.get(index).map(String::as_str),
+            Quantity::Nonholonomic => program.nonholonomic.get(index).map(String::as_str),
             _ => None,
         }
     }
@@ -336,5 +395,161 @@ impl<S: Scalar> MarkerJacobians for Interpreted<S> {
 impl<S: Scalar> Outputs for Interpreted<S> {
     fn outputs(&self, at: At<'_, S>, vd: &[S], w: &mut [S], out: &mut [S]) -> Result<(), EvalError> {
         self.run(BundleKind::Outputs, &at, vd, w, &mut [out])
+    }
+}
+
+impl<S: Scalar> Constrained for Interpreted<S> {
+    fn pattern(&self) -> Pattern<'_> {
+        let pattern = &self.program.structure.pattern;
+        Pattern {
+            tangent: &pattern.tangent,
+            holonomic: &pattern.holonomic,
+            nonholonomic: &pattern.nonholonomic,
+        }
+    }
+
+    fn held(&self) -> &[bool] {
+        &self.program.held
+    }
+
+    fn residual(
+        &self,
+        at: Motion<'_, S>,
+        lambda: &[S],
+        w: &mut [S],
+        r: &mut [S],
+        phi: &mut [S],
+    ) -> Result<(), EvalError> {
+        let time = [at.t];
+        let arguments = with(self.in_coordinates(&time, &at), Group::Lambda, lambda);
+        self.bundle(BundleKind::Residual)?.run(&arguments, w, &mut [r, phi])
+    }
+
+    fn newton(
+        &self,
+        at: Motion<'_, S>,
+        lambda: &[S],
+        weights: Weights<S>,
+        w: &mut [S],
+        r: &mut [S],
+        phi: &mut [S],
+        matrix: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (time, weights) = ([at.t], [weights.velocity, weights.position, weights.ratio]);
+        let arguments = with(self.in_coordinates(&time, &at), Group::Lambda, lambda);
+        let arguments = with(arguments, Group::Weights, &weights);
+        self.bundle(BundleKind::Newton)?.run(&arguments, w, &mut [r, phi, self.entries(matrix)?])
+    }
+
+    fn projection(&self, t: S, z: &[S], u: &[S], w: &mut [S], matrix: &mut [S]) -> Result<(), EvalError> {
+        let time = [t];
+        let mut arguments = with([&[]; Group::ALL.len()], Group::Time, &time[..]);
+        for (group, values) in [(Group::Z, z), (Group::U, u), (Group::Prepared, &self.prepared)] {
+            arguments = with(arguments, group, values);
+        }
+        self.bundle(BundleKind::Projection)?.run(&arguments, w, &mut [self.entries(matrix)?])
+    }
+
+    fn constraint_rates(&self, at: Motion<'_, S>, w: &mut [S], phid: &mut [S]) -> Result<(), EvalError> {
+        let time = [at.t];
+        let arguments = with(self.in_coordinates(&time, &at), Group::Zdd, &[]);
+        self.bundle(BundleKind::ConstraintRates)?.run(&arguments, w, &mut [phid])
+    }
+
+    fn constraint_accelerations(
+        &self,
+        at: Motion<'_, S>,
+        w: &mut [S],
+        phidd: &mut [S],
+    ) -> Result<(), EvalError> {
+        let time = [at.t];
+        let arguments = self.in_coordinates(&time, &at);
+        self.bundle(BundleKind::ConstraintAccelerations)?.run(&arguments, w, &mut [phidd])
+    }
+
+    fn factor(&self, matrix: &[S], w: &mut [S], factors: &mut [S]) -> Result<(), EvalError> {
+        let columns = &self.program.structure.columns;
+        let (w, pivots) = self.behind(BundleKind::Factor, w, columns.len())?;
+        let arguments = with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared);
+        let arguments = with(arguments, Group::Matrix, matrix);
+        self.bundle(BundleKind::Factor)?.run(&arguments, w, &mut [factors, pivots])?;
+        check_factors(&self.dims, pivots, columns)
+    }
+
+    fn solve(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+        self.solve_with(BundleKind::Solve, factors, w, x)
+    }
+
+    fn solve_transposed(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+        self.solve_with(BundleKind::SolveTransposed, factors, w, x)
+    }
+}
+
+impl<S: Scalar> ConstrainedDynamics for Interpreted<S> {
+    fn constrained_dynamics(
+        &self,
+        at: At<'_, S>,
+        stabilisation: Stabilisation<S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        xd: &mut [S],
+        lambda: &mut [S],
+    ) -> Result<(), EvalError> {
+        if !xd.is_empty() {
+            return Err(EvalError::Length { what: "xd", expected: 0, found: xd.len() });
+        }
+        let columns = &self.program.structure.joint_columns;
+        let (w, pivots) = self.behind(BundleKind::ConstrainedDynamics, w, columns.len())?;
+        let (time, gains) = ([at.t], [stabilisation.rate, stabilisation.value, stabilisation.compliance]);
+        let arguments = with(self.in_joint_form(&time, &at), Group::Stabilisation, &gains);
+        let tape = self.bundle(BundleKind::ConstrainedDynamics)?;
+        tape.run(&arguments, w, &mut [zd, vd, lambda, pivots])?;
+        check_solution(&self.dims, pivots, columns)
+    }
+}
+
+impl<S: Scalar> ConstraintCorrection for Interpreted<S> {
+    fn constraint_correction(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        dz: &mut [S],
+        dv: &mut [S],
+        phi: &mut [S],
+        phid: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.run(BundleKind::ConstraintCorrection, &at, &[], w, &mut [dz, dv, phi, phid])
+    }
+}
+
+impl<S: Scalar> Reactions for Interpreted<S> {
+    fn reactions(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        lambda: &[S],
+        w: &mut [S],
+        reactions: &mut [S],
+    ) -> Result<(), EvalError> {
+        let time = [at.t];
+        let arguments = with(with(self.in_joint_form(&time, &at), Group::Vd, vd), Group::Lambda, lambda);
+        self.bundle(BundleKind::Reactions)?.run(&arguments, w, &mut [reactions])
+    }
+}
+
+impl<S: Scalar> Objectives for Interpreted<S> {
+    fn objectives(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        lambda: &[S],
+        w: &mut [S],
+        integrands: &mut [S],
+        terminals: &mut [S],
+    ) -> Result<(), EvalError> {
+        let time = [at.t];
+        let arguments = with(with(self.in_joint_form(&time, &at), Group::Vd, vd), Group::Lambda, lambda);
+        self.bundle(BundleKind::Objectives)?.run(&arguments, w, &mut [integrands, terminals])
     }
 }

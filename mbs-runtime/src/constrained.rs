@@ -29,7 +29,8 @@
 //! (E, E'). Bundles write all but the last [`Dims::rows`]; those are the solver's.
 
 use crate::error::EvalError;
-use crate::system::{At, System};
+use crate::scalar::Scalar;
+use crate::system::{At, Dims, Quantity, System};
 
 /// An instant in coordinate form.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,50 @@ pub struct Pattern<'a> {
     pub holonomic: &'a [(u32, u32)],
     /// Entries of A and of A', both at the same places: (row of Ψ, coordinate).
     pub nonholonomic: &'a [(u32, u32)],
+}
+
+/// No pivot of the leading matrix may be zero or not finite; `columns` are the unknowns the pivots belong to.
+#[inline(always)]
+pub fn check_factors<S: Scalar>(dims: &Dims, pivots: &[S], columns: &[u32]) -> Result<(), EvalError> {
+    let sections = [
+        (Quantity::Coordinate, dims.nq),
+        (Quantity::Holonomic, dims.n_holonomic),
+        (Quantity::Normalisation, dims.n_normalisation),
+        (Quantity::Nonholonomic, dims.n_nonholonomic),
+    ];
+    check_elimination(pivots, columns, &sections)
+}
+
+/// The same for the elimination in joint form.
+#[inline(always)]
+pub fn check_solution<S: Scalar>(dims: &Dims, pivots: &[S], columns: &[u32]) -> Result<(), EvalError> {
+    let sections = [
+        (Quantity::Velocity, dims.nv),
+        (Quantity::Holonomic, dims.n_holonomic),
+        (Quantity::Nonholonomic, dims.n_nonholonomic),
+    ];
+    check_elimination(pivots, columns, &sections)
+}
+
+#[inline(always)]
+fn check_elimination<S: Scalar>(
+    pivots: &[S],
+    columns: &[u32],
+    sections: &[(Quantity, usize)],
+) -> Result<(), EvalError> {
+    let good = |pivot: &S| pivot.is_finite() && pivot.real() != 0.0;
+    if pivots.iter().all(good) {
+        return Ok(());
+    }
+    let step = pivots.iter().position(|pivot| !good(pivot)).unwrap_or(0);
+    let mut index = columns.get(step).map_or(0, |&column| column as usize);
+    for &(quantity, count) in sections {
+        if index < count {
+            return Err(EvalError::SingularLeading { quantity, index });
+        }
+        index -= count;
+    }
+    Err(EvalError::SingularLeading { quantity: Quantity::Coordinate, index })
 }
 
 /// Equations of motion with constraints, in coordinate form.

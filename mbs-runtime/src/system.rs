@@ -143,6 +143,16 @@ pub fn array_mut<'a, S, const N: usize>(
     slice.try_into().map_err(|_| EvalError::Length { what, expected: N, found })
 }
 
+/// The first `N` values of results that may be longer.
+#[inline(always)]
+pub fn first_mut<'a, S, const N: usize>(
+    what: &'static str,
+    slice: &'a mut [S],
+) -> Result<&'a mut [S; N], EvalError> {
+    let found = slice.len();
+    slice.first_chunk_mut().ok_or(EvalError::Length { what, expected: N, found })
+}
+
 /// The first `N` values of the scratch, which may be longer.
 #[inline(always)]
 pub fn scratch<S, const N: usize>(w: &mut [S]) -> Result<&mut [S; N], EvalError> {

@@ -9,7 +9,7 @@ const MODELS: [&str; 4] = ["mirrored", "torque_free_top", "cart_pole", "arm7"];
 fn main() -> Result<(), BuildError> {
     for name in MODELS {
         Builder::new(format!("../../models/{name}.yaml"))
-            .bundles(&BundleKind::ALL)
+            .bundles(&BundleKind::TREE)
             .write(&format!("{name}.rs"))?;
     }
     // What the C runtime needs to start a program, and the `mem*` functions that the compiler itself calls. Without std

@@ -309,7 +309,7 @@ pub mod compiled {
 
     /// Its bundles.
     pub fn bundles(index: u64) -> Vec<BundleKind> {
-        let mut bundles = BundleKind::ALL.to_vec();
+        let mut bundles = BundleKind::TREE.to_vec();
         if !differentiated(index) {
             bundles.retain(|&kind| kind != BundleKind::InverseDynamicsDerivatives);
         }

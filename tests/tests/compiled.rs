@@ -111,7 +111,7 @@ fn interpret(program: &Program, state: &State) -> Results {
         .with(Group::Vd, &state.vd)
         .with(Group::U, &state.u)
         .with(Group::Prepared, &prepared);
-    BundleKind::ALL
+    BundleKind::TREE
         .into_iter()
         .filter(|&kind| kind != BundleKind::InverseDynamicsDerivatives)
         .map(|kind| {

@@ -11,7 +11,7 @@ fn model(text: &str) -> Result<Interpreted, String> {
     let text = format!("mbs: 1\n{text}");
     let (model, _) = mbs_codegen::read("hard.yaml", &text)
         .map_err(|d| d.render("hard.yaml", &text).lines().next().unwrap_or_default().to_string())?;
-    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
+    let options = Options { bundles: BundleKind::TREE.to_vec(), ..Options::default() };
     let program = Program::new(&model, None, &options).map_err(|e| e.to_string())?;
     Ok(Interpreted::new(program))
 }

@@ -91,7 +91,7 @@ fn interpreted_models_do_not_allocate() {
     for index in 0..compiled::COUNT {
         let text = compiled::text(index);
         let (model, _) = mbs_codegen::read("random.yaml", &text).expect("a valid model");
-        let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
+        let options = Options { bundles: BundleKind::TREE.to_vec(), ..Options::default() };
         let program = Program::new(&model, None, &options).expect("small");
         check(&format!("random_{index}"), &Interpreted::<f64>::new(program));
     }

@@ -13,7 +13,7 @@ const TREES: u64 = 300;
 fn program(text: &str, reference: ReferencePoint) -> Program {
     let (model, _) = mbs_codegen::read("random.yaml", text)
         .unwrap_or_else(|diagnostics| panic!("{}\n{text}", diagnostics.render("random.yaml", text)));
-    let options = Options { reference, freeze: false, bundles: BundleKind::ALL.to_vec() };
+    let options = Options { reference, freeze: false, bundles: BundleKind::TREE.to_vec() };
     let program = Program::new(&model, None, &options).expect("a program of moderate size");
     for bundle in &program.bundles {
         mbs_codegen::bundle::verify::verify(bundle).expect("a valid bundle");

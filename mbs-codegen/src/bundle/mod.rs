@@ -24,8 +24,8 @@ pub struct Specification {
     pub name: &'static str,
     /// One sentence for its documentation.
     pub doc: &'static str,
-    /// Its arguments, beside the prepared values.
-    pub arguments: Vec<Group>,
+    /// Its arguments, beside the prepared values; with their length where it is this bundle's own.
+    pub arguments: Vec<(Group, Option<u32>)>,
     /// Its results.
     pub results: Vec<Wanted>,
 }
@@ -248,12 +248,12 @@ pub const CHUNK: usize = 250;
 /// `len` gives the number of scalars of an argument group.
 pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group) -> u32) -> Vec<Bundle> {
     let (direct, stepping): (Vec<_>, Vec<_>) =
-        specifications.iter().partition(|s| s.arguments.contains(&Group::Parameters));
+        specifications.iter().partition(|s| s.arguments.iter().any(|&(group, _)| group == Group::Parameters));
     let hoisted = Hoisted::collect(graph, &stepping);
     let prepare = Specification {
         name: "prepare",
         doc: "Computes whatever depends on the parameters alone.",
-        arguments: vec![Group::Parameters],
+        arguments: vec![(Group::Parameters, None)],
         results: vec![Wanted {
             name: "c",
             doc: "prepared values",
@@ -270,7 +270,7 @@ pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group
     }
     for specification in stepping {
         let mut specification = specification.clone();
-        specification.arguments.push(Group::Prepared);
+        specification.arguments.push((Group::Prepared, None));
         bundles.push(build_one(graph, &specification, &hoisted, &length));
     }
     bundles
@@ -287,7 +287,11 @@ fn build_one(
     Bundle {
         name: specification.name,
         doc: specification.doc,
-        arguments: specification.arguments.iter().map(|&g| (g, len(g))).collect(),
+        arguments: specification
+            .arguments
+            .iter()
+            .map(|&(g, own)| (g, own.unwrap_or_else(|| len(g))))
+            .collect(),
         results: specification
             .results
             .iter()

@@ -1,8 +1,9 @@
-//! How an element's placeholders move with the joints.
+//! How an element's placeholders move with the joints, and so along a direction.
 //!
 //! For a point r of link i, and a column S_j that moves it (V₀ before j's group, V_i of the link):
 //! ∂r/∂θ_j = s_j + w_j × r,  ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂(axis)/∂θ_j = w_j × axis,  ∂V_i/∂v_j = S_j.
 
+use super::direction::{Direction, Weights};
 use super::motion::{Column, movers};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
@@ -10,16 +11,55 @@ use crate::kinematics::{Spatial, euler_parameter_rates};
 use crate::lowering::Environment;
 use crate::model::BodyId;
 use crate::symbols::Group;
+use std::collections::BTreeMap;
+
+/// Change of a placeholder's scalars along the direction of an unknown.
+pub(super) struct LeafChange {
+    pub unknown: usize,
+    pub change: Vec<ExprId>,
+}
+
+/// One entry per unknown that moves the placeholder: Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j.
+pub(super) fn leaf_changes(
+    g: &mut Graph,
+    mechanism: &mut Mechanism<'_>,
+    columns: &[Column],
+    parents: &[Option<usize>],
+    directions: &[Direction],
+    leaf: Leaf,
+) -> Vec<LeafChange> {
+    let mut of_velocity: Vec<Vec<(usize, Weights)>> = vec![Vec::new(); mechanism.tree.nv];
+    for (unknown, direction) in directions.iter().enumerate() {
+        for term in &direction.terms {
+            of_velocity[term.j].push((unknown, term.weights));
+        }
+    }
+    let zero = g.zero();
+    let mut changes: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
+    for derivative in leaf_derivatives(g, mechanism, columns, parents, leaf) {
+        for &(unknown, weights) in &of_velocity[derivative.j] {
+            let change = changes.entry(unknown).or_insert_with(|| vec![zero; derivative.by_position.len()]);
+            let parts = derivative.by_position.iter().zip(&derivative.by_velocity);
+            for (sum, (&position, &velocity)) in change.iter_mut().zip(parts) {
+                let (p, q) = (g.mul(weights.position, position), g.mul(weights.velocity, velocity));
+                let share = g.add(p, q);
+                *sum = g.add(*sum, share);
+            }
+        }
+    }
+    let moving = changes.into_iter().filter(|(_, change)| change.iter().any(|&c| c != zero));
+    moving.map(|(unknown, change)| LeafChange { unknown, change }).collect()
+}
 
 /// Derivatives of a placeholder's scalars by θ_j and by v_j.
-pub(super) struct LeafDerivative {
-    pub j: usize,
-    pub by_position: Vec<ExprId>,
-    pub by_velocity: Vec<ExprId>,
+struct LeafDerivative {
+    j: usize,
+    by_position: Vec<ExprId>,
+    by_velocity: Vec<ExprId>,
 }
 
 /// One entry per velocity that moves the placeholder.
-pub(super) fn leaf_derivatives(
+fn leaf_derivatives(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
     columns: &[Column],
@@ -112,17 +152,16 @@ fn of_body(
     Vec::new()
 }
 
-/// Row z of N: the velocities that change the coordinate, and how much.
+/// The velocities that change a coordinate, and how much: a row of N, for Euler parameters at unit length.
 fn coordinate_map(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<(usize, ExprId)> {
-    let Some(link) = mechanism.tree.links.iter().find(|link| link.z_range().contains(&z)) else {
-        return Vec::new();
-    };
-    match link.euler_parameters() {
-        Some((first, v)) if z >= first => {
-            let p: [ExprId; 4] = std::array::from_fn(|k| g.symbol(Group::Z, (first + k) as u32));
+    let tree = mechanism.tree;
+    match tree.link_of_z(z).map(|link| (link, link.euler_parameters())) {
+        Some((_, Some((first, v)))) if z >= first => {
+            let p = mechanism.unit_euler_parameters(g, first);
             (0..3).map(|k| (v + k, unit_rates(g, p, k)[z - first])).collect()
         }
-        _ => vec![(link.v + z - link.z, g.one())],
+        Some((link, _)) => vec![(link.v + z - link.z, g.one())],
+        None => vec![(tree.variables_v + z - tree.variables_z, g.one())],
     }
 }
 
@@ -135,13 +174,13 @@ fn unit_rates(g: &mut Graph, p: [ExprId; 4], k: usize) -> [ExprId; 4] {
 
 fn rate_derivatives(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<LeafDerivative> {
     let map = coordinate_map(g, mechanism, z);
-    let link = mechanism.tree.links.iter().find(|link| link.z_range().contains(&z));
+    let link = mechanism.tree.link_of_z(z);
     let euler = link.and_then(|link| link.euler_parameters()).filter(|&(first, _)| z >= first);
     map.into_iter()
         .map(|(j, by_velocity)| {
             let by_position = match euler {
                 Some((first, v)) => {
-                    let p: [ExprId; 4] = std::array::from_fn(|k| g.symbol(Group::Z, (first + k) as u32));
+                    let p = mechanism.unit_euler_parameters(g, first);
                     let moved = unit_rates(g, p, j - v);
                     let omega = Vec3(std::array::from_fn(|k| g.symbol(Group::V, (v + k) as u32)));
                     euler_parameter_rates(g, moved, omega)[z - first]

@@ -1,73 +1,65 @@
-//! What the forces of the model add to the derivatives: −∂Q/∂θ and −∂Q/∂v.
+//! What the forces of the model add to the tangent: −∂Q.
 //!
-//! Q_i = S_iᵀ W with W the wrenches on everything that i carries:
-//! ∂Q_i/∂θ_j = S_iᵀ ∂W/∂θ_j + (S_j × S_i)ᵀ W, the last for j that moves column i. A force F at r has
-//! W = (F, r × F), so ∂W = (∂F, r × ∂F + ∂r × F); ∂F = Σ over its placeholders of F_leaf ∂leaf.
+//! Q_a = S̄_aᵀ W with W the wrenches on everything that a carries: along a direction b,
+//! ∂Q_a = S̄_aᵀ ∂_b W + (Z_b × S̄_a)ᵀ W, the last for b that moves column a. A force F at r has W = (F, r × F), so
+//! ∂W = (∂F, r × ∂F + ∂r × F); ∂F = Σ over its placeholders of F_leaf ∂leaf.
 
 use super::Square;
-use super::leaf::{LeafDerivative, leaf_derivatives};
-use super::motion::{Column, movers};
-use crate::elements::{ForceElement, Load, Mechanism};
+use super::direction::Direction;
+use super::leaf::{LeafChange, leaf_changes};
+use super::motion::Column;
+use crate::elements::{Element, Leaf, Load, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::Spatial;
 use crate::lowering::Environment;
-use crate::model::BodyId;
 use std::collections::BTreeMap;
 
-/// Subtracts the forces' share from ∂tau/∂θ and ∂tau/∂v.
-pub(super) fn load_derivatives(
+/// How wrenches and generalised forces change.
+pub(super) struct LoadTangent {
+    /// W on everything that a link carries, about the origin.
+    pub wrenches: Vec<Spatial>,
+    /// ∂_b W, by (link, b).
+    changes: BTreeMap<(usize, usize), Spatial>,
+    /// ∂_b of a generalised force along velocity j, by (j, b).
+    generalized: BTreeMap<(usize, usize), ExprId>,
+}
+
+/// Of the elements' loads.
+pub(super) fn load_tangent(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
+    elements: &[&Element<'_>],
     columns: &[Column],
     parents: &[Option<usize>],
-    by_position: &mut Square,
-    by_velocity: &mut Square,
-) {
+    directions: &[Direction],
+) -> LoadTangent {
     let tree = mechanism.tree;
     let none = g.zero_spatial();
-    let mut wrenches = vec![none; tree.links.len()];
-    // ∂W/∂θ_j and ∂W/∂v_j on links, by (link, j)
-    let mut changes: BTreeMap<(usize, usize), [Spatial; 2]> = BTreeMap::new();
-    for force in &mechanism.model.forces {
-        let element = ForceElement::new(g, mechanism.model, tree, mechanism.parameters, force);
+    let mut out = LoadTangent {
+        wrenches: vec![none; tree.links.len()],
+        changes: BTreeMap::new(),
+        generalized: BTreeMap::new(),
+    };
+    for element in elements {
         let replacements = element.leaves.replacements(g, mechanism);
-        let leaves: Vec<(Vec<ExprId>, Vec<LeafDerivative>)> = element
+        let leaves: Vec<(&[ExprId], Vec<LeafChange>)> = element
             .leaves
             .seen()
             .iter()
-            .map(|(leaf, symbols)| (symbols.clone(), leaf_derivatives(g, mechanism, columns, parents, *leaf)))
+            .map(|(leaf, symbols)| {
+                (symbols.as_slice(), leaf_changes(g, mechanism, columns, parents, directions, *leaf))
+            })
             .collect();
         for load in &element.loads {
             // explicit derivatives over the placeholders, then the mechanism in their place
             let values = load.values();
-            let one = g.one();
-            let mut columns_of: BTreeMap<usize, [Vec<ExprId>; 2]> = BTreeMap::new();
-            let zero = g.zero();
-            for (component, &value) in values.iter().enumerate() {
-                for (symbols, derivatives) in &leaves {
-                    let slopes = gradient(g, &[(value, one)], symbols);
-                    let slopes = g.substitute(&slopes, &replacements);
-                    for derivative in derivatives {
-                        let entry = columns_of
-                            .entry(derivative.j)
-                            .or_insert_with(|| [vec![zero; values.len()], vec![zero; values.len()]]);
-                        for (which, leaf) in
-                            [&derivative.by_position, &derivative.by_velocity].iter().enumerate()
-                        {
-                            for (&slope, &change) in slopes.iter().zip(leaf.iter()) {
-                                let product = g.mul(slope, change);
-                                entry[which][component] = g.add(entry[which][component], product);
-                            }
-                        }
-                    }
-                }
-            }
+            let changes = explicit(g, &values, &leaves, &replacements);
             let load = load.with(&g.substitute(&values, &replacements));
             match load {
-                Load::Generalized(i, _) => {
-                    for (j, [position, velocity]) in columns_of {
-                        by_position.subtract(g, i, j, position[0]);
-                        by_velocity.subtract(g, i, j, velocity[0]);
+                Load::Generalized(j, _) => {
+                    for (b, change) in changes {
+                        let before = *out.generalized.entry((j, b)).or_insert_with(|| g.zero());
+                        out.generalized.insert((j, b), g.add(before, change[0]));
                     }
                 }
                 Load::Force(at, value) => {
@@ -76,32 +68,27 @@ pub(super) fn load_derivatives(
                     };
                     let r = mechanism.position(g, at);
                     let wrench = wrench_at(g, r, value);
-                    wrenches[link] = g.add6(wrenches[link], wrench);
-                    for (j, changed) in columns_of {
-                        let changed = changed.map(|c| wrench_at(g, r, Vec3([c[0], c[1], c[2]])));
-                        add_change(g, &mut changes, (link, j), changed);
+                    out.wrenches[link] = g.add6(out.wrenches[link], wrench);
+                    for (b, c) in changes {
+                        let change = wrench_at(g, r, Vec3([c[0], c[1], c[2]]));
+                        out.add(g, link, b, change);
                     }
                     // ∂r × F
-                    for (j, moved) in moved_by(g, mechanism, columns, parents, at.body, r) {
-                        let (zero, none) = (g.zero_vector(), g.zero_spatial());
-                        let moment = g.cross3(moved, value);
-                        add_change(
-                            g,
-                            &mut changes,
-                            (link, j),
-                            [Spatial { linear: zero, angular: moment }, none],
-                        );
+                    for moved in leaf_changes(g, mechanism, columns, parents, directions, Leaf::Position(at))
+                    {
+                        let by = Vec3([moved.change[0], moved.change[1], moved.change[2]]);
+                        let change = Spatial { linear: g.zero_vector(), angular: g.cross3(by, value) };
+                        out.add(g, link, moved.unknown, change);
                     }
                 }
                 Load::Torque(on, value) => {
                     let Some(link) = tree.link_of_body[on.index()] else {
                         continue;
                     };
-                    wrenches[link].angular = g.add3(wrenches[link].angular, value);
-                    for (j, changed) in columns_of {
-                        let linear = g.zero_vector();
-                        let changed = changed.map(|c| Spatial { linear, angular: Vec3([c[0], c[1], c[2]]) });
-                        add_change(g, &mut changes, (link, j), changed);
+                    out.wrenches[link].angular = g.add3(out.wrenches[link].angular, value);
+                    for (b, c) in changes {
+                        let change = Spatial { linear: g.zero_vector(), angular: Vec3([c[0], c[1], c[2]]) };
+                        out.add(g, link, b, change);
                     }
                 }
             }
@@ -110,27 +97,72 @@ pub(super) fn load_derivatives(
     // sums toward ground
     for (i, link) in tree.links.iter().enumerate().rev() {
         if let Some(p) = link.parent {
-            wrenches[p] = g.add6(wrenches[p], wrenches[i]);
-            let own: Vec<(usize, [Spatial; 2])> =
-                changes.range((i, 0)..(i + 1, 0)).map(|(&(_, j), &change)| (j, change)).collect();
-            for (j, change) in own {
-                add_change(g, &mut changes, (p, j), change);
+            out.wrenches[p] = g.add6(out.wrenches[p], out.wrenches[i]);
+            for (b, change) in out.of_link(i) {
+                out.add(g, p, b, change);
             }
         }
     }
-    for (i, column) in columns.iter().enumerate() {
-        let own: Vec<(usize, [Spatial; 2])> =
-            changes.range((column.link, 0)..(column.link + 1, 0)).map(|(&(_, j), &c)| (j, c)).collect();
-        for (j, [position, velocity]) in own {
-            let (p, q) = (g.dot6(column.s, position), g.dot6(column.s, velocity));
-            by_position.subtract(g, i, j, p);
-            by_velocity.subtract(g, i, j, q);
+    out
+}
+
+/// Σ over leaves of (∂value/∂leaf) ∂_b leaf, by unknown.
+fn explicit(
+    g: &mut Graph,
+    values: &[ExprId],
+    leaves: &[(&[ExprId], Vec<LeafChange>)],
+    replacements: &std::collections::HashMap<ExprId, ExprId>,
+) -> BTreeMap<usize, Vec<ExprId>> {
+    let (zero, one) = (g.zero(), g.one());
+    let mut out: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
+    for (component, &value) in values.iter().enumerate() {
+        for (symbols, changes) in leaves {
+            let slopes = gradient(g, &[(value, one)], symbols);
+            let slopes = g.substitute(&slopes, replacements);
+            for LeafChange { unknown, change } in changes {
+                let entry = out.entry(*unknown).or_insert_with(|| vec![zero; values.len()]);
+                for (&slope, &change) in slopes.iter().zip(change) {
+                    let product = g.mul(slope, change);
+                    entry[component] = g.add(entry[component], product);
+                }
+            }
         }
-        // (S_j × S_i)ᵀ W
-        for j in movers(columns, parents, i) {
-            let turned = g.cross_motion(columns[j].s, column.s);
-            let share = g.dot6(turned, wrenches[column.link]);
-            by_position.subtract(g, i, j, share);
+    }
+    out
+}
+
+impl LoadTangent {
+    fn add(&mut self, g: &mut Graph, link: usize, b: usize, change: Spatial) {
+        let none = g.zero_spatial();
+        let before = *self.changes.entry((link, b)).or_insert(none);
+        self.changes.insert((link, b), g.add6(before, change));
+    }
+
+    fn of_link(&self, link: usize) -> Vec<(usize, Spatial)> {
+        self.changes.range((link, 0)..(link + 1, 0)).map(|(&(_, b), &change)| (b, change)).collect()
+    }
+
+    /// Takes S̄_aᵀ ∂_b W and the generalised forces off the tangent.
+    pub(super) fn subtract(
+        &self,
+        g: &mut Graph,
+        out: &mut Square,
+        rows: &[Direction],
+        row: impl Fn(usize) -> Option<(usize, Spatial)>,
+    ) {
+        for (a, direction) in rows.iter().enumerate() {
+            if let Some((link, s)) = row(a) {
+                for (b, change) in self.of_link(link) {
+                    let share = g.dot6(s, change);
+                    out.subtract(g, a, b, share);
+                }
+            }
+            for term in &direction.terms {
+                for (&(_, b), &change) in self.generalized.range((term.j, 0)..(term.j + 1, 0)) {
+                    let share = g.mul(term.weights.position, change);
+                    out.subtract(g, a, b, share);
+                }
+            }
         }
     }
 }
@@ -138,35 +170,4 @@ pub(super) fn load_derivatives(
 /// (F, r × F)
 fn wrench_at(g: &mut Graph, r: Vec3, force: Vec3) -> Spatial {
     Spatial { linear: force, angular: g.cross3(r, force) }
-}
-
-fn add_change(
-    g: &mut Graph,
-    changes: &mut BTreeMap<(usize, usize), [Spatial; 2]>,
-    key: (usize, usize),
-    [position, velocity]: [Spatial; 2],
-) {
-    let none = g.zero_spatial();
-    let before = *changes.entry(key).or_insert([none, none]);
-    changes.insert(key, [g.add6(before[0], position), g.add6(before[1], velocity)]);
-}
-
-/// ∂r/∂θ_j for a point of a body.
-fn moved_by(
-    g: &mut Graph,
-    mechanism: &Mechanism<'_>,
-    columns: &[Column],
-    parents: &[Option<usize>],
-    body: BodyId,
-    r: Vec3,
-) -> Vec<(usize, Vec3)> {
-    let mut link = mechanism.tree.link_of_body[body.index()];
-    while let Some(i) = link {
-        if let Some(last) = mechanism.tree.links[i].v_range().last() {
-            let movers = movers(columns, parents, last);
-            return movers.into_iter().map(|j| (j, g.shift_motion(columns[j].s, r).linear)).collect();
-        }
-        link = mechanism.tree.links[i].parent;
-    }
-    Vec::new()
 }

@@ -15,12 +15,14 @@
 //! A group is what moves at once: one slide, one turn, or the three velocities of a ball, whose axes are fixed
 //! in the child. \[SinghRussellWensing2022\] has the same formulas for joints of any number of freedoms.
 
-mod inverse_dynamics;
+pub mod direction;
 mod leaf;
 mod loads;
 mod motion;
+mod tangent;
+pub mod constraints;
 
-pub use inverse_dynamics::{InverseDynamicsDerivatives, inverse_dynamics_derivatives};
+pub use tangent::Linearisation;
 
 use crate::graph::{ExprId, Graph};
 
@@ -43,6 +45,12 @@ impl Square {
 
     fn set(&mut self, i: usize, j: usize, value: ExprId) {
         self.entries[j * self.n + i] = value;
+    }
+
+    /// Adds to an entry.
+    pub fn add(&mut self, g: &mut Graph, i: usize, j: usize, value: ExprId) {
+        let entry = g.add(self.get(i, j), value);
+        self.set(i, j, entry);
     }
 
     fn subtract(&mut self, g: &mut Graph, i: usize, j: usize, value: ExprId) {

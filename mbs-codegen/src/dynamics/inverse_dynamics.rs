@@ -82,15 +82,38 @@ fn rest(
     loads: &Loads,
     vd: Option<&[ExprId]>,
 ) -> Vec<ExprId> {
+    let wrenches = wrenches(g, mechanism, inertias, loads, vd);
+    let projected = project(g, mechanism, wrenches);
+    projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
+}
+
+/// What each link's motion needs beyond the loads on it, for the vd of [`Group::Vd`]: force and moment about o_i.
+pub fn link_wrenches(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+    loads: &Loads,
+) -> Vec<Spatial> {
+    let vd: Vec<ExprId> = (0..mechanism.tree.nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
+    let rest = wrenches(g, mechanism, inertias, loads, Some(&vd));
+    rest.into_iter().map(|w| Spatial { linear: g.neg3(w.linear), angular: g.neg3(w.angular) }).collect()
+}
+
+/// Loads on each link less what its motion needs.
+fn wrenches(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+    loads: &Loads,
+    vd: Option<&[ExprId]>,
+) -> Vec<Spatial> {
     let ground = ground_acceleration(g, mechanism);
     let (tree, positions, velocities) = (mechanism.tree, &mechanism.positions, &mechanism.velocities);
     let Accelerations { links } = accelerations(g, tree, positions, velocities, ground, vd);
-    let wrenches = (0..tree.links.len())
+    (0..tree.links.len())
         .map(|i| {
             let needed = newton_euler(g, mechanism, i, inertias[i], links[i]);
             g.sub6(loads.links[i], needed)
         })
-        .collect();
-    let projected = project(g, mechanism, wrenches);
-    projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
+        .collect()
 }

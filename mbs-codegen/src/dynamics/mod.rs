@@ -24,7 +24,7 @@ pub use energy::{Energy, energy};
 pub use forward_dynamics::{forward_dynamics, solve_tree};
 pub(crate) use inertia::reference_inertias;
 pub use inertia::{BodyInertia, Symmetric, body_inertias};
-pub use inverse_dynamics::{inverse_dynamics, right_hand_side};
+pub use inverse_dynamics::{inverse_dynamics, link_wrenches, right_hand_side};
 pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
 

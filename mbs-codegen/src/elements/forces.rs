@@ -1,6 +1,6 @@
 //! Forces of the model: what each puts on links and coordinates, what it stores, what power it brings.
 //!
-//! A force is first written over placeholders ([`ForceElement`]), then put into the mechanism ([`loads`]).
+//! A force is first written over placeholders ([`Element`]), then put into the mechanism ([`loads`]).
 
 use super::Mechanism;
 use super::leaves::Leaves;
@@ -40,15 +40,21 @@ impl Load {
     }
 }
 
-/// A force over placeholders.
+/// A force, or the forces of constraints, over placeholders.
 #[derive(Debug)]
-pub struct ForceElement<'a> {
+pub struct Element<'a> {
     /// What it asks of the mechanism.
     pub leaves: Leaves<'a>,
     /// What it does.
     pub loads: Vec<Load>,
-    potential: ExprId,
-    power: ExprId,
+    pub(super) potential: ExprId,
+    pub(super) power: ExprId,
+}
+
+/// The forces of the model.
+pub fn forces<'a>(g: &mut Graph, mechanism: &Mechanism<'a>) -> Vec<Element<'a>> {
+    let Mechanism { model, tree, parameters, .. } = *mechanism;
+    model.forces.iter().map(|force| Element::new(g, model, tree, parameters, force)).collect()
 }
 
 /// All forces but gravity.
@@ -64,15 +70,14 @@ pub struct Loads {
     pub power: ExprId,
 }
 
-/// Sums the forces of the model.
-pub fn loads(g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Loads {
+/// Sums what elements do.
+pub fn loads(g: &mut Graph, mechanism: &mut Mechanism<'_>, elements: &[&Element<'_>]) -> Loads {
     let (links, nv) = (mechanism.tree.links.len(), mechanism.tree.nv);
     let zero = g.zero();
     let none = g.zero_spatial();
     let mut loads =
         Loads { links: vec![none; links], generalized: vec![zero; nv], potential: zero, power: zero };
-    for force in &mechanism.model.forces {
-        let element = ForceElement::new(g, mechanism.model, mechanism.tree, mechanism.parameters, force);
+    for element in elements {
         let replacements = element.leaves.replacements(g, mechanism);
         for load in &element.loads {
             let load = load.with(&g.substitute(&load.values(), &replacements));
@@ -105,7 +110,7 @@ fn apply(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, load: 
     }
 }
 
-impl<'a> ForceElement<'a> {
+impl<'a> Element<'a> {
     /// Lowers one force of the model.
     pub fn new(
         g: &mut Graph,
@@ -113,9 +118,9 @@ impl<'a> ForceElement<'a> {
         tree: &'a Tree,
         parameters: &'a Parameters,
         force: &Force,
-    ) -> ForceElement<'a> {
+    ) -> Element<'a> {
         let zero = g.zero();
-        let mut element = ForceElement {
+        let mut element = Element {
             leaves: Leaves::new(model, tree, parameters),
             loads: Vec::new(),
             potential: zero,
@@ -216,7 +221,9 @@ impl<'a> ForceElement<'a> {
         let [v1, v2] = [from, to].map(|m| self.leaves.point_velocity(g, m));
         let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
         let length = g.norm3(d);
-        let n = Vec3(d.0.map(|x| g.div(x, length)));
+        let one = g.one();
+        let inverse = g.div(one, length);
+        let n = g.scale3(inverse, d);
         let rate = g.dot3(n, dv);
         let tension = self.law_force(g, parameters, law, length, rate);
         let pull = g.scale3(tension, n);

@@ -1,6 +1,6 @@
 //! What an element sees of the mechanism: a handful of placeholders.
 //!
-//! An element (a force; later a constraint, an objective) is lowered over placeholders for the positions,
+//! An element (a force, a constraint) is lowered over placeholders for the positions,
 //! velocities and axes it asks for. Its explicit derivatives come from the graph in these few symbols; how
 //! the placeholders move with the joints comes from closed forms ([`crate::derivatives`]). Substituting the
 //! mechanism's own expressions gives the value. Folding cannot reach across a placeholder, so no derivative
@@ -25,7 +25,7 @@ pub enum Leaf {
     AngularVelocity(BodyId),
     /// World direction of axis 0, 1 or 2 of a body's frame.
     Axis(BodyId, u8),
-    /// A coordinate, by its place among z.
+    /// A coordinate, by its place among z; Euler parameters at unit length, so that no element depends on |p|.
     Coordinate(usize),
     /// Its rate.
     Rate(usize),
@@ -63,6 +63,25 @@ impl<'a> Leaves<'a> {
             replacements.extend(placeholders.iter().copied().zip(mechanism.leaf(g, *leaf)));
         }
         replacements
+    }
+
+    /// The placeholders of a leaf, asked for now if not before.
+    pub(super) fn ask(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
+        let count = match leaf {
+            Leaf::Coordinate(_) | Leaf::Rate(_) | Leaf::JointVelocity(_) => 1,
+            _ => 3,
+        };
+        self.placeholders(g, leaf, count).to_vec()
+    }
+
+    /// As many symbols as there are placeholders, none of them a placeholder: the `k`-th such set.
+    pub(super) fn companions(&self, g: &mut Graph, k: u32) -> Vec<Vec<ExprId>> {
+        let mut next = self.next * (k + 1);
+        let mut symbols = |count: usize| {
+            next += count as u32;
+            (next - count as u32..next).map(|i| g.symbol(Group::Free, i)).collect()
+        };
+        self.seen.iter().map(|(_, placeholders)| symbols(placeholders.len())).collect()
     }
 
     fn placeholders(&mut self, g: &mut Graph, leaf: Leaf, count: u32) -> &[ExprId] {

@@ -3,12 +3,13 @@
 use super::Leaf;
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::accelerations::point_acceleration;
+use crate::kinematics::positions::side_point;
 use crate::kinematics::{
     Accelerations, Positions, ReferencePoint, Velocities, accelerations, euler_parameter_rates, positions,
     velocities,
 };
 use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
-use crate::model::{BodyId, CoordinateRef, MarkerRef, Model, VelocityRef};
+use crate::model::{BodyId, CoordinateRef, JointSide, MarkerRef, Model, VelocityRef};
 use crate::symbols::Group;
 use crate::topology::Tree;
 
@@ -54,6 +55,19 @@ impl<'a> Mechanism<'a> {
         g.shift_motion(self.velocities.links[link].motion, arm).linear
     }
 
+    /// World position of a joint's point on one of its sides.
+    pub fn joint_side_point(&self, g: &mut Graph, side: &JointSide) -> Vec3 {
+        let local = side_point(g, self.model, self.parameters, side);
+        match self.tree.link_of_body[side.body.index()] {
+            None => local,
+            Some(link) => {
+                let link = &self.positions.links[link];
+                let arm = g.apply(link.rotation, local);
+                g.add3(link.origin, arm)
+            }
+        }
+    }
+
     /// The expressions behind a placeholder.
     pub fn leaf(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
         match leaf {
@@ -61,9 +75,94 @@ impl<'a> Mechanism<'a> {
             Leaf::PointVelocity(marker) => self.point_velocity(g, marker).0.to_vec(),
             Leaf::AngularVelocity(body) => self.angular_velocity(g, body).0.to_vec(),
             Leaf::Axis(body, k) => self.positions.rotation(g, self.tree, body).column(k.into()).0.to_vec(),
-            Leaf::Coordinate(z) => vec![g.symbol(Group::Z, z as u32)],
-            Leaf::Rate(z) => vec![self.rate_of(g, z)],
+            Leaf::Coordinate(z) => vec![self.unit_coordinate(g, z)],
+            Leaf::Rate(z) => vec![self.unit_rate(g, z)],
             Leaf::JointVelocity(v) => vec![g.symbol(Group::V, v as u32)],
+        }
+    }
+
+    /// The rates of a placeholder's expressions.
+    pub fn leaf_rate(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
+        match leaf {
+            Leaf::Position(marker) => self.point_velocity(g, marker).0.to_vec(),
+            Leaf::PointVelocity(marker) => self.point_acceleration(g, marker).0.to_vec(),
+            Leaf::AngularVelocity(body) => self.angular_acceleration(g, body).0.to_vec(),
+            // ω × a
+            Leaf::Axis(body, k) => {
+                let axis = self.positions.rotation(g, self.tree, body).column(k.into());
+                let omega = self.angular_velocity(g, body);
+                g.cross3(omega, axis).0.to_vec()
+            }
+            Leaf::Coordinate(z) => vec![self.unit_rate(g, z)],
+            Leaf::Rate(z) => vec![self.unit_acceleration(g, z)],
+            Leaf::JointVelocity(v) => vec![g.symbol(Group::Vd, v as u32)],
+        }
+    }
+
+    /// The rates of the rates; only positions, axes and coordinates have them.
+    pub fn leaf_acceleration(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
+        match leaf {
+            Leaf::Position(marker) => self.point_acceleration(g, marker).0.to_vec(),
+            // α × a + ω × (ω × a)
+            Leaf::Axis(body, k) => {
+                let axis = self.positions.rotation(g, self.tree, body).column(k.into());
+                let (omega, alpha) = (self.angular_velocity(g, body), self.angular_acceleration(g, body));
+                let turned = g.cross3(omega, axis);
+                let (p, q) = (g.cross3(alpha, axis), g.cross3(omega, turned));
+                g.add3(p, q).0.to_vec()
+            }
+            Leaf::Coordinate(z) => vec![self.unit_acceleration(g, z)],
+            Leaf::PointVelocity(_) | Leaf::AngularVelocity(_) => vec![g.zero(); 3],
+            Leaf::Rate(_) | Leaf::JointVelocity(_) => vec![g.zero()],
+        }
+    }
+
+    /// p/|p| of the block of Euler parameters that begins at a place among z.
+    pub fn unit_euler_parameters(&self, g: &mut Graph, first: usize) -> [ExprId; 4] {
+        let p: [ExprId; 4] = std::array::from_fn(|k| g.symbol(Group::Z, (first + k) as u32));
+        let squares = p.map(|e| g.square(e));
+        let square = g.sum(&squares);
+        let length = g.sqrt(square);
+        p.map(|e| g.div(e, length))
+    }
+
+    /// The first of a block of Euler parameters and of its angular velocity, if the coordinate belongs to one.
+    fn block_of(&self, z: usize) -> Option<(usize, usize)> {
+        self.tree.link_of_z(z)?.euler_parameters().filter(|&(first, _)| z >= first)
+    }
+
+    fn unit_coordinate(&self, g: &mut Graph, z: usize) -> ExprId {
+        match self.block_of(z) {
+            Some((first, _)) => self.unit_euler_parameters(g, first)[z - first],
+            None => g.symbol(Group::Z, z as u32),
+        }
+    }
+
+    /// zd, or N(p/|p|) ω
+    fn unit_rate(&self, g: &mut Graph, z: usize) -> ExprId {
+        match self.block_of(z) {
+            Some((first, v)) => {
+                let p = self.unit_euler_parameters(g, first);
+                let omega = Vec3(std::array::from_fn(|k| g.symbol(Group::V, (v + k) as u32)));
+                euler_parameter_rates(g, p, omega)[z - first]
+            }
+            None => self.rate_of(g, z),
+        }
+    }
+
+    /// zdd, or N(p/|p|) ωd + N(its rate) ω
+    fn unit_acceleration(&self, g: &mut Graph, z: usize) -> ExprId {
+        match self.block_of(z) {
+            Some((first, v)) => {
+                let p = self.unit_euler_parameters(g, first);
+                let [omega, alpha] = [Group::V, Group::Vd]
+                    .map(|group| Vec3(std::array::from_fn(|k| g.symbol(group, (v + k) as u32))));
+                let pd = euler_parameter_rates(g, p, omega);
+                let (pushed, turned) =
+                    (euler_parameter_rates(g, p, alpha), euler_parameter_rates(g, pd, omega));
+                g.add(pushed[z - first], turned[z - first])
+            }
+            None => self.coordinate_derivative(g, z, Group::Vd),
         }
     }
 

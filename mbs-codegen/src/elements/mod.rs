@@ -1,4 +1,4 @@
-//! What is neither inertia nor joint: markers, forces, outputs. Elements speak through markers only.
+//! What is neither inertia nor joint: markers, forces, constraints, outputs. Elements speak through markers only.
 //!
 //! Enters: the model's elements and the kinematics. Leaves: loads on links and coordinates, energies,
 //! outputs, all as expressions.
@@ -6,8 +6,10 @@
 mod leaves;
 mod mechanism;
 mod forces;
+mod constraints;
 pub mod markers;
 
-pub use forces::{ForceElement, Load, Loads, loads};
+pub use constraints::{ConstraintElement, RowOver, constraint_elements};
+pub use forces::{Element, Load, Loads, forces, loads};
 pub use leaves::{Leaf, Leaves};
 pub use mechanism::Mechanism;

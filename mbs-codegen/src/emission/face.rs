@@ -22,7 +22,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let names = names_of(program);
     let parameters = parameters_of(program);
     let model = model_of(program);
-    let bundles = program.options.bundles.iter().map(|&kind| bundle_of(program, kind));
+    let bundles = program.kinds.iter().map(|&kind| bundle_of(program, kind));
     let tokens = quote! {
         #[doc = #doc]
         #[allow(
@@ -56,7 +56,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     }
 }
 
-fn ident(name: &str) -> Ident {
+pub(super) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
@@ -66,7 +66,7 @@ fn number(value: f64) -> TokenStream {
     if value.is_sign_negative() && value != 0.0 { quote!(-#literal) } else { quote!(#literal) }
 }
 
-fn count(value: usize) -> Literal {
+pub(super) fn count(value: usize) -> Literal {
     Literal::usize_unsuffixed(value)
 }
 
@@ -88,6 +88,16 @@ fn constants_of(program: &Program) -> TokenStream {
     let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
     let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
     let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
+    let [joints, objectives, holonomic, normalisation, nonholonomic, matrix, factors] = [
+        program.joints.len(),
+        program.objectives.len(),
+        program.holonomic.len(),
+        program.euler_parameters.len(),
+        program.nonholonomic.len(),
+        program.matrix_len(),
+        program.factors_len(),
+    ]
+    .map(count);
     let [nq, nv, nu, np, nc, markers, outputs, workspace] = [
         program.coordinates.len(),
         program.velocities.len(),
@@ -122,6 +132,13 @@ fn constants_of(program: &Program) -> TokenStream {
             np: NP,
             n_markers: #markers,
             n_outputs: #outputs,
+            n_joints: #joints,
+            n_objectives: #objectives,
+            n_holonomic: #holonomic,
+            n_normalisation: #normalisation,
+            n_nonholonomic: #nonholonomic,
+            n_matrix: #matrix,
+            n_factors: #factors,
             workspace: WORKSPACE,
             ..rt::Dims::ZERO
         };
@@ -153,12 +170,17 @@ fn index_module(module: &str, doc: &str, array: &str, names: &[String]) -> Token
 fn names_of(program: &Program) -> TokenStream {
     let inputs: Vec<String> = program.inputs.iter().map(|i| i.name.clone()).collect();
     let outputs: Vec<String> = program.outputs.iter().map(|(name, _)| name.clone()).collect();
+    let objectives: Vec<String> = program.objectives.iter().map(|(name, _)| name.clone()).collect();
     let modules = [
         index_module("coordinate", "coordinates", "COORDINATES", &program.coordinates),
         index_module("velocity", "velocities", "VELOCITIES", &program.velocities),
         index_module("input", "inputs", "INPUTS", &inputs),
         index_module("output", "outputs", "OUTPUTS", &outputs),
         index_module("marker", "markers", "MARKERS", &program.markers),
+        index_module("joint", "joints", "JOINTS", &program.joints),
+        index_module("objective", "objectives", "OBJECTIVES", &objectives),
+        index_module("holonomic", "holonomic constraint rows", "HOLONOMIC", &program.holonomic),
+        index_module("nonholonomic", "nonholonomic constraint rows", "NONHOLONOMIC", &program.nonholonomic),
     ];
     let parameters = program.parameter_names();
     let len = count(parameters.len());
@@ -288,6 +310,7 @@ fn bounds_of(program: &Program) -> TokenStream {
 }
 
 fn model_of(program: &Program) -> TokenStream {
+    let normalised = &program.normalised;
     let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
     let holds = program.inputs.iter().map(|input| match input.hold {
         Hold::Zero => quote!(rt::Hold::Zero),
@@ -393,6 +416,11 @@ fn model_of(program: &Program) -> TokenStream {
                     rt::Quantity::Parameter => &PARAMETERS,
                     rt::Quantity::Marker => &MARKERS,
                     rt::Quantity::Output => &OUTPUTS,
+                    rt::Quantity::Joint => &JOINTS,
+                    rt::Quantity::Objective => &OBJECTIVES,
+                    rt::Quantity::Holonomic => &HOLONOMIC,
+                    rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                    rt::Quantity::Normalisation => &[#(#normalised),*],
                     _ => &[],
                 };
                 names.get(index).copied()
@@ -428,7 +456,7 @@ fn call(
     quote! { #function(#(#arguments),*); }
 }
 
-fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenStream) -> Vec<TokenStream> {
+pub(super) fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenStream) -> Vec<TokenStream> {
     let mut groups: Vec<Group> = bundle.arguments.iter().map(|&(group, _)| group).collect();
     groups.sort();
     groups
@@ -438,7 +466,16 @@ fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenStream) -> V
             Group::Vd => quote!(rt::system::array("vd", vd)?),
             Group::Parameters => parameters.clone(),
             Group::Prepared => quote!(&self.prepared),
-            Group::Z | Group::V | Group::Zd | Group::X | Group::U | Group::Free => {
+            Group::Weights => quote!(&[weights.velocity, weights.position, weights.ratio]),
+            Group::Stabilisation => {
+                quote!(&[stabilisation.rate, stabilisation.value, stabilisation.compliance])
+            }
+            Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => {
+                let name = group.identifier();
+                let argument = ident(name);
+                quote!(rt::system::array(#name, #argument)?)
+            }
+            Group::Z | Group::V | Group::Zd | Group::Zdd | Group::X | Group::U | Group::Free => {
                 let name = group.identifier();
                 let field = ident(name);
                 quote!(rt::system::array(#name, at.#field)?)
@@ -580,5 +617,6 @@ fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
                 }
             }
         }
+        kind => super::constrained::implementation(program, kind),
     }
 }

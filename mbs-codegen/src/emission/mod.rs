@@ -7,6 +7,7 @@
 //! and finite numbers.
 
 mod body;
+mod constrained;
 mod face;
 mod free_text;
 mod names;

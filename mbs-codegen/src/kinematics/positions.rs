@@ -159,7 +159,8 @@ fn link_position(
     LinkPosition { rotation, origin, com, reference, shift, joint_point, columns }
 }
 
-fn side_point(g: &mut Graph, model: &Model, parameters: &Parameters, side: &JointSide) -> Vec3 {
+/// A joint's point on one of its sides, in the body's frame.
+pub(crate) fn side_point(g: &mut Graph, model: &Model, parameters: &Parameters, side: &JointSide) -> Vec3 {
     match &side.point {
         JointPoint::Point(point) => local_point(g, parameters, &model.bodies[side.body.index()], *point),
         JointPoint::At(v) => constant_vector(g, parameters, v),

@@ -53,6 +53,24 @@ pub struct Variable {
     pub span: Span,
 }
 
+/// The start of a variable in a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableStart {
+    /// Its value at the beginning.
+    pub value: Scalar,
+    /// Its rate at the beginning.
+    pub rate: Scalar,
+    /// Held during assembly.
+    pub hold: bool,
+}
+
+impl VariableStart {
+    /// The variable's own.
+    pub fn of(variable: &Variable) -> VariableStart {
+        VariableStart { value: variable.value.clone(), rate: variable.rate.clone(), hold: variable.hold }
+    }
+}
+
 /// ψ = w(t_F) + ∫ g dt
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {

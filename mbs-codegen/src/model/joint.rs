@@ -115,6 +115,11 @@ impl JointKind {
         }
     }
 
+    /// How many equations close a loop at this joint when it is cut.
+    pub fn closure_equations(self) -> usize {
+        6 - self.velocities().len()
+    }
+
     /// Default names of the velocities v (joint form).
     pub fn velocities(self) -> &'static [&'static str] {
         match self {

@@ -12,13 +12,15 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod references;
 
-pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable};
+pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 pub use ids::{
     BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use references::{Reference, User};
 
 use crate::diagnostics::Span;
 
@@ -342,6 +344,20 @@ pub enum Formulation {
     Index1,
 }
 
+impl Formulation {
+    /// All formulations.
+    pub const ALL: [Formulation; 3] = [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Formulation::Ali3p => "ali3p",
+            Formulation::Penalty => "penalty",
+            Formulation::Index1 => "index1",
+        }
+    }
+}
+
 /// The matrix in whose metric velocities and accelerations are projected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
@@ -349,6 +365,16 @@ pub enum Projection {
     Mass,
     /// The symmetric part of M + γh C + βh² K.
     Tangent,
+}
+
+impl Projection {
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Projection::Mass => "mass",
+            Projection::Tangent => "tangent",
+        }
+    }
 }
 
 /// A manoeuvre: a named overlay over the model's defaults. Absent fields keep the default.
@@ -362,6 +388,8 @@ pub struct Case {
     pub parameters: Vec<(ParameterId, ParameterValue)>,
     /// Start values of coordinates.
     pub start: Vec<(JointId, Start)>,
+    /// Start values of variables.
+    pub variables: Vec<(VariableId, VariableStart)>,
     /// Inputs as expressions of time and parameters.
     pub inputs: Vec<(InputId, Scalar)>,
     /// Simulation defaults, complete (already merged with the model's).

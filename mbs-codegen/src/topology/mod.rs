@@ -1,13 +1,20 @@
 //! The tree of a mechanism: which body hangs on which, through which joint, with which coordinates.
 //!
-//! Enters: a [`Model`] without closed loops. Leaves: a [`Tree`].
+//! Enters: a [`Model`]. Leaves: a [`Tree`], the joints cut to get it, and the rows that close the loops again.
 //! Holds afterwards: links stand parents first; coordinates z and velocities v are numbered along the
-//! links; every body but ground has exactly one link.
+//! links; every body but ground has exactly one link; every joint is in the tree or cut.
 
+mod arborescence;
 mod closure;
+mod loops;
+mod obstacles;
 mod spanning_tree;
 
-pub use closure::{Row, RowSource, rows};
+pub use arborescence::{Arborescence, Keep, arborescence};
+pub(crate) use closure::least_aligned;
+pub use closure::{Row, RowSource, closure, rows};
+pub use loops::{Loop, loops};
+pub use obstacles::{Obstacle, loop_through};
 pub use spanning_tree::span;
 
 use crate::model::{BodyId, CoordinateRef, JointId, JointKind, Model, VelocityRef};
@@ -59,6 +66,8 @@ pub struct Tree {
     pub link_of_body: Vec<Option<usize>>,
     /// The link of each joint; `None` for one that is not in the tree.
     pub link_of_joint: Vec<Option<usize>>,
+    /// The joints that are not in the tree, in the order of the file: each closes a loop.
+    pub cuts: Vec<JointId>,
     /// First of the variables among z; they stand behind the coordinates of the joints.
     pub variables_z: usize,
     /// First of their rates among v.

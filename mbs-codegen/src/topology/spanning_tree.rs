@@ -1,32 +1,37 @@
-//! Walks from ground through the joints: depth first, joints of one body in the order of the file.
+//! Walks from ground through the joints of the tree: depth first, joints of one body in the order of the file.
 
+use super::arborescence::arborescence;
 use super::{Link, Tree};
 use crate::model::{BodyId, JointId, Model};
 
-/// The tree of a model. Joints that would close a loop and bodies that nothing reaches are left out: the
-/// reader has reported them.
+/// The tree of a model, by the same choice of cut joints that the reader has checked. Bodies that nothing
+/// reaches are left out: the reader has reported them.
 pub fn span(model: &Model) -> Tree {
     let mut tree = Tree {
         links: Vec::new(),
         link_of_body: vec![None; model.bodies.len()],
         link_of_joint: vec![None; model.joints.len()],
+        cuts: Vec::new(),
         variables_z: 0,
         variables_v: 0,
         nq: 0,
         nv: 0,
     };
+    let carriers = arborescence(model).joint_of_body;
     let mut joints_of: Vec<Vec<JointId>> = vec![Vec::new(); model.bodies.len()];
     for (i, joint) in model.joints.iter().enumerate() {
-        joints_of[joint.parent.body.index()].push(JointId(i as u32));
+        let id = JointId(i as u32);
+        if carriers[joint.child.body.index()] == Some(id) {
+            joints_of[joint.parent.body.index()].push(id);
+        } else {
+            tree.cuts.push(id);
+        }
     }
     // Last in, first out: reversed so that joints are visited in the order of the file.
     let mut stack: Vec<JointId> = joints_of[BodyId::GROUND.index()].iter().rev().copied().collect();
     while let Some(id) = stack.pop() {
         let joint = &model.joints[id.index()];
         let body = joint.child.body;
-        if body == BodyId::GROUND || tree.link_of_body[body.index()].is_some() {
-            continue;
-        }
         tree.link_of_body[body.index()] = Some(tree.links.len());
         tree.link_of_joint[id.index()] = Some(tree.links.len());
         tree.links.push(Link {

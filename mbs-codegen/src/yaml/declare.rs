@@ -17,7 +17,7 @@ use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, Scope, Symbol, Thing};
 use crate::diagnostics::Span;
-use crate::model::{BodyId, InputId, JointId, JointKind, ParameterId};
+use crate::model::{BodyId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId};
 
 /// Something declared and still to be read.
 pub(super) struct Declared<'t, Id> {
@@ -33,8 +33,11 @@ pub(super) struct Unit<'t> {
     pub(super) parameters: Vec<Declared<'t, ParameterId>>,
     pub(super) bodies: Vec<Declared<'t, BodyId>>,
     pub(super) joints: Vec<Declared<'t, JointId>>,
+    pub(super) variables: Vec<Declared<'t, VariableId>>,
     pub(super) forces: Vec<Declared<'t, ()>>,
+    pub(super) constraints: Vec<Declared<'t, ()>>,
     pub(super) outputs: Vec<Declared<'t, ()>>,
+    pub(super) objectives: Vec<Declared<'t, ()>>,
 }
 
 /// What an argument of an element is.
@@ -77,7 +80,9 @@ struct Spaces {
     symbols: Unique,
     things: Unique,
     forces: Unique,
+    constraints: usize,
     outputs: Unique,
+    objectives: Unique,
 }
 
 impl<'t> Reader<'t> {
@@ -134,8 +139,11 @@ impl<'t> Reader<'t> {
             parameters: Vec::new(),
             bodies: Vec::new(),
             joints: Vec::new(),
+            variables: Vec::new(),
             forces: Vec::new(),
+            constraints: Vec::new(),
             outputs: Vec::new(),
+            objectives: Vec::new(),
         };
         for entry in self.section(fields, "parameters") {
             let Some(name) = self.declare_name(entry, prefix, "parameter", &mut spaces.symbols) else {
@@ -197,20 +205,78 @@ impl<'t> Reader<'t> {
             local.things.insert(entry.key.to_string(), Thing::Joint(id));
             unit.joints.push(Declared { id, name, entry });
         }
-        for (key, what) in [("forces", "force"), ("outputs", "output")] {
+        self.declare_variables(fields, prefix, local, global, spaces, &mut unit);
+        for (key, what) in [("forces", "force"), ("outputs", "output"), ("objectives", "objective")] {
             for entry in self.section(fields, key) {
-                let space = if key == "forces" { &mut spaces.forces } else { &mut spaces.outputs };
+                let (space, list) = match key {
+                    "forces" => (&mut spaces.forces, &mut unit.forces),
+                    "outputs" => (&mut spaces.outputs, &mut unit.outputs),
+                    _ => (&mut spaces.objectives, &mut unit.objectives),
+                };
                 if !self.within(entry, space.len(), key) {
                     break;
                 }
-                let Some(name) = self.declare_name(entry, prefix, what, space) else {
-                    continue;
-                };
-                let list = if key == "forces" { &mut unit.forces } else { &mut unit.outputs };
-                list.push(Declared { id: (), name, entry });
+                if let Some(name) = self.declare_name(entry, prefix, what, space) {
+                    list.push(Declared { id: (), name, entry });
+                }
+            }
+        }
+        for entry in self.section(fields, "constraints") {
+            if !self.within(entry, spaces.constraints, "constraints") {
+                break;
+            }
+            spaces.constraints += 1;
+            // Rows are called after their constraint or their cut joint.
+            match self.declare_name(entry, prefix, "constraint", &mut spaces.things) {
+                Some(name) => unit.constraints.push(Declared { id: (), name, entry }),
+                None => self.constraints_incomplete = true,
             }
         }
         unit
+    }
+
+    /// Variables stand where values stand and where coordinates are addressed, so they share the names of both.
+    fn declare_variables(
+        &mut self,
+        fields: &Fields<'t>,
+        prefix: &str,
+        local: &mut Scope,
+        mut global: Option<&mut Scope>,
+        spaces: &mut Spaces,
+        unit: &mut Unit<'t>,
+    ) {
+        for entry in self.section(fields, "variables") {
+            let Some(name) = self.declare_name(entry, prefix, "variable", &mut spaces.symbols) else {
+                continue;
+            };
+            if is_reserved(&name) {
+                self.reserved(entry, "variable");
+                continue;
+            }
+            if &*entry.key == "ground" {
+                self.diagnostics.error(entry.key_span, "`ground` is the name of the fixed body");
+                continue;
+            }
+            let diagnostics = &mut self.diagnostics;
+            // Coordinates, velocities and outputs stand side by side in the results.
+            if !spaces.things.add(&name, entry.key_span, "variable", diagnostics)
+                || !spaces.outputs.add(&name, entry.key_span, "variable", diagnostics)
+                || !spaces.outputs.add(&format!("{name}_rate"), entry.key_span, "the rate", diagnostics)
+            {
+                continue;
+            }
+            if !self.within(entry, self.symbols.variables, "variables") {
+                break;
+            }
+            let id = VariableId(self.symbols.variables as u32);
+            let thing = Thing::Coordinate(CoordinateRef::Variable(id));
+            self.symbols.variables += 1;
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), thing);
+            }
+            local.things.insert(entry.key.to_string(), thing);
+            unit.variables.push(Declared { id, name, entry });
+        }
     }
 
     fn section(&mut self, fields: &Fields<'t>, key: &str) -> &'t [Entry] {
@@ -444,7 +510,12 @@ impl<'t> Reader<'t> {
                     arguments.push((argument, kind));
                 }
             }
-            for (key, what) in [("parameters", "parameter"), ("bodies", "body"), ("joints", "joint")] {
+            for (key, what) in [
+                ("parameters", "parameter"),
+                ("bodies", "body"),
+                ("joints", "joint"),
+                ("variables", "variable"),
+            ] {
                 for part in self.section(&fields, key) {
                     unique.add(&part.key, part.key_span, what, &mut self.diagnostics);
                 }
@@ -518,7 +589,7 @@ impl<'t> Reader<'t> {
     fn match_arguments(&mut self, fields: &Fields<'t>, element: &Element<'t>) -> Vec<Argument<'t>> {
         let given = self.section(fields, "arguments");
         let names: Vec<String> = element.arguments.iter().map(|(e, _)| e.key.to_string()).collect();
-        let none = Keys { what: "this instance's arguments", keys: &[], later: &[] };
+        let none = Keys { what: "this instance's arguments", keys: &[], later: &[], hints: &[] };
         for entry in given {
             self.check_key(entry, &none, &names);
         }

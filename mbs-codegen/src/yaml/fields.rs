@@ -82,6 +82,11 @@ impl<'t> Reader<'t> {
                 .help("the key is kept for a later version");
             return false;
         }
+        if let Some((_, hint)) = keys.hints.iter().find(|(name, _)| *name == key) {
+            let message = format!("unknown key `{key}` in {}", keys.what);
+            self.diagnostics.error(entry.key_span, message).help(*hint);
+            return false;
+        }
         let candidates = keys.keys.iter().copied().chain(more.iter().map(String::as_str));
         let message = format!("unknown key `{}` in {}", shorten(key), keys.what);
         let help = match self.nearest(key, candidates.clone()) {

@@ -53,6 +53,7 @@ impl<'t> Reader<'t> {
         let kind = fields.require("type", self).and_then(|e| self.word(&e.value, "a type of joint", &kinds));
         let parent = fields.require("parent", self).and_then(|e| self.read_side(e, scope));
         let child = fields.require("child", self).and_then(|e| self.read_side(e, scope));
+        let cut = fields.value("cut").and_then(|n| self.boolean(n));
         let kind = kind?;
         let start = self.read_start(fields.value("start"), declared.id, kind, scope);
         let (mut parent, mut child) = (parent?, child?);
@@ -71,7 +72,7 @@ impl<'t> Reader<'t> {
             velocities,
             start,
             left_handed: kind == JointKind::Cylindrical && scope.mirror.is_some(),
-            cut: None,
+            cut,
             span: entry.key_span,
         })
     }
@@ -81,11 +82,6 @@ impl<'t> Reader<'t> {
             let name = &self.symbols.bodies[child.body.index()].name;
             let message = format!("the joint connects body `{name}` to itself");
             self.diagnostics.error(child.span, message);
-            self.joints_incomplete = true;
-        } else if child.body == BodyId::GROUND {
-            self.diagnostics
-                .error(child.span, "`ground` cannot be the child of a joint")
-                .help("swap `parent` and `child`");
             self.joints_incomplete = true;
         }
     }

@@ -9,10 +9,12 @@ pub struct Keys {
     pub keys: &'static [&'static str],
     /// Keys kept for later versions.
     pub later: &'static [&'static str],
+    /// Keys one might look for that do not exist, and what to do instead.
+    pub hints: &'static [(&'static str, &'static str)],
 }
 
 const fn keys(what: &'static str, keys: &'static [&'static str]) -> Keys {
-    Keys { what, keys, later: &[] }
+    Keys { what, keys, later: &[], hints: &[] }
 }
 
 /// The file itself.
@@ -28,13 +30,20 @@ pub const MODEL: Keys = Keys {
         "outputs",
         "bodies",
         "joints",
+        "variables",
         "forces",
+        "constraints",
+        "objectives",
         "elements",
         "instances",
         "simulation",
         "cases",
     ],
-    later: &["constraints", "loops", "variables", "states", "objectives", "sensitivity", "events", "modes"],
+    later: &["states", "sensitivity", "events", "modes"],
+    hints: &[(
+        "loops",
+        "closed loops are found from the joints; `cut: true` or `cut: false` at a joint chooses where they are cut",
+    )],
 };
 /// An entry of `parameters`.
 pub const PARAMETER: Keys = keys("a parameter", &["value", "values", "min", "max", "unit", "description"]);
@@ -52,11 +61,10 @@ pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz
 /// The `frame` of an inertia.
 pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
-pub const JOINT: Keys = Keys {
-    what: "a joint",
-    keys: &["type", "parent", "child", "axis", "axes", "reference", "names", "start", "description"],
-    later: &["cut"],
-};
+pub const JOINT: Keys = keys(
+    "a joint",
+    &["type", "parent", "child", "axis", "axes", "reference", "names", "start", "cut", "description"],
+);
 /// The `parent` or `child` of a joint.
 pub const SIDE: Keys = keys("a joint's side", &["body", "point", "axis", "reference"]);
 /// The start of one coordinate.
@@ -83,24 +91,87 @@ pub const FORCE: Keys = keys("a force", &["type", "at", "value", "frame", "react
 pub const TORQUE: Keys = keys("a torque", &["type", "on", "value", "frame", "reaction", "description"]);
 /// An entry of `forces` of type `joint_force`.
 pub const JOINT_FORCE: Keys = keys("a joint force", &["type", "coordinate", "value", "description"]);
+/// An entry of `variables`.
+pub const VARIABLE: Keys = keys("a variable", &["value", "rate", "hold", "unit", "description"]);
+/// An entry of `constraints` of type `distance`.
+pub const DISTANCE: Keys = keys("a distance", &["type", "from", "to", "value", "description"]);
+/// An entry of `constraints` of type `angle`.
+pub const ANGLE: Keys = keys("an angle", &["type", "from", "to", "value", "description"]);
+/// An entry of `constraints` of type `coincident`.
+pub const COINCIDENT: Keys = keys("a coincidence", &["type", "from", "to", "description"]);
+/// An entry of `constraints` of type `point_on_line`.
+pub const POINT_ON_LINE: Keys = keys("a point on a line", &["type", "point", "line", "description"]);
+/// The `line` of a point on a line.
+pub const LINE: Keys = keys("a line", &["point", "direction", "reference"]);
+/// An entry of `constraints` of type `point_on_plane`.
+pub const POINT_ON_PLANE: Keys = keys("a point on a plane", &["type", "point", "plane", "description"]);
+/// The `plane` of a point on a plane.
+pub const PLANE: Keys = keys("a plane", &["point", "normal"]);
+/// An entry of `constraints` of type `aligned`.
+pub const ALIGNED: Keys = keys("an alignment", &["type", "points", "reference", "description"]);
+/// An entry of `constraints` of type `coupling`.
+pub const COUPLING: Keys = keys("a coupling", &["type", "value", "description"]);
+/// An entry of `constraints` of type `motion`.
+pub const MOTION: Keys = Keys {
+    what: "a motion",
+    keys: &["type", "coordinate", "point", "value", "axes", "description"],
+    later: &[],
+    hints: &[("marker", "the point is given by `point: body.point`")],
+};
+/// An entry of `constraints` of type `equation`.
+pub const EQUATION: Keys = keys("an equation", &["type", "value", "description"]);
+/// An entry of `constraints` of type `nonholonomic`.
+pub const NONHOLONOMIC: Keys = keys("a nonholonomic constraint", &["type", "value", "description"]);
+/// An entry of `objectives`.
+pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "unit", "description"]);
 /// An entry of `elements`.
 pub const ELEMENT: Keys = Keys {
     what: "an element",
-    keys: &["arguments", "parameters", "bodies", "joints", "forces", "outputs", "description"],
+    keys: &[
+        "arguments",
+        "parameters",
+        "bodies",
+        "joints",
+        "variables",
+        "forces",
+        "constraints",
+        "outputs",
+        "objectives",
+        "description",
+    ],
     later: &["elements", "instances"],
+    hints: &[],
 };
 /// An entry of `instances`.
 pub const INSTANCE: Keys = keys("an instance", &["element", "arguments", "mirror", "description"]);
 /// `simulation`, in a model or a case.
-pub const SIMULATION: Keys =
-    keys("a simulation", &["begin", "end", "step", "output_step", "integrator", "tolerance"]);
+pub const SIMULATION: Keys = keys(
+    "a simulation",
+    &[
+        "begin",
+        "end",
+        "step",
+        "output_step",
+        "formulation",
+        "integrator",
+        "beta",
+        "gamma",
+        "spectral_radius",
+        "penalty",
+        "projection",
+        "newton",
+        "tolerance",
+    ],
+);
+/// The `newton` of a simulation.
+pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations"]);
 /// The `tolerance` of a simulation.
 pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
 pub const CASE: Keys = keys("a case", &["description", "parameters", "start", "inputs", "simulation"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 23] = [
+pub const ALL: [(&str, &Keys); 38] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -119,9 +190,24 @@ pub const ALL: [(&str, &Keys); 23] = [
     ("force", &FORCE),
     ("torque", &TORQUE),
     ("joint_force", &JOINT_FORCE),
+    ("variable", &VARIABLE),
+    ("distance", &DISTANCE),
+    ("angle", &ANGLE),
+    ("coincident", &COINCIDENT),
+    ("point_on_line", &POINT_ON_LINE),
+    ("line", &LINE),
+    ("point_on_plane", &POINT_ON_PLANE),
+    ("plane", &PLANE),
+    ("aligned", &ALIGNED),
+    ("coupling", &COUPLING),
+    ("motion", &MOTION),
+    ("equation", &EQUATION),
+    ("nonholonomic", &NONHOLONOMIC),
+    ("objective", &OBJECTIVE),
     ("element", &ELEMENT),
     ("instance", &INSTANCE),
     ("simulation", &SIMULATION),
+    ("newton", &NEWTON),
     ("tolerance", &TOLERANCE),
     ("case", &CASE),
 ];

@@ -3,13 +3,14 @@
 //! Enters: text. Leaves: a model, or every problem of the file with its place. The way: `load` makes a tree that
 //! knows its places; `declare` finds all names and expands elements; then each section is read, its expressions
 //! parsed and typed, and what can be checked at the default parameters is checked.
-//! Holds afterwards, if there is a model: what [`crate::model`] promises, and the joints form a tree rooted at
-//! `ground`.
+//! Holds afterwards, if there is a model: what [`crate::model`] promises; the joints have a tree rooted at
+//! `ground`, see [`crate::topology`]; every variable stands in a constraint.
 //!
 //! No input makes this panic, hang or take memory without bound: see [`limits`].
 
 mod arguments;
 mod bodies;
+mod constraints;
 mod declare;
 mod expression;
 mod fields;
@@ -21,6 +22,7 @@ mod load;
 mod mirror;
 mod names;
 mod node;
+mod objectives;
 mod outputs;
 mod parameters;
 mod place;
@@ -29,12 +31,13 @@ mod scope;
 mod simulation;
 mod start;
 mod tree;
+mod variables;
 
 use std::rc::Rc;
 
 use crate::diagnostics::{Diagnostics, Span};
 use crate::model::evaluate::Values;
-use crate::model::{Model, Scalar, Simulation, Vector};
+use crate::model::{Model, Vector};
 use expression::resolve::Context;
 use fields::Fields;
 use load::shorten;
@@ -42,6 +45,7 @@ use names::{check_name, is_name};
 use node::{Kind, Node};
 use reader::Reader;
 use scope::Symbols;
+use simulation::{Around, Settings};
 
 /// The version of the model file this reader understands: the value of the key `mbs`.
 pub const VERSION: u32 = 1;
@@ -66,6 +70,7 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
         values: Values::of(&[], &[]),
         bodies: Vec::new(),
         joints_incomplete: false,
+        constraints_incomplete: false,
         operations: 0,
         knots: Vec::new(),
     };
@@ -111,31 +116,37 @@ impl<'t> Reader<'t> {
             self.diagnostics.error(at, "the model has no bodies").help("describe them under `bodies`");
         }
         let joints = self.read_joints(&declarations);
-        self.check_tree(&joints);
+        let variables = self.read_variables(&declarations);
         let forces = self.read_forces(&declarations);
+        let constraints = self.read_constraints(&declarations);
         let outputs = self.read_outputs(&declarations);
-        let simulation = self.read_simulation(file.get("simulation"), Simulation::default());
+        let objectives = self.read_objectives(&declarations);
+        let constrained = !constraints.is_empty() || joints.len() >= self.bodies.len();
+        let settings = self.read_simulation(file.get("simulation"), Settings::new(constrained));
         let root_unit = declarations.units.first()?;
-        let cases = self.read_cases(&file, root_unit, &parameters, &inputs, &joints, &simulation);
+        let around =
+            Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
+        let cases = self.read_cases(&file, root_unit, &around, &settings);
         self.check_knots();
-        Some(Model {
+        let model = Model {
             name,
             description,
-            gravity: gravity.unwrap_or_else(|| {
-                Vector::Components(Box::new([Scalar::Number(0.0), Scalar::Number(0.0), Scalar::Number(0.0)]))
-            }),
+            gravity: gravity.unwrap_or_else(|| Vector::constant([0.0; 3])),
             parameters,
             inputs,
             outputs,
             bodies: std::mem::take(&mut self.bodies),
             joints,
-            variables: Vec::new(),
+            variables,
             forces,
-            constraints: Vec::new(),
-            objectives: Vec::new(),
-            simulation,
+            constraints,
+            objectives,
+            simulation: settings.simulation,
             cases,
-        })
+        };
+        self.check_tree(&model);
+        self.check_variables(&model);
+        Some(model)
     }
 
     /// The first key must be `mbs: 1`.

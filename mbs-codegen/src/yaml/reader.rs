@@ -26,6 +26,8 @@ pub(super) struct Reader<'t> {
     pub(super) bodies: Vec<Body>,
     /// Whether a joint could not be read, so that what it connects is not known.
     pub(super) joints_incomplete: bool,
+    /// Whether a constraint could not be read, so that what it names is not known.
+    pub(super) constraints_incomplete: bool,
     /// Operations of all expressions so far.
     pub(super) operations: usize,
     /// Knots to be checked once the parameters have values.

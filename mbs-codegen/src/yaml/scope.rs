@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::mirror::mirror;
 use crate::model::{
     BodyId, CoordinateRef, InputId, JointId, JointKind, MarkerRef, ParameterId, PointRef, Scalar, Vector,
 };
@@ -14,6 +15,8 @@ pub(super) struct Symbols {
     pub(super) inputs: Vec<String>,
     pub(super) bodies: Vec<BodySymbol>,
     pub(super) joints: Vec<JointSymbol>,
+    /// How many variables there are.
+    pub(super) variables: usize,
 }
 
 pub(super) struct ParameterSymbol {
@@ -91,8 +94,14 @@ pub(super) struct Uses {
     pub(super) parameters: bool,
     pub(super) time: bool,
     pub(super) inputs: bool,
+    /// Positions, coordinates or velocities.
     pub(super) state: bool,
+    pub(super) velocities: bool,
     pub(super) accelerations: bool,
+    /// It bends where it changes: a table.
+    pub(super) bends: bool,
+    /// It jumps where it changes: an element of an array by a changing index.
+    pub(super) jumps: bool,
 }
 
 impl Uses {
@@ -103,8 +112,16 @@ impl Uses {
             time: self.time || other.time,
             inputs: self.inputs || other.inputs,
             state: self.state || other.state,
+            velocities: self.velocities || other.velocities,
             accelerations: self.accelerations || other.accelerations,
+            bends: self.bends || other.bends,
+            jumps: self.jumps || other.jumps,
         }
+    }
+
+    /// Whether the value changes during a run.
+    pub(super) fn changes(self) -> bool {
+        self.time || self.inputs || self.state || self.accelerations
     }
 }
 
@@ -125,6 +142,14 @@ impl Scope {
 
     pub(super) fn thing(&self, name: &str) -> Option<Thing> {
         self.things.get(name).copied().or_else(|| self.outer.as_ref()?.thing(name))
+    }
+
+    /// A real vector as the scope sees it: in the mirror, if there is one.
+    pub(super) fn seen(&self, v: Vector, axial: bool) -> Vector {
+        match self.mirror {
+            Some(normal) => mirror(v, normal, axial),
+            None => v,
+        }
     }
 
     /// Names of the visible symbols, sorted.

@@ -11,21 +11,70 @@ use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
 use crate::model::evaluate::{Value, Values};
 use crate::model::{
-    Case, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId, ParameterValue, Scalar,
-    Simulation, Start,
+    Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
+    ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
 };
+
+/// Most iterations a file may ask for: a step that has not converged by then never does.
+const NEWTON_ITERATIONS: u32 = 1000;
+
+/// A simulation, and what of it the file has chosen: what it has not follows the choices.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) simulation: Simulation,
+    /// Whether the model has constraints or closed loops.
+    constrained: bool,
+    integrator: Option<Integrator>,
+    formulation: Option<Formulation>,
+}
+
+impl Settings {
+    pub(super) fn new(constrained: bool) -> Settings {
+        let mut settings =
+            Settings { simulation: Simulation::default(), constrained, integrator: None, formulation: None };
+        settings.choose();
+        settings
+    }
+
+    /// Integrator and formulation where the file leaves them open: constraints want an implicit integrator
+    /// and the formulation that goes with it, explicit integrators want accelerations.
+    fn choose(&mut self) {
+        let explicit = self.integrator.is_some_and(is_explicit);
+        self.simulation.formulation = match self.formulation {
+            Some(formulation) => formulation,
+            None if self.constrained && explicit => Formulation::Index1,
+            None => Formulation::Ali3p,
+        };
+        let implicit = self.constrained && self.simulation.formulation != Formulation::Index1;
+        self.simulation.integrator = match self.integrator {
+            Some(integrator) => integrator,
+            None if implicit => Integrator::Trapezoidal,
+            None => Integrator::Rk4,
+        };
+    }
+}
+
+fn is_explicit(integrator: Integrator) -> bool {
+    matches!(integrator, Integrator::Rk4 | Integrator::DormandPrince)
+}
+
+/// What a case may name.
+pub(super) struct Around<'m> {
+    pub(super) parameters: &'m [Parameter],
+    pub(super) inputs: &'m [Input],
+    pub(super) joints: &'m [Joint],
+    pub(super) variables: &'m [Variable],
+}
 
 impl<'t> Reader<'t> {
     /// Lays what an entry says over a simulation.
-    pub(super) fn read_simulation(
-        &mut self,
-        entry: Option<&'t Entry>,
-        mut simulation: Simulation,
-    ) -> Simulation {
-        let Some(entry) = entry else { return simulation };
+    pub(super) fn read_simulation(&mut self, entry: Option<&'t Entry>, mut settings: Settings) -> Settings {
+        let Some(entry) = entry else { return settings };
         let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::SIMULATION) else {
-            return simulation;
+            return settings;
         };
+        self.read_methods(&fields, &mut settings);
+        let simulation = &mut settings.simulation;
         let number = |reader: &mut Self, key: &str, slot: &mut f64| {
             if let Some(x) = fields.value(key).and_then(|n| reader.number(n)) {
                 *slot = x;
@@ -38,12 +87,6 @@ impl<'t> Reader<'t> {
         }
         if let Some(step) = fields.value("output_step").and_then(|n| self.positive(n, "the output step")) {
             simulation.output_step = Some(step);
-        }
-        if let Some(node) = fields.value("integrator") {
-            let words = [("rk4", Integrator::Rk4), ("dormand_prince", Integrator::DormandPrince)];
-            if let Some(integrator) = self.word(node, "an integrator", &words) {
-                simulation.integrator = integrator;
-            }
         }
         if let Some(entry) = fields.get("tolerance")
             && let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::TOLERANCE)
@@ -63,7 +106,124 @@ impl<'t> Reader<'t> {
             self.diagnostics
                 .error(at, format!("the simulation ends at {end}, which is not after its begin {begin}"));
         }
-        simulation
+        settings
+    }
+
+    /// Formulation, integrator and what belongs to them.
+    fn read_methods(&mut self, fields: &Fields<'t>, settings: &mut Settings) {
+        if let Some(node) = fields.value("formulation") {
+            let words = Formulation::ALL.map(|formulation| (formulation.keyword(), formulation));
+            settings.formulation = self.word(node, "a formulation", &words).or(settings.formulation);
+        }
+        if let Some(node) = fields.value("integrator") {
+            let words = [
+                Integrator::Rk4,
+                Integrator::DormandPrince,
+                Integrator::Trapezoidal,
+                Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+                Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+            ]
+            .map(|integrator| (integrator.keyword(), integrator));
+            // A case that names the same integrator keeps what belongs to it.
+            if let Some(new) = self.word(node, "an integrator", &words)
+                && settings.integrator.is_none_or(|old| old.keyword() != new.keyword())
+            {
+                settings.integrator = Some(new);
+            }
+        }
+        settings.choose();
+        self.read_coefficients(fields, settings);
+        settings.choose();
+        let (formulation, integrator) = (settings.simulation.formulation, settings.simulation.integrator);
+        if settings.constrained && formulation == Formulation::Ali3p && is_explicit(integrator) {
+            let at =
+                fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
+            let message =
+                format!("`{}` is explicit, and `ali3p` needs an implicit integrator", integrator.keyword());
+            self.diagnostics.error(at, message).help(
+                "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
+            );
+        }
+        let simulation = &mut settings.simulation;
+        if let Some(penalty) = fields.value("penalty").and_then(|n| self.positive(n, "the penalty")) {
+            simulation.penalty = Some(penalty);
+        }
+        if let Some(node) = fields.value("projection") {
+            let words =
+                [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
+            if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
+                simulation.projection = projection;
+            }
+        }
+        if let Some(entry) = fields.get("newton")
+            && let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::NEWTON)
+        {
+            let tolerance = fields.value("tolerance").and_then(|n| self.positive(n, "the Newton tolerance"));
+            if let Some(tolerance) = tolerance {
+                simulation.newton_tolerance = tolerance;
+            }
+            if let Some(node) = fields.value("iterations")
+                && let Some(n) = self.number(node)
+            {
+                if n >= 1.0 && n <= f64::from(NEWTON_ITERATIONS) && n.fract() == 0.0 {
+                    simulation.newton_iterations = n as u32;
+                } else {
+                    let message = format!(
+                        "the number of iterations must be a whole number from 1 to {NEWTON_ITERATIONS}, not {n}"
+                    );
+                    self.diagnostics.error(node.span, message);
+                }
+            }
+        }
+    }
+
+    /// What belongs to Newmark's family and to generalized-α.
+    fn read_coefficients(&mut self, fields: &Fields<'t>, settings: &mut Settings) {
+        let mut integrator = settings.simulation.integrator;
+        for (key, owner, low, high) in [
+            ("beta", "newmark", 0.0, 1.0),
+            ("gamma", "newmark", 0.5, 1.0),
+            ("spectral_radius", "generalized_alpha", 0.0, 1.0),
+        ] {
+            let Some(entry) = fields.get(key) else { continue };
+            let slot = match (&mut integrator, key) {
+                (Integrator::Newmark { beta, .. }, "beta") => beta,
+                (Integrator::Newmark { gamma, .. }, "gamma") => gamma,
+                (Integrator::GeneralizedAlpha { spectral_radius }, "spectral_radius") => spectral_radius,
+                (other, _) => {
+                    let message = format!("`{key}` belongs to `{owner}`, not to `{}`", other.keyword());
+                    self.diagnostics
+                        .error(entry.key_span, message)
+                        .help(format!("write `integrator: {owner}`"));
+                    continue;
+                }
+            };
+            let Some(x) = self.number(&entry.value) else { continue };
+            if x < low || x > high || (key == "beta" && x == 0.0) {
+                let from = if key == "beta" {
+                    "above 0 and at most 1".into()
+                } else {
+                    format!("from {low} to {high}")
+                };
+                self.diagnostics.error(entry.value.span, format!("`{key}` must be {from}, not {x}"));
+                continue;
+            }
+            *slot = x;
+        }
+        if let Integrator::Newmark { beta, gamma } = integrator
+            && beta < 0.5 * gamma
+            && let Some(at) = fields.get("beta").or(fields.get("gamma"))
+        {
+            self.diagnostics
+                .warning(
+                    at.value.span,
+                    format!("with beta = {beta} and gamma = {gamma} large steps are unstable"),
+                )
+                .help("Newmark's method is stable for every step if 2 beta >= gamma >= 1/2");
+        }
+        if settings.integrator.is_some() {
+            settings.integrator = Some(integrator);
+        }
     }
 
     /// Reads all cases.
@@ -71,11 +231,11 @@ impl<'t> Reader<'t> {
         &mut self,
         file: &Fields<'t>,
         root: &Unit<'t>,
-        parameters: &[Parameter],
-        inputs: &[Input],
-        joints: &[Joint],
-        simulation: &Simulation,
+        around: &Around<'_>,
+        settings: &Settings,
     ) -> Vec<Case> {
+        let Around { parameters, inputs, joints, .. } = *around;
+        let simulation = &settings.simulation;
         let mut cases = Vec::new();
         let Some(node) = file.value("cases") else {
             return cases;
@@ -94,6 +254,7 @@ impl<'t> Reader<'t> {
                 description: String::new(),
                 parameters: Vec::new(),
                 start: Vec::new(),
+                variables: Vec::new(),
                 inputs: Vec::new(),
                 simulation: simulation.clone(),
                 span: entry.key_span,
@@ -105,9 +266,10 @@ impl<'t> Reader<'t> {
                 case.description =
                     fields.value("description").and_then(|n| self.string(n)).unwrap_or_default();
                 case.parameters = self.case_parameters(&fields, &root.scope, parameters);
-                case.start = self.case_start(&fields, &root.scope, joints);
+                (case.start, case.variables) =
+                    self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
-                case.simulation = self.read_simulation(fields.get("simulation"), simulation.clone());
+                case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
             }
             if clean {
                 self.check_case(&case, parameters);
@@ -172,15 +334,34 @@ impl<'t> Reader<'t> {
         out
     }
 
-    fn case_start(&mut self, fields: &Fields<'t>, scope: &Scope, joints: &[Joint]) -> Vec<(JointId, Start)> {
-        let mut out = Vec::new();
+    #[allow(clippy::type_complexity, reason = "the two fields of a case the one caller fills")]
+    fn case_start(
+        &mut self,
+        fields: &Fields<'t>,
+        scope: &Scope,
+        joints: &[Joint],
+        variables: &[Variable],
+    ) -> (Vec<(JointId, Start)>, Vec<(VariableId, VariableStart)>) {
+        let (mut out, mut of_variables) = (Vec::new(), Vec::new());
         let Some(node) = fields.value("start") else {
-            return out;
+            return (out, of_variables);
         };
         for entry in self.entries(node, "joints") {
-            let Some(Thing::Joint(id)) = scope.thing(&entry.key) else {
-                self.unknown(entry, "joint", joints.iter().map(|j| j.name.as_str()));
-                continue;
+            let id = match scope.thing(&entry.key) {
+                Some(Thing::Joint(id)) => id,
+                Some(Thing::Coordinate(CoordinateRef::Variable(id))) => {
+                    if let Some(variable) = variables.get(id.index()) {
+                        let mut start = VariableStart::of(variable);
+                        self.variable_start(&entry.value, scope, &mut start);
+                        of_variables.push((id, start));
+                    }
+                    continue;
+                }
+                _ => {
+                    let names = joints.iter().map(|j| &j.name).chain(variables.iter().map(|v| &v.name));
+                    self.unknown(entry, "joint", names.map(String::as_str));
+                    continue;
+                }
             };
             // Absent if the joint itself could not be read, which is reported there.
             let Some(symbol) = self.symbols.joints.get(id.index()) else {
@@ -193,7 +374,7 @@ impl<'t> Reader<'t> {
             self.start_over(&entry.value, id, joint.kind, scope, &mut start);
             out.push((id, start));
         }
-        out
+        (out, of_variables)
     }
 
     fn case_inputs(

@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
             self.one_coordinate(node, 0, scope, start);
             return;
         }
-        let none = keys::Keys { what: "the start of this joint", keys: &[], later: &[] };
+        let none = keys::Keys { what: "the start of this joint", keys: &[], later: &[], hints: &[] };
         let (table, own) = match kind {
             JointKind::Spherical => (&keys::START_SPHERICAL, &names[..0]),
             JointKind::Floating => (&keys::START_FLOATING, &names[..3]),
@@ -134,7 +134,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn start_scalar(&mut self, node: &Node, scope: &Scope) -> Option<Scalar> {
+    pub(super) fn start_scalar(&mut self, node: &Node, scope: &Scope) -> Option<Scalar> {
         let e = self.scalar(node, scope, Context::Parameters)?;
         self.default_scalar(node.span, &e, "the start value");
         Some(e)

@@ -1,159 +1,190 @@
-//! Whether the joints form a tree with `ground` at its root.
+//! Whether the joints have a tree with `ground` at its root, once the joints that close loops are cut.
 //!
-//! Reports: closed loops, joints whose parent and child are the wrong way round, bodies no joint connects to ground.
-
-use std::collections::VecDeque;
+//! Reports: loops that cannot be cut as the file wants, joints whose parent and child are the wrong way round,
+//! bodies no joint connects to ground, start values without effect.
 
 use super::expression::resolve::list;
+use super::limits;
 use super::reader::Reader;
-use crate::model::Joint;
+use super::start::zero_start;
+use crate::model::{BodyId, Joint, JointId, JointPoint, Model, Vector};
+use crate::topology::{self, Keep, Obstacle};
 
 impl Reader<'_> {
     /// Checks the joints.
-    pub(super) fn check_tree(&mut self, joints: &[Joint]) {
-        let n = self.bodies.len();
-        let mut forest = Forest { groups: (0..n).collect(), edges: vec![Vec::new(); n] };
-        for (j, joint) in joints.iter().enumerate() {
-            let (a, b) = (joint.parent.body.index(), joint.child.body.index());
-            if a == b || b == 0 || a >= n || b >= n {
-                continue; // reported where the joint is read
-            }
-            if forest.join(a, b) {
-                forest.edges[a].push((b, j));
-                forest.edges[b].push((a, j));
-            } else {
-                self.report_loop(joints, &forest, j);
-            }
-        }
-        self.check_directions_of_joints(joints, &forest);
-    }
-
-    fn report_loop(&mut self, joints: &[Joint], forest: &Forest, closing: usize) {
-        let joint = &joints[closing];
-        let (a, b) = (joint.parent.body.index(), joint.child.body.index());
-        let path = forest.path(a, b);
-        let mut text = format!("`{}`", self.bodies[a].name);
-        for (i, (body, j)) in path.iter().enumerate() {
-            if i >= 20 {
-                text.push_str(" – …");
-                break;
-            }
-            text.push_str(&format!(" – {} – `{}`", joints[*j].name, self.bodies[*body].name));
-        }
-        self.diagnostics
-            .error(
-                joint.span,
-                format!(
-                    "joint `{}` closes a loop: {text} – {} – `{}`; closed loops are not yet supported",
-                    joint.name, joint.name, self.bodies[a].name
-                ),
-            )
-            .help("each body needs exactly one joint whose child it is; remove one joint of the loop");
-    }
-
-    fn check_directions_of_joints(&mut self, joints: &[Joint], forest: &Forest) {
-        let mut reached = vec![false; self.bodies.len()];
-        let mut queue = VecDeque::from([0]);
-        reached[0] = true;
-        while let Some(body) = queue.pop_front() {
-            for &(next, j) in &forest.edges[body] {
-                if reached[next] {
-                    continue;
-                }
-                reached[next] = true;
-                queue.push_back(next);
-                let joint = &joints[j];
-                if joint.child.body.index() != next {
-                    let (near, far) = (&self.bodies[body].name, &self.bodies[next].name);
-                    let message = format!(
-                        "joint `{}` has `{far}` as parent, but `{near}` is the one connected to ground",
-                        joint.name
-                    );
-                    self.diagnostics.error(joint.span, message).help("swap `parent` and `child`");
-                }
-            }
-        }
+    pub(super) fn check_tree(&mut self, model: &Model) {
         if self.joints_incomplete {
-            return; // a joint that could not be read may be what connects them
+            return; // a joint that could not be read may be what connects the others
         }
-        // One message for each group of bodies that hang together.
-        for body in 1..self.bodies.len() {
-            if reached[body] {
+        let obstacles = topology::arborescence(model).obstacles;
+        for obstacle in &obstacles {
+            self.report_obstacle(model, obstacle);
+        }
+        if obstacles.is_empty() && !self.diagnostics.has_errors() {
+            self.check_cuts(model);
+        }
+    }
+
+    fn report_obstacle(&mut self, model: &Model, obstacle: &Obstacle) {
+        let joint = |id: &JointId| &model.joints[id.index()];
+        let body = |id: BodyId| &model.bodies[id.index()].name;
+        let around = |id: &JointId| self.loop_text(model, *id);
+        let (span, message, help) = match obstacle {
+            Obstacle::NoLoop { joint: id } => (
+                joint(id).span,
+                format!("joint `{}` is part of no loop, so it cannot be cut", joint(id).name),
+                "remove `cut: true`".into(),
+            ),
+            Obstacle::CutButNeeded { joint: id, keep } => (
+                joint(id).span,
+                format!("joint `{}` cannot be cut: {}", joint(id).name, reason(model, *id, *keep)),
+                format!("a cut joint has no coordinates; cut another joint of the loop {}", around(id)),
+            ),
+            Obstacle::KeptOnGround { joint: id, keep } => (
+                joint(id).span,
+                format!(
+                    "joint `{}` has `ground` as child and closes a loop, so it must be cut, but {}",
+                    joint(id).name,
+                    reason(model, *id, *keep)
+                ),
+                format!(
+                    "swap its `parent` and `child`, so that another joint of the loop {} can be cut",
+                    around(id)
+                ),
+            ),
+            Obstacle::BothKept { kept: [(first, why_first), (second, why_second)] } => {
+                let message = format!(
+                    "neither `{}` nor `{}`, which both carry `{}`, can be cut to open the loop {}: {}, and {}",
+                    joint(first).name,
+                    joint(second).name,
+                    body(joint(second).child.body),
+                    around(second),
+                    reason(model, *first, *why_first),
+                    reason(model, *second, *why_second)
+                );
+                let help = "write `cut: true` at one of the two and use its coordinates nowhere, or swap `parent` and `child` of one so that another joint of the loop can be cut";
+                (joint(second).span, message, help.into())
+            }
+            Obstacle::CutStrands { joint: id } => (
+                joint(id).span,
+                format!(
+                    "with joint `{}` cut, no joint leads from ground to `{}`",
+                    joint(id).name,
+                    body(joint(id).child.body)
+                ),
+                format!(
+                    "cut another joint, or swap `parent` and `child` of others, of the loop {}",
+                    around(id)
+                ),
+            ),
+            Obstacle::KeptStrands { joint: id, keep, other } => (
+                joint(id).span,
+                format!(
+                    "joint `{}` cannot be cut, since {}; but with `{}` cut no joint leads from ground to `{}`",
+                    joint(id).name,
+                    reason(model, *id, *keep),
+                    joint(other).name,
+                    body(joint(id).child.body)
+                ),
+                format!("say by `cut: true` where to cut the loop {}", around(id)),
+            ),
+            Obstacle::Backwards { joint: id } => {
+                let (near, far) = (joint(id).child.body, body(joint(id).parent.body));
+                let name = &joint(id).name;
+                let message = if near == BodyId::GROUND {
+                    format!("joint `{name}` has `ground` as child, but no other joint carries `{far}`")
+                } else {
+                    let near = body(near);
+                    format!(
+                        "joint `{name}` has `{far}` as parent, but `{near}` is the one connected to ground"
+                    )
+                };
+                (joint(id).span, message, "swap `parent` and `child`".into())
+            }
+            Obstacle::Unconnected { bodies } => {
+                let names = list(bodies.iter().map(|id| body(*id).as_str()));
+                let message = if bodies.len() == 1 {
+                    format!("body {names} is not connected to `ground`")
+                } else {
+                    format!("the bodies {names} are not connected to `ground`")
+                };
+                let span = bodies.first().map(|id| model.bodies[id.index()].span).unwrap_or_default();
+                let help = "connect with a joint, for example one of type `floating` with `parent: ground`";
+                (span, message, help.into())
+            }
+        };
+        self.diagnostics.error(span, message).help(help);
+    }
+
+    /// A loop through a joint, for a message.
+    fn loop_text(&self, model: &Model, joint: JointId) -> String {
+        // Finding it walks through the whole model.
+        if self.diagnostics.error_count() > limits::SUGGESTIONS {
+            return "…".into();
+        }
+        topology::loop_through(model, joint).map(|found| found.describe(model)).unwrap_or_default()
+    }
+
+    /// What is lost where a joint is cut, and what its closure costs.
+    fn check_cuts(&mut self, model: &Model) {
+        let cuts = topology::span(model).cuts;
+        if cuts.is_empty() {
+            return;
+        }
+        let mut started: Vec<bool> =
+            model.joints.iter().map(|joint| joint.start != zero_start(joint.kind)).collect();
+        for (joint, _) in model.cases.iter().flat_map(|case| &case.start) {
+            started[joint.index()] = true;
+        }
+        let mut of_child: Vec<Vec<&str>> = vec![Vec::new(); model.bodies.len()];
+        for joint in &model.joints {
+            of_child[joint.child.body.index()].push(&joint.name);
+        }
+        for id in cuts {
+            let joint = &model.joints[id.index()];
+            self.spend(joint.span, CLOSURE_COPIES * size(joint));
+            if !started[id.index()] {
                 continue;
             }
-            let mut group = vec![body];
-            reached[body] = true;
-            let mut next = 0;
-            while next < group.len() {
-                for &(other, _) in &forest.edges[group[next]] {
-                    if !reached[other] {
-                        reached[other] = true;
-                        group.push(other);
-                    }
-                }
-                next += 1;
-            }
-            group.sort_unstable();
-            let names = list(group.iter().map(|b| self.bodies[*b].name.as_str()));
-            let message = if group.len() == 1 {
-                format!("body {names} is not connected to `ground`")
-            } else {
-                format!("the bodies {names} are not connected to `ground`")
+            // Only a joint with the same child can take its place without swapping sides.
+            let others =
+                of_child[joint.child.body.index()].iter().copied().filter(|name| *name != joint.name);
+            let others: Vec<&str> = others.take(4).collect();
+            let others = match others.is_empty() || joint.child.body == BodyId::GROUND {
+                true => "another joint of the loop".into(),
+                false => list(others),
             };
-            let span = self.bodies[body].span;
+            let message =
+                format!("joint `{}` is cut to open a loop: its start values have no effect", joint.name);
             self.diagnostics
-                .error(span, message)
-                .help("connect with a joint, for example one of type `floating` with `parent: ground`");
+                .warning(joint.span, message)
+                .help(format!("remove them, or cut {others} (`cut: true`)"));
         }
     }
 }
 
-/// Bodies joined so far, without loops.
-struct Forest {
-    /// Union-find: a body's way to the representative of its group.
-    groups: Vec<usize>,
-    /// Neighbours of each body and the joints that lead there.
-    edges: Vec<Vec<(usize, usize)>>,
+/// How often the directions of a joint stand in its closure rows, at most.
+const CLOSURE_COPIES: usize = 20;
+
+/// Operations of a joint's own expressions.
+fn size(joint: &Joint) -> usize {
+    let vectors = [&joint.parent, &joint.child].into_iter().flat_map(|side| {
+        let at = match &side.point {
+            JointPoint::At(at) => Some(at),
+            JointPoint::Point(_) => None,
+        };
+        [side.axis.as_ref(), side.reference.as_ref(), at]
+    });
+    vectors.flatten().map(Vector::size).sum()
 }
 
-impl Forest {
-    fn group(&mut self, mut body: usize) -> usize {
-        while self.groups[body] != body {
-            self.groups[body] = self.groups[self.groups[body]];
-            body = self.groups[body];
-        }
-        body
-    }
-
-    /// Joins two groups; `false` if they are one already.
-    fn join(&mut self, a: usize, b: usize) -> bool {
-        let (a, b) = (self.group(a), self.group(b));
-        self.groups[b] = a;
-        a != b
-    }
-
-    /// The way from one body to another: the bodies after the first, and the joints that lead to them.
-    fn path(&self, from: usize, to: usize) -> Vec<(usize, usize)> {
-        let mut came: Vec<Option<(usize, usize)>> = vec![None; self.edges.len()];
-        let mut queue = VecDeque::from([from]);
-        while let Some(body) = queue.pop_front() {
-            if body == to {
-                break;
-            }
-            for &(next, j) in &self.edges[body] {
-                if next != from && came[next].is_none() {
-                    came[next] = Some((body, j));
-                    queue.push_back(next);
-                }
-            }
-        }
-        let mut path = Vec::new();
-        let mut body = to;
-        while let Some((before, j)) = came[body] {
-            path.push((body, j));
-            body = before;
-        }
-        path.reverse();
-        path
+/// Why a joint may not be cut.
+fn reason(model: &Model, joint: JointId, keep: Keep) -> String {
+    let joint = &model.joints[joint.index()].name;
+    match keep {
+        Keep::File => format!("`{joint}` has `cut: false`"),
+        Keep::Used(user) => format!("the coordinates of `{joint}` are used by {}", user.describe(model)),
+        Keep::Held => format!("the start of `{joint}` is held"),
+        Keep::HeldInCase(i) => format!("the start of `{joint}` is held in case `{}`", model.cases[i].name),
     }
 }

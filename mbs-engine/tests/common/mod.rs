@@ -31,7 +31,7 @@ pub(crate) fn program(text: &str, case: Option<&str>) -> Program {
     };
     let case = mbs_codegen::find_case(&model, case).expect("the case");
     let options =
-        Options { bundles: BundleKind::ALL.to_vec(), reference: ReferencePoint::Origin, freeze: false };
+        Options { bundles: BundleKind::TREE.to_vec(), reference: ReferencePoint::Origin, freeze: false };
     Program::new(&model, case, &options).expect("a program of moderate size")
 }
 

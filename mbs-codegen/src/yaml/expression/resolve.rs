@@ -25,7 +25,13 @@ pub(in crate::yaml) enum Context {
     Force,
     /// The law of a spring: a force that also knows its length and rate.
     Law,
-    /// An output: everything.
+    /// A holonomic constraint: positions, coordinates, time and parameters.
+    Holonomic,
+    /// A nonholonomic constraint: velocities too.
+    Nonholonomic,
+    /// A prescribed motion: time and parameters, as smooth as a constraint must be.
+    Motion,
+    /// An output or objective: everything.
     Output,
 }
 
@@ -261,6 +267,7 @@ impl<'a> Resolver<'a> {
             return problem;
         }
         let mut names = self.scope.symbol_names();
+        names.extend(self.scope.thing_names(|thing| matches!(thing, Thing::Coordinate(_))));
         names.extend(CONSTANTS);
         if self.context == Context::Law {
             names.extend(["length", "angle", "rate"]);
@@ -297,7 +304,7 @@ impl<'a> Resolver<'a> {
                     return self.coordinate_value(e, coordinate, &format!("{head}.{member}"));
                 }
                 if let Some(i) = joint.velocities.iter().position(|v| v == member) {
-                    self.allow_state(e, &format!("velocity `{head}.{member}`"))?;
+                    self.allow_velocity(e, &format!("velocity `{head}.{member}`"))?;
                     let v = Scalar::Velocity(VelocityRef { joint: id, index: i as u32 });
                     let flips = self.scope.mirror.is_some_and(|n| velocity_flips(kind, i, n));
                     return Ok(Typed::Scalar(if flips { negate(v) } else { v }));
@@ -334,7 +341,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// A coordinate as seen in the mirror, if there is one.
-    fn signed(&self, s: Scalar, c: CoordinateRef) -> Scalar {
+    pub(in crate::yaml) fn signed(&self, s: Scalar, c: CoordinateRef) -> Scalar {
         let CoordinateRef::Joint { joint, index } = c else { return s };
         let kind = self.symbols.joints.get(joint.index()).and_then(|j| j.kind);
         match (self.scope.mirror, kind) {
@@ -384,10 +391,23 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// What a part of the expression depends on by itself.
+    fn apart<T>(&mut self, f: impl FnOnce(&mut Self) -> Found<T>) -> Found<(T, Uses)> {
+        let outside = std::mem::take(&mut self.uses);
+        let found = f(self);
+        let uses = self.uses;
+        self.uses = outside.and(uses);
+        found.map(|value| (value, uses))
+    }
+
     // What may stand here.
 
     fn allow_state(&mut self, e: &Syntax, shown: &str) -> Found<()> {
         self.allow(e, Uses { state: true, ..Uses::default() }, shown)
+    }
+
+    fn allow_velocity(&mut self, e: &Syntax, shown: &str) -> Found<()> {
+        self.allow(e, Uses { state: true, velocities: true, ..Uses::default() }, shown)
     }
 
     fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
@@ -396,19 +416,50 @@ impl<'a> Resolver<'a> {
             Context::Parameters => !(uses.time || uses.inputs || uses.state || uses.accelerations),
             Context::Signal => !(uses.inputs || uses.state || uses.accelerations),
             Context::Force | Context::Law => !uses.accelerations,
+            Context::Holonomic => {
+                !(uses.inputs || uses.velocities || uses.accelerations || uses.bends || uses.jumps)
+            }
+            Context::Nonholonomic => !(uses.inputs || uses.accelerations || uses.jumps),
+            Context::Motion => !(uses.inputs || uses.state || uses.accelerations || uses.bends || uses.jumps),
             Context::Output => true,
         };
         if ok {
             self.uses = self.uses.and(uses);
             return Ok(());
         }
+        let mut help = "";
         let rule = match self.context {
+            Context::Holonomic | Context::Nonholonomic | Context::Motion if uses.inputs => {
+                help = "write an expression of time `t`";
+                "a constraint needs the value, the rate and the acceleration of what drives it"
+            }
+            Context::Holonomic | Context::Nonholonomic | Context::Motion if uses.jumps => {
+                help = "use `spline(…)`";
+                "it jumps, and a constraint must be smooth"
+            }
+            Context::Holonomic | Context::Motion if uses.bends => {
+                help = "use `spline(…)`";
+                "it bends, and a constraint needs a second derivative"
+            }
+            Context::Holonomic if uses.velocities => {
+                help = "a constraint on velocities has the type `nonholonomic`";
+                "this constraint is one on positions"
+            }
+            Context::Holonomic | Context::Nonholonomic => {
+                "accelerations may stand in outputs and objectives only"
+            }
+            Context::Motion => {
+                help = "a constraint of type `equation` may name positions and coordinates";
+                "a prescribed motion depends on time and parameters only"
+            }
             Context::Constant => "only numbers and constant expressions may",
             Context::Parameters => "parameters, mass, geometry and start values depend on parameters only",
             Context::Signal => "an input's signal depends on time and parameters only",
-            Context::Force | Context::Law | Context::Output => "accelerations may stand in outputs only",
+            Context::Force | Context::Law | Context::Output => {
+                "accelerations may stand in outputs and objectives only"
+            }
         };
-        Err(Problem::new(e.at, format!("{shown} may not stand here: {rule}")))
+        Err(Problem::new(e.at, format!("{shown} may not stand here: {rule}")).help(help))
     }
 
     // Arrays.
@@ -424,7 +475,14 @@ impl<'a> Resolver<'a> {
             return Err(Problem::new(e.at, format!("parameter `{name}` is a number, not an array")));
         };
         self.allow(e, Uses { parameters: true, ..Uses::default() }, &format!("parameter `{name}`"))?;
-        let i = self.scalar(index)?;
+        let (i, uses) = self.apart(|r| r.scalar(index))?;
+        if uses.changes() {
+            self.allow(
+                e,
+                Uses { jumps: true, ..Uses::default() },
+                &format!("`{name}[…]` of a changing index"),
+            )?;
+        }
         if let Scalar::Number(x) = i
             && !(x >= 0.0 && x < len as f64 && x.fract() == 0.0)
         {
@@ -475,7 +533,11 @@ impl<'a> Resolver<'a> {
         let [at, knots, values] = arguments else {
             return Err(arity(e, name, 3, arguments.len()));
         };
-        let at = Box::new(self.scalar(at)?);
+        let (at, uses) = self.apart(|r| r.scalar(at))?;
+        if name == "table" && uses.changes() {
+            self.allow(e, Uses { bends: true, ..Uses::default() }, "`table(…)`")?;
+        }
+        let at = Box::new(at);
         let (knots_array, n) = self.array(knots)?;
         let (values_array, m) = self.array(values)?;
         if n != m {
@@ -514,7 +576,7 @@ impl<'a> Resolver<'a> {
             "table" | "spline" => self.interpolation(e, name, arguments).map(Typed::Scalar),
             "rate" => {
                 let c = self.coordinate(one()?)?;
-                self.allow_state(e, "`rate(…)`")?;
+                self.allow_velocity(e, "`rate(…)`")?;
                 Ok(Typed::Scalar(self.signed(Scalar::Rate(c), c)))
             }
             "accel" => {
@@ -529,7 +591,7 @@ impl<'a> Resolver<'a> {
             }
             "vel" => {
                 let marker = self.marker(one()?)?;
-                self.allow_state(e, "`vel(…)`")?;
+                self.allow_velocity(e, "`vel(…)`")?;
                 Ok(self.seen(Vector::PointVelocity(marker), false))
             }
             "acc" => {
@@ -544,7 +606,7 @@ impl<'a> Resolver<'a> {
             }
             "omega" => {
                 let body = self.body(one()?)?;
-                self.allow_state(e, "`omega(…)`")?;
+                self.allow_velocity(e, "`omega(…)`")?;
                 Ok(self.seen(Vector::AngularVelocity(body), true))
             }
             "alpha" => {
@@ -644,10 +706,7 @@ impl<'a> Resolver<'a> {
     // Bodies, points and coordinates as arguments.
 
     fn seen(&self, v: Vector, axial: bool) -> Typed {
-        Typed::Vector(match self.scope.mirror {
-            Some(normal) => mirror(v, normal, axial),
-            None => v,
-        })
+        Typed::Vector(self.scope.seen(v, axial))
     }
 
     /// `in(body, v)` or `from(body, v)`. In the mirror a body's orientation is S A S, so v is reflected, turned and
@@ -786,7 +845,7 @@ pub(in crate::yaml) fn list<'n>(names: impl IntoIterator<Item = &'n str>) -> Str
     let names: Vec<&str> = names.into_iter().collect();
     let mut out = String::new();
     for (i, name) in names.iter().enumerate() {
-        if i >= 16 {
+        if i >= 20 {
             out.push_str(&format!(" and {} more", names.len() - i));
             break;
         }

@@ -3,19 +3,18 @@
 //! Enters: a [`Model`], optionally one of its cases, and [`Options`]. Leaves: a [`Program`].
 //! Holds afterwards: every bundle is verified.
 
-use crate::bundle::{self, Bundle, Specification, Wanted};
-use crate::derivatives::{InverseDynamicsDerivatives, inverse_dynamics_derivatives};
-use crate::dynamics::{
-    Solved, Symmetric, articulated_body, body_inertias, coordinate_form, energy, forward_dynamics,
-    inverse_dynamics, mass_matrix,
-};
-use crate::elements::{Loads, Mechanism, loads, markers};
+mod equations;
+
+use crate::bundle::{self, Bundle};
+use crate::constrained::{Pattern, Rows};
+use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
-use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
+use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, Simulation};
 use crate::symbols::Group;
 use crate::topology::{self, Tree};
+use equations::Equations;
 
 /// Choices of how a model becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +60,73 @@ pub enum BundleKind {
     MarkerJacobians,
     /// The model's outputs.
     Outputs,
+    /// r and the constraints, in coordinate form. This and the next seven come together.
+    Residual,
+    /// r, the constraints and the leading matrix.
+    Newton,
+    /// M and the constraints' Jacobians.
+    Projection,
+    /// Φd and Ψ.
+    ConstraintRates,
+    /// Φdd and Ψd.
+    ConstraintAccelerations,
+    /// Factors of the leading matrix.
+    Factor,
+    /// A solution with them.
+    Solve,
+    /// A solution with the transposed matrix.
+    SolveTransposed,
+    /// Accelerations and multipliers, in joint form.
+    ConstrainedDynamics,
+    /// The way back onto the constraints, in joint form.
+    ConstraintCorrection,
+    /// What the joints transmit.
+    Reactions,
+    /// The model's objectives.
+    Objectives,
 }
 
 impl BundleKind {
     /// All of them.
-    pub const ALL: [BundleKind; 10] = [
+    pub const ALL: [BundleKind; 22] = [
+        BundleKind::ForwardDynamics,
+        BundleKind::ForwardDynamicsRecursive,
+        BundleKind::MassMatrix,
+        BundleKind::MassMatrixCoordinates,
+        BundleKind::InverseDynamics,
+        BundleKind::InverseDynamicsDerivatives,
+        BundleKind::Energy,
+        BundleKind::Markers,
+        BundleKind::MarkerJacobians,
+        BundleKind::Outputs,
+        BundleKind::Residual,
+        BundleKind::Newton,
+        BundleKind::Projection,
+        BundleKind::ConstraintRates,
+        BundleKind::ConstraintAccelerations,
+        BundleKind::Factor,
+        BundleKind::Solve,
+        BundleKind::SolveTransposed,
+        BundleKind::ConstrainedDynamics,
+        BundleKind::ConstraintCorrection,
+        BundleKind::Reactions,
+        BundleKind::Objectives,
+    ];
+
+    /// Those in coordinate form, one family: implicit integrators need them all.
+    pub const COORDINATE_FORM: [BundleKind; 8] = [
+        BundleKind::Residual,
+        BundleKind::Newton,
+        BundleKind::Projection,
+        BundleKind::ConstraintRates,
+        BundleKind::ConstraintAccelerations,
+        BundleKind::Factor,
+        BundleKind::Solve,
+        BundleKind::SolveTransposed,
+    ];
+
+    /// Those of joint form that know no constraints.
+    pub const TREE: [BundleKind; 10] = [
         BundleKind::ForwardDynamics,
         BundleKind::ForwardDynamicsRecursive,
         BundleKind::MassMatrix,
@@ -79,8 +140,39 @@ impl BundleKind {
     ];
 
     /// What simulation and its results need.
-    pub const STANDARD: [BundleKind; 4] =
-        [BundleKind::ForwardDynamics, BundleKind::Energy, BundleKind::Markers, BundleKind::Outputs];
+    pub const STANDARD: [BundleKind; 5] = [
+        BundleKind::ForwardDynamics,
+        BundleKind::Energy,
+        BundleKind::Markers,
+        BundleKind::Outputs,
+        BundleKind::Objectives,
+    ];
+
+    /// What a request means for a model: forward dynamics under constraints is the constrained families, and one
+    /// bundle of the coordinate form brings the others.
+    fn resolve(requested: &[BundleKind], constrained: bool) -> Vec<BundleKind> {
+        let mut kinds = Vec::new();
+        for &kind in requested {
+            match kind {
+                BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive if constrained => {
+                    kinds.extend(BundleKind::COORDINATE_FORM);
+                    kinds.extend([
+                        BundleKind::ConstrainedDynamics,
+                        BundleKind::ConstraintCorrection,
+                        BundleKind::Reactions,
+                    ]);
+                }
+                kind if BundleKind::COORDINATE_FORM.contains(&kind) => {
+                    kinds.extend(BundleKind::COORDINATE_FORM);
+                }
+                kind => kinds.push(kind),
+            }
+        }
+        // The order in which bundles are asked for, or how often, changes nothing.
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
 
     /// The function's name.
     pub fn name(self) -> &'static str {
@@ -95,6 +187,18 @@ impl BundleKind {
             BundleKind::Markers => "markers",
             BundleKind::MarkerJacobians => "marker_jacobians",
             BundleKind::Outputs => "outputs",
+            BundleKind::Residual => "residual",
+            BundleKind::Newton => "newton",
+            BundleKind::Projection => "projection",
+            BundleKind::ConstraintRates => "constraint_rates",
+            BundleKind::ConstraintAccelerations => "constraint_accelerations",
+            BundleKind::Factor => "factor",
+            BundleKind::Solve => "solve",
+            BundleKind::SolveTransposed => "solve_transposed",
+            BundleKind::ConstrainedDynamics => "constrained_dynamics",
+            BundleKind::ConstraintCorrection => "constraint_correction",
+            BundleKind::Reactions => "reactions",
+            BundleKind::Objectives => "objectives",
         }
     }
 
@@ -134,6 +238,17 @@ pub struct InputInfo {
     pub hold: Hold,
 }
 
+/// What the solver must know of the matrices that bundles write; empty without those bundles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Structure {
+    /// Places of the leading matrix's entries.
+    pub pattern: Pattern,
+    /// The unknowns to which its pivots belong, in order.
+    pub columns: Vec<u32>,
+    /// The same for the elimination in joint form.
+    pub joint_columns: Vec<u32>,
+}
+
 /// A model as bundles, with its names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
@@ -145,6 +260,8 @@ pub struct Program {
     pub case: Option<String>,
     /// How it was made.
     pub options: Options,
+    /// The bundles it has, beside `prepare`, `start` and `input_signals`.
+    pub kinds: Vec<BundleKind>,
     /// Independent parameters; empty when frozen.
     pub parameters: Vec<ParameterInfo>,
     /// Inputs.
@@ -157,6 +274,24 @@ pub struct Program {
     pub markers: Vec<String>,
     /// Names and units of the outputs; a vector has three.
     pub outputs: Vec<(String, String)>,
+    /// Names and units of the objectives.
+    pub objectives: Vec<(String, String)>,
+    /// Names of the joints.
+    pub joints: Vec<String>,
+    /// Names of the joints that are cut.
+    pub cuts: Vec<String>,
+    /// Names of the holonomic rows.
+    pub holonomic: Vec<String>,
+    /// Names of the nonholonomic rows.
+    pub nonholonomic: Vec<String>,
+    /// Names of the joints with Euler parameters: their normalisation rows.
+    pub normalised: Vec<String>,
+    /// Names of the rows that vanish identically, which nobody computes.
+    pub dropped_rows: Vec<String>,
+    /// Which coordinates are held during assembly.
+    pub held: Vec<bool>,
+    /// Places of matrix entries and orders of elimination.
+    pub structure: Structure,
     /// Offsets of the blocks of Euler parameters among z.
     pub euler_parameters: Vec<usize>,
     /// Simulation defaults.
@@ -167,17 +302,19 @@ pub struct Program {
 
 impl Program {
     /// The program of a model, under a case if one is given.
-    pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, TooLarge> {
+    pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
         let model = &under_case(model, case);
-        // The order in which bundles are asked for, or how often, changes nothing.
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
         let tree = topology::span(model);
-        for &kind in &options.bundles {
+        let rows = Rows::of(model, &tree);
+        let kinds =
+            BundleKind::resolve(&options.bundles, !rows.kept.is_empty() || !model.variables.is_empty());
+        for &kind in &kinds {
             let operations = estimate(kind, model, &tree);
             if operations > MAX_OPERATIONS {
-                return Err(TooLarge::Bundle { bundle: kind.name(), operations });
+                return Err(ProgramError::Bundle { bundle: kind.name(), operations });
             }
         }
         let infos = if options.freeze { Vec::new() } else { parameter_infos(model) };
@@ -185,13 +322,18 @@ impl Program {
         let points: usize = model.bodies.iter().map(|b| b.points.len()).sum();
         for (what, count) in [("parameters", np), ("points", points)] {
             if count > MAX_NAMES {
-                return Err(TooLarge::Names { what, count });
+                return Err(ProgramError::Names { what, count });
             }
         }
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
-        let specifications = specifications(&mut g, &mut mechanism, case, &options.bundles);
+        let mut equations = Equations::new(&mut g, &mut mechanism, &rows);
+        let mut specifications = vec![equations.start(), equations.input_signals(case)];
+        for &kind in &kinds {
+            specifications.extend(equations.specifications(kind)?);
+        }
+        let structure = equations.structure();
         debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
         for specification in &specifications {
             let roots: Vec<ExprId> =
@@ -199,17 +341,20 @@ impl Program {
             let operations = g.reachable(&roots).len();
             // Expressions of the model are not in the estimate. Half of the nodes are fused into others.
             if operations > 2 * MAX_OPERATIONS {
-                return Err(TooLarge::Bundle { bundle: specification.name, operations });
+                return Err(ProgramError::Bundle { bundle: specification.name, operations });
             }
         }
 
         let len = |group| match group {
             Group::Time => 1,
-            Group::Z | Group::Zd => tree.nq as u32,
+            Group::Z | Group::Zd | Group::Zdd => tree.nq as u32,
             Group::V | Group::Vd => tree.nv as u32,
             Group::U => model.inputs.len() as u32,
+            Group::Weights | Group::Stabilisation => 3,
             Group::Parameters => np as u32,
             Group::X | Group::Prepared | Group::Free => 0,
+            // Their lengths are their bundles' own.
+            Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => 0,
         };
         let bundles = bundle::build(&g, &specifications, len);
         debug_assert!(bundles.iter().all(|b| bundle::verify::verify(b) == Ok(())));
@@ -218,6 +363,7 @@ impl Program {
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
             options,
+            kinds,
             parameters: infos,
             inputs: model
                 .inputs
@@ -233,6 +379,15 @@ impl Program {
             velocities: tree.velocity_names(model),
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
+            objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
+            joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
+            cuts: cut_names(model, &tree),
+            holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
+            nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
+            normalised: normalised(model, &tree),
+            dropped_rows: rows.dropped.clone(),
+            held: held(model, &tree),
+            structure,
             euler_parameters: tree
                 .links
                 .iter()
@@ -242,6 +397,17 @@ impl Program {
             simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
             bundles,
         })
+    }
+
+    /// Numbers of the leading matrix, its diagonal of small numbers included.
+    pub fn matrix_len(&self) -> usize {
+        let rows = self.holonomic.len() + self.euler_parameters.len() + self.nonholonomic.len();
+        if self.structure.columns.is_empty() { 0 } else { self.structure.pattern.entries() + rows }
+    }
+
+    /// Numbers of its factors.
+    pub fn factors_len(&self) -> usize {
+        self.bundle(BundleKind::Factor.name()).map_or(0, |bundle| bundle.results[0].len as usize)
     }
 
     /// A bundle by its name.
@@ -275,9 +441,11 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 /// Most values of independent parameters, and most points, that a module can have: each has a name of its own.
 pub const MAX_NAMES: usize = 100_000;
 
-/// A program that would take memory without bound.
+/// Why a model has no program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLarge {
+pub enum ProgramError {
+    /// No order of elimination solves the equations of motion.
+    Singular,
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -294,10 +462,10 @@ pub enum TooLarge {
     },
 }
 
-impl std::fmt::Display for TooLarge {
+impl std::fmt::Display for ProgramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            TooLarge::Bundle { bundle, operations } => {
+            ProgramError::Bundle { bundle, operations } => {
                 write!(
                     f,
                     "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; "
@@ -308,14 +476,17 @@ impl std::fmt::Display for TooLarge {
                     "leave it out, or split the model"
                 })
             }
-            TooLarge::Names { what, count } => {
+            ProgramError::Singular => f.write_str(
+                "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
+            ),
+            ProgramError::Names { what, count } => {
                 write!(f, "the model has {count} {what}, more than {MAX_NAMES}; split it")
             }
         }
     }
 }
 
-impl std::error::Error for TooLarge {}
+impl std::error::Error for ProgramError {}
 
 /// About how many operations (or results) a bundle needs, from the tree alone: known before anything is
 /// built, so that no model takes memory without bound.
@@ -345,6 +516,13 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         BundleKind::MassMatrixCoordinates => link + entry + 4 * tree.nq * tree.nq,
         BundleKind::Markers => link + 60 * markers,
         BundleKind::MarkerJacobians => link + 3 * markers.saturating_mul(tree.nv),
+        BundleKind::Newton => 2 * link + 3 * entry + tree.nq * tree.nq,
+        BundleKind::Projection => link + entry + 4 * tree.nq * tree.nq,
+        // What the fill will be is known only once it is there: the limit on the finished graph holds.
+        BundleKind::Factor | BundleKind::Solve | BundleKind::SolveTransposed => 0,
+        BundleKind::ConstrainedDynamics | BundleKind::ConstraintCorrection => link + entry + eliminations,
+        BundleKind::Residual | BundleKind::ConstraintRates | BundleKind::ConstraintAccelerations => link,
+        BundleKind::Reactions | BundleKind::Objectives => link,
     }
 }
 
@@ -394,162 +572,18 @@ fn output_names(model: &Model) -> Vec<(String, String)> {
     names
 }
 
-/// What depends on the state of the mechanism at one instant.
-const INSTANT: [Group; 4] = [Group::Time, Group::Z, Group::V, Group::U];
-/// The same with accelerations.
-const MOTION: [Group; 5] = [Group::Time, Group::Z, Group::V, Group::Vd, Group::U];
-
-fn specifications(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    case: Option<&Case>,
-    kinds: &[BundleKind],
-) -> Vec<Specification> {
-    let mut specifications = vec![start(g, mechanism), input_signals(g, mechanism, case)];
-    let loads = loads(g, mechanism);
-    let inertias = body_inertias(g, mechanism);
-    for &kind in BundleKind::ALL.iter().filter(|kind| kinds.contains(kind)) {
-        specifications.push(specification(g, mechanism, &loads, &inertias, kind));
-    }
-    specifications
+fn cut_names(model: &Model, tree: &Tree) -> Vec<String> {
+    let cut = model.joints.iter().zip(&tree.link_of_joint).filter(|(_, link)| link.is_none());
+    cut.map(|(joint, _)| joint.name.clone()).collect()
 }
 
-fn specification(
-    g: &mut Graph,
-    mechanism: &mut Mechanism<'_>,
-    loads: &Loads,
-    inertias: &[(ExprId, Symmetric)],
-    kind: BundleKind,
-) -> Specification {
-    let wanted = |name, doc, expressions| Wanted { name, doc, expressions };
-    let (doc, arguments, results) = match kind {
-        BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => {
-            let (doc, solved) = if kind == BundleKind::ForwardDynamics {
-                ("Accelerations from M vd = Q, factored for the tree's sparsity.", {
-                    forward_dynamics(g, mechanism, inertias, loads)
-                })
-            } else {
-                ("Accelerations by the articulated-body recursion.", {
-                    articulated_body(g, mechanism, inertias, loads)
-                })
-            };
-            let Solved { vd, pivots } = solved;
-            let zd = (0..mechanism.tree.nq).map(|z| mechanism.rate_of(g, z)).collect();
-            let results = vec![
-                wanted("zd", "time derivatives of the coordinates", zd),
-                wanted("vd", "accelerations", vd),
-                wanted("pivots", "pivots of the mass matrix; all are positive where it is regular", pivots),
-            ];
-            (doc, INSTANT.to_vec(), results)
-        }
-        BundleKind::MassMatrix => {
-            let m = mass_matrix(g, mechanism, inertias).dense();
-            let results = vec![wanted("m", "mass matrix, by columns", m)];
-            ("Mass matrix in joint form.", vec![Group::Z], results)
-        }
-        BundleKind::MassMatrixCoordinates => {
-            let m = mass_matrix(g, mechanism, inertias);
-            let results = vec![wanted("m", "mass matrix, by columns", coordinate_form(g, mechanism, &m))];
-            ("Mass matrix in coordinate form, singular along Euler parameters.", vec![Group::Z], results)
-        }
-        BundleKind::InverseDynamics => {
-            let tau = inverse_dynamics(g, mechanism, inertias, loads);
-            let results = vec![wanted("tau", "forces along the velocities that the motion needs", tau)];
-            ("Forces that the joints must supply: tau = M vd − Q.", MOTION.to_vec(), results)
-        }
-        BundleKind::InverseDynamicsDerivatives => {
-            let d = derivatives_about_origin(g, mechanism);
-            let results = vec![
-                wanted(
-                    "tau_z",
-                    "derivatives by position, along the tangent, by columns",
-                    d.by_position.dense(),
-                ),
-                wanted("tau_v", "derivatives by velocity, by columns", d.by_velocity.dense()),
-                wanted("m", "mass matrix: derivatives by acceleration, by columns", d.mass_matrix.dense()),
-            ];
-            ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
-        }
-        BundleKind::Energy => {
-            let e = energy(g, mechanism, inertias, loads);
-            let all = vec![e.kinetic, e.potential, e.power];
-            let results = vec![wanted("out", "kinetic, potential, power of non-conservative forces", all)];
-            ("Energies and the power that changes them.", INSTANT.to_vec(), results)
-        }
-        BundleKind::Markers => {
-            let named = markers::named(mechanism.model);
-            let mut all = [Vec::new(), Vec::new(), Vec::new()];
-            for (_, marker) in named {
-                all[0].extend(mechanism.position(g, marker).0);
-                all[1].extend(mechanism.point_velocity(g, marker).0);
-                all[2].extend(mechanism.point_acceleration(g, marker).0);
-            }
-            let [positions, velocities, accelerations] = all;
-            let results = vec![
-                wanted("positions", "world positions", positions),
-                wanted("velocities", "world velocities", velocities),
-                wanted("accelerations", "world accelerations", accelerations),
-            ];
-            ("Motion of the named points.", vec![Group::Z, Group::V, Group::Vd], results)
-        }
-        BundleKind::MarkerJacobians => {
-            let named = markers::named(mechanism.model);
-            let jacobians = markers::jacobians(g, mechanism, &named);
-            let doc = "velocities of the named points per joint velocity, by columns";
-            ("Jacobians of the named points.", vec![Group::Z], vec![wanted("jacobians", doc, jacobians)])
-        }
-        BundleKind::Outputs => {
-            let mut all = Vec::new();
-            for output in &mechanism.model.outputs {
-                let parameters = mechanism.parameters;
-                match &output.value {
-                    OutputValue::Scalar(s) => all.push(Lowering::new(g, parameters, mechanism).scalar(s)),
-                    OutputValue::Vector(v) => all.extend(Lowering::new(g, parameters, mechanism).vector(v).0),
-                }
-            }
-            ("The model's outputs.", MOTION.to_vec(), vec![wanted("out", "outputs", all)])
-        }
-    };
-    Specification { name: kind.name(), doc, arguments, results }
+fn normalised(model: &Model, tree: &Tree) -> Vec<String> {
+    let balls = tree.links.iter().filter(|link| link.euler_parameters().is_some());
+    balls.map(|link| model.joints[link.joint.index()].name.clone()).collect()
 }
 
-/// The closed forms are referred to the origin, whatever the other bundles are.
-fn derivatives_about_origin(g: &mut Graph, mechanism: &Mechanism<'_>) -> InverseDynamicsDerivatives {
-    let (model, tree, parameters) = (mechanism.model, mechanism.tree, mechanism.parameters);
-    let mut mechanism = Mechanism::new(g, model, tree, parameters, ReferencePoint::Origin);
-    let inertias = body_inertias(g, &mechanism);
-    inverse_dynamics_derivatives(g, &mut mechanism, &inertias)
-}
-
-fn start(g: &mut Graph, mechanism: &Mechanism<'_>) -> Specification {
-    let (mut z, mut v) = (Vec::new(), Vec::new());
-    for link in &mechanism.tree.links {
-        let start = &mechanism.model.joints[link.joint.index()].start;
-        let mut lower = |s| Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(s);
-        z.extend(start.values.iter().map(&mut lower));
-        v.extend(start.rates.iter().map(&mut lower));
-    }
-    Specification {
-        name: "start",
-        doc: "Start values.",
-        arguments: vec![Group::Parameters],
-        results: vec![
-            Wanted { name: "z", doc: "coordinates", expressions: z },
-            Wanted { name: "v", doc: "velocities", expressions: v },
-        ],
-    }
-}
-
-/// What a case prescribes for the inputs, and their defaults for the others.
-fn input_signals(g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) -> Specification {
-    let mut signals: Vec<ExprId> = mechanism.model.inputs.iter().map(|i| g.constant(i.default)).collect();
-    for (id, signal) in case.iter().flat_map(|case| &case.inputs) {
-        signals[id.index()] = Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(signal);
-    }
-    Specification {
-        name: "input_signals",
-        doc: "The inputs where nobody else sets them.",
-        arguments: vec![Group::Time],
-        results: vec![Wanted { name: "u", doc: "inputs", expressions: signals }],
-    }
+fn held(model: &Model, tree: &Tree) -> Vec<bool> {
+    let joints =
+        tree.links.iter().flat_map(|link| model.joints[link.joint.index()].start.hold.iter().copied());
+    joints.chain(model.variables.iter().map(|variable| variable.hold)).collect()
 }

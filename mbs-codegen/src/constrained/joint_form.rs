@@ -1,0 +1,223 @@
+//! Accelerations and multipliers in joint form, by one flat solve.
+//!
+//! ```text
+//! [ M    Φ_vᵀ  ] [vd]   [ Q                    ]
+//! [ Φ_v  −e−ε  ] [λ ] = [ −c − a Φd − b Φ      ]
+//! ```
+//!
+//! with c what Φdd is for vd = 0 (rows of A and Ψd likewise, without the term b). The ε, tiny against Φ_v M⁻¹ Φ_vᵀ,
+//! keeps redundant rows solvable. One refinement takes it out again: the correction of a solution with multipliers λ
+//! has the right-hand side (0, −ε λ). Multipliers so found have no part along the rows' dependencies, which makes them
+//! those of least norm.
+
+use super::{Rows, samples};
+use crate::derivatives::Linearisation;
+use crate::derivatives::constraints::jacobian;
+use crate::derivatives::direction::{Weights, joint_directions};
+use crate::dynamics::{Symmetric, mass_matrix, right_hand_side};
+use crate::elements::{ConstraintElement, Element, Mechanism, constraint_elements, loads};
+use crate::graph::{ExprId, Graph};
+use crate::sparse::{Factors, SparseMatrix, choose_order, factor};
+use crate::symbols::Group;
+use std::collections::{BTreeMap, HashMap};
+
+/// The equations over t, z, v, u and the stabilisation.
+#[derive(Clone, Debug)]
+pub struct JointForm {
+    /// Accelerations and multipliers.
+    pub solution: Solution,
+    /// The way back onto the constraints.
+    pub correction: Correction,
+}
+
+/// vd, λ and the pivots they came by.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// vd
+    pub accelerations: Vec<ExprId>,
+    /// λ of the holonomic and the nonholonomic rows
+    pub multipliers: Vec<ExprId>,
+    /// Pivots of the elimination.
+    pub pivots: Vec<ExprId>,
+    /// The unknowns they belong to.
+    pub columns: Vec<u32>,
+}
+
+/// Smallest corrections in the metric of M.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// dz = N dθ with Φ_v dθ = −Φ, A dθ = 0
+    pub position: Vec<ExprId>,
+    /// dv with Φ_v dv = −Φd, A dv = −Ψ
+    pub velocity: Vec<ExprId>,
+    /// Φ
+    pub values: Vec<ExprId>,
+    /// Φd, Ψ
+    pub rates: Vec<ExprId>,
+}
+
+/// ε against Σ Φ²/M at the start: its square root is above the rounding of a solve, itself above that of a residual.
+const REGULARISATION: f64 = 1e-10;
+
+impl JointForm {
+    /// Of a mechanism referred to the origin, under its forces and rows. `None` if no order of elimination works at
+    /// the sampled states.
+    pub fn new(
+        g: &mut Graph,
+        mechanism: &mut Mechanism<'_>,
+        inertias: &[(ExprId, Symmetric)],
+        forces: &[Element<'_>],
+        rows: &Rows,
+    ) -> Option<JointForm> {
+        let (n, m) = (mechanism.tree.nv, rows.kept.len());
+        let elements: Vec<&Element<'_>> = forces.iter().collect();
+        let loads = loads(g, mechanism, &elements);
+        let rhs = right_hand_side(g, mechanism, inertias, &loads);
+        let constraints = constraint_elements(g, mechanism, &rows.kept, |row| row);
+        let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
+        let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
+        let small = small_numbers(g, mechanism, &matrix, n, m);
+        let (solved, corrected) = (
+            factor_with(g, mechanism, &matrix, &small, true)?,
+            factor_with(g, mechanism, &matrix, &small, false)?,
+        );
+
+        let [rate_gain, value_gain] = [0, 1].map(|i| g.symbol(Group::Stabilisation, i));
+        let still: HashMap<ExprId, ExprId> =
+            (0..n as u32).map(|j| (g.symbol(Group::Vd, j), g.zero())).collect();
+        let (mut answer, mut position, mut velocity) = (rhs, vec![g.zero(); n], vec![g.zero(); n]);
+        let (mut values, mut all_rates) = (Vec::new(), Vec::new());
+        for (k, row) in rates.iter().enumerate() {
+            let holonomic = k < rows.holonomic();
+            // Φd and Φdd at vd = 0, or Ψ and Ψd
+            let (rate, acceleration) =
+                if holonomic { (row.rate, row.acceleration) } else { (row.value, row.rate) };
+            let bias = g.substitute(&[acceleration], &still)[0];
+            let damped = g.mul(rate_gain, rate);
+            let mut sum = g.add(bias, damped);
+            if holonomic {
+                let sprung = g.mul(value_gain, row.value);
+                sum = g.add(sum, sprung);
+                values.push(row.value);
+            }
+            answer.push(g.neg(sum));
+            position.push(if holonomic { g.neg(row.value) } else { g.zero() });
+            velocity.push(g.neg(rate));
+            all_rates.push(rate);
+        }
+        let mut x = solved.solve(g, answer);
+        // (0, −ε λ)
+        let mut rest = vec![g.zero(); n];
+        rest.extend(x[n..].iter().zip(&small).map(|(&lambda, &small)| {
+            let product = g.mul(small, lambda);
+            g.neg(product)
+        }));
+        for (x, change) in x.iter_mut().zip(solved.solve(g, rest)) {
+            *x = g.add(*x, change);
+        }
+        let moved = corrected.solve(g, position);
+        let pushed = corrected.solve(g, velocity);
+        let multipliers = x.split_off(n);
+        let turned: HashMap<ExprId, ExprId> =
+            (0..n).map(|j| (g.symbol(Group::V, j as u32), moved[j])).collect();
+        let rates_of: Vec<ExprId> = (0..mechanism.tree.nq).map(|z| mechanism.rate_of(g, z)).collect();
+        Some(JointForm {
+            solution: Solution {
+                accelerations: x,
+                multipliers,
+                pivots: solved.pivots(),
+                columns: solved.columns(),
+            },
+            correction: Correction {
+                // dz = N(z) dθ
+                position: g.substitute(&rates_of, &turned),
+                velocity: pushed[..n].to_vec(),
+                values,
+                rates: all_rates,
+            },
+        })
+    }
+}
+
+/// [M Φ_vᵀ; Φ_v 0] by its nonzero entries, rows of A among those of Φ_v.
+pub(crate) fn bordered_matrix(
+    g: &mut Graph,
+    mechanism: &mut Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+    constraints: Vec<ConstraintElement<'_>>,
+    rows: &Rows,
+) -> SparseMatrix {
+    let (n, m) = (mechanism.tree.nv, rows.kept.len());
+    let mass = mass_matrix(g, mechanism, inertias);
+    let mut linearisation = Linearisation::new(g, mechanism, inertias);
+    let (holonomic, nonholonomic): (Vec<_>, Vec<_>) =
+        constraints.into_iter().partition(|c| c.rows.iter().all(|row| row.row < rows.holonomic()));
+    let (by_position, by_velocity) = (Weights::by_position(g), Weights::by_velocity(g));
+    let tree = linearisation.tree();
+    let mut border = jacobian(g, &mut linearisation, &holonomic, &joint_directions(tree, by_position));
+    border.extend(jacobian(g, &mut linearisation, &nonholonomic, &joint_directions(tree, by_velocity)));
+
+    let mut matrix = SparseMatrix { n: n + m, entries: BTreeMap::new() };
+    for i in 0..n {
+        for j in 0..n {
+            let entry = mass.get(i, j);
+            if !g.is(entry, 0.0) {
+                matrix.entries.insert((i, j), entry);
+            }
+        }
+    }
+    for (k, row) in border.iter().enumerate() {
+        for (&j, &entry) in row {
+            matrix.entries.insert((n + k, j), entry);
+            matrix.entries.insert((j, n + k), entry);
+        }
+    }
+    matrix
+}
+
+/// ε for every row: powers of two, so that no rounding of the samples reaches generated code.
+fn small_numbers(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    matrix: &SparseMatrix,
+    n: usize,
+    m: usize,
+) -> Vec<ExprId> {
+    let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
+    let sampled = samples::evaluate(g, mechanism, &expressions);
+    let sample: BTreeMap<(usize, usize), f64> =
+        places.into_iter().zip(sampled.first().into_iter().flatten().copied()).collect();
+    (0..m)
+        .map(|k| {
+            let reached: f64 = (0..n)
+                .filter_map(|j| Some(sample.get(&(n + k, j))?.powi(2) / sample.get(&(j, j))?.abs()))
+                .filter(|x| x.is_finite())
+                .sum();
+            let small = REGULARISATION * if reached > 0.0 { reached } else { 1.0 };
+            g.constant(2f64.powi(small.log2().round() as i32))
+        })
+        .collect()
+}
+
+/// Factors with −ε, or −e − ε, on the diagonal of the rows.
+fn factor_with(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    matrix: &SparseMatrix,
+    small: &[ExprId],
+    compliant: bool,
+) -> Option<Factors> {
+    let mut matrix = matrix.clone();
+    let n = matrix.n - small.len();
+    for (k, &small) in small.iter().enumerate() {
+        let compliance = g.symbol(Group::Stabilisation, 2);
+        let sum = if compliant { g.add(compliance, small) } else { small };
+        matrix.entries.insert((n + k, n + k), g.neg(sum));
+    }
+    let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
+    let sampled = samples::evaluate(g, mechanism, &expressions);
+    let samples: Vec<BTreeMap<(usize, usize), f64>> =
+        sampled.iter().map(|values| places.iter().copied().zip(values.iter().copied()).collect()).collect();
+    let order = choose_order(matrix.n, &places.iter().copied().collect(), &samples)?;
+    Some(factor(g, &matrix, &order))
+}

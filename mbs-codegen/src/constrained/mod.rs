@@ -1,0 +1,26 @@
+//! Equations of motion under constraints, in two forms.
+//!
+//! Enters: the mechanism (referred to the world origin), its inertias, its forces and its constraint rows.
+//! Leaves: [`CoordinateForm`], residual, tangent and constraints over (z, zd, zdd, λ) for implicit integrators;
+//! [`JointForm`], accelerations and multipliers over (z, v) for explicit ones; [`reactions`] of the joints.
+//! Holds afterwards: rows that vanish identically are gone ([`Rows`]); every matrix is given by its nonzero
+//! entries only, with an order of elimination that suits it.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | r | M zdd + Φ_zᵀ λ + Aᵀ μ − Q, coordinate form |
+//! | tau | M vd − Q, joint form, constraint forces among Q |
+//! | Φ, Ψ | holonomic rows, nonholonomic rows |
+//! | L | v = L(z) zd |
+
+mod coordinate_form;
+mod joint_form;
+mod reactions;
+mod rows;
+mod samples;
+
+pub use coordinate_form::{CoordinateForm, LeadingMatrix, Pattern};
+pub(crate) use joint_form::bordered_matrix;
+pub use joint_form::{Correction, JointForm, Solution};
+pub use reactions::reactions;
+pub use rows::Rows;

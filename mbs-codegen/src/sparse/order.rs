@@ -1,0 +1,190 @@
+//! Which pivots, in which order: least fill (Markowitz) among those that are large enough in every sample.
+//!
+//! The samples are scaled first so that entries of different units compare: row and column k by 1/√|a_kk|, and
+//! where there is no diagonal entry by what elimination of the scaled others would put there. A pivot must
+//! reach a fraction [`THRESHOLD`] of the largest entry left in its column, in every sample. Ties go to the diagonal,
+//! then to the first in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A matrix in numbers.
+pub type Sample = BTreeMap<(usize, usize), f64>;
+
+/// The smallest pivot that is taken, against the largest entry of its column.
+const THRESHOLD: f64 = 1e-2;
+
+/// Pivots (row, column), in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The pivots.
+    pub pivots: Vec<(usize, usize)>,
+}
+
+impl Order {
+    /// Whether every pivot is on the diagonal.
+    pub fn is_diagonal(&self) -> bool {
+        self.pivots.iter().all(|&(row, column)| row == column)
+    }
+}
+
+/// The order for a matrix of n rows. `None` where the samples are singular beyond repair: no pivot is left that
+/// is not zero.
+pub fn choose_order(n: usize, pattern: &BTreeSet<(usize, usize)>, samples: &[Sample]) -> Option<Order> {
+    // A state where the model has no value says nothing; without any sample the structure alone decides.
+    let finite = samples.iter().filter(|sample| sample.values().all(|x| x.is_finite()));
+    let mut samples: Vec<Numeric> = finite.map(|s| Numeric::scaled(n, pattern, s)).collect();
+    let mut rows: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
+    let mut columns: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
+    for &(i, j) in pattern {
+        rows[i].insert(j);
+        columns[j].insert(i);
+    }
+    let mut open: BTreeSet<usize> = (0..n).collect(); // columns without a pivot yet
+    let mut pivots = Vec::with_capacity(n);
+    while !open.is_empty() {
+        let (r, c) = best(&open, &rows, &columns, &samples)?;
+        pivots.push((r, c));
+        let (across, down): (Vec<usize>, Vec<usize>) = (
+            rows[r].iter().copied().filter(|&j| j != c).collect(),
+            columns[c].iter().copied().filter(|&i| i != r).collect(),
+        );
+        for sample in &mut samples {
+            sample.eliminate((r, c), &down, &across);
+        }
+        for &i in &down {
+            rows[i].remove(&c);
+            for &j in &across {
+                rows[i].insert(j);
+                columns[j].insert(i);
+            }
+        }
+        for &j in &across {
+            columns[j].remove(&r);
+        }
+        rows[r].clear();
+        columns[c].clear();
+        open.remove(&c);
+    }
+    Some(Order { pivots })
+}
+
+/// The pivot of least (row count − 1)(column count − 1) that is large enough; if there is none, the largest.
+fn best(
+    open: &BTreeSet<usize>,
+    rows: &[BTreeSet<usize>],
+    columns: &[BTreeSet<usize>],
+    samples: &[Numeric],
+) -> Option<(usize, usize)> {
+    let mut found: Option<((usize, bool, usize, usize), (usize, usize))> = None;
+    let mut largest: Option<(f64, (usize, usize))> = None;
+    for &c in open {
+        let peaks: Vec<f64> =
+            samples.iter().map(|s| columns[c].iter().map(|&r| s.size(r, c)).fold(0.0, f64::max)).collect();
+        for &r in &columns[c] {
+            let ratio = samples
+                .iter()
+                .zip(&peaks)
+                .map(|(s, &peak)| if peak > 0.0 { s.size(r, c) / peak } else { 0.0 })
+                .fold(f64::INFINITY, f64::min);
+            if ratio >= THRESHOLD {
+                let cost = (rows[r].len() - 1) * (columns[c].len() - 1);
+                let key = (cost, r != c, c, r);
+                if found.is_none_or(|(best, _)| key < best) {
+                    found = Some((key, (r, c)));
+                }
+            } else if ratio > 0.0 && largest.is_none_or(|(best, _)| ratio > best) {
+                largest = Some((ratio, (r, c)));
+            }
+        }
+    }
+    found.map(|(_, pivot)| pivot).or(largest.map(|(_, pivot)| pivot))
+}
+
+/// A scaled sample under elimination.
+struct Numeric {
+    entries: BTreeMap<(usize, usize), f64>,
+}
+
+impl Numeric {
+    fn scaled(n: usize, pattern: &BTreeSet<(usize, usize)>, sample: &Sample) -> Numeric {
+        let value = |i: usize, j: usize| sample.get(&(i, j)).copied().unwrap_or(0.0);
+        let mut scale: Vec<f64> = (0..n).map(|k| value(k, k).abs().sqrt().recip()).collect();
+        // |a_kk| of a row without (or with a tiny) diagonal: Σ a_kj² / a_jj over scaled columns, or its largest entry.
+        let plain = scale.clone();
+        for k in 0..n {
+            let reached: f64 = pattern
+                .range((k, 0)..(k + 1, 0))
+                .filter(|&&(_, j)| j != k && plain[j].is_finite())
+                .map(|&(_, j)| (value(k, j) * plain[j]).powi(2))
+                .sum();
+            let own = value(k, k).abs();
+            if own < 1e-3 * reached {
+                scale[k] = reached.sqrt().recip();
+            }
+        }
+        for k in 0..n {
+            if !scale[k].is_finite() {
+                let largest = pattern
+                    .range((k, 0)..(k + 1, 0))
+                    .map(|&(_, j)| (value(k, j) * if scale[j].is_finite() { scale[j] } else { 1.0 }).abs())
+                    .fold(0.0, f64::max);
+                scale[k] = if largest > 0.0 { largest.recip() } else { 1.0 };
+            }
+        }
+        let entries = pattern.iter().map(|&(i, j)| ((i, j), value(i, j) * scale[i] * scale[j])).collect();
+        Numeric { entries }
+    }
+
+    fn size(&self, i: usize, j: usize) -> f64 {
+        self.entries.get(&(i, j)).map_or(0.0, |x| x.abs())
+    }
+
+    fn eliminate(&mut self, (r, c): (usize, usize), down: &[usize], across: &[usize]) {
+        let pivot = self.entries.get(&(r, c)).copied().unwrap_or(0.0);
+        for &i in down {
+            let factor = self.entries.remove(&(i, c)).unwrap_or(0.0) / pivot;
+            for &j in across {
+                let change = factor * self.entries.get(&(r, j)).copied().unwrap_or(0.0);
+                *self.entries.entry((i, j)).or_insert(0.0) -= change;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order_of(n: usize, entries: &[((usize, usize), f64)]) -> Order {
+        let sample: Sample = entries.iter().copied().collect();
+        choose_order(n, &sample.keys().copied().collect(), &[sample]).expect("regular")
+    }
+
+    #[test]
+    fn an_arrow_is_eliminated_from_its_shaft() {
+        let mut entries = vec![((0, 0), 4.0)];
+        for k in 1..6 {
+            entries.extend([((k, k), 2.0), ((0, k), 1.0), ((k, 0), 1.0)]);
+        }
+        let order = order_of(6, &entries);
+        assert!(order.is_diagonal());
+        // The point comes when its elimination fills nothing.
+        assert!(order.pivots.iter().position(|&p| p == (0, 0)) >= Some(4));
+    }
+
+    #[test]
+    fn a_coordinate_without_inertia_pivots_on_its_constraint() {
+        // [[1, 0, 1], [0, 0, 1], [1, 1, −ε]]: the middle coordinate has no mass
+        let order = order_of(
+            3,
+            &[((0, 0), 1.0), ((0, 2), 1.0), ((1, 2), 1.0), ((2, 0), 1.0), ((2, 1), 1.0), ((2, 2), -1e-9)],
+        );
+        assert!(order.pivots.contains(&(2, 1)) && order.pivots.contains(&(1, 2)), "{order:?}");
+    }
+
+    #[test]
+    fn a_zero_matrix_has_no_order() {
+        let sample: Sample = [((0, 0), 0.0)].into();
+        assert_eq!(choose_order(1, &[(0, 0)].into(), &[sample]), None);
+    }
+}
