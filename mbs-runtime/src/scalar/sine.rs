@@ -68,7 +68,8 @@ fn reduced(x: f64) -> (f64, f64) {
     let sine = y - ((square * (0.5 * e - cube * tail) - e) - cube * s1);
     // cos(y + e) = 1 − y²/2 + y⁴ C(y²) − y e, the first difference with what it lost
     let [c1, c2, c3, c4, c5, c6] = COSINE;
-    let tail = square * (c1 + square * (c2 + square * c3)) + fourth * fourth * (c4 + square * (c5 + square * c6));
+    let tail =
+        square * (c1 + square * (c2 + square * c3)) + fourth * fourth * (c4 + square * (c5 + square * c6));
     let half = 0.5 * square;
     let near = 1.0 - half;
     let cosine = near + (((1.0 - near) - half) + (square * tail - y * e));
