@@ -9,3 +9,4 @@ include!("cart_pole.rs");
 include!("spinning_top.rs");
 include!("torque_free_top.rs");
 include!("mirrored.rs");
+include!("five_bar.rs");

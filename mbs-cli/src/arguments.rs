@@ -205,10 +205,10 @@ A model without them takes every integrator, and its formulation means nothing.
 Columns of the CSV file, all in SI units and radians:
   t
   coordinates and velocities, as `joint.coordinate`; inputs and outputs, as the model names them
-  energy.kinetic, energy.potential, energy.power (of the forces without a potential),
-  energy.drives (power of the constraints that depend on time, if there are any)
-  lambda.EQUATION (multipliers of the constraints' equations)
-  reaction.JOINT.fx fy fz tx ty tz (with --reactions: what the parent puts on the child, at the child's joint point, world axes)";
+  energy.kinetic, energy.potential, energy.power (of the forces without a potential)
+  with closed loops or constraints: energy.drives (power of prescribed motions), lambda.EQUATION (multipliers)
+  with --reactions: reaction.JOINT.fx fy fz tx ty tz (what the parent puts on the child, at the child's
+  joint point, in world axes)";
 
 /// Simulate a model and show the result.
 ///

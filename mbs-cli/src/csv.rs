@@ -1,6 +1,5 @@
 //! Results as a CSV file: a head of names, a row a sample. Numbers are written so that they read back exactly.
 
-use crate::observer::depends_on_time;
 use crate::settings::{Analysis, Settings};
 use mbs_codegen::program::Program;
 use std::fmt::Write as _;
@@ -29,7 +28,7 @@ pub(crate) fn columns(program: &Program, settings: &Settings) -> Vec<String> {
         return names;
     }
     names.extend(["kinetic", "potential", "power"].map(|name| format!("energy.{name}")));
-    names.extend(depends_on_time(program).then(|| "energy.drives".into()));
+    names.extend(settings.constrained.then(|| "energy.drives".into()));
     names.extend(program.holonomic.iter().chain(&program.nonholonomic).map(|row| format!("lambda.{row}")));
     if settings.reactions {
         let wrench = |joint: &String| WRENCH.map(|part| format!("reaction.{joint}.{part}"));

@@ -1,5 +1,5 @@
 //! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential and of
-//! the constraints that depend on time.
+//! the constraints that prescribe a motion.
 //!
 //! Enters: samples of energy and power, in the order of time. Leaves: the largest error of the balance. The work is
 //! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
@@ -15,7 +15,7 @@ pub(crate) struct EnergyBalance {
     jumps: bool,
     /// Work of the forces without a potential.
     pub(crate) work: f64,
-    /// Work of the constraints that depend on time.
+    /// Work of the constraints that prescribe a motion.
     pub(crate) work_of_drives: f64,
     /// Change of the total energy.
     pub(crate) change: f64,
@@ -24,7 +24,7 @@ pub(crate) struct EnergyBalance {
     largest_error: f64,
     /// Whether any force without a potential had power.
     pub(crate) driven: bool,
-    /// Whether any constraint that depends on time had.
+    /// Whether any constraint had.
     pub(crate) prescribed: bool,
 }
 

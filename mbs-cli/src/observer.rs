@@ -10,9 +10,6 @@ use crate::plot::Curves;
 use crate::progress::Progress;
 use crate::run::RunFailure;
 use crate::settings::{Analysis, Settings};
-use mbs_codegen::bundle::{Operand, Run, Segment};
-use mbs_codegen::program::{BundleKind, Program};
-use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::formulation::Node;
 use mbs_runtime::{
@@ -134,7 +131,6 @@ pub(crate) struct Observer<'a, A> {
     /// Every how many nodes is a result.
     stride: usize,
     nodes: usize,
-    rheonomic: bool,
     w: Vec<f64>,
     rows: Rows,
     integrands: Vec<f64>,
@@ -161,7 +157,7 @@ pub(crate) struct Seen {
     pub(crate) outputs: Vec<f64>,
     /// Kinetic, potential, power.
     pub(crate) energy: [f64; 3],
-    /// Power of the constraints that depend on time; none where no constraint does.
+    /// Power of the constraints: of prescribed motions. None without constraints.
     pub(crate) drives: Option<f64>,
     /// Six values a joint; empty if not asked for.
     pub(crate) reactions: Vec<f64>,
@@ -184,12 +180,11 @@ impl Seen {
 
     pub(crate) fn new(model: &Interpreted, settings: &Settings, y: &[f64]) -> Seen {
         let dims = model.dims();
-        let rheonomic = settings.analysis == Analysis::Dynamics && depends_on_time(model.program());
         Seen {
             now: Now::new(&dims, settings.simulation.begin, y),
             outputs: vec![0.0; dims.n_outputs],
             energy: [0.0; 3],
-            drives: rheonomic.then_some(0.0),
+            drives: settings.constrained.then_some(0.0),
             reactions: vec![0.0; if settings.reactions { 6 * dims.n_joints } else { 0 }],
             largest_reactions: vec![(0.0, 0.0); if settings.reactions { dims.n_joints } else { 0 }],
             largest_multipliers: vec![0.0; dims.joint_rows()],
@@ -200,25 +195,6 @@ impl Seen {
             curves: Curves::new(dims.nq),
         }
     }
-}
-
-/// Whether some constraint depends on time explicitly: its rates read it.
-pub(crate) fn depends_on_time(program: &Program) -> bool {
-    let Some(rates) = program.bundle(BundleKind::ConstraintRates.name()) else { return false };
-    let mut found = false;
-    for segment in &rates.segments {
-        match segment {
-            Segment::Flat(statements) => {
-                for statement in statements {
-                    statement.operands(|o| found |= matches!(o, Operand::Argument(Group::Time, _)));
-                }
-            }
-            Segment::Kernel { inputs, .. } => {
-                found |= inputs.iter().any(|run| matches!(run, Run::Argument { group: Group::Time, .. }));
-            }
-        }
-    }
-    found
 }
 
 impl<'a, A: Accelerate> Observer<'a, A> {
@@ -239,7 +215,6 @@ impl<'a, A: Accelerate> Observer<'a, A> {
             csv,
             stride,
             nodes: 0,
-            rheonomic: seen.drives.is_some(),
             w: vec![0.0; dims.workspace],
             rows: Rows {
                 r: vec![0.0; dims.nq],
@@ -348,13 +323,12 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         for (largest, lambda) in largest_multipliers.iter_mut().zip(&now.lambda) {
             *largest = largest.max(lambda.abs());
         }
-        if self.rheonomic {
-            // The constraint forces −Φ_zᵀ λ have the power −λᵀ Φ_z zd = λᵀ Φ_t, and Φ_t is Φd at rest.
-            self.model.constraint_rates(Motion { zd: zero, ..at }, &mut self.w, values)?;
-            let (holonomic, rest) = values.split_at(n.n_holonomic);
-            let partial = holonomic.iter().chain(&rest[n.n_normalisation..]);
-            *drives = Some(partial.zip(&now.lambda).map(|(phi_t, lambda)| phi_t * lambda).sum());
-        }
+        // The constraint forces −Φ_zᵀ λ − Aᵀ μ have the power λᵀ Φ_t + μᵀ b. What multiplies is Φd and Ψ at rest: exactly zero
+        // unless a constraint prescribes a motion.
+        self.model.constraint_rates(Motion { zd: zero, ..at }, &mut self.w, values)?;
+        let (holonomic, rest) = values.split_at(n.n_holonomic);
+        let prescribed = holonomic.iter().chain(&rest[n.n_normalisation..]);
+        *drives = Some(prescribed.zip(&now.lambda).map(|(rate, lambda)| rate * lambda).sum());
         Ok(())
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
         let [z, zd, zdd] = [norms.position, norms.velocity, norms.acceleration].map(|x| significant(x, 2));
         let _ = writeln!(
             out,
-            "  norms    constraints hold to {z} in positions, {zd} in velocities, {zdd} in accelerations"
+            "  norms    of constraints: {z} in positions, {zd} in velocities, {zdd} in accelerations"
         );
     }
     out.push_str(&effort(shown));
@@ -222,17 +222,60 @@ fn start(shown: &Shown<'_>) -> String {
     let rows = program.holonomic.len() + program.nonholonomic.len();
     let freedom = program.coordinates.len().saturating_sub(statistics.rank);
     let freedom = if freedom == 1 { "1 degree".into() } else { format!("{freedom} degrees") };
-    let _ = write!(out, "  start    {changed}; {}, {freedom} of freedom", count(rows, "equation"));
-    let dependent = statistics.rows.saturating_sub(statistics.rank);
-    let _ = match dependent {
-        0 => writeln!(out),
-        1 => writeln!(out, "; 1 equation follows from the others, multipliers are those of least norm"),
-        n => writeln!(out, "; {n} equations follow from the others, multipliers are those of least norm"),
+    let _ = writeln!(out, "  start    {changed}; {}, {freedom} of freedom", count(rows, "equation"));
+    let dependent = match statistics.rows.saturating_sub(statistics.rank) {
+        0 => None,
+        1 => Some("1 equation follows from the others".into()),
+        n => Some(format!("{n} equations follow from the others")),
     };
+    if let Some(dependent) = dependent {
+        let _ = writeln!(out, "  rank     {dependent}: multipliers are those of least norm");
+    }
     if !program.dropped_rows.is_empty() {
         let names = &program.dropped_rows[..program.dropped_rows.len().min(LISTED)];
         let more = if names.len() < program.dropped_rows.len() { ", …" } else { "" };
-        let _ = writeln!(out, "  dropped  {}{more}: 0 = 0 in every position", names.join(", "));
+        let text = format!("{}{more}: 0 = 0 in every position", names.join(", "));
+        let _ = writeln!(out, "  dropped  {}", wrapped(&text, "           "));
+    }
+    if let Some(damping) = &shown.record.damping {
+        let penalty = match damping.penalty {
+            Some(penalty) => format!("penalty {}", short(penalty)),
+            None => "no penalty".into(),
+        };
+        let _ = match damping.frequency {
+            0.0 => writeln!(out, "  method   {penalty}"),
+            frequency => {
+                writeln!(
+                    out,
+                    "  method   violations damped critically at {} rad/s, {penalty}",
+                    short(frequency)
+                )
+            }
+        };
+    }
+    out
+}
+
+/// Characters of a line of text.
+const WIDTH: usize = 100;
+
+/// Words in lines; further ones begin with the indent, as the first is expected to.
+fn wrapped(text: &str, indent: &str) -> String {
+    let (mut out, mut column) = (String::new(), indent.chars().count());
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if !out.is_empty() {
+            if column + 1 + length > WIDTH {
+                out.push('\n');
+                out.push_str(indent);
+                column = indent.chars().count();
+            } else {
+                out.push(' ');
+                column += 1;
+            }
+        }
+        out.push_str(word);
+        column += length;
     }
     out
 }
@@ -275,26 +318,24 @@ fn effort(shown: &Shown<'_>) -> String {
                 (count(statistics.steps, "step"), count(statistics.evaluations, "evaluation"));
             format!("{steps}{rejected}, {evaluations}")
         }
-        Effort::Implicit(statistics) => {
-            let mut what = format!(
-                "{}, {}, at most {} in a step",
-                count(statistics.steps, "step"),
-                count(statistics.iterations, "iteration"),
-                statistics.max_iterations
-            );
-            if statistics.projections > 0 {
-                let _ = write!(what, ", {}", count(statistics.projections, "projection"));
-            }
-            if statistics.fallbacks > 0 {
-                let _ = write!(what, ", {}", count(statistics.fallbacks, "dense factorisation"));
-            }
-            what
-        }
+        Effort::Implicit(statistics) => count(statistics.steps, "step"),
     };
     let span = record.seen.now.t - shown.settings.simulation.begin;
-    format!(
+    let mut out = format!(
         "  effort   {what} in {}: {} times real time\n",
         duration(record.seconds),
         significant(span / record.seconds, 3)
-    )
+    );
+    if let Effort::Implicit(statistics) = &record.effort {
+        let (all, most) = (count(statistics.iterations, "iteration"), statistics.max_iterations);
+        let _ = write!(out, "  newton   {all}, at most {most} in a step");
+        if statistics.projections > 0 {
+            let _ = write!(out, "; {}", count(statistics.projections, "projection"));
+        }
+        if statistics.fallbacks > 0 {
+            let _ = write!(out, "; {} with pivoting", count(statistics.fallbacks, "factorisation"));
+        }
+        out.push('\n');
+    }
+    out
 }

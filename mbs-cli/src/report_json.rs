@@ -3,7 +3,7 @@
 use crate::csv::WRENCH;
 use crate::report::moved;
 use crate::run::{Effort, RunFailure};
-use crate::settings::{Analysis, Settings};
+use crate::settings::Analysis;
 use crate::simulate::Shown;
 use mbs_codegen::model::Integrator;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
         "case": program.case,
         "parameters": by_name(program.parameter_names(), shown.model.parameters()),
         "analysis": if dynamic { "dynamics" } else { "kinematics" },
-        "simulation": simulation(shown.settings),
+        "simulation": simulation(shown),
         "start": start(shown),
         "final": last(shown),
         "objectives": by_name(program.objectives.iter().map(|(name, _)| name.clone()), &seen.objectives()),
@@ -66,7 +66,8 @@ fn by_name(names: impl IntoIterator<Item = String>, values: &[f64]) -> Value {
     names.into_iter().zip(values).map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>().into()
 }
 
-fn simulation(settings: &Settings) -> Value {
+fn simulation(shown: &Shown<'_>) -> Value {
+    let settings = shown.settings;
     let simulation = &settings.simulation;
     let mut object = json!({
         "begin": simulation.begin,
@@ -88,7 +89,9 @@ fn simulation(settings: &Settings) -> Value {
         _ => {}
     }
     object["formulation"] = json!(settings.constrained.then(|| simulation.formulation.keyword()));
-    object["penalty"] = json!(simulation.penalty);
+    let damping = shown.record.damping;
+    object["penalty"] = json!(simulation.penalty.or(damping.and_then(|damping| damping.penalty)));
+    object["damping_frequency"] = json!(damping.map(|damping| damping.frequency));
     object["projection"] = json!(simulation.projection.keyword());
     object["newton_tolerance"] = json!(simulation.newton_tolerance);
     object["newton_iterations"] = json!(simulation.newton_iterations);

@@ -25,6 +25,8 @@ pub(crate) struct Record {
     pub(crate) start: Vec<f64>,
     /// How the start was found; none where it was given, or not found.
     pub(crate) assembly: Option<Start>,
+    /// How constraints are enforced where they do not hold exactly.
+    pub(crate) damping: Option<Damping>,
     /// What was seen of it, up to the last good node.
     pub(crate) seen: Seen,
     /// What it took.
@@ -33,6 +35,26 @@ pub(crate) struct Record {
     pub(crate) seconds: f64,
     /// Why it did not come to its end.
     pub(crate) failure: Option<RunFailure>,
+}
+
+/// How `index1` and `penalty` answer a violation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Damping {
+    /// With which frequency it is damped, critically, rad/s; zero where steps end on the constraints.
+    pub(crate) frequency: f64,
+    /// The penalty; none for exact accelerations.
+    pub(crate) penalty: Option<f64>,
+}
+
+impl Damping {
+    /// Φdd + 2ω Φd + ω² Φ = λ/α
+    fn stabilisation(&self) -> Stabilisation<f64> {
+        Stabilisation {
+            rate: 2.0 * self.frequency,
+            value: self.frequency * self.frequency,
+            compliance: self.penalty.map_or(0.0, |penalty| 1.0 / penalty),
+        }
+    }
 }
 
 /// What a run took; nothing is known where it failed.
@@ -65,7 +87,7 @@ pub(crate) fn run(model: &Interpreted, settings: &Settings, csv: Option<&mut Csv
         Err(error) => return stillborn(model, settings, guess, RunFailure::Step(error)),
     };
     if settings.is_explicit() && !settings.constrained {
-        let job = Job { model, settings, start: guess, assembly: None, stride, csv };
+        let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, csv };
         return if settings.recursive {
             job.explicit_tree(&Recursive(model))
         } else {
@@ -75,7 +97,7 @@ pub(crate) fn run(model: &Interpreted, settings: &Settings, csv: Option<&mut Csv
     match start::assemble(model, settings) {
         Ok(found) => {
             let start = found.y.clone();
-            Job { model, settings, start, assembly: Some(found), stride, csv }.constrained()
+            Job { model, settings, start, assembly: Some(found), damping: None, stride, csv }.constrained()
         }
         Err(error) => stillborn(model, settings, guess, RunFailure::Start(error)),
     }
@@ -87,6 +109,7 @@ fn stillborn(model: &Interpreted, settings: &Settings, guess: Vec<f64>, failure:
         seen: Seen::new(model, settings, &guess),
         start: guess,
         assembly: None,
+        damping: None,
         effort: Effort::Unknown,
         seconds: 0.0,
         failure: Some(failure),
@@ -121,6 +144,7 @@ struct Job<'a> {
     settings: &'a Settings,
     start: Vec<f64>,
     assembly: Option<Start>,
+    damping: Option<Damping>,
     stride: usize,
     csv: Option<&'a mut Csv>,
 }
@@ -139,12 +163,19 @@ impl<'a> Job<'a> {
         if self.settings.analysis == Analysis::Kinematics {
             return self.implicit(Driven, state);
         }
+        self.damping = match simulation.formulation {
+            _ if !self.settings.constrained => None,
+            Formulation::Ali3p => None,
+            formulation => Some(Damping {
+                frequency: if self.settings.is_explicit() { 0.0 } else { DAMPED_PER_STEP / simulation.step },
+                penalty: (formulation == Formulation::Penalty).then(|| self.penalty(&mut state)),
+            }),
+        };
         let integrator = match simulation.integrator {
             model::Integrator::Rk4 | model::Integrator::DormandPrince => {
-                let dynamics = match simulation.formulation {
-                    // Steps end on the constraints: there is no violation to be damped.
-                    Formulation::Penalty => Index1::penalty(model, self.penalty(&mut state), 0.0, 0.0),
-                    _ => Index1::new(model),
+                let dynamics = match self.damping.and_then(|damping| damping.penalty) {
+                    Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
+                    None => Index1::new(model),
                 };
                 return self.explicit(&OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
             }
@@ -156,38 +187,22 @@ impl<'a> Job<'a> {
         };
         let (tolerance, max_iterations) =
             (simulation.newton_tolerance, simulation.newton_iterations as usize);
-        let constrained = self.settings.constrained;
-        match simulation.formulation {
-            Formulation::Penalty | Formulation::Index1 if constrained => {
-                let frequency = frequency(simulation);
-                let compliance = match simulation.formulation {
-                    Formulation::Penalty => 1.0 / self.penalty(&mut state),
-                    _ => 0.0,
-                };
-                let stabilisation = Stabilisation {
-                    rate: 2.0 * DAMPING * frequency,
-                    value: frequency * frequency,
-                    compliance,
-                };
-                let method = ImplicitIndex1 {
-                    integrator,
-                    tolerance,
-                    max_iterations,
-                    ..ImplicitIndex1::new(stabilisation)
-                };
-                self.implicit(method, state)
-            }
-            _ => {
-                let projection = match simulation.projection {
-                    model::Projection::Mass => ProjectionMatrix::Mass,
-                    model::Projection::Tangent => ProjectionMatrix::Tangent,
-                };
-                let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
-                let method =
-                    Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..Ali3p::DEFAULT };
-                self.implicit(method, state)
-            }
+        if let Some(damping) = &self.damping {
+            let method = ImplicitIndex1 {
+                integrator,
+                tolerance,
+                max_iterations,
+                ..ImplicitIndex1::new(damping.stabilisation())
+            };
+            return self.implicit(method, state);
         }
+        let projection = match simulation.projection {
+            model::Projection::Mass => ProjectionMatrix::Mass,
+            model::Projection::Tangent => ProjectionMatrix::Tangent,
+        };
+        let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
+        let method = Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..Ali3p::DEFAULT };
+        self.implicit(method, state)
     }
 
     /// The penalty α of the penalty formulation: as given, or so large against the inertia of every row that accelerations
@@ -226,7 +241,7 @@ impl<'a> Job<'a> {
         accelerate: impl Accelerate,
         output: Output,
     ) -> Record {
-        let Job { model, settings, start, assembly, stride, csv } = self;
+        let Job { model, settings, start, assembly, damping, stride, csv } = self;
         let mut y = start.clone();
         let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
         let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
@@ -238,11 +253,11 @@ impl<'a> Job<'a> {
                 Ok(())
             })
         });
-        record(observer, start, assembly, outcome.map(Effort::Explicit))
+        record(observer, start, assembly, damping, outcome.map(Effort::Explicit))
     }
 
     fn implicit<T: ImplicitStep>(self, method: T, mut state: Vec<f64>) -> Record {
-        let Job { model, settings, start, assembly, stride, csv } = self;
+        let Job { model, settings, start, assembly, damping, stride, csv } = self;
         let simulation = &settings.simulation;
         let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
         let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
@@ -256,19 +271,15 @@ impl<'a> Job<'a> {
             &mut scratch,
             |node| observe(&mut observer, |now| now.set_node(model, &node)),
         );
-        record(observer, start, assembly, outcome.map(Effort::Implicit))
+        record(observer, start, assembly, damping, outcome.map(Effort::Implicit))
     }
 }
 
-/// Critical damping of violations.
-const DAMPING: f64 = 1.0;
 /// α times the smallest row scale where no penalty is given.
 const STIFFNESS: f64 = 1e7;
-
-/// With which frequency violations are damped where the formulation does not end on the constraints, rad/s.
-fn frequency(simulation: &Simulation) -> f64 {
-    0.1 / simulation.step
-}
+/// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion,
+/// and slow enough for the integrator to follow.
+const DAMPED_PER_STEP: f64 = 0.1;
 
 fn observe<A: Accelerate>(
     observer: &mut Observer<'_, A>,
@@ -287,6 +298,7 @@ fn record<A: Accelerate>(
     mut observer: Observer<'_, A>,
     start: Vec<f64>,
     assembly: Option<Start>,
+    damping: Option<Damping>,
     outcome: Result<Effort, StepError>,
 ) -> Record {
     let seconds = observer.finish();
@@ -294,5 +306,5 @@ fn record<A: Accelerate>(
         Ok(effort) => (effort, observer.failure),
         Err(error) => (Effort::Unknown, Some(RunFailure::Step(error))),
     };
-    Record { start, assembly, seen: observer.seen, effort, seconds, failure }
+    Record { start, assembly, damping, seen: observer.seen, effort, seconds, failure }
 }

@@ -13,7 +13,7 @@ use mbs_codegen::model::{self, Model, ParameterValue, Simulation};
 use mbs_codegen::program::{Options, Program};
 use mbs_codegen::topology;
 use mbs_engine::{Interpreted, ParameterError};
-use mbs_runtime::StepError;
+use mbs_runtime::{StepError, System};
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -174,24 +174,15 @@ impl Shown<'_> {
 
     /// What the command knows beyond the error: names of what is held, and the other way to run the model.
     fn remedy(&self, error: &StepError) -> String {
-        let program = self.model.program();
         let kinematic = self.settings.analysis == Analysis::Kinematics;
         match error {
             StepError::NotAssembled { .. } if kinematic => {
                 "\nthe drives lead to a position that the mechanism does not have, or the guesses are too far from it".into()
             }
             StepError::NotAssembled { .. } | StepError::Inconsistent { .. } => {
-                let guess = self.model.start_state();
-                let held: Vec<String> = program
-                    .coordinates
-                    .iter()
-                    .zip(&program.held)
-                    .zip(&guess)
-                    .filter(|((_, held), _)| **held)
-                    .map(|((name, _), value)| format!("`{name}` at {}", short(*value)))
-                    .collect();
+                let held = self.held();
                 match held.is_empty() {
-                    true => "\nno coordinate is held: only the guesses can be changed, or the constraints".into(),
+                    true => "\nno coordinate is held: change the guesses or the constraints".into(),
                     false => format!("\nheld: {}", held.join(", ")),
                 }
             }
@@ -200,5 +191,20 @@ impl Shown<'_> {
             }
             _ => String::new(),
         }
+    }
+
+    /// Coordinates that assembly may not move, with their values and rates.
+    fn held(&self) -> Vec<String> {
+        let program = self.model.program();
+        let dims = self.model.dims();
+        let guess = self.model.start_state();
+        let (z, v) = guess.split_at(dims.nq);
+        let mut rates = vec![0.0; dims.nq];
+        // The lengths are right, so this cannot fail.
+        let _ = mbs_runtime::euler_parameters::coordinate_rates(self.model, z, v, &mut rates);
+        let all = program.coordinates.iter().zip(&program.held).zip(z.iter().zip(&rates));
+        all.filter(|((_, held), _)| **held)
+            .map(|((name, _), (z, zd))| format!("`{name}` at {} with rate {}", short(*z), short(*zd)))
+            .collect()
     }
 }
