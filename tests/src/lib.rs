@@ -3,4 +3,5 @@
 pub mod fuzz;
 pub mod hostile_names;
 pub mod random_model;
+pub mod random_closed;
 pub mod closed;
