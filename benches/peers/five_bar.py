@@ -71,6 +71,21 @@ def objectives(r2, v2, a2, h):
     return [float(h / 3 * weights @ (x**2).sum(-1)) for x in (r2 - P2, v2, a2)]
 
 
+def of_absolute_angles(q, qd, qdd):
+    """The motion of a chain that starts at A, from absolute angles [..., 4], their rates and accelerations.
+
+    `state` is what energy, drift and gap want (gap the first two).
+    """
+    along = np.stack([np.cos(q), np.sin(q)], axis=-1) * LENGTHS[:, None]
+    across = np.stack([-along[..., 1], along[..., 0]], axis=-1)
+    velocity = across * qd[..., None]
+    acceleration = across * qdd[..., None] - along * qd[..., None] ** 2
+    centre = lambda d: np.cumsum(d, axis=-2) - 0.5 * d
+    second = lambda d: d[..., :2, :].sum(-2)
+    return {"state": (A + centre(along), q, centre(velocity), qd),
+            "r2": A + second(along), "v2": second(velocity), "a2": second(acceleration)}
+
+
 def best_and_median(run, repetitions=31):
     """Seconds of the fastest and of the middle repetition of `run`, which returns its own seconds."""
     run()

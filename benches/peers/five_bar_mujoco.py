@@ -85,15 +85,9 @@ def watched(h):
         for kept, now in ((q, data.qpos), (qd, data.qvel), (qdd, data.qacc)):
             kept.append(np.cumsum(now))  # relative to absolute angles
         mujoco.mj_step(model, data)
-    q, qd, qdd = (np.array(x) for x in (q, qd, qdd))
-    along = np.stack([np.cos(q), np.sin(q)], -1) * np.array(L)[:, None]
-    across = np.stack([-along[..., 1], along[..., 0]], -1)
-    chain = lambda d: np.cumsum(d, axis=1) - 0.5 * d  # from bars to centres
-    centres, rates = five_bar.A + chain(along), chain(across * qd[..., None])
-    r2 = five_bar.A + along[:, :2].sum(1)
-    v2 = (across * qd[..., None])[:, :2].sum(1)
-    a2 = (across * qdd[..., None] - along * qd[..., None] ** 2)[:, :2].sum(1)
-    return five_bar.objectives(r2, v2, a2, h), five_bar.drift(centres, q, rates, qd), five_bar.gap(centres, q)
+    motion = five_bar.of_absolute_angles(*(np.array(x) for x in (q, qd, qdd)))
+    return (five_bar.objectives(motion["r2"], motion["v2"], motion["a2"], h), five_bar.drift(*motion["state"]),
+            five_bar.gap(*motion["state"][:2]))
 
 
 h = five_bar.H

@@ -3,9 +3,9 @@
 # target/peers, which git ignores. Run it again whenever you like; what is there is left as it is.
 #
 #   benches/peers/install.sh            Exudyn alone
-#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi; `all` for every one
+#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi pinocchio; `all` for every one
 #
-# Needs python3 with venv; to measure CasADi also gcc.
+# Needs python3 with venv; to measure CasADi also gcc, Pinocchio also g++.
 # Another place for the environment: MBS_PEERS=FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,6 +16,7 @@ declare -A packages=(
     [exudyn]="exudyn==1.13.6"
     [mujoco]="mujoco==4.0.0"
     [casadi]="casadi==3.8.2"
+    [pinocchio]="pin==4.1.0 cmeel-eigen==3.4.1"
 )
 
 names=("$@")

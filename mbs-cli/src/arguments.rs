@@ -16,6 +16,7 @@ Exit codes:
 const EXAMPLES: &str = "\
 Examples:
   mbs check models/pendulum.yaml
+  mbs simulate models/five_bar.yaml
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
   mbs generate models/pendulum.yaml -o src/pendulum.rs
 
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Check(Check),
     Generate(Generate),
     Simulate(Simulate),
+    Kinematics(Kinematics),
 }
 
 const CHECK_HELP: &str = "\
@@ -159,24 +161,9 @@ fn bundles_help() -> String {
     )
 }
 
-const SIMULATE_HELP: &str = "\
-Examples:
-  mbs simulate models/pendulum.yaml
-  mbs simulate models/pendulum.yaml --set L=0.5 --end 20 --out pendulum.csv
-  mbs simulate models/cart_pole.yaml --case shaken --integrator rk4 --step 1e-4
-  mbs simulate models/spinning_top.yaml --rtol 1e-12 --atol 1e-12 --json
-
-Columns of the CSV file, all in SI units and radians:
-  t
-  coordinates and velocities, as `joint.coordinate`; inputs and outputs, as the model names them
-  energy.kinetic, energy.potential, energy.power (of the forces without a potential)";
-
-/// Simulate a model and show the result.
-///
-/// Whatever is not given comes from the model's `simulation`, or from that of the case.
+/// What simulation and kinematic analysis have in common.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{SIMULATE_HELP}\n\n{EXIT_CODES}"))]
-pub(crate) struct Simulate {
+pub(crate) struct Common {
     /// The model file.
     pub(crate) model: PathBuf,
     /// Under one of the model's cases.
@@ -194,24 +181,141 @@ pub(crate) struct Simulate {
     /// Time between results, s; a multiple of a fixed step.
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) output_step: Option<f64>,
-    /// The integrator.
-    #[arg(long, value_enum)]
-    pub(crate) integrator: Option<IntegratorName>,
-    /// Relative tolerance of step control.
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
-    pub(crate) rtol: Option<f64>,
-    /// Absolute tolerance of step control.
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
-    pub(crate) atol: Option<f64>,
-    /// Accelerations by the articulated-body recursion instead of the mass matrix.
-    #[arg(long)]
-    pub(crate) recursive: bool,
     /// Write the results to this CSV file; `-` is standard output, the report then goes to standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const SIMULATE_HELP: &str = "\
+Examples:
+  mbs simulate models/five_bar.yaml
+  mbs simulate models/five_bar.yaml --set k_1=200 --end 20 --reactions --out five_bar.csv
+  mbs simulate models/five_bar.yaml --integrator generalized_alpha --spectral-radius 0.6 --step 5e-3
+  mbs simulate models/five_bar.yaml --integrator dormand_prince --rtol 1e-10 --json
+  mbs simulate models/cart_pole.yaml --case shaken --integrator rk4 --step 1e-4
+
+What goes together, for a model with closed loops or constraints:
+  ali3p             trapezoidal, newmark, generalized_alpha
+  index1, penalty   these, and rk4, dormand_prince (then projected onto the constraints after each step)
+A model without them takes every integrator, and its formulation means nothing.
+
+Columns of the CSV file, all in SI units and radians:
+  t
+  coordinates and velocities, as `joint.coordinate`; inputs and outputs, as the model names them
+  energy.kinetic, energy.potential, energy.power (of the forces without a potential),
+  energy.drives (power of the constraints that depend on time, if there are any)
+  lambda.EQUATION (multipliers of the constraints' equations)
+  reaction.JOINT.fx fy fz tx ty tz (with --reactions: what the parent puts on the child, at the child's joint point, world axes)";
+
+/// Simulate a model and show the result.
+///
+/// Whatever is not given comes from the model's `simulation`, or from that of the case, as far as it goes together with
+/// what is given.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{SIMULATE_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Force and torque in every joint, too.
+    #[arg(long)]
+    pub(crate) reactions: bool,
+    /// How constraints are enforced.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) formulation: Option<FormulationName>,
+    /// The integrator.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) integrator: Option<IntegratorName>,
+    /// Weight of the new acceleration in the position; of `newmark`, 0.25 if not given.
+    #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) beta: Option<f64>,
+    /// Weight of the new acceleration in the velocity; of `newmark`, 0.5 if not given.
+    #[arg(long, value_name = "G", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) gamma: Option<f64>,
+    /// From 0, most damping of high frequencies, to 1, none; of `generalized_alpha`, 0.8 if not given.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) spectral_radius: Option<f64>,
+    /// Penalty of every constraint; of `ali3p` and `penalty`, scaled by inertia (and step) if not given.
+    #[arg(long, value_name = "P", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) penalty: Option<f64>,
+    /// The matrix of the projections of `ali3p`.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) projection: Option<ProjectionName>,
+    /// Relative increment at which the iteration of an implicit step ends.
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) newton_tolerance: Option<f64>,
+    /// Most iterations of an implicit step.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = METHOD)]
+    pub(crate) newton_iterations: Option<u32>,
+    /// Relative tolerance of step control; of `dormand_prince`.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) rtol: Option<f64>,
+    /// Absolute tolerance of step control; of `dormand_prince`.
+    #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) atol: Option<f64>,
+    /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
+    #[arg(long, help_heading = METHOD)]
+    pub(crate) recursive: bool,
+}
+
+const METHOD: &str = "Method";
+
+const KINEMATICS_HELP: &str = "\
+Examples:
+  mbs kinematics press.yaml --step 0.01 --out press.csv
+
+Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for `mbs simulate`.";
+
+/// Move a fully driven mechanism through its positions, without forces.
+///
+/// Constraints that depend on time (`motion` and others) must leave no degree of freedom. Positions, velocities and
+/// accelerations follow from them at every step; masses and forces do not count.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{KINEMATICS_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Kinematics {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// How constraints are enforced.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormulationName {
+    /// Augmented Lagrangian of index 3 with projections
+    Ali3p,
+    /// Forces in proportion to the violation
+    Penalty,
+    /// At the level of accelerations
+    Index1,
+}
+
+impl From<FormulationName> for model::Formulation {
+    fn from(name: FormulationName) -> model::Formulation {
+        match name {
+            FormulationName::Ali3p => model::Formulation::Ali3p,
+            FormulationName::Penalty => model::Formulation::Penalty,
+            FormulationName::Index1 => model::Formulation::Index1,
+        }
+    }
+}
+
+/// The matrix of the projections.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProjectionName {
+    /// The mass matrix
+    Mass,
+    /// The mass matrix with damping and stiffness
+    Tangent,
+}
+
+impl From<ProjectionName> for model::Projection {
+    fn from(name: ProjectionName) -> model::Projection {
+        match name {
+            ProjectionName::Mass => model::Projection::Mass,
+            ProjectionName::Tangent => model::Projection::Tangent,
+        }
+    }
 }
 
 /// The integrators.
@@ -222,13 +326,24 @@ pub(crate) enum IntegratorName {
     /// Dormand-Prince 5(4), step control
     #[value(name = "dormand_prince")]
     DormandPrince,
+    /// The trapezoidal rule, implicit, fixed step
+    Trapezoidal,
+    /// Newmark's formulas, implicit, fixed step
+    Newmark,
+    /// Generalized-alpha, implicit, fixed step
+    #[value(name = "generalized_alpha")]
+    GeneralizedAlpha,
 }
 
 impl From<IntegratorName> for model::Integrator {
+    /// With the coefficients that a model file has if it does not say them.
     fn from(name: IntegratorName) -> model::Integrator {
         match name {
             IntegratorName::Rk4 => model::Integrator::Rk4,
             IntegratorName::DormandPrince => model::Integrator::DormandPrince,
+            IntegratorName::Trapezoidal => model::Integrator::Trapezoidal,
+            IntegratorName::Newmark => model::Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+            IntegratorName::GeneralizedAlpha => model::Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
         }
     }
 }

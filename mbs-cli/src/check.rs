@@ -4,7 +4,7 @@ use crate::arguments::Check;
 use crate::failure::Failure;
 use crate::files::{self, Text};
 use crate::number::{count, grouped, short};
-use crate::simulate::pretty;
+use crate::report_json::pretty;
 use crate::table::Table;
 use mbs_codegen::diagnostics::{Diagnostics, Severity};
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};

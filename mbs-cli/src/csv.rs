@@ -1,5 +1,7 @@
 //! Results as a CSV file: a head of names, a row a sample. Numbers are written so that they read back exactly.
 
+use crate::observer::depends_on_time;
+use crate::settings::{Analysis, Settings};
 use mbs_codegen::program::Program;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,15 +19,27 @@ pub(crate) struct Csv {
 }
 
 /// Names of the columns.
-pub(crate) fn columns(program: &Program) -> Vec<String> {
+pub(crate) fn columns(program: &Program, settings: &Settings) -> Vec<String> {
     let mut names = vec![String::from("t")];
     names.extend(program.coordinates.iter().cloned());
     names.extend(program.velocities.iter().cloned());
     names.extend(program.inputs.iter().map(|input| input.name.clone()));
     names.extend(program.outputs.iter().map(|(name, _)| name.clone()));
+    if settings.analysis == Analysis::Kinematics {
+        return names;
+    }
     names.extend(["kinetic", "potential", "power"].map(|name| format!("energy.{name}")));
+    names.extend(depends_on_time(program).then(|| "energy.drives".into()));
+    names.extend(program.holonomic.iter().chain(&program.nonholonomic).map(|row| format!("lambda.{row}")));
+    if settings.reactions {
+        let wrench = |joint: &String| WRENCH.map(|part| format!("reaction.{joint}.{part}"));
+        names.extend(program.joints.iter().flat_map(wrench));
+    }
     names
 }
+
+/// The parts of what a joint transmits.
+pub(crate) const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
 impl Csv {
     /// Creates the file and writes the head; `-` is standard output.

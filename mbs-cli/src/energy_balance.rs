@@ -1,4 +1,5 @@
-//! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential.
+//! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential and of
+//! the constraints that depend on time.
 //!
 //! Enters: samples of energy and power, in the order of time. Leaves: the largest error of the balance. The work is
 //! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
@@ -8,11 +9,14 @@
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EnergyBalance {
     first: Option<f64>,
-    samples: Vec<(f64, f64)>,
+    /// Time, power of the forces, power of the drives.
+    samples: Vec<(f64, [f64; 2])>,
     held: Vec<f64>,
     jumps: bool,
     /// Work of the forces without a potential.
     pub(crate) work: f64,
+    /// Work of the constraints that depend on time.
+    pub(crate) work_of_drives: f64,
     /// Change of the total energy.
     pub(crate) change: f64,
     /// Largest kinetic energy.
@@ -20,6 +24,8 @@ pub(crate) struct EnergyBalance {
     largest_error: f64,
     /// Whether any force without a potential had power.
     pub(crate) driven: bool,
+    /// Whether any constraint that depends on time had.
+    pub(crate) prescribed: bool,
 }
 
 impl EnergyBalance {
@@ -29,6 +35,7 @@ impl EnergyBalance {
         &mut self,
         t: f64,
         [kinetic, potential, power]: [f64; 3],
+        drives: f64,
         held: impl Iterator<Item = f64>,
     ) {
         let held: Vec<f64> = held.collect();
@@ -37,25 +44,32 @@ impl EnergyBalance {
         self.jumps |= !self.samples.is_empty() && self.held != held;
         self.held = held;
         self.driven |= power != 0.0;
-        if self.driven {
-            self.work += match self.samples[..] {
-                [.., (t0, p0), (t1, p1)] => last_of_parabola([t0, t1, t], [p0, p1, power]),
-                [(t1, p1)] => 0.5 * (t - t1) * (p1 + power),
-                [] => 0.0,
-            };
+        self.prescribed |= drives != 0.0;
+        let parts = [(self.driven, power), (self.prescribed, drives)];
+        for ((k, (works, p)), work) in
+            parts.into_iter().enumerate().zip([&mut self.work, &mut self.work_of_drives])
+        {
+            if works {
+                *work += match self.samples[..] {
+                    [.., (t0, p0), (t1, p1)] => last_of_parabola([t0, t1, t], [p0[k], p1[k], p]),
+                    [(t1, p1)] => 0.5 * (t - t1) * (p1[k] + p),
+                    [] => 0.0,
+                };
+            }
         }
         if self.samples.len() == 2 {
             self.samples.remove(0);
         }
-        self.samples.push((t, power));
+        self.samples.push((t, [power, drives]));
         self.change = total - first;
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
-        self.largest_error = self.largest_error.max((self.change - self.work).abs());
+        self.largest_error = self.largest_error.max((self.change - self.work - self.work_of_drives).abs());
     }
 
     /// The largest error of the balance, J; none where it cannot be known.
     pub(crate) fn error(&self) -> Option<f64> {
-        (self.first.is_some() && !(self.driven && self.jumps)).then_some(self.largest_error)
+        (self.first.is_some() && !((self.driven || self.prescribed) && self.jumps))
+            .then_some(self.largest_error)
     }
 
     /// The same, relative to the largest kinetic energy; none where nothing moves.
@@ -83,24 +97,32 @@ mod tests {
         let mut balance = EnergyBalance::default();
         let times: Vec<f64> = (0..=100).map(|i| 0.02 * f64::from(i) + 0.001 * f64::from(i % 3)).collect();
         for &t in &times {
-            balance.sample(t, [1.0, t * t * t / 3.0, t * t], [].into_iter());
+            balance.sample(t, [1.0, t * t * t / 3.0, t * t], 0.0, [].into_iter());
         }
         let end: f64 = times[100];
         assert!((balance.work - end.powi(3) / 3.0).abs() < 3e-6);
         assert!(balance.relative_error().is_some_and(|error| error < 3e-6));
-        assert!(balance.driven);
+        assert!(balance.driven && !balance.prescribed);
+
+        // The same by a drive.
+        let mut driven = EnergyBalance::default();
+        for &t in &times {
+            driven.sample(t, [1.0, t * t * t / 3.0, 0.0], t * t, [].into_iter());
+        }
+        assert_eq!((driven.work, driven.work_of_drives), (0.0, balance.work));
+        assert_eq!(driven.relative_error(), balance.relative_error());
 
         let mut drifting = EnergyBalance::default();
-        drifting.sample(0.0, [2.0, 0.0, 0.0], [].into_iter());
-        drifting.sample(1.0, [1.0, 1.5, 0.0], [].into_iter());
+        drifting.sample(0.0, [2.0, 0.0, 0.0], 0.0, [].into_iter());
+        drifting.sample(1.0, [1.0, 1.5, 0.0], 0.0, [].into_iter());
         assert_eq!(drifting.relative_error(), Some(0.25));
     }
 
     #[test]
     fn no_balance_where_held_inputs_jump() {
         let mut balance = EnergyBalance::default();
-        balance.sample(0.0, [1.0, 0.0, 1.0], [1.0].into_iter());
-        balance.sample(1.0, [1.0, 0.0, 2.0], [2.0].into_iter());
+        balance.sample(0.0, [1.0, 0.0, 1.0], 0.0, [1.0].into_iter());
+        balance.sample(1.0, [1.0, 0.0, 2.0], 0.0, [2.0].into_iter());
         assert_eq!(balance.error(), None);
     }
 }

@@ -12,12 +12,21 @@ mod check;
 mod generate;
 mod simulate;
 
+mod settings;
+
+mod driven;
+mod observer;
+mod run;
+mod start;
+
+mod report;
+mod report_json;
+
 mod csv;
 mod energy_balance;
 mod number;
 mod plot;
 mod progress;
-mod run;
 mod table;
 
 use arguments::{Arguments, Command};
@@ -29,6 +38,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
+        Command::Kinematics(arguments) => simulate::kinematics(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

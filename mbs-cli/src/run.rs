@@ -1,48 +1,54 @@
-//! One run of an interpreted model: integrates it and records what the report needs.
+//! One run of an interpreted model: starts it, steps it and records what the report needs.
 //!
-//! Enters: a model, the settings of its simulation, perhaps a file. Leaves: a [`Record`], also where the run failed
-//! on its way.
+//! Enters: a model, the settings of the run, perhaps a file. Leaves: a [`Record`], also where the run failed on its way.
 
 use crate::csv::Csv;
-use crate::energy_balance::EnergyBalance;
-use crate::plot::Curves;
-use crate::progress::Progress;
-use mbs_codegen::model::{self, Simulation};
+use crate::driven::Driven;
+use crate::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
+use crate::settings::{Analysis, Settings};
+use crate::start::{self, Start};
+use mbs_codegen::model::{self, Formulation, Simulation};
 use mbs_engine::Interpreted;
+use mbs_runtime::formulation::{ImplicitStep, RunStatistics};
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    Adaptive, At, Energy, EvalError, Fixed, ForwardDynamics, Hold, Integrator, Output, Outputs, Rk4, Span,
-    Statistics, StepError, System,
+    Adaptive, Ali3p, EvalError, Fixed, ForwardDynamics, Implicit, ImplicitIndex1, Index1, Integrator,
+    OnConstraints, Output, Penalty, ProjectionMatrix, Rk4, Span, Stabilisation, State, Statistics, StepError,
+    System,
 };
 use std::io;
 use std::ops::ControlFlow;
 
 /// What a run leaves.
 pub(crate) struct Record {
-    /// The state at the start.
+    /// Coordinates and velocities at the start.
     pub(crate) start: Vec<f64>,
-    /// The state at the end, or the last good one.
-    pub(crate) state: Vec<f64>,
-    /// Time of that state.
-    pub(crate) t: f64,
-    /// Outputs there, if they could be evaluated.
-    pub(crate) outputs: Vec<f64>,
-    /// Energy there: kinetic, potential, power.
-    pub(crate) energy: [f64; 3],
+    /// How the start was found; none where it was given, or not found.
+    pub(crate) assembly: Option<Start>,
+    /// What was seen of it, up to the last good node.
+    pub(crate) seen: Seen,
     /// What it took.
-    pub(crate) statistics: Statistics,
-    /// How well energy was kept.
-    pub(crate) balance: EnergyBalance,
-    /// Coordinates over time.
-    pub(crate) curves: Curves,
+    pub(crate) effort: Effort,
     /// Wall time, s.
     pub(crate) seconds: f64,
     /// Why it did not come to its end.
     pub(crate) failure: Option<RunFailure>,
 }
 
+/// What a run took; nothing is known where it failed.
+pub(crate) enum Effort {
+    /// Nothing is known.
+    Unknown,
+    /// Explicit steps.
+    Explicit(Statistics),
+    /// Implicit steps, or those of a kinematic analysis.
+    Implicit(RunStatistics),
+}
+
 /// Why a run did not come to its end.
 pub(crate) enum RunFailure {
+    /// There is no consistent start.
+    Start(StepError),
     /// The integrator could not go on.
     Step(StepError),
     /// Outputs or energy could not be evaluated at a time.
@@ -52,160 +58,241 @@ pub(crate) enum RunFailure {
 }
 
 /// Runs the model.
-pub(crate) fn run(
-    model: &Interpreted,
-    simulation: &Simulation,
-    recursive: bool,
-    csv: Option<&mut Csv>,
-) -> Record {
-    match (simulation.integrator, recursive) {
-        (model::Integrator::DormandPrince, false) => {
-            integrate(&adaptive(simulation), model, model, simulation, csv)
-        }
-        (model::Integrator::DormandPrince, true) => {
-            integrate(&adaptive(simulation), &Recursive(model), model, simulation, csv)
-        }
-        (_, false) => integrate(&Fixed { method: Rk4, h: simulation.step }, model, model, simulation, csv),
-        (_, true) => {
-            integrate(&Fixed { method: Rk4, h: simulation.step }, &Recursive(model), model, simulation, csv)
-        }
-    }
-}
-
-fn adaptive(simulation: &Simulation) -> Adaptive {
-    Adaptive {
-        h_first: Some(simulation.step),
-        // Whoever waits can see how far it is, and stop it.
-        max_steps: usize::MAX,
-        ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
-    }
-}
-
-/// `system` is the model, or the model under its recursive forward dynamics.
-fn integrate<M: ForwardDynamics<S = f64>>(
-    method: &impl Integrator,
-    system: &M,
-    model: &Interpreted,
-    simulation: &Simulation,
-    csv: Option<&mut Csv>,
-) -> Record {
-    let dims = model.dims();
-    let start = model.start_state();
-    let mut y = start.clone();
-    let mut scratch = vec![0.0; method.scratch_len(&dims)];
-    let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-    let span = Span { start: simulation.begin, end: simulation.end, output };
-    let mut observer = Observer {
-        system,
-        model,
-        csv,
-        w: vec![0.0; dims.workspace],
-        zd: vec![0.0; dims.nq],
-        vd: vec![0.0; dims.nv],
-        outputs: vec![0.0; dims.n_outputs],
-        energy: [0.0; 3],
-        t: simulation.begin,
-        y: start.clone(),
-        u: vec![0.0; dims.nu],
-        balance: EnergyBalance::default(),
-        curves: Curves::new(dims.nq),
-        progress: Progress::new((simulation.begin, simulation.end)),
-        failure: None,
+pub(crate) fn run(model: &Interpreted, settings: &Settings, csv: Option<&mut Csv>) -> Record {
+    let guess = model.start_state();
+    let stride = match stride(settings) {
+        Ok(stride) => stride,
+        Err(error) => return stillborn(model, settings, guess, RunFailure::Step(error)),
     };
-    let outcome =
-        method.simulate(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| match observer
-            .observe(at)
-        {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(failure) => {
-                observer.failure = Some(failure);
-                ControlFlow::Break(())
-            }
-        });
-    let seconds = observer.progress.finish();
-    if let Some(csv) = &mut observer.csv
-        && let Err(error) = csv.flush()
-    {
-        observer.failure.get_or_insert(RunFailure::Write(error));
-    }
-    if let Err(error) = observer.evaluate_last() {
-        observer.failure.get_or_insert(RunFailure::Observe(observer.t, error));
-    }
-    let (statistics, failure) = match outcome {
-        Ok(statistics) => (statistics, observer.failure),
-        Err(error) => (Statistics { t: observer.t, ..Statistics::default() }, Some(RunFailure::Step(error))),
-    };
-    Record {
-        start,
-        state: observer.y,
-        t: observer.t,
-        outputs: observer.outputs,
-        energy: observer.energy,
-        statistics,
-        balance: observer.balance,
-        curves: observer.curves,
-        seconds,
-        failure,
-    }
-}
-
-/// What looks at the run.
-struct Observer<'a, M> {
-    system: &'a M,
-    model: &'a Interpreted,
-    csv: Option<&'a mut Csv>,
-    w: Vec<f64>,
-    zd: Vec<f64>,
-    vd: Vec<f64>,
-    outputs: Vec<f64>,
-    energy: [f64; 3],
-    t: f64,
-    y: Vec<f64>,
-    u: Vec<f64>,
-    balance: EnergyBalance,
-    curves: Curves,
-    progress: Progress,
-    failure: Option<RunFailure>,
-}
-
-impl<M: ForwardDynamics<S = f64>> Observer<'_, M> {
-    fn observe(&mut self, at: At<'_, f64>) -> Result<(), RunFailure> {
-        self.progress.reached(at.t);
-        let evaluated = match self.csv {
-            Some(_) => self.evaluate_outputs(at),
-            None => Ok(()),
+    if settings.is_explicit() && !settings.constrained {
+        let job = Job { model, settings, start: guess, assembly: None, stride, csv };
+        return if settings.recursive {
+            job.explicit_tree(&Recursive(model))
+        } else {
+            job.explicit_tree(model)
         };
-        evaluated
-            .and_then(|()| self.model.energy(at, &mut self.w, &mut self.energy))
-            .map_err(|error| RunFailure::Observe(at.t, error))?;
-        self.t = at.t;
-        self.y.clear();
-        self.y.extend([at.z, at.v].into_iter().flatten());
-        self.u.copy_from_slice(at.u);
-        let holds = self.model.holds();
-        let held = at.u.iter().zip(holds).filter(|(_, hold)| **hold == Hold::Zero).map(|(&u, _)| u);
-        self.balance.sample(at.t, self.energy, held);
-        self.curves.sample(at.t, at.z);
-        if let Some(csv) = &mut self.csv {
-            csv.row(at.t, &[at.z, at.v, at.u, &self.outputs, &self.energy]).map_err(RunFailure::Write)?;
+    }
+    match start::assemble(model, settings) {
+        Ok(found) => {
+            let start = found.y.clone();
+            Job { model, settings, start, assembly: Some(found), stride, csv }.constrained()
         }
-        Ok(())
+        Err(error) => stillborn(model, settings, guess, RunFailure::Start(error)),
+    }
+}
+
+/// A run that never began.
+fn stillborn(model: &Interpreted, settings: &Settings, guess: Vec<f64>, failure: RunFailure) -> Record {
+    Record {
+        seen: Seen::new(model, settings, &guess),
+        start: guess,
+        assembly: None,
+        effort: Effort::Unknown,
+        seconds: 0.0,
+        failure: Some(failure),
+    }
+}
+
+/// Every how many steps is a result; one with step control, which gives results where they are wanted.
+fn stride(settings: &Settings) -> Result<usize, StepError> {
+    let Simulation { step, output_step, .. } = settings.simulation;
+    let Some(interval) = output_step.filter(|_| !settings.is_adaptive()) else { return Ok(1) };
+    // A wrong step is the integrator's to refuse.
+    if !(step > 0.0 && step.is_finite()) {
+        return Ok(1);
+    }
+    if !(interval > 0.0 && interval.is_finite()) {
+        let what = "the output interval must be positive and finite";
+        return Err(StepError::Setting { what, value: interval });
+    }
+    let ratio = interval / step;
+    let whole = ratio.round();
+    if whole >= 1.0 && (ratio - whole).abs() <= 8.0 * f64::EPSILON * ratio && whole < usize::MAX as f64 {
+        Ok(whole as usize)
+    } else {
+        let what = "the output interval must be a multiple of the step";
+        Err(StepError::Setting { what, value: interval })
+    }
+}
+
+/// A run that can begin.
+struct Job<'a> {
+    model: &'a Interpreted,
+    settings: &'a Settings,
+    start: Vec<f64>,
+    assembly: Option<Start>,
+    stride: usize,
+    csv: Option<&'a mut Csv>,
+}
+
+impl<'a> Job<'a> {
+    /// An open tree under an explicit integrator; `system` is the model, or its recursive form.
+    fn explicit_tree<M: ForwardDynamics<S = f64>>(self, system: &M) -> Record {
+        self.explicit(system, OfTree(system))
     }
 
-    fn evaluate_outputs(&mut self, at: At<'_, f64>) -> Result<(), EvalError> {
-        if self.outputs.is_empty() {
-            return Ok(());
+    /// A run from an assembled start.
+    fn constrained(mut self) -> Record {
+        let (model, simulation) = (self.model, &self.settings.simulation);
+        let mut state =
+            self.assembly.as_mut().map(|found| std::mem::take(&mut found.state)).unwrap_or_default();
+        if self.settings.analysis == Analysis::Kinematics {
+            return self.implicit(Driven, state);
         }
-        self.system.forward_dynamics(at, &mut self.w, &mut self.zd, &mut self.vd, &mut [])?;
-        self.model.outputs(at, &self.vd, &mut self.w, &mut self.outputs)
+        let integrator = match simulation.integrator {
+            model::Integrator::Rk4 | model::Integrator::DormandPrince => {
+                let dynamics = match simulation.formulation {
+                    // Steps end on the constraints: there is no violation to be damped.
+                    Formulation::Penalty => Index1::penalty(model, self.penalty(&mut state), 0.0, 0.0),
+                    _ => Index1::new(model),
+                };
+                return self.explicit(&OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
+            }
+            model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
+            model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
+            model::Integrator::GeneralizedAlpha { spectral_radius } => {
+                Implicit::GeneralizedAlpha { spectral_radius }
+            }
+        };
+        let (tolerance, max_iterations) =
+            (simulation.newton_tolerance, simulation.newton_iterations as usize);
+        let constrained = self.settings.constrained;
+        match simulation.formulation {
+            Formulation::Penalty | Formulation::Index1 if constrained => {
+                let frequency = frequency(simulation);
+                let compliance = match simulation.formulation {
+                    Formulation::Penalty => 1.0 / self.penalty(&mut state),
+                    _ => 0.0,
+                };
+                let stabilisation = Stabilisation {
+                    rate: 2.0 * DAMPING * frequency,
+                    value: frequency * frequency,
+                    compliance,
+                };
+                let method = ImplicitIndex1 {
+                    integrator,
+                    tolerance,
+                    max_iterations,
+                    ..ImplicitIndex1::new(stabilisation)
+                };
+                self.implicit(method, state)
+            }
+            _ => {
+                let projection = match simulation.projection {
+                    model::Projection::Mass => ProjectionMatrix::Mass,
+                    model::Projection::Tangent => ProjectionMatrix::Tangent,
+                };
+                let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
+                let method =
+                    Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..Ali3p::DEFAULT };
+                self.implicit(method, state)
+            }
+        }
     }
 
-    /// Outputs at the last sample.
-    fn evaluate_last(&mut self) -> Result<(), EvalError> {
-        let (y, u) = (std::mem::take(&mut self.y), std::mem::take(&mut self.u));
-        let at = At::of_state(&self.model.dims(), self.t, &y, &u);
-        let evaluated = at.and_then(|at| self.evaluate_outputs(at));
-        (self.y, self.u) = (y, u);
-        evaluated
+    /// The penalty α of the penalty formulation: as given, or so large against the inertia of every row that accelerations
+    /// answer a violation up to one part in [`STIFFNESS`].
+    fn penalty(&self, state: &mut [f64]) -> f64 {
+        self.settings.simulation.penalty.unwrap_or_else(|| {
+            let scale = State::of(&self.model.dims(), state).map_or(1.0, |state| {
+                let scales = state.scale.iter().copied().filter(|scale| *scale > 0.0);
+                scales.fold(f64::INFINITY, f64::min)
+            });
+            STIFFNESS / if scale.is_finite() { scale } else { 1.0 }
+        })
     }
+
+    fn explicit<M: ForwardDynamics<S = f64>>(self, system: &M, accelerate: impl Accelerate) -> Record {
+        let simulation = &self.settings.simulation;
+        if self.settings.is_adaptive() {
+            let method = Adaptive {
+                h_first: Some(simulation.step),
+                // Whoever waits can see how far it is, and stop it.
+                max_steps: usize::MAX,
+                ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
+            };
+            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+            self.integrate(&method, system, accelerate, output)
+        } else {
+            let method = Fixed { method: Rk4, h: simulation.step };
+            self.integrate(&method, system, accelerate, Output::Steps)
+        }
+    }
+
+    fn integrate<M: ForwardDynamics<S = f64>>(
+        self,
+        method: &impl Integrator,
+        system: &M,
+        accelerate: impl Accelerate,
+        output: Output,
+    ) -> Record {
+        let Job { model, settings, start, assembly, stride, csv } = self;
+        let mut y = start.clone();
+        let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
+        let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
+        let mut observer = Observer::new(model, settings, accelerate, &start, stride, csv);
+        let mut inputs = model.input_signals();
+        let outcome = method.simulate(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
+            observe(&mut observer, |now| {
+                now.set(at);
+                Ok(())
+            })
+        });
+        record(observer, start, assembly, outcome.map(Effort::Explicit))
+    }
+
+    fn implicit<T: ImplicitStep>(self, method: T, mut state: Vec<f64>) -> Record {
+        let Job { model, settings, start, assembly, stride, csv } = self;
+        let simulation = &settings.simulation;
+        let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
+        let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
+        let mut observer = Observer::new(model, settings, Known, &start, stride, csv);
+        let mut inputs = model.input_signals();
+        let outcome = Fixed { method, h: simulation.step }.run(
+            model,
+            &mut inputs,
+            &mut state,
+            &span,
+            &mut scratch,
+            |node| observe(&mut observer, |now| now.set_node(model, &node)),
+        );
+        record(observer, start, assembly, outcome.map(Effort::Implicit))
+    }
+}
+
+/// Critical damping of violations.
+const DAMPING: f64 = 1.0;
+/// α times the smallest row scale where no penalty is given.
+const STIFFNESS: f64 = 1e7;
+
+/// With which frequency violations are damped where the formulation does not end on the constraints, rad/s.
+fn frequency(simulation: &Simulation) -> f64 {
+    0.1 / simulation.step
+}
+
+fn observe<A: Accelerate>(
+    observer: &mut Observer<'_, A>,
+    set: impl FnOnce(&mut Now) -> Result<(), EvalError>,
+) -> ControlFlow<()> {
+    match observer.observe(set) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => {
+            observer.failure = Some(failure);
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn record<A: Accelerate>(
+    mut observer: Observer<'_, A>,
+    start: Vec<f64>,
+    assembly: Option<Start>,
+    outcome: Result<Effort, StepError>,
+) -> Record {
+    let seconds = observer.finish();
+    let (effort, failure) = match outcome {
+        Ok(effort) => (effort, observer.failure),
+        Err(error) => (Effort::Unknown, Some(RunFailure::Step(error))),
+    };
+    Record { start, assembly, seen: observer.seen, effort, seconds, failure }
 }

@@ -1,16 +1,18 @@
-//! Checks that need the equations: is the mass matrix regular where it must be?
+//! Checks that need the equations: can every constraint hold, are nonholonomic rows linear in velocities, do
+//! inertia and constraints determine every acceleration?
 //!
-//! Enters: a model that the reader accepts. Leaves: diagnostics by the joint's place and name.
+//! Enters: a model that the reader accepts. Leaves: diagnostics by place and name.
 
-use crate::diagnostics::Diagnostics;
+use crate::constrained::{Rows, bordered_matrix};
+use crate::diagnostics::{Diagnostics, Span};
 use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
-use crate::elements::Mechanism;
+use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::{Lowering, Parameters, ParametersOnly};
 use crate::model::Model;
 use crate::symbols::Group;
-use crate::topology;
+use crate::topology::{self, Row, RowSource, Tree};
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
 /// of n velocities loses n units in the last place, and n ≤ 1000.
@@ -20,36 +22,181 @@ const SINGULAR: f64 = 1e-12;
 /// by construction.
 const STATES: usize = 4;
 
-/// Reports the velocity along which the mass matrix has no positive pivot: an error where it has none in
-/// any state, a warning where only the start configuration is singular.
-pub fn mass_matrix_is_regular(model: &Model, diagnostics: &mut Diagnostics) {
+/// All checks.
+pub fn equations(model: &Model, diagnostics: &mut Diagnostics) {
     let tree = topology::span(model);
+    let rows = Rows::of(model, &tree);
+    if rows.kept.is_empty() && model.variables.is_empty() {
+        mass_matrix_is_regular(model, &tree, diagnostics);
+    } else {
+        constraints_determine(model, &tree, &rows, diagnostics);
+    }
+}
+
+/// More velocities than this are not checked: the check is dense.
+const MAX_DENSE: usize = 400;
+
+/// Under constraints, M + Φ_vᵀ Φ_v (with rows and columns scaled to unit diagonal) must be positive definite: no
+/// motion may have neither inertia nor a constraint against it.
+fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &mut Diagnostics) {
     let mut g = Graph::new();
     let parameters = Parameters::lower(&mut g, model, true);
-    let mechanism = Mechanism::new(&mut g, model, &tree, &parameters, ReferencePoint::CentreOfMass);
+    let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
+    let inertias = body_inertias(&mut g, &mechanism);
+    let constraints = constraint_elements(&mut g, &mechanism, &rows.kept, |row| row);
+    let place = |row: &Row| match row.source {
+        RowSource::Cut(joint) => model.joints[joint.index()].span,
+        RowSource::Constraint(i) => model.constraints[i].span,
+    };
+    let nonlinear: Vec<usize> = constraints.iter().flat_map(|c| c.nonlinear_rows(&mut g)).collect();
+    for &row in &nonlinear {
+        let row = &rows.kept[row];
+        diagnostics
+            .error(place(row), format!("constraint `{}` is not linear in the velocities", row.name))
+            .help("a nonholonomic constraint has the form A(position, t) · velocities + b(position, t) = 0");
+    }
+    if !nonlinear.is_empty() {
+        return;
+    }
+    let n = tree.nv;
+    let matrix = bordered_matrix(&mut g, &mut mechanism, &inertias, constraints, rows);
+    for (k, row) in rows.kept.iter().enumerate() {
+        if matrix.entries.range((n + k, 0)..(n + k, n)).next().is_none() {
+            diagnostics
+                .error(place(row), format!("constraint `{}` can never be met: no coordinate changes it", row.name))
+                .help(match row.source {
+                    RowSource::Cut(_) => "the two sides of the joint do not meet, whatever the other joints do; check its points and axes",
+                    RowSource::Constraint(_) => "a constraint must depend on the mechanism's position",
+                });
+        }
+    }
+    if n > MAX_DENSE || diagnostics.has_errors() {
+        return;
+    }
+    let (places, wanted): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
+    let undetermined: Vec<Option<usize>> = sampled(&mut g, &mechanism, &wanted)
+        .into_iter()
+        .map(|values| {
+            let mut dense = vec![0.0; matrix.n * n];
+            for (&(i, j), value) in places.iter().zip(values) {
+                if j < n {
+                    dense[i * n + j] = value;
+                }
+            }
+            first_undetermined(&dense, n, rows.kept.len())
+        })
+        .collect();
+    let Some(Some(k)) = undetermined.first() else { return };
+    let (span, name) = name_of_velocity(model, tree, *k);
+    if undetermined.iter().all(|found| found.is_some()) {
+        diagnostics
+            .error(span, format!("neither inertia nor constraints determine the acceleration of `{name}`"))
+            .help("give what it moves a mass or an inertia, or constrain it");
+    } else {
+        diagnostics
+            .warning(
+                span,
+                format!(
+                    "neither inertia nor constraints determine the acceleration of `{name}` at the start"
+                ),
+            )
+            .help("start from another configuration");
+    }
+}
+
+/// The first velocity without a positive pivot in M + Φᵀ Φ, after scaling: mass entries by their largest, every row of
+/// Φ by its own.
+fn first_undetermined(dense: &[f64], n: usize, rows: usize) -> Option<usize> {
+    let entry = |i: usize, j: usize| dense[i * n + j];
+    let largest = (0..n * n).map(|e| dense[e].abs()).fold(0.0, f64::max);
+    let mut a = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..n {
+            a[i * n + j] = if largest > 0.0 { entry(i, j) / largest } else { 0.0 };
+        }
+    }
+    for k in n..n + rows {
+        let scale = (0..n).map(|j| entry(k, j).abs()).fold(0.0, f64::max);
+        for i in (0..n).filter(|_| scale > 0.0) {
+            for j in 0..n {
+                a[i * n + j] += entry(k, i) / scale * (entry(k, j) / scale);
+            }
+        }
+    }
+    let scale: Vec<f64> = (0..n).map(|k| a[k * n + k].sqrt().recip()).collect();
+    for i in 0..n {
+        if !scale[i].is_finite() {
+            return Some(i);
+        }
+        for j in 0..n {
+            a[i * n + j] *= scale[i] * scale[j];
+        }
+    }
+    // Cholesky
+    for k in 0..n {
+        if a[k * n + k].is_nan() || a[k * n + k] <= SINGULAR {
+            return Some(k);
+        }
+        for i in k + 1..n {
+            let factor = a[i * n + k] / a[k * n + k];
+            for j in k + 1..n {
+                a[i * n + j] -= factor * a[k * n + j];
+            }
+        }
+    }
+    None
+}
+
+fn name_of_velocity(model: &Model, tree: &Tree, k: usize) -> (Span, String) {
+    match tree.link_of_v(k) {
+        Some(link) => {
+            let joint = &model.joints[link.joint.index()];
+            (joint.span, format!("{}.{}", joint.name, joint.velocities[k - link.v]))
+        }
+        None => {
+            let variable = &model.variables[k - tree.variables_v];
+            (variable.span, variable.name.clone())
+        }
+    }
+}
+
+/// Values at the start and at a few states near it.
+fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, wanted: &[ExprId]) -> Vec<Vec<f64>> {
+    let (model, tree) = (mechanism.model, mechanism.tree);
+    let mut start = Vec::new();
+    let mut lower = |value| Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(value);
+    for link in &tree.links {
+        start.extend(model.joints[link.joint.index()].start.values.iter().map(&mut lower));
+    }
+    start.extend(model.variables.iter().map(|variable| lower(&variable.value)));
+    let start = Interpreter::<f64>::new().evaluate(g, &start);
+    (0..STATES)
+        .map(|state| {
+            let mut interpreter = Interpreter::new();
+            for (i, &value) in start.iter().enumerate() {
+                // Irrational steps: no two coordinates meet in a special configuration by accident.
+                let step = 0.37 * state as f64 * (1.0 + (i as f64 * 0.754_877_666).fract());
+                interpreter.set(Group::Z, i as u32, value + step);
+            }
+            interpreter.evaluate(g, wanted)
+        })
+        .collect()
+}
+
+/// Reports the velocity along which the mass matrix of a tree has no positive pivot: an error where it has none in
+/// any state, a warning where only the start configuration is singular.
+fn mass_matrix_is_regular(model: &Model, tree: &Tree, diagnostics: &mut Diagnostics) {
+    let mut g = Graph::new();
+    let parameters = Parameters::lower(&mut g, model, true);
+    let mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::CentreOfMass);
     let inertias = body_inertias(&mut g, &mechanism);
     // The pivots of the recursion are those of the factored matrix, and cost O(n) whatever the size.
     let mut wanted: Vec<ExprId> = mass_matrix_diagonal(&mut g, &mechanism, &inertias);
     wanted.extend(pivots(&mut g, &mechanism, &inertias));
 
-    let mut start = Vec::new();
-    for link in &tree.links {
-        for value in &model.joints[link.joint.index()].start.values {
-            start.push(Lowering::new(&mut g, &parameters, &mut ParametersOnly).scalar(value));
-        }
-    }
-    let start = Interpreter::<f64>::new().evaluate(&g, &start);
-
     // The first velocity without a positive pivot in each state. What comes after it means nothing:
     // elimination runs from the last velocity inward.
-    let mut singular = (0..STATES).map(|state| {
-        let mut interpreter = Interpreter::new();
-        for (i, &value) in start.iter().enumerate() {
-            // Irrational steps: no two coordinates meet in a special configuration by accident.
-            let step = 0.37 * state as f64 * (1.0 + (i as f64 * 0.754_877_666).fract());
-            interpreter.set(Group::Z, i as u32, value + step);
-        }
-        let values = interpreter.evaluate(&g, &wanted);
+    let mut singular = sampled(&mut g, &mechanism, &wanted).into_iter().map(|values| {
         let (diagonal, pivots) = values.split_at(tree.nv);
         (0..tree.nv).rev().find(|&k| pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs())
     });

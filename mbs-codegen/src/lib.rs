@@ -71,7 +71,7 @@ pub struct Generated {
 pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics> {
     let (model, mut diagnostics) = yaml::read(file, text);
     if let Some(model) = &model {
-        check::mass_matrix_is_regular(model, &mut diagnostics);
+        check::equations(model, &mut diagnostics);
     }
     match model {
         Some(model) if !diagnostics.has_errors() => Ok((model, diagnostics)),

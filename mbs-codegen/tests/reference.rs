@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mbs_codegen::model::JointKind;
+use mbs_codegen::model::{Formulation, JointKind};
 use mbs_codegen::yaml::{keys, limits};
 use serde_json::Value;
 
@@ -41,6 +41,14 @@ fn the_schema_has_the_words_of_the_reader() {
     };
     let kinds: Vec<String> = JointKind::ALL.iter().map(|k| k.keyword().to_string()).collect();
     assert_eq!(words(&schema["definitions"]["joint"]["properties"]["type"]), kinds);
+    let formulations: Vec<String> = Formulation::ALL.iter().map(|f| f.keyword().to_string()).collect();
+    assert_eq!(words(&schema["definitions"]["simulation"]["properties"]["formulation"]), formulations);
+    for union in ["any_force", "any_constraint"] {
+        for one in schema["definitions"][union]["anyOf"].as_array().unwrap() {
+            let name = one["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+            assert_eq!(schema["definitions"][name]["properties"]["type"]["const"], name);
+        }
+    }
     let length = limits::NAME_CHARS - 1;
     let pattern = schema["definitions"]["name"]["pattern"].as_str().unwrap();
     assert_eq!(pattern, format!("^[A-Za-z_][A-Za-z0-9_]{{0,{length}}}$"));

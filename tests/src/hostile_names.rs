@@ -45,10 +45,18 @@ joints:
   Self: {type: revolute, parent: ground, child: a_b, axis: [0, 1, 0], names: [type], start: type_}
   coordinate: {type: cardan, parent: a_b.c, child: a, axes: [[1, 0, 0], [0, 1, 0]], names: [fn, crate]}
   extern: {type: spherical, parent: a.b_c, child: marker}
+  loop: {type: spherical, parent: marker, child: ground, cut: true}
 forces:
   move: {type: spring, from: ground.Self, to: a.b_c, stiffness: Model, damping: Parameters, natural_length: w}
   unsafe: {type: force, at: marker, value: "[u, at, struct*spline(t, array, values)]"}
   dyn: {type: joint_force, coordinate: Self.type, value: "-_*Self.type - __*rate(Self.type) + p + i*bounds*Default"}
+constraints:
+  where: {type: distance, from: ground.Self, to: marker, value: type, description: "*/ }"}
+  c: {type: equation, value: pos(a) - pos(a_b.c)}
+  ROWS: {type: nonholonomic, value: "dot(vel(marker), [1, 0, 0])"}
+objectives:
+  trait: {integrand: rate(Self)^2, terminal: Self.type, unit: "\"", description: "*/ \n }"}
+  OBJECTIVES: Self.type
 outputs:
   out: {value: pos(a_b.c), unit: "\"", description: "*/"}
   OUTPUTS: Self.type

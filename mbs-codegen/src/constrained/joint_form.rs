@@ -15,7 +15,7 @@ use crate::derivatives::Linearisation;
 use crate::derivatives::constraints::jacobian;
 use crate::derivatives::direction::{Weights, joint_directions};
 use crate::dynamics::{Symmetric, mass_matrix, right_hand_side};
-use crate::elements::{Element, Mechanism, constraint_elements, loads};
+use crate::elements::{ConstraintElement, Element, Mechanism, constraint_elements, loads};
 use crate::graph::{ExprId, Graph};
 use crate::sparse::{Factors, SparseMatrix, choose_order, factor};
 use crate::symbols::Group;
@@ -73,39 +73,9 @@ impl JointForm {
         let elements: Vec<&Element<'_>> = forces.iter().collect();
         let loads = loads(g, mechanism, &elements);
         let rhs = right_hand_side(g, mechanism, inertias, &loads);
-        let mass = mass_matrix(g, mechanism, inertias);
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| row);
-
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
-        let mut linearisation = Linearisation::new(g, mechanism, inertias);
-        let (holonomic, nonholonomic): (Vec<_>, Vec<_>) =
-            constraints.into_iter().partition(|c| c.rows.iter().all(|row| row.row < rows.holonomic()));
-        let (by_position, by_velocity) = (Weights::by_position(g), Weights::by_velocity(g));
-        let tree = linearisation.tree();
-        let mut jacobian_rows =
-            jacobian(g, &mut linearisation, &holonomic, &joint_directions(tree, by_position));
-        jacobian_rows.extend(jacobian(
-            g,
-            &mut linearisation,
-            &nonholonomic,
-            &joint_directions(tree, by_velocity),
-        ));
-
-        let mut matrix = SparseMatrix { n: n + m, entries: BTreeMap::new() };
-        for i in 0..n {
-            for j in 0..n {
-                let entry = mass.get(i, j);
-                if !g.is(entry, 0.0) {
-                    matrix.entries.insert((i, j), entry);
-                }
-            }
-        }
-        for (k, row) in jacobian_rows.iter().enumerate() {
-            for (&j, &entry) in row {
-                matrix.entries.insert((n + k, j), entry);
-                matrix.entries.insert((j, n + k), entry);
-            }
-        }
+        let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
         let small = small_numbers(g, mechanism, &matrix, n, m);
         let (solved, corrected) = (
             factor_with(g, mechanism, &matrix, &small, true)?,
@@ -167,6 +137,42 @@ impl JointForm {
             },
         })
     }
+}
+
+/// [M Φ_vᵀ; Φ_v 0] by its nonzero entries, rows of A among those of Φ_v.
+pub(crate) fn bordered_matrix(
+    g: &mut Graph,
+    mechanism: &mut Mechanism<'_>,
+    inertias: &[(ExprId, Symmetric)],
+    constraints: Vec<ConstraintElement<'_>>,
+    rows: &Rows,
+) -> SparseMatrix {
+    let (n, m) = (mechanism.tree.nv, rows.kept.len());
+    let mass = mass_matrix(g, mechanism, inertias);
+    let mut linearisation = Linearisation::new(g, mechanism, inertias);
+    let (holonomic, nonholonomic): (Vec<_>, Vec<_>) =
+        constraints.into_iter().partition(|c| c.rows.iter().all(|row| row.row < rows.holonomic()));
+    let (by_position, by_velocity) = (Weights::by_position(g), Weights::by_velocity(g));
+    let tree = linearisation.tree();
+    let mut border = jacobian(g, &mut linearisation, &holonomic, &joint_directions(tree, by_position));
+    border.extend(jacobian(g, &mut linearisation, &nonholonomic, &joint_directions(tree, by_velocity)));
+
+    let mut matrix = SparseMatrix { n: n + m, entries: BTreeMap::new() };
+    for i in 0..n {
+        for j in 0..n {
+            let entry = mass.get(i, j);
+            if !g.is(entry, 0.0) {
+                matrix.entries.insert((i, j), entry);
+            }
+        }
+    }
+    for (k, row) in border.iter().enumerate() {
+        for (&j, &entry) in row {
+            matrix.entries.insert((n + k, j), entry);
+            matrix.entries.insert((j, n + k), entry);
+        }
+    }
+    matrix
 }
 
 /// ε for every row: powers of two, so that no rounding of the samples reaches generated code.

@@ -20,6 +20,7 @@ mod rows;
 mod samples;
 
 pub use coordinate_form::{CoordinateForm, LeadingMatrix, Pattern};
+pub(crate) use joint_form::bordered_matrix;
 pub use joint_form::{Correction, JointForm, Solution};
 pub use reactions::reactions;
 pub use rows::Rows;

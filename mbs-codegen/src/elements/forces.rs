@@ -221,7 +221,9 @@ impl<'a> Element<'a> {
         let [v1, v2] = [from, to].map(|m| self.leaves.point_velocity(g, m));
         let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
         let length = g.norm3(d);
-        let n = Vec3(d.0.map(|x| g.div(x, length)));
+        let one = g.one();
+        let inverse = g.div(one, length);
+        let n = g.scale3(inverse, d);
         let rate = g.dot3(n, dv);
         let tension = self.law_force(g, parameters, law, length, rate);
         let pull = g.scale3(tension, n);

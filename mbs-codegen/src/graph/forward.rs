@@ -105,8 +105,10 @@ impl Graph {
             UnaryOp::Neg => self.constant(-1.0),
             // 1/(2√a)
             UnaryOp::Sqrt => {
+                // One reciprocal serves all slopes that divide by the same root.
                 let half = self.constant(0.5);
-                self.div(half, value)
+                let inverse = self.div(one, value);
+                self.mul(half, inverse)
             }
             UnaryOp::Sin => self.cos(a),
             UnaryOp::Cos => {
@@ -193,12 +195,13 @@ impl Graph {
                     a
                 }
             }
-            // 1/b, −(a/b)/b
+            // 1/b, −(a/b) (1/b)
             BinaryOp::Div => {
+                let inverse = self.div(one, b);
                 if first {
-                    self.div(one, b)
+                    inverse
                 } else {
-                    let quotient = self.div(value, b);
+                    let quotient = self.mul(value, inverse);
                     self.neg(quotient)
                 }
             }

@@ -1,40 +1,46 @@
 //! Multipliers of least norm where rows depend on each other.
 //!
-//! Only (Φ_zᵀ, Aᵀ) λ is determined then. The solution of
+//! Only (Φ_zᵀ, Aᵀ) λ is determined then. With S = Φ_z P⁻¹ Φ_zᵀ the solution of
 //!
 //! ```text
-//! [ P    Φ_zᵀ ] [x]   [Φ_zᵀ λ]
-//! [ Φ_z  −E   ] [y] = [0     ]        is y = (S + E)⁻¹ S λ,  S = Φ_z P⁻¹ Φ_zᵀ:
+//! [ P    Φ_zᵀ ] [x]   [ 0  ]
+//! [ Φ_z  −E   ] [n] = [−E λ]        is n = (S + E)⁻¹ E λ:
 //! ```
 //!
-//! λ up to the part E/S on the range of S, and zero in its null space. With E the same for all rows that is the
-//! representative of least Euclidean norm; one refinement leaves (E/S)² of it.
+//! the part of λ in the null space of S, and E/S of the rest. A second solution, with n in the place of λ, leaves (E/S)² of
+//! the rest; λ − n is then the representative of least norm, Euclidean if E is the same for all rows. (To solve for that
+//! representative itself, from Φ_zᵀ λ, would bring rounding of the size of S λ, divided by E, into the null space.)
+//!
+//! Factors know E itself to ε S, so n is right to ε S/E, about 1e−7: hence all of it once again.
 
 use crate::error::EvalError;
-use crate::linear::add_scaled;
+use crate::linear::copy;
 use crate::scalar::Scalar;
 
-/// Replaces `lambda` by its representative of least norm. `solve` turns x = (·, λ) into y; `found` and `x` are free.
+/// Replaces `lambda` by its representative of least norm. `solve` solves in place with the factors; `null` and `x` are free.
 pub(crate) fn least_norm<S: Scalar>(
     nq: usize,
+    compliance: &[S],
     lambda: &mut [S],
-    found: &mut [S],
+    null: &mut [S],
     x: &mut [S],
-    mut solve: impl FnMut(&[S], &mut [S]) -> Result<(), EvalError>,
+    mut solve: impl FnMut(&mut [S]) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
-    found.fill(S::ZERO);
     for _ in 0..2 {
-        for (lambda, &found) in lambda.iter_mut().zip(found.iter()) {
-            *lambda -= found;
+        copy(null, lambda);
+        for _ in 0..2 {
+            let (top, bottom) = x.split_at_mut_checked(nq).unwrap_or_default();
+            top.fill(S::ZERO);
+            for ((x, &e), &n) in bottom.iter_mut().zip(compliance).zip(null.iter()) {
+                *x = -e * n;
+            }
+            solve(x)?;
+            let (_, found) = x.split_at_checked(nq).unwrap_or_default();
+            copy(null, found);
         }
-        x.fill(S::ZERO);
-        solve(lambda, x)?;
-        for (lambda, &found) in lambda.iter_mut().zip(found.iter()) {
-            *lambda += found;
+        for (lambda, &n) in lambda.iter_mut().zip(null.iter()) {
+            *lambda -= n;
         }
-        let (_, y) = x.split_at_checked(nq).unwrap_or_default();
-        add_scaled(found, S::ONE, y);
     }
-    crate::linear::copy(lambda, found);
     Ok(())
 }

@@ -16,16 +16,19 @@
 //! | V | max(‖zd‖, h ‖zdd‖) at the prediction | velocity |
 //! | Z | max(1, ‖z‖) at the prediction | displacement |
 //! | θ | max(tolerance h V, 8 ε Z) | displacement |
-//! | e | max(βh² ‖δ‖, max_k βh² E_k \|dλ_k\|/n_k) | displacement |
-//! | c | e over that of the iteration before | |
+//! | e | βh² ‖δ‖, the correction | displacement |
+//! | c | e over that of the iteration before: the contraction | |
 //!
 //! # When it has converged
 //!
-//! At e/(1 − c) ≤ θ. The first part of e is the correction itself, and with it what the change of multipliers does to
-//! positions: it is −W⁻¹ Φ_zᵀ dλ once r is small. The second is what the correction leaves of row k, since the row says
-//! g + Φ_z δ = E dλ; where E is not small against S, as with a small given penalty, this is what counts.
-//! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E, does
-//! nothing, and does not shrink.
+//! When e ≤ θ, or e ≤ θ (1 − c) with a tangent that is not the iterate's; and βh² E_k \|dλ_k\| ≤ θ n_k for every row.
+//!
+//! The row's equation says g + Φ_z δ = E dλ: the second condition is what the correction leaves of the constraint, and also
+//! what is left of the multipliers' error, as a displacement, since (S + E) dλ = S × (error before) makes the error after
+//! (E/S) dλ. It is dλ divided by 1 − contraction, times the contraction, without having to measure it. Where E is not small
+//! against S, as with a small given penalty, it is what counts. What a change of multipliers does to positions is in e.
+//! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E,
+//! does nothing, and does not shrink.
 //!
 //! θ stops where rounding does: coordinates of size Z are known to ε Z, and each of the sums in r and Φ adds a few ε more.
 //! An evaluation can lose further digits, a mechanism far from the origin for instance; corrections then stop shrinking before
@@ -100,7 +103,6 @@ pub(crate) struct Iteration {
 /// A step under way, in the scratch.
 pub(crate) struct Step<'a, M: Constrained> {
     pub(crate) system: &'a M,
-    pub(crate) dims: Dims,
     pub(crate) formulas: Formulas<M::S>,
     /// Time at the start.
     pub(crate) t: M::S,
@@ -157,7 +159,6 @@ impl<'a, M: Constrained> Step<'a, M> {
         inputs.begin_step(t, t_next);
         let mut step = Self {
             system,
-            dims,
             formulas,
             t,
             t_next,
@@ -192,42 +193,62 @@ impl<'a, M: Constrained> Step<'a, M> {
     /// Gives the step to the state.
     #[inline(always)]
     pub(crate) fn finish(mut self, moving: &mut Moving<'_, M::S>) -> Result<StepStatistics, StepError> {
-        let parts = [&*self.next.z, self.next.zd, self.next.zdd, self.lambda];
-        if !parts.into_iter().all(all_finite) {
-            return Err(self.not_finite());
+        let Kinematics { z, zd, zdd, a } = &mut self.next;
+        if ![&**z, zd, zdd, self.lambda].into_iter().all(all_finite) {
+            let error = not_finite(&self.system.dims(), [z, zd, zdd], self.lambda);
+            return Err(self.failure().of(error));
         }
         if !self.formulas.keeps_acceleration {
-            copy(self.next.a, self.next.zdd);
+            copy(a, zdd);
         }
-        copy(moving.now.z, self.next.z);
-        copy(moving.now.zd, self.next.zd);
-        copy(moving.now.zdd, self.next.zdd);
-        copy(moving.now.a, self.next.a);
+        copy(moving.now.z, z);
+        copy(moving.now.zd, zd);
+        copy(moving.now.zdd, zdd);
+        copy(moving.now.a, a);
         copy(moving.lambda, self.lambda);
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)
     }
+}
 
+/// When a step fails, and how large it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) t: f64,
+    pub(crate) h: f64,
+}
+
+impl Failure {
+    /// The error of the step in which `error` happened.
     #[cold]
-    fn not_finite(&self) -> StepError {
-        let bad = |values: &[M::S]| values.iter().position(|value| !value.is_finite());
-        let coordinate = [&*self.next.z, self.next.zd, self.next.zdd].into_iter().find_map(bad);
-        let (quantity, index) = match coordinate {
-            Some(index) => (Quantity::Coordinate, index),
-            None => row(&self.dims, bad(self.lambda).unwrap_or(0)),
-        };
-        self.failed(EvalError::NotFinite { quantity, index })
+    pub(crate) fn of(self, error: EvalError) -> StepError {
+        error.in_step(self.t, self.h)
     }
+}
+
+#[cold]
+fn not_finite<S: Scalar>(dims: &Dims, motion: [&[S]; 3], lambda: &[S]) -> EvalError {
+    let bad = |values: &[S]| values.iter().position(|value| !value.is_finite());
+    let (quantity, index) = match motion.into_iter().find_map(bad) {
+        Some(index) => (Quantity::Coordinate, index),
+        None => row(dims, bad(lambda).unwrap_or(0)),
+    };
+    EvalError::NotFinite { quantity, index }
 }
 
 impl<M: Constrained> Step<'_, M> {
     /// The diagonal E of the leading matrix.
     #[inline(always)]
     pub(crate) fn compliance(&mut self) -> Result<&mut [M::S], StepError> {
-        let (t, h) = (self.t.real(), self.formulas.h.real());
-        let blocks = BlocksMut::of(&self.dims, &self.system.pattern(), self.leading.matrix);
-        Ok(blocks.map_err(|error| error.in_step(t, h))?.compliance)
+        let failure = self.failure();
+        let blocks = BlocksMut::of(&self.system.dims(), &self.system.pattern(), self.leading.matrix);
+        Ok(blocks.map_err(|error| failure.of(error))?.compliance)
+    }
+
+    #[inline(always)]
+    pub(crate) fn failure(&self) -> Failure {
+        Failure { t: self.t.real(), h: self.formulas.h.real() }
     }
 
     /// V and Z of the prediction.
@@ -236,12 +257,6 @@ impl<M: Constrained> Step<'_, M> {
         let h = self.formulas.h.real().abs();
         self.speed = largest(self.next.zd).max(h * largest(self.next.zdd));
         self.size = largest(self.next.z).max(1.0);
-    }
-
-    /// The error of this step in which `error` happened.
-    #[cold]
-    pub(crate) fn failed(&self, error: EvalError) -> StepError {
-        error.in_step(self.t.real(), self.formulas.h.real())
     }
 
     /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g. `left`: the
@@ -255,9 +270,11 @@ impl<M: Constrained> Step<'_, M> {
         mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
     ) -> Result<(), StepError> {
         self.measure();
+        let failure = self.failure();
+        let fail = |error| failure.of(error);
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let h = self.formulas.h.real().abs();
-        let weights = self.formulas.weights;
-        let position = weights.position.real();
+        let position = self.formulas.weights.position.real();
         let rounding = M::S::EPSILON * self.size;
         let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
 
@@ -265,46 +282,49 @@ impl<M: Constrained> Step<'_, M> {
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
             self.statistics.iterations = iteration;
-            self.evaluate(reuse, dense, iteration == 1).map_err(|error| self.failed(error))?;
-            rows(self.system, instant!(self), self.lambda, self.w, self.phi)
-                .map_err(|error| self.failed(error))?;
+            self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
+            rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
             if let Some(active) = self.active {
                 silence(active, self.phi);
             }
-            self.write_right_hand_side();
-            self.leading.solve(self.w, self.x).map_err(|error| self.failed(error))?;
+            // x = (−r, −g)
+            let right_hand_side = self.r.iter().chain(self.phi.iter());
+            for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
+                *x = -value;
+            }
+            self.leading.solve(self.w, self.x).map_err(fail)?;
 
-            let (delta, dlambda) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
             self.formulas.correct(delta, &mut self.next);
             for (lambda, &d) in self.lambda.iter_mut().zip(dlambda) {
                 *lambda += d;
             }
 
-            self.statistics.increment = position * largest(delta);
-            let mut increment = self.statistics.increment;
+            let increment = position * largest(delta);
+            self.statistics.increment = increment;
+            let mut settled = true;
             if !settles {
-                let parts = Blocks::of(&self.dims, &self.system.pattern(), self.leading.matrix);
-                let compliance = parts.map_err(|error| self.failed(error))?.compliance;
-                for ((d, e), n) in dlambda.iter().zip(compliance).zip(self.sizes.iter()) {
-                    let left = position * e.real() * d.real().abs() / size_of(*n);
-                    if left > increment {
-                        increment = left;
-                    }
+                let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
+                for ((d, e), n) in dlambda.iter().zip(blocks.compliance).zip(self.sizes.iter()) {
+                    settled &= position * e.real() * d.real().abs() <= threshold * size_of(*n);
                 }
             }
             let contraction = increment / previous;
-            if increment <= threshold * (1.0 - contraction) {
+            // Where the tangent is exact, what remains is quadratic in the correction.
+            let remains = if reuse { 1.0 - contraction } else { 1.0 };
+            if settled && increment <= threshold * remains {
                 return Ok(());
             }
-            let stagnant = contraction > STAGNANT;
-            if stagnant && !reuse && left <= SLOW && increment.max(previous) <= BAD_ROUNDING * rounding {
+            let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
+            if stagnant && increment.max(previous) <= BAD_ROUNDING * rounding {
                 return Ok(());
             }
-            dense = dense || (stagnant && !reuse && iteration > 2);
+            dense = dense || (stagnant && iteration > 2);
             reuse = settings.tangent == Tangent::Reused && contraction <= POOR;
             previous = increment;
         }
-        Err(self.not_converged(threshold))
+        let limits = (position, threshold);
+        Err(not_converged(&dims, failure, self.statistics, limits, self.phi, self.sizes, self.x))
     }
 
     /// r and the rows at the iterate; unless the old one is reused, also the leading matrix and its factors.
@@ -317,55 +337,43 @@ impl<M: Constrained> Step<'_, M> {
         self.statistics.tangents += 1;
         let matrix = &mut *self.leading.matrix;
         self.system.newton(at, self.lambda, self.formulas.weights, self.w, self.r, self.phi, matrix)?;
-        let pattern = self.system.pattern();
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         if let Some(active) = self.active {
-            BlocksMut::of(&self.dims, &pattern, matrix)?.mask(&self.dims, &pattern, active);
+            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active);
         }
         if first {
-            Blocks::of(&self.dims, &pattern, matrix)?.row_sizes(&self.dims, &pattern, self.sizes);
+            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes);
         }
         self.leading.factor(self.w, dense)
     }
+}
 
-    /// x = (−r, −g)
-    #[inline(always)]
-    fn write_right_hand_side(&mut self) {
-        let (top, bottom) = self.x.split_at_mut_checked(self.dims.nq).unwrap_or_default();
-        for (x, &r) in top.iter_mut().zip(self.r.iter()) {
-            *x = -r;
-        }
-        for (x, &g) in bottom.iter_mut().zip(self.phi.iter()) {
-            *x = -g;
+/// Names the worst: the row with the largest g in units of displacement, if it is above the threshold, or else the
+/// coordinate with the largest correction.
+#[cold]
+#[inline(never)]
+fn not_converged<S: Scalar>(
+    dims: &Dims,
+    Failure { t, h }: Failure,
+    StepStatistics { iterations, increment, .. }: StepStatistics,
+    (position, threshold): (f64, f64),
+    g: &[S],
+    sizes: &[S],
+    x: &[S],
+) -> StepError {
+    let (mut worst, mut violation) = (None, threshold);
+    for (k, (g, n)) in g.iter().zip(sizes).enumerate() {
+        let size = position * g.real().abs() / size_of(*n);
+        if size > violation {
+            (worst, violation) = (Some(row(dims, k)), size);
         }
     }
-
-    /// Names the worst: the row with the largest g in units of displacement, if it is above the threshold, or else the
-    /// coordinate with the largest correction.
-    #[cold]
-    fn not_converged(&self, threshold: f64) -> StepError {
-        let position = self.formulas.weights.position.real();
-        let rows = self.phi.iter().zip(self.sizes.iter());
-        let (mut worst, mut violation) = (None, threshold);
-        for (k, (g, n)) in rows.enumerate() {
-            let size = position * g.real().abs() / size_of(*n);
-            if size > violation {
-                (worst, violation) = (Some(row(&self.dims, k)), size);
-            }
-        }
-        let (quantity, index) = worst.unwrap_or_else(|| {
-            let delta = self.x.iter().take(self.dims.nq).enumerate();
-            let most = delta.max_by(|a, b| a.1.real().abs().total_cmp(&b.1.real().abs()));
-            (Quantity::Coordinate, most.map_or(0, |(index, _)| index))
-        });
-        StepError::NotConverged {
-            t: self.t.real(),
-            h: self.formulas.h.real(),
-            iterations: self.statistics.iterations,
-            increment: self.statistics.increment,
-            quantity,
-            index,
-        }
-    }
+    let (quantity, index) = worst.unwrap_or_else(|| {
+        let delta = x.iter().take(dims.nq).enumerate();
+        let most = delta.max_by(|a, b| a.1.real().abs().total_cmp(&b.1.real().abs()));
+        (Quantity::Coordinate, most.map_or(0, |(index, _)| index))
+    });
+    StepError::NotConverged { t, h, iterations, increment, quantity, index }
 }
 
 /// n_k; one for a row without entries.

@@ -22,12 +22,13 @@
 
 use super::compliance::write_least;
 use super::multipliers::least_norm;
-use super::newton::{Step, instant, silence, size_of};
+use super::newton::{Failure, Step, instant, silence, size_of};
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
-use crate::linear::{add_scaled, largest};
+use crate::linear::{Leading, add_scaled, largest};
 use crate::scalar::Scalar;
+use crate::system::Dims;
 
 /// Rounding of a row's sum, in units of ε times row size and size of the solution.
 const ROUNDING: f64 = 16.0;
@@ -61,26 +62,27 @@ impl<M: Constrained> Step<'_, M> {
         scale: &[M::S],
         redundant: bool,
     ) -> Result<(), StepError> {
-        self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| self.failed(error))?;
+        let failure = self.failure();
+        self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
         for level in [Level::Velocity, Level::Acceleration] {
             self.project_level(settings, level)?;
         }
         if redundant {
-            self.least_multipliers().map_err(|error| self.failed(error))?;
+            self.least_multipliers().map_err(|error| failure.of(error))?;
         }
         Ok(())
     }
 
     /// Replaces λ by its representative of least norm, without a projection.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn settle_multipliers(
         &mut self,
         matrix: ProjectionMatrix,
         scale: &[M::S],
     ) -> Result<(), StepError> {
+        let failure = self.failure();
         let prepared = self.prepare_projection(matrix, scale, true);
-        prepared.and_then(|()| self.least_multipliers()).map_err(|error| self.failed(error))
+        prepared.and_then(|()| self.least_multipliers()).map_err(|error| failure.of(error))
     }
 
     /// The leading matrix of both projections, and its factors.
@@ -91,7 +93,7 @@ impl<M: Constrained> Step<'_, M> {
         scale: &[M::S],
         redundant: bool,
     ) -> Result<(), EvalError> {
-        let pattern = self.system.pattern();
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let values = &mut *self.leading.matrix;
         match matrix {
             ProjectionMatrix::Mass => {
@@ -100,16 +102,16 @@ impl<M: Constrained> Step<'_, M> {
             ProjectionMatrix::Tangent => {
                 let (at, weights) = (instant!(self), self.formulas.weights);
                 self.system.newton(at, self.lambda, weights, self.w, self.r, self.phi, values)?;
-                let blocks = &mut BlocksMut::of(&self.dims, &pattern, values)?;
+                let blocks = &mut BlocksMut::of(&dims, &pattern, values)?;
                 blocks.symmetrise(&pattern);
                 // The projections know A alone.
                 crate::linear::copy(blocks.nonholonomic_newton, blocks.nonholonomic);
             }
         }
-        let mut blocks = BlocksMut::of(&self.dims, &pattern, values)?;
+        let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
         write_least(scale, redundant, blocks.compliance);
         if let Some(active) = self.active {
-            blocks.mask(&self.dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active);
         }
         self.leading.factor(self.w, false)
     }
@@ -117,32 +119,34 @@ impl<M: Constrained> Step<'_, M> {
     /// Projects zd, or zdd and λ with it.
     #[inline(always)]
     fn project_level(&mut self, settings: &Projection, level: Level) -> Result<(), StepError> {
+        let failure = self.failure();
+        let fail = |error| failure.of(error);
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let velocity = level == Level::Velocity;
         let evaluated = if velocity {
             self.system.constraint_rates(instant!(self), self.w, self.phi)
         } else {
             self.system.constraint_accelerations(instant!(self), self.w, self.phi)
         };
-        evaluated.map_err(|error| self.failed(error))?;
+        evaluated.map_err(fail)?;
         if let Some(active) = self.active {
             silence(active, self.phi);
         }
-        let nq = self.dims.nq;
-        let size = largest(if velocity { self.next.zd } else { self.next.zdd });
+        let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
         let before = largest(self.phi);
         let mut solutions = 0;
         let mut left = before;
         while solutions < settings.max_solutions {
             // (d, σ) from (0, −residual)
-            let (top, bottom) = self.x.split_at_mut_checked(nq).unwrap_or_default();
-            top.fill(M::S::ZERO);
-            for (x, &residual) in bottom.iter_mut().zip(self.phi.iter()) {
-                *x = -residual;
+            let zeros = core::iter::repeat_n(M::S::ZERO, dims.nq);
+            let residuals = self.phi.iter().map(|&residual| -residual);
+            for (x, value) in self.x.iter_mut().zip(zeros.chain(residuals)) {
+                *x = value;
             }
-            self.leading.solve(self.w, self.x).map_err(|error| self.failed(error))?;
+            self.leading.solve(self.w, self.x).map_err(fail)?;
             solutions += 1;
 
-            let (d, multipliers) = self.x.split_at_checked(nq).unwrap_or_default();
+            let (d, multipliers) = self.x.split_at_checked(dims.nq).unwrap_or_default();
             if velocity {
                 add_scaled(self.next.zd, M::S::ONE, d);
             } else {
@@ -150,16 +154,13 @@ impl<M: Constrained> Step<'_, M> {
                 add_scaled(self.lambda, M::S::ONE, multipliers);
             }
             // residual += (Φ_z; A) d
-            let pattern = self.system.pattern();
-            let blocks = Blocks::of(&self.dims, &pattern, self.leading.matrix);
-            let blocks = blocks.map_err(|error| self.failed(error))?;
-            blocks.add_rows_times(&self.dims, &pattern, d, self.phi);
+            let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
+            blocks.add_rows_times(&dims, &pattern, d, self.phi);
 
             let rounding = ROUNDING * M::S::EPSILON;
-            let rows = self.phi.iter().zip(self.sizes.iter());
             let mut done = true;
             left = 0.0;
-            for (residual, n) in rows {
+            for (residual, n) in self.phi.iter().zip(self.sizes.iter()) {
                 let residual = residual.real().abs();
                 done &= residual <= rounding * (size_of(*n) * size + before);
                 left = if residual > left { residual } else { left };
@@ -168,7 +169,7 @@ impl<M: Constrained> Step<'_, M> {
                 break;
             }
             if left > DOUBTFUL * before && !self.leading.uses_dense() {
-                self.leading.factor_dense().map_err(|error| self.failed(error))?;
+                self.leading.factor_dense().map_err(fail)?;
             }
         }
         if velocity {
@@ -176,50 +177,58 @@ impl<M: Constrained> Step<'_, M> {
         } else {
             (self.statistics.acceleration_projections, self.statistics.phidd) = (solutions, left);
         }
-        self.check_violation(settings, level, left)
-    }
-
-    /// A violation that is left is real if it makes a large error of the motion in a step: of velocities in comparison with
-    /// V, of accelerations times h too.
-    #[inline(always)]
-    fn check_violation(&self, settings: &Projection, level: Level, left: f64) -> Result<(), StepError> {
-        let h = self.formulas.h.real().abs();
-        let time = if level == Level::Velocity { 1.0 } else { h };
-        // Velocities of an index-3 step are known to the rounding of positions over h.
-        let allowed = settings.max_violation * self.speed + ROUNDING * M::S::EPSILON * self.size / h;
-        let real = |residual: f64, n: M::S| residual * time > allowed * size_of(n);
-        if self.phi.iter().zip(self.sizes.iter()).any(|(residual, n)| real(residual.real().abs(), *n)) {
-            return Err(self.not_projected(level, left));
+        // A violation that is left is real if it makes a large error of the motion in a step: of velocities in comparison
+        // with V, of accelerations times h too. Velocities of an index-3 step are known to the rounding of positions over h.
+        let time = if velocity { 1.0 } else { failure.h.abs() };
+        let rounding = ROUNDING * M::S::EPSILON * self.size / failure.h.abs();
+        let allowed = settings.max_violation * self.speed + rounding;
+        let real = |(residual, n): (&M::S, &M::S)| residual.real().abs() * time > allowed * size_of(*n);
+        if self.phi.iter().zip(self.sizes.iter()).any(real) {
+            return Err(not_projected(&dims, failure, level, self.phi, self.sizes));
         }
         Ok(())
     }
 
-    #[cold]
-    fn not_projected(&self, level: Level, violation: f64) -> StepError {
-        let rows = self.phi.iter().enumerate();
-        let most = rows.max_by(|a, b| a.1.real().abs().total_cmp(&b.1.real().abs()));
-        let (quantity, index) = row(&self.dims, most.map_or(0, |(index, _)| index));
-        StepError::NotProjected {
-            t: self.t.real(),
-            h: self.formulas.h.real(),
-            level,
-            violation,
-            quantity,
-            index,
+    /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
+    #[inline(always)]
+    fn least_multipliers(&mut self) -> Result<(), EvalError> {
+        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.sizes, self.x, self.w)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn least_multipliers<M: Constrained>(
+    system: &M,
+    mut leading: Leading<'_, M>,
+    lambda: &mut [M::S],
+    phi: &mut [M::S],
+    compliance: &mut [M::S],
+    x: &mut [M::S],
+    w: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    let blocks = Blocks::of(&dims, &pattern, leading.matrix)?;
+    crate::linear::copy(compliance, blocks.compliance);
+    least_norm(dims.nq, compliance, lambda, phi, x, |x| leading.solve(w, x))
+}
+
+#[cold]
+#[inline(never)]
+fn not_projected<S: Scalar>(
+    dims: &Dims,
+    Failure { t, h }: Failure,
+    level: Level,
+    residuals: &[S],
+    sizes: &[S],
+) -> StepError {
+    let (mut worst, mut index, mut violation) = (0.0, 0, 0.0);
+    for (k, (residual, n)) in residuals.iter().zip(sizes).enumerate() {
+        let size = residual.real().abs() / size_of(*n);
+        if size > worst {
+            (worst, index, violation) = (size, k, residual.real());
         }
     }
-
-    /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
-    #[cold]
-    #[inline(never)]
-    fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        let Self { system, dims, leading, lambda, phi, x, w, .. } = self;
-        let pattern = system.pattern();
-        least_norm(dims.nq, lambda, phi, x, |lambda, x| {
-            let blocks = Blocks::of(dims, &pattern, leading.matrix)?;
-            let (top, _) = x.split_at_mut_checked(dims.nq).unwrap_or_default();
-            blocks.add_rows_transposed_times(dims, &pattern, lambda, top);
-            leading.solve(w, x)
-        })
-    }
+    let (quantity, index) = row(dims, index);
+    StepError::NotProjected { t, h, level, violation, quantity, index }
 }

@@ -626,10 +626,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         copy(self.zdd, zdd);
         copy(self.lambda, lambda);
         if self.statistics.rank < self.statistics.rows {
-            let (dims, dense, pivots) = (&self.dims, &*self.dense, &*self.pivots);
-            least_norm(nq, self.lambda, self.phi, self.x, |lambda, x| {
-                let (top, _) = x.split_at_mut_checked(nq).unwrap_or_default();
-                blocks.add_rows_transposed_times(dims, &pattern, lambda, top);
+            let (dense, pivots) = (&*self.dense, &*self.pivots);
+            least_norm(nq, blocks.compliance, self.lambda, self.phi, self.x, |x| {
                 lu::solve(n, dense, pivots, x);
                 Ok(())
             })?;

@@ -1,6 +1,9 @@
 //! Factors of the leading matrix: in the system's own static order, which is fast and knows the zeros; and by the dense LU
 //! with pivoting where that fails. Whoever solves judges the solution (Newton's method by its contraction, a projection by
 //! what is left of the violation) and calls [`Leading::factor_dense`] if it is bad.
+//!
+//! What is cold here, and in those who use it, takes slices and never the whole value: a value whose address goes nowhere
+//! stays in registers, and its lengths stay constants.
 
 use super::blocks::{Blocks, unknown};
 use super::{all_finite, lu};
@@ -19,7 +22,6 @@ pub(crate) const fn scratch_len(dims: &Dims) -> usize {
 /// A leading matrix and its factors.
 pub(crate) struct Leading<'a, M: Constrained> {
     system: &'a M,
-    dims: Dims,
     /// The values of the matrix, [`Dims::n_matrix`].
     pub(crate) matrix: &'a mut [M::S],
     factors: &'a mut [M::S],
@@ -39,7 +41,6 @@ impl<'a, M: Constrained> Leading<'a, M> {
         let n = dims.nq + dims.rows();
         Ok(Self {
             system,
-            dims: *dims,
             matrix: pieces.next(dims.n_matrix)?,
             factors: pieces.next(dims.n_factors)?,
             dense: pieces.next(n * n)?,
@@ -48,6 +49,21 @@ impl<'a, M: Constrained> Leading<'a, M> {
             uses_dense: false,
             fallbacks: 0,
         })
+    }
+
+    /// The same value for someone whose use of it must not be seen here.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self) -> Leading<'_, M> {
+        Leading {
+            system: self.system,
+            matrix: self.matrix,
+            factors: self.factors,
+            dense: self.dense,
+            pivots: self.pivots,
+            kept: self.kept,
+            uses_dense: self.uses_dense,
+            fallbacks: self.fallbacks,
+        }
     }
 
     /// Factors the matrix: by the system's order unless it fails or `dense` is wanted.
@@ -61,17 +77,11 @@ impl<'a, M: Constrained> Leading<'a, M> {
     }
 
     /// Factors the matrix by the dense LU.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn factor_dense(&mut self) -> Result<(), EvalError> {
-        let pattern = self.system.pattern();
-        Blocks::of(&self.dims, &pattern, self.matrix)?.dense(&self.dims, &pattern, self.dense);
         self.fallbacks += 1;
         self.uses_dense = true;
-        lu::factor(self.dims.nq + self.dims.rows(), self.dense, self.pivots).map_err(|column| {
-            let (quantity, index) = unknown(&self.dims, column);
-            EvalError::SingularLeading { quantity, index }
-        })
+        factor_dense(self.system, self.matrix, self.dense, self.pivots)
     }
 
     /// Whether the factors in use are the dense ones.
@@ -91,29 +101,52 @@ impl<'a, M: Constrained> Leading<'a, M> {
             super::copy(x, self.kept);
             self.factor_dense()?;
         }
-        self.solve_dense(x)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn solve_dense(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
-        lu::solve(self.dims.nq + self.dims.rows(), self.dense, self.pivots, x);
-        match x.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(index) => {
-                let (quantity, index) = unknown(&self.dims, index);
-                Err(EvalError::NotFinite { quantity, index })
-            }
-        }
+        solve_dense(self.system, self.dense, self.pivots, x)
     }
 
     /// Solves with the transposed matrix, in place.
     pub(crate) fn solve_transposed(&mut self, w: &mut [M::S], x: &mut [M::S]) -> Result<(), EvalError> {
         if self.uses_dense {
-            lu::solve_transposed(self.dims.nq + self.dims.rows(), self.dense, self.pivots, x);
+            let dims = self.system.dims();
+            lu::solve_transposed(dims.nq + dims.rows(), self.dense, self.pivots, x);
             Ok(())
         } else {
             self.system.solve_transposed(self.factors, w, x)
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn factor_dense<M: Constrained>(
+    system: &M,
+    matrix: &[M::S],
+    dense: &mut [M::S],
+    pivots: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    Blocks::of(&dims, &pattern, matrix)?.dense(&dims, &pattern, dense);
+    lu::factor(dims.nq + dims.rows(), dense, pivots).map_err(|column| {
+        let (quantity, index) = unknown(&dims, column);
+        EvalError::SingularLeading { quantity, index }
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn solve_dense<M: Constrained>(
+    system: &M,
+    dense: &[M::S],
+    pivots: &[M::S],
+    x: &mut [M::S],
+) -> Result<(), EvalError> {
+    let dims = system.dims();
+    lu::solve(dims.nq + dims.rows(), dense, pivots, x);
+    match x.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(index) => {
+            let (quantity, index) = unknown(&dims, index);
+            Err(EvalError::NotFinite { quantity, index })
         }
     }
 }

@@ -4,11 +4,13 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
+use mbs_runtime::formulation::ImplicitStep;
+use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
 use mbs_runtime::{
-    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, Hold, Motion, Names,
-    Pattern, Quantity, Scalar, Stabilisation, System, Weights,
+    Assembly, At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, Hold, Motion,
+    Names, Pattern, Quantity, Scalar, Stabilisation, State, StepError, StepStatistics, System, Weights,
 };
 
 use super::dual::Dual;
@@ -51,8 +53,10 @@ pub(crate) struct Lagrangian<T, S> {
     nonholonomic: Vec<(u32, u32)>,
     /// Whether the static factor pretends to fail.
     pub(crate) broken_factor: Cell<bool>,
-    /// Evaluations of `newton`.
-    pub(crate) tangents: Cell<usize>,
+    /// What is added to the last of the rates, as if constraints contradicted each other.
+    pub(crate) false_rate: Cell<f64>,
+    /// First-order states that it pretends to have.
+    pub(crate) first_order_states: Cell<usize>,
     scalar: PhantomData<S>,
 }
 
@@ -95,7 +99,8 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             holonomic: full(Self::HOLONOMIC, T::NQ),
             nonholonomic: full(T::NONHOLONOMIC, T::NQ),
             broken_factor: Cell::new(false),
-            tangents: Cell::new(0),
+            false_rate: Cell::new(0.0),
+            first_order_states: Cell::new(0),
             scalar: PhantomData,
         }
     }
@@ -153,9 +158,56 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             .collect()
     }
 
-    /// Kinetic energy at a state.
-    pub(crate) fn kinetic(&self, z: &[S], zd: &[S]) -> S {
-        self.mechanism.kinetic(z, zd)
+    /// A state at `t` with these guesses, not yet consistent.
+    pub(crate) fn guess(&self, t: f64, z: &[f64], zd: &[f64]) -> Vec<S> {
+        let mut state = vec![S::ZERO; State::<S>::len(&Self::DIMS)];
+        let mut view = State::of(&Self::DIMS, &mut state).unwrap();
+        view.reset(S::from_f64(t));
+        for (to, from) in view.z.iter_mut().zip(z).chain(view.zd.iter_mut().zip(zd)) {
+            *to = S::from_f64(*from);
+        }
+        state
+    }
+
+    /// A consistent state at `t` from these guesses.
+    pub(crate) fn start(&self, t: f64, z: &[f64], zd: &[f64]) -> Vec<S> {
+        let mut state = self.guess(t, z, zd);
+        let mut scratch = vec![S::ZERO; Assembly::scratch_len(&Self::DIMS)];
+        Assembly::DEFAULT.start(self, &mut NoInputs, &mut state, &mut scratch).unwrap();
+        state
+    }
+
+    /// The parts of a state.
+    pub(crate) fn view<'a>(&self, state: &'a mut [S]) -> State<'a, S> {
+        State::of(&Self::DIMS, state).unwrap()
+    }
+
+    /// Steps of equal size.
+    pub(crate) fn steps(
+        &self,
+        method: &impl ImplicitStep,
+        state: &mut [S],
+        h: f64,
+        steps: usize,
+    ) -> Result<StepStatistics, StepError> {
+        let mut scratch = vec![S::ZERO; method.scratch_len(&Self::DIMS)];
+        let mut last = StepStatistics::default();
+        for _ in 0..steps {
+            last = method.step(self, &mut NoInputs, state, S::from_f64(h), &mut scratch)?;
+        }
+        Ok(last)
+    }
+
+    /// The largest violation of positions, velocities, accelerations.
+    pub(crate) fn violations(&self, state: &mut [S]) -> [f64; 3] {
+        let view = State::of(&Self::DIMS, state).unwrap();
+        let (t, z, zd, zdd) = (*view.t, &*view.z, &*view.zd, &*view.zdd);
+        let largest = |rows: &[S]| rows.iter().map(|row| row.real().abs()).fold(0.0, f64::max);
+        [
+            largest(&self.rows(t, z, zd)[..Self::HOLONOMIC]),
+            largest(&self.rates(t, z, zd)),
+            largest(&self.accelerations(t, z, zd, zdd)),
+        ]
     }
 
     fn write_rows(&self, t: S, z: &[S], zd: &[S], ratio: S, matrix: &mut [S]) {
@@ -180,7 +232,7 @@ impl<T: Mechanism, S: Scalar> System for Lagrangian<T, S> {
     type S = S;
     #[inline(always)]
     fn dims(&self) -> Dims {
-        Self::DIMS
+        Dims { nx: self.first_order_states.get(), ..Self::DIMS }
     }
     fn euler_parameters(&self) -> &[usize] {
         self.mechanism.euler_parameters()
@@ -222,7 +274,6 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
         phi: &mut [S],
         matrix: &mut [S],
     ) -> Result<(), EvalError> {
-        self.tangents.set(self.tangents.get() + 1);
         self.residual(at, lambda, w, r, phi)?;
         for j in 0..T::NQ {
             let column = self.r(
@@ -263,6 +314,9 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
 
     fn constraint_rates(&self, at: Motion<'_, S>, _: &mut [S], phid: &mut [S]) -> Result<(), EvalError> {
         phid.copy_from_slice(&self.rates(at.t, at.z, at.zd));
+        if let Some(last) = phid.last_mut() {
+            *last += S::from_f64(self.false_rate.get());
+        }
         Ok(())
     }
 

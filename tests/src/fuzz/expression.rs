@@ -10,8 +10,10 @@ pub struct Names {
     pub scalars: Vec<String>,
     /// Array parameters.
     pub arrays: Vec<String>,
-    /// `joint.coordinate`
+    /// `joint.coordinate`, and variables.
     pub coordinates: Vec<String>,
+    /// Variables alone.
+    pub variables: Vec<String>,
     /// `body.point`
     pub points: Vec<String>,
     /// `body.vector`
@@ -27,6 +29,8 @@ pub enum Place {
     Parameters,
     /// Parameters and time.
     Signal,
+    /// Positions, coordinates, time and parameters, as smooth as a constraint must be.
+    Position,
     /// Everything but accelerations.
     Force,
     /// Everything.
@@ -78,12 +82,13 @@ impl Expressions<'_> {
             (0..=2, _) => self.one_of(&names.scalars),
             (3, place) => {
                 // A number beyond the end is refused; an expression beyond it is not.
-                let time = if place >= Place::Signal { "9*t - 2" } else { "0*pi" };
+                let changes = place >= Place::Signal && place != Place::Position;
+                let time = if changes { "9*t - 2" } else { "0*pi" };
                 let index = if self.r.chance(0.5) { "0" } else { time };
                 self.one_of(&names.arrays).map(|array| format!("{array}[{index}]"))
             }
             (4, place) if place >= Place::Signal => Some("t".into()),
-            (5, place) if place >= Place::Force => self.one_of(&names.coordinates),
+            (5, place) if place >= Place::Position => self.one_of(&names.coordinates),
             (6, place) if place >= Place::Force => {
                 self.one_of(&names.coordinates).map(|c| format!("rate({c})"))
             }
@@ -133,7 +138,8 @@ impl Expressions<'_> {
 
     /// A table or a spline over lists or array parameters.
     fn curve(&mut self, depth: usize) -> String {
-        let kind = ["table", "spline"][self.r.below(2)];
+        let kind =
+            if self.place == Place::Position { "spline" } else { ["table", "spline"][self.r.below(2)] };
         let n = 2 + self.r.below(5);
         let array = |this: &mut Self, increasing: bool| {
             if this.r.chance(this.extreme)
@@ -161,13 +167,17 @@ impl Expressions<'_> {
         let names = self.names;
         if depth == 0 || self.r.chance(0.3) {
             let name = match (self.r.below(7), self.place) {
-                (0, Place::Force | Place::Output) => self.one_of(&names.points).map(|p| format!("pos({p})")),
+                (0, Place::Position | Place::Force | Place::Output) => {
+                    self.one_of(&names.points).map(|p| format!("pos({p})"))
+                }
                 (1, Place::Force | Place::Output) => self.one_of(&names.points).map(|p| format!("vel({p})")),
                 (2, Place::Output) => self.one_of(&names.points).map(|p| format!("acc({p})")),
                 (3, Place::Force | Place::Output) => {
                     self.one_of(&names.bodies).map(|b| format!("omega({b})"))
                 }
-                (4, Place::Force | Place::Output) => self.one_of(&names.vectors).map(|v| format!("dir({v})")),
+                (4, Place::Position | Place::Force | Place::Output) => {
+                    self.one_of(&names.vectors).map(|v| format!("dir({v})"))
+                }
                 (5, Place::Output) => self.one_of(&names.bodies).map(|b| format!("alpha({b})")),
                 _ => None,
             };
@@ -184,7 +194,7 @@ impl Expressions<'_> {
             3 => format!("({})/{}", self.vector(depth), self.leaf()),
             4 => format!("cross({}, {})", self.vector(depth), self.vector(depth)),
             5 => format!("unit({})", self.vector(depth)),
-            _ => match (self.place >= Place::Force).then(|| self.one_of(&names.bodies)).flatten() {
+            _ => match (self.place >= Place::Position).then(|| self.one_of(&names.bodies)).flatten() {
                 Some(body) => format!("{}({body}, {})", ["in", "from"][self.r.below(2)], self.vector(depth)),
                 None => format!("-({})", self.vector(depth)),
             },

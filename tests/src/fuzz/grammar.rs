@@ -101,10 +101,13 @@ impl Grammar<'_> {
             n => 1 + n % 2,
         };
         let (bodies, joints) = self.mechanism("b", bodies);
-        // Inputs are not for geometry.
+        let variables = self.r.chance(0.15).then(|| self.variables());
+        let constraints = (variables.is_some() || self.r.chance(0.2)).then(|| self.constraints());
+        // Inputs are not for geometry and constraints.
         self.names.scalars.extend(self.inputs.iter().cloned());
         let forces = self.forces();
         let outputs = self.outputs();
+        let objectives = self.r.chance(0.2).then(|| self.objectives());
         let (elements, instances) = if self.r.chance(0.15) { self.elements() } else { (None, None) };
         let optional = |r: &mut Random, tree: Tree| r.chance(0.8).then_some(tree);
         Tree::map([
@@ -118,8 +121,11 @@ impl Grammar<'_> {
             ("instances", instances),
             ("bodies", Some(bodies)),
             ("joints", Some(joints)),
+            ("variables", variables),
             ("forces", optional(self.r, forces)),
+            ("constraints", constraints),
             ("outputs", optional(self.r, outputs)),
+            ("objectives", objectives),
             ("simulation", self.r.chance(0.3).then(|| self.simulation())),
             ("cases", self.r.chance(0.3).then(|| self.cases())),
         ])
@@ -254,6 +260,17 @@ impl Grammar<'_> {
             joints.push((joint, tree));
             parents.push(name);
         }
+        // Some close a loop; the coordinates of these are not for use, since they may be cut.
+        let used = self.names.coordinates.clone();
+        while parents.len() > 1 && self.r.chance(0.15) {
+            let joint = self.new_name("k", joints.len());
+            let at = self.r.below(parents.len());
+            let child = parents[at].clone();
+            let parent = parents[(at + 1 + self.r.below(parents.len() - 1)) % parents.len()].clone();
+            let tree = self.joint(&joint, &parent, &child);
+            joints.push((joint, tree));
+        }
+        self.names.coordinates = used;
         (Tree::Map(bodies), Tree::Map(joints))
     }
 
@@ -345,13 +362,152 @@ impl Grammar<'_> {
             ("axes", (kind == "cardan").then(|| Tree::List(self.directions().into()))),
             ("names", renamed.then(|| Tree::List(own.into_iter().map(Tree::Plain).collect()))),
             ("start", start),
+            ("cut", self.r.chance(0.02).then(|| self.truth())),
             ("description", self.free_text(0.05)),
         ])
     }
 
+    fn truth(&mut self) -> Tree {
+        Tree::Plain(["true", "false"][self.r.below(2)].into())
+    }
+
+    fn variables(&mut self) -> Tree {
+        let mut entries = Vec::new();
+        for i in 0..1 + self.r.below(2) {
+            let name = self.new_name("s", i);
+            let tree = if self.r.chance(0.5) {
+                self.scalar(Place::Parameters)
+            } else {
+                Tree::map([
+                    ("value", Some(self.scalar(Place::Parameters))),
+                    ("rate", self.r.chance(0.3).then(|| self.number())),
+                    ("hold", self.r.chance(0.3).then(|| self.truth())),
+                    ("unit", self.free_text(0.3)),
+                    ("description", self.free_text(0.3)),
+                ])
+            };
+            self.names.coordinates.push(name.clone());
+            self.names.variables.push(name.clone());
+            entries.push((name, tree));
+        }
+        Tree::Map(entries)
+    }
+
+    fn constraints(&mut self) -> Tree {
+        let mut entries = Vec::new();
+        let names = self.names.clone();
+        let word = |text: &str| Some(Tree::Plain(text.into()));
+        // A variable must stand in a constraint.
+        for (i, variable) in names.variables.iter().enumerate() {
+            let value = format!("{variable} - ({})", self.expressions(Place::Position).scalar(1));
+            let tree = Tree::map([("type", word("equation")), ("value", Some(Tree::Quoted(value)))]);
+            entries.push((format!("v{i}"), tree));
+        }
+        for i in 0..self.r.below(3) {
+            let point = |this: &mut Self| match this.r.below(10) {
+                0 => this.vector(Place::Position),
+                _ => this.one_of(&names.points),
+            };
+            let direction = |this: &mut Self| match this.r.below(3) {
+                0 => this.direction(),
+                _ => this.one_of(&names.vectors),
+            };
+            let kind = [
+                "distance",
+                "angle",
+                "coincident",
+                "point_on_line",
+                "point_on_plane",
+                "aligned",
+                "coupling",
+                "motion",
+                "equation",
+                "nonholonomic",
+            ][self.r.below(10)];
+            let mut fields = vec![("type", word(kind))];
+            match kind {
+                "distance" | "coincident" => {
+                    fields.push(("from", word("ground")));
+                    fields.push(("to", Some(point(self))));
+                    fields.extend((kind == "distance").then(|| ("value", word("0.7"))));
+                }
+                "angle" => {
+                    fields.push(("from", Some(direction(self))));
+                    fields.push(("to", Some(Tree::Quoted("[0, 1, 0]".into()))));
+                    fields.push(("value", Some(self.scalar(Place::Position))));
+                }
+                "point_on_line" => {
+                    fields.push(("point", Some(point(self))));
+                    let line = [
+                        ("point", Some(point(self))),
+                        ("direction", Some(direction(self))),
+                        ("reference", self.r.chance(0.5).then(|| direction(self))),
+                    ];
+                    fields.push(("line", Some(Tree::map(line))));
+                }
+                "point_on_plane" => {
+                    fields.push(("point", Some(point(self))));
+                    let plane = [("point", word("ground")), ("normal", Some(direction(self)))];
+                    fields.push(("plane", Some(Tree::map(plane))));
+                }
+                "aligned" => {
+                    let n = 3 + self.r.below(3);
+                    fields.push(("points", Some(Tree::List((0..n).map(|_| point(self)).collect()))));
+                    fields.push(("reference", self.r.chance(0.7).then(|| direction(self))));
+                }
+                "motion" if self.r.chance(0.5) => {
+                    fields.push(("point", Some(point(self))));
+                    fields.push(("value", Some(self.vector(Place::Signal))));
+                    fields.push((
+                        "axes",
+                        self.r.chance(0.5).then(|| Tree::List(vec![Tree::Plain("x".into())])),
+                    ));
+                }
+                "motion" => {
+                    fields.push(("coordinate", Some(self.one_of(&names.coordinates))));
+                    fields.push(("value", Some(self.scalar(Place::Signal))));
+                }
+                "nonholonomic" => {
+                    let point = self.one_name(&names.points);
+                    fields.push(("value", Some(Tree::Quoted(format!("dot(vel({point}), [1, 0, t])")))));
+                }
+                _ => {
+                    let coordinate = self.one_name(&names.coordinates);
+                    let more = self.expressions(Place::Position).scalar(1);
+                    fields.push(("value", Some(Tree::Quoted(format!("{coordinate} - ({more})")))));
+                }
+            }
+            let fields =
+                fields.into_iter().filter_map(|(key, tree)| Some((key.to_string(), tree?))).collect();
+            entries.push((self.new_name("r", i), Tree::Map(fields)));
+        }
+        Tree::Map(entries)
+    }
+
+    fn objectives(&mut self) -> Tree {
+        let mut entries = Vec::new();
+        for i in 0..1 + self.r.below(2) {
+            let tree = if self.r.chance(0.5) {
+                self.scalar(Place::Output)
+            } else {
+                Tree::map([
+                    ("integrand", Some(self.scalar(Place::Output))),
+                    ("terminal", self.r.chance(0.5).then(|| self.scalar(Place::Output))),
+                    ("unit", self.free_text(0.3)),
+                    ("description", self.free_text(0.3)),
+                ])
+            };
+            entries.push((self.new_name("g", i), tree));
+        }
+        Tree::Map(entries)
+    }
+
+    fn one_name(&mut self, names: &[String]) -> String {
+        if names.is_empty() { "ground".into() } else { names[self.r.below(names.len())].clone() }
+    }
+
     fn one_of(&mut self, names: &[String]) -> Tree {
-        let name = if names.is_empty() { "ground".into() } else { names[self.r.below(names.len())].clone() };
-        Tree::Plain(name)
+        Tree::Plain(self.one_name(names))
     }
 
     fn forces(&mut self) -> Tree {
@@ -457,7 +613,35 @@ impl Grammar<'_> {
             ("output_step", maybe(self)),
             (
                 "integrator",
-                self.r.chance(0.3).then(|| Tree::Plain(["rk4", "dormand_prince"][self.r.below(2)].into())),
+                self.r.chance(0.3).then(|| {
+                    let words = ["rk4", "dormand_prince", "trapezoidal", "newmark", "generalized_alpha"];
+                    Tree::Plain(words[self.r.below(words.len())].into())
+                }),
+            ),
+            (
+                "formulation",
+                self.r
+                    .chance(0.1)
+                    .then(|| Tree::Plain(["penalty", "index1", "ali3p"][self.r.below(3)].into())),
+            ),
+            ("spectral_radius", self.r.chance(0.02).then(|| self.number())),
+            (
+                "penalty",
+                self.r.chance(0.1).then(|| Tree::Plain(["1e9", "1e300", "1e-9"][self.r.below(3)].into())),
+            ),
+            (
+                "projection",
+                self.r.chance(0.1).then(|| Tree::Plain(["mass", "tangent"][self.r.below(2)].into())),
+            ),
+            (
+                "newton",
+                self.r.chance(0.1).then(|| {
+                    let iterations = ["1", "3", "1000"][self.r.below(3)];
+                    Tree::map([
+                        ("tolerance", maybe(self)),
+                        ("iterations", Some(Tree::Plain(iterations.into()))),
+                    ])
+                }),
             ),
             (
                 "tolerance",

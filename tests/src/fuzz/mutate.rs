@@ -6,7 +6,7 @@ use crate::random_model::Random;
 use std::ops::Range;
 
 /// What is put in the place of a word: keys, words and signs of the format.
-const WORDS: [&str; 62] = [
+const WORDS: [&str; 74] = [
     "{",
     "}",
     "[",
@@ -69,6 +69,18 @@ const WORDS: [&str; 62] = [
     "true",
     "null",
     "hold: signal",
+    "cut: true",
+    "cut: false",
+    "child: ground",
+    "hold: true",
+    "constraints",
+    "variables",
+    "objectives",
+    "type: coincident",
+    "type: equation",
+    "type: nonholonomic",
+    "type: motion",
+    "type: aligned",
 ];
 
 /// Damages the text in one to four places, mostly in one.

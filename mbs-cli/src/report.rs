@@ -1,0 +1,300 @@
+//! The result of a run as a person reads it.
+
+use crate::number::{count, duration, grouped, short, significant};
+use crate::plot::Curves;
+use crate::run::Effort;
+use crate::settings::Analysis;
+use crate::simulate::Shown;
+use crate::table::Table;
+use mbs_codegen::model::Formulation;
+use mbs_codegen::program::Program;
+use std::fmt::Write;
+
+/// Coordinates beyond these are not plotted.
+const PLOTTED: usize = 16;
+/// Characters of a plot across.
+const PLOT_WIDTH: usize = 56;
+/// Equations and joints beyond these are not listed; the file has them all.
+const LISTED: usize = 24;
+
+/// The whole report.
+pub(crate) fn report(shown: &Shown<'_>) -> String {
+    let program = shown.model.program();
+    let mut out = head(shown);
+    for (name, value) in &shown.common.set {
+        let _ = writeln!(out, "  with {name} = {}", short(*value));
+    }
+    for table in [states(shown), outputs(shown), objectives(shown), multipliers(shown), reactions(shown)] {
+        if !table.is_empty() {
+            out.push('\n');
+            out.push_str(&table);
+        }
+    }
+    out.push('\n');
+    out.push_str(&plots(program, &shown.record.seen.curves));
+    out.push('\n');
+    out.push_str(&start(shown));
+    if shown.settings.analysis == Analysis::Dynamics {
+        out.push_str(&energy(shown));
+    }
+    if let Some(norms) = &shown.record.seen.norms {
+        let [z, zd, zdd] = [norms.position, norms.velocity, norms.acceleration].map(|x| significant(x, 2));
+        let _ = writeln!(
+            out,
+            "  norms    constraints hold to {z} in positions, {zd} in velocities, {zdd} in accelerations"
+        );
+    }
+    out.push_str(&effort(shown));
+    if let (Some(path), Some(written)) = (&shown.common.out, shown.written) {
+        let _ = writeln!(
+            out,
+            "  results  {}: {}, {}",
+            path.display(),
+            count(written.rows, "row"),
+            count(written.columns, "column")
+        );
+    }
+    out
+}
+
+fn head(shown: &Shown<'_>) -> String {
+    let (program, settings) = (shown.model.program(), shown.settings);
+    let simulation = &settings.simulation;
+    let mut out = program.name.clone();
+    if let Some(case) = &program.case {
+        let _ = write!(out, ", case {case}");
+    }
+    let _ = write!(out, ": t = {} to {} s ", short(simulation.begin), short(shown.record.seen.now.t));
+    let step = format!("step {} s", short(simulation.step));
+    if settings.analysis == Analysis::Kinematics {
+        let _ = writeln!(out, "as its drives prescribe, {step}");
+        return out;
+    }
+    let integrator = simulation.integrator.keyword();
+    let method = match simulation.formulation {
+        _ if !settings.constrained => integrator.to_string(),
+        formulation if settings.is_explicit() => {
+            format!("{integrator} of {}, projected", formulation.keyword())
+        }
+        Formulation::Ali3p => format!("ali3p with {integrator}"),
+        formulation => format!("{} with {integrator}", formulation.keyword()),
+    };
+    let control = if settings.is_adaptive() {
+        let [r, a] = [simulation.relative_tolerance, simulation.absolute_tolerance].map(short);
+        format!("tolerance {r} relative, {a} absolute")
+    } else {
+        step
+    };
+    let recursive = if settings.recursive { ", recursive" } else { "" };
+    let _ = writeln!(out, "by {method}, {control}{recursive}");
+    out
+}
+
+fn states(shown: &Shown<'_>) -> String {
+    let (program, record) = (shown.model.program(), shown.record);
+    let mut table = Table::new(&["state", ">guess", ">at the start", ">at the end", ">smallest", ">largest"]);
+    let names = program.coordinates.iter().chain(&program.velocities);
+    let now = &record.seen.now;
+    let ends = now.z.iter().chain(&now.v);
+    for (i, ((name, &start), &end)) in names.zip(&record.start).zip(ends).enumerate() {
+        let range = (i < program.coordinates.len()).then(|| record.seen.curves.range(i));
+        let [low, high] = match range {
+            Some((low, high)) => [short(low), short(high)],
+            None => [String::new(), String::new()],
+        };
+        let guess = moved(shown).find(|moved| moved.0 == i).map_or(String::new(), |moved| short(moved.1));
+        table.row([name.clone(), guess, short(start), significant(end, 9), low, high]);
+    }
+    table.print()
+}
+
+/// What assembly changed notably. What drives prescribe is not changed but found.
+pub(crate) fn moved<'a>(shown: &'a Shown<'_>) -> impl Iterator<Item = (usize, f64, f64)> + 'a {
+    let kinematic = shown.settings.analysis == Analysis::Kinematics;
+    let nq = shown.model.program().coordinates.len();
+    let moved = shown.record.assembly.iter().flat_map(|found| found.moved.iter().copied());
+    moved.filter(move |(i, ..)| !kinematic || *i < nq)
+}
+
+fn outputs(shown: &Shown<'_>) -> String {
+    let program = shown.model.program();
+    let mut table = Table::new(&["output", ">at the end", "unit"]);
+    for ((name, unit), &value) in program.outputs.iter().zip(&shown.record.seen.outputs) {
+        table.row([name.clone(), significant(value, 9), unit.clone()]);
+    }
+    if table.is_empty() { String::new() } else { table.print() }
+}
+
+fn objectives(shown: &Shown<'_>) -> String {
+    let program = shown.model.program();
+    let mut table = Table::new(&["objective", ">value", "unit"]);
+    for ((name, unit), value) in program.objectives.iter().zip(shown.record.seen.objectives()) {
+        table.row([name.clone(), significant(value, 9), unit.clone()]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let how = match (shown.settings.is_adaptive(), shown.settings.simulation.output_step) {
+        (true, Some(_)) => "results; a smaller `--output-step` is more exact",
+        (true, None) => "steps, which are long under step control; an `--output-step` can be shorter",
+        (false, _) => "steps",
+    };
+    table.print() + &format!("  integrated by the trapezoidal rule over the {how}\n")
+}
+
+fn multipliers(shown: &Shown<'_>) -> String {
+    let (program, seen) = (shown.model.program(), &shown.record.seen);
+    if shown.settings.analysis == Analysis::Kinematics {
+        return String::new();
+    }
+    let mut table = Table::new(&["equation", ">multiplier at the end", ">largest"]);
+    let rows = program.holonomic.iter().chain(&program.nonholonomic);
+    let values = seen.now.lambda.iter().zip(&seen.largest_multipliers);
+    for (name, (&end, &largest)) in rows.zip(values).take(LISTED) {
+        table.row([name.clone(), significant(end, 9), short(largest)]);
+    }
+    if table.is_empty() { String::new() } else { table.print() + &further(seen.now.lambda.len(), "equation") }
+}
+
+fn reactions(shown: &Shown<'_>) -> String {
+    let (program, seen) = (shown.model.program(), &shown.record.seen);
+    let mut table = Table::new(&["joint", ">largest force [N]", ">largest torque [N m]"]);
+    for (name, &(force, torque)) in program.joints.iter().zip(&seen.largest_reactions).take(LISTED) {
+        table.row([name.clone(), short(force), short(torque)]);
+    }
+    if table.is_empty() {
+        String::new()
+    } else {
+        table.print() + &further(seen.largest_reactions.len(), "joint")
+    }
+}
+
+/// How many did not fit.
+fn further(n: usize, word: &str) -> String {
+    match n.saturating_sub(LISTED) {
+        0 => String::new(),
+        n => format!("  and {}\n", count(n, &format!("further {word}"))),
+    }
+}
+
+fn plots(program: &Program, curves: &Curves) -> String {
+    let shown = program.coordinates.len().min(PLOTTED);
+    let lines = match shown {
+        0..=3 => 4,
+        4..=8 => 2,
+        _ => 1,
+    };
+    let names = &program.coordinates[..shown];
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (i, name) in names.iter().enumerate() {
+        let (low, high) = curves.range(i);
+        let drawn = curves.draw(i, PLOT_WIDTH, lines);
+        for (k, line) in drawn.iter().enumerate() {
+            let label = if k == 0 { name.as_str() } else { "" };
+            let scale = match k {
+                _ if lines == 1 => format!("{} to {}", significant(low, 3), significant(high, 3)),
+                0 => significant(high, 4),
+                k if k + 1 == lines => significant(low, 4),
+                _ => String::new(),
+            };
+            let _ = writeln!(out, "{}", format!("  {label:<width$}  {line}  {scale}").trim_end());
+        }
+    }
+    if program.coordinates.len() > shown {
+        let _ = writeln!(out, "  and {}", count(program.coordinates.len() - shown, "further coordinate"));
+    }
+    out
+}
+
+/// How the mechanism was put together, and what is known of its equations.
+fn start(shown: &Shown<'_>) -> String {
+    let Some(found) = shown.record.assembly.as_ref().filter(|_| shown.settings.constrained) else {
+        return String::new();
+    };
+    let program = shown.model.program();
+    let statistics = &found.statistics;
+    let mut out = String::new();
+    let changed = match moved(shown).count() {
+        0 => "the guesses fit".into(),
+        n => format!("{} moved", count(n, "guess").replace("guesss", "guesses")),
+    };
+    let rows = program.holonomic.len() + program.nonholonomic.len();
+    let freedom = program.coordinates.len().saturating_sub(statistics.rank);
+    let freedom = if freedom == 1 { "1 degree".into() } else { format!("{freedom} degrees") };
+    let _ = write!(out, "  start    {changed}; {}, {freedom} of freedom", count(rows, "equation"));
+    let dependent = statistics.rows.saturating_sub(statistics.rank);
+    let _ = match dependent {
+        0 => writeln!(out),
+        1 => writeln!(out, "; 1 equation follows from the others, multipliers are those of least norm"),
+        n => writeln!(out, "; {n} equations follow from the others, multipliers are those of least norm"),
+    };
+    if !program.dropped_rows.is_empty() {
+        let names = &program.dropped_rows[..program.dropped_rows.len().min(LISTED)];
+        let more = if names.len() < program.dropped_rows.len() { ", …" } else { "" };
+        let _ = writeln!(out, "  dropped  {}{more}: 0 = 0 in every position", names.join(", "));
+    }
+    out
+}
+
+fn energy(shown: &Shown<'_>) -> String {
+    let balance = &shown.record.seen.balance;
+    let largest = format!("the largest kinetic energy, {} J", short(balance.largest_kinetic));
+    let mut out = String::new();
+    let error = match balance.relative_error() {
+        Some(relative) => format!("{} of {largest}", significant(relative, 2)),
+        None => {
+            balance.error().map_or("unknown: held inputs jump".into(), |e| format!("{} J", significant(e, 2)))
+        }
+    };
+    let [change, work, drives] = [balance.change, balance.work, balance.work_of_drives].map(short);
+    let works = match (balance.driven, balance.prescribed) {
+        (false, false) => {
+            let _ = writeln!(out, "  energy   drift {error}");
+            return out;
+        }
+        (true, false) => format!("work of driving and damping forces about {work} J"),
+        (false, true) => format!("work of prescribed motions about {drives} J"),
+        (true, true) => format!("work of forces about {work} J, of prescribed motions {drives} J"),
+    };
+    let _ = writeln!(out, "  energy   changed by {change} J, {works}");
+    let _ = writeln!(out, "  balance  error {error}");
+    out
+}
+
+fn effort(shown: &Shown<'_>) -> String {
+    let record = shown.record;
+    let what = match &record.effort {
+        Effort::Unknown => return String::new(),
+        Effort::Explicit(statistics) => {
+            let rejected = match statistics.rejected {
+                0 => String::new(),
+                n => format!(" and {} rejected", grouped(n)),
+            };
+            let (steps, evaluations) =
+                (count(statistics.steps, "step"), count(statistics.evaluations, "evaluation"));
+            format!("{steps}{rejected}, {evaluations}")
+        }
+        Effort::Implicit(statistics) => {
+            let mut what = format!(
+                "{}, {}, at most {} in a step",
+                count(statistics.steps, "step"),
+                count(statistics.iterations, "iteration"),
+                statistics.max_iterations
+            );
+            if statistics.projections > 0 {
+                let _ = write!(what, ", {}", count(statistics.projections, "projection"));
+            }
+            if statistics.fallbacks > 0 {
+                let _ = write!(what, ", {}", count(statistics.fallbacks, "dense factorisation"));
+            }
+            what
+        }
+    };
+    let span = record.seen.now.t - shown.settings.simulation.begin;
+    format!(
+        "  effort   {what} in {}: {} times real time\n",
+        duration(record.seconds),
+        significant(span / record.seconds, 3)
+    )
+}
