@@ -4,4 +4,5 @@ pub mod fuzz;
 pub mod four_bar;
 pub mod hostile_names;
 pub mod random_model;
+pub mod random_closed;
 pub mod closed;
