@@ -171,6 +171,61 @@ fn files_made_to_hurt() {
             "{head}bodies:\n{bodies}joints:\n  r: {{type: fixed, parent: ground, child: b0}}\n{chain}{doubled}"
         ),
     );
+    let kinds = ["fixed", "spherical", "revolute", "floating"];
+    let dense = many(9_900, &|i| {
+        let (kind, parent, child) = (kinds[i * 7 % 4], i * 31 % 101, i * 17 % 99 + 1);
+        let axis = if kind == "revolute" { ", axis: [0, 0, 1]" } else { "" };
+        format!("  l{i}: {{type: {kind}, parent: b{parent}, child: b{child}{axis}, start: 0}}\n")
+    });
+    survive(
+        "many joints between few bodies",
+        &format!("{head}bodies:\n{bodies}joints:\n  r: {{type: fixed, parent: ground, child: b0}}\n{dense}"),
+    );
+    let dense = dense.replace(", start: 0", "");
+    let few = many(101, &|i| format!("  b{i}: {{}}\n"));
+    survive(
+        "many loops through few bodies",
+        &format!("{head}bodies:\n{few}joints:\n  r: {{type: fixed, parent: ground, child: b0}}\n{dense}"),
+    );
+    let kept = many(5_000, &|i| {
+        format!("  l{i}: {{type: fixed, parent: ground, child: b{i}, cut: {}}}\n", i % 2 == 0)
+    });
+    survive(
+        "many loops that cannot be cut",
+        &format!("{head}bodies:\n{bodies}joints:\n{}{kept}", chain.replace('}', ", cut: false}")),
+    );
+    let long = format!("[t{}, 1, 0]", "+t".repeat(150));
+    let points = "arm, ground, ".repeat(490);
+    survive(
+        "aligned points along long expressions",
+        &format!(
+            "{head}{body}constraints:\n{}",
+            many(500, &|i| format!(
+                "  c{i}: {{type: aligned, points: [{points}arm], reference: '{long}'}}\n"
+            ))
+        ),
+    );
+    survive(
+        "many equations of long vectors",
+        &format!(
+            "{head}{body}constraints:\n{}",
+            many(9_999, &|i| format!("  c{i}: {{type: equation, value: 'pos(arm) - {long}'}}\n"))
+        ),
+    );
+    survive(
+        "many variables in no constraint",
+        &format!("{head}{body}variables:\n{}", many(20_000, &|i| format!("  v{i}: 1\n"))),
+    );
+    survive(
+        "joints cut along long axes",
+        &format!(
+            "{head}parameters: {{a: 1}}\n{body}{}",
+            many(2_000, &|i| {
+                let axis = format!("[1{}, 0, 0]", "+a".repeat(150));
+                format!("  k{i}: {{type: revolute, parent: ground, child: arm, axis: '{axis}'}}\n")
+            })
+        ),
+    );
     let element = format!(
         "elements:\n  e:\n    arguments: {{a: scalar}}\n    bodies:\n      b:\n        points:\n{}\n    joints:\n      j: {{type: fixed, parent: ground, child: b}}\n",
         many(900, &|i| format!("          p{i}: [a, a, a]\n"))

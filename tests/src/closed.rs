@@ -1,10 +1,13 @@
-//! Runs of constrained models for the tests: load, start, step, and what is asked of them on the way.
+//! Runs of constrained models for the tests: load, start, step by any formulation, and what is asked of them on the way.
 
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
 use mbs_runtime::formulation::{Assembly, ImplicitStep, Node, RunStatistics, StartStatistics, State};
 use mbs_runtime::quadrature::Trapezoid;
-use mbs_runtime::{At, Energy, Fixed, Names, Objectives, Output, Span, StepError, System, euler_parameters};
+use mbs_runtime::{
+    Adaptive, At, Constrained, Dims, Energy, Fixed, ForwardDynamics, Index1, Integrator, Motion, Names,
+    Objectives, OnConstraints, Output, Outputs, Quantity, Span, StepError, System, euler_parameters,
+};
 use std::ops::ControlFlow;
 
 /// A shipped model by its name, with every bundle.
@@ -16,23 +19,60 @@ pub fn shipped(name: &str) -> Interpreted {
 
 /// A model of the given text, with every bundle.
 pub fn model(text: &str) -> Interpreted {
+    with_bundles(text, &BundleKind::ALL)
+}
+
+/// A model of the given text, with these bundles.
+pub fn with_bundles(text: &str, bundles: &[BundleKind]) -> Interpreted {
     let (model, _) = mbs_codegen::read("model.yaml", text)
         .unwrap_or_else(|problems| panic!("{}", problems.render("model.yaml", text)));
-    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
+    let options = Options { bundles: bundles.to_vec(), ..Options::default() };
     Interpreted::new(Program::new(&model, None, &options).expect("a program"))
 }
 
-/// The consistent start of a model at its own start values.
-pub fn start(model: &Interpreted, t: f64) -> Result<(Vec<f64>, StartStatistics), StepError> {
+/// Whether the long runs are wanted: the environment variable `MBS_LONG`.
+pub fn long_runs() -> bool {
+    std::env::var_os("MBS_LONG").is_some()
+}
+
+/// The place of a coordinate.
+pub fn coordinate(model: &Interpreted, name: &str) -> usize {
+    let nq = model.dims().nq;
+    (0..nq).find(|&i| model.name(Quantity::Coordinate, i) == Some(name)).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The place of an output; of a vector, that of its x.
+pub fn output(model: &Interpreted, name: &str) -> usize {
+    let n = model.dims().n_outputs;
+    let vector = format!("{name}.x");
+    let named = |i: &usize| model.name(Quantity::Output, *i).is_some_and(|n| n == name || n == vector);
+    (0..n).find(named).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// max_i |a_i − b_i|
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    // Not f64::max, which forgets NaN.
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |m, x| if x > m || x.is_nan() { x } else { m })
+}
+
+/// The state at the model's own start values, before it is assembled.
+pub fn guess(model: &Interpreted, t: f64) -> Vec<f64> {
     let dims = model.dims();
     let mut state = vec![0.0; State::<f64>::len(&dims)];
     let y = model.start_state();
-    let mut view = State::of(&dims, &mut state)?;
+    let mut view = State::of(&dims, &mut state).expect("its length");
     view.reset(t);
     view.z.copy_from_slice(&y[..dims.nq]);
     let z = view.z.to_vec();
     euler_parameters::coordinate_rates(model, &z, &y[dims.nq..], view.zd).expect("lengths");
-    let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
+    state
+}
+
+/// The consistent start of a model at its own start values.
+pub fn start(model: &Interpreted, t: f64) -> Result<(Vec<f64>, StartStatistics), StepError> {
+    let mut state = guess(model, t);
+    let mut scratch = vec![0.0; Assembly::scratch_len(&model.dims())];
     let statistics = Assembly::DEFAULT.start(model, &mut model.input_signals(), &mut state, &mut scratch)?;
     Ok((state, statistics))
 }
@@ -51,16 +91,105 @@ pub struct Outcome {
     pub zd: Vec<f64>,
     /// Their accelerations.
     pub zdd: Vec<f64>,
-    /// Multipliers.
+    /// Multipliers of the holonomic and the nonholonomic rows.
     pub lambda: Vec<f64>,
-    /// Objectives.
+    /// Objectives, by the trapezoidal rule on the nodes.
     pub psi: Vec<f64>,
+    /// Outputs at the end.
+    pub outputs: Vec<f64>,
     /// Largest |E − E₀| of kinetic and potential energy less the work of other forces (trapezoid).
     pub energy_drift: f64,
     /// Largest kinetic energy.
     pub kinetic: f64,
+    /// Largest violation of the constraints at the nodes: of positions, velocities, accelerations.
+    pub violation: [f64; 3],
     /// Statistics.
     pub statistics: RunStatistics,
+}
+
+/// What a run is watched by at its nodes.
+struct Ledger<'a> {
+    model: &'a Interpreted,
+    sums: Trapezoid<'a, f64>,
+    work: Trapezoid<'a, f64>,
+    /// E₀
+    first: Option<f64>,
+    w: Vec<f64>,
+    g: Vec<f64>,
+    terminal: Vec<f64>,
+    rows: Vec<f64>,
+    outcome: Outcome,
+}
+
+impl<'a> Ledger<'a> {
+    fn memory(dims: &Dims) -> Vec<f64> {
+        vec![0.0; 2 * dims.n_objectives + 2]
+    }
+
+    fn new(model: &'a Interpreted, memory: &'a mut [f64]) -> Self {
+        let dims = model.dims();
+        let (work, sums) = memory.split_at_mut(2);
+        Self {
+            model,
+            sums: Trapezoid::new(sums),
+            work: Trapezoid::new(work),
+            first: None,
+            w: vec![0.0; dims.workspace],
+            g: vec![0.0; dims.n_objectives],
+            terminal: vec![0.0; dims.n_objectives],
+            rows: vec![0.0; dims.rows()],
+            outcome: Outcome { outputs: vec![0.0; dims.n_outputs], ..Outcome::default() },
+        }
+    }
+
+    fn note(&mut self, at: At<'_, f64>, vd: &[f64], lambda: &[f64]) {
+        let Self { model, w, .. } = self;
+        model.objectives(at, vd, lambda, w, &mut self.g, &mut self.terminal).expect("objectives");
+        model.outputs(at, vd, w, &mut self.outcome.outputs).expect("outputs");
+        self.sums.add(at.t, &self.g);
+        let mut energy = [0.0; 3];
+        model.energy(at, w, &mut energy).expect("energy");
+        self.work.add(at.t, &[energy[2]]);
+        let total = energy[0] + energy[1] - self.work.integrals()[0];
+        let first = *self.first.get_or_insert(total);
+        self.outcome.energy_drift = self.outcome.energy_drift.max((total - first).abs());
+        self.outcome.kinetic = self.outcome.kinetic.max(energy[0]);
+    }
+
+    /// Measures the constraints anew, and keeps the instant as the last one.
+    fn keep(&mut self, m: Motion<'_, f64>, lambda: &[f64]) {
+        let violation = violations(self.model, m, &mut self.w, &mut self.rows);
+        for (largest, now) in self.outcome.violation.iter_mut().zip(violation) {
+            *largest = largest.max(now);
+        }
+        let outcome = &mut self.outcome;
+        for (to, from) in
+            [(&mut outcome.z, m.z), (&mut outcome.zd, m.zd), (&mut outcome.zdd, m.zdd), (&mut outcome.lambda, lambda)]
+        {
+            to.clear();
+            to.extend_from_slice(from);
+        }
+    }
+
+    fn end(mut self, statistics: RunStatistics) -> Outcome {
+        let integrals = self.sums.integrals().iter().zip(&self.terminal);
+        self.outcome.psi = integrals.map(|(sum, end)| sum + end).collect();
+        self.outcome.statistics = statistics;
+        self.outcome
+    }
+}
+
+/// Largest |Φ|, |Φd| or |Ψ|, |Φdd| or |Ψd| at an instant. `rows`: as many as the model has.
+pub fn violations(model: &Interpreted, m: Motion<'_, f64>, w: &mut [f64], rows: &mut [f64]) -> [f64; 3] {
+    let dims = model.dims();
+    let (mut r, zero) = (vec![0.0; dims.nq], vec![0.0; dims.rows()]);
+    let largest = |rows: &[f64]| rows.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    model.residual(m, &zero, w, &mut r, rows).expect("a residual");
+    let phi = largest(&rows[..dims.n_holonomic + dims.n_normalisation]);
+    model.constraint_rates(m, w, rows).expect("rates");
+    let phid = largest(rows);
+    model.constraint_accelerations(m, w, rows).expect("accelerations");
+    [phi, phid, largest(rows)]
 }
 
 /// A run by an implicit formulation from the model's start to `end`.
@@ -73,15 +202,10 @@ pub fn run<T: ImplicitStep>(
 ) -> Result<Outcome, StepError> {
     let (mut state, _) = start(model, 0.0)?;
     let dims = model.dims();
-    let mut outcome = Outcome::default();
-    let mut memory = vec![0.0; 2 * dims.n_objectives];
-    let mut sums = Trapezoid::new(&mut memory);
-    let mut work_memory = [0.0; 2];
-    let mut work = Trapezoid::new(&mut work_memory);
-    let mut first = None;
+    let mut memory = Ledger::memory(&dims);
+    let mut ledger = Ledger::new(model, &mut memory);
     let mut scratch = vec![0.0; method.scratch_len(&dims)];
-    let (mut v, mut vd, mut w) = (vec![0.0; dims.nv], vec![0.0; dims.nv], vec![0.0; dims.workspace]);
-    let (mut g, mut terminal) = (vec![0.0; dims.n_objectives], vec![0.0; dims.n_objectives]);
+    let (mut v, mut vd) = (vec![0.0; dims.nv], vec![0.0; dims.nv]);
     let span = Span { start: 0.0, end, output: Output::Steps };
     let statistics = Fixed { method, h }.run(
         model,
@@ -93,29 +217,69 @@ pub fn run<T: ImplicitStep>(
             let m = node.motion;
             euler_parameters::velocities(model, m.z, m.zd, &mut v).expect("lengths");
             euler_parameters::accelerations(model, m.z, m.zd, m.zdd, &mut vd).expect("lengths");
-            let at = At { t: m.t, z: m.z, v: &v, x: &[], u: m.u };
             let lambda = joint_multipliers(model, node.lambda);
-            model.objectives(at, &vd, &lambda, &mut w, &mut g, &mut terminal).expect("objectives");
-            sums.add(m.t, &g);
-            let mut energy = [0.0; 3];
-            model.energy(at, &mut w, &mut energy).expect("energy");
-            work.add(m.t, &[energy[2]]);
-            let total = energy[0] + energy[1] - work.integrals()[0];
-            let first = *first.get_or_insert(total);
-            outcome.energy_drift = outcome.energy_drift.max((total - first).abs());
-            outcome.kinetic = outcome.kinetic.max(energy[0]);
+            ledger.note(At { t: m.t, z: m.z, v: &v, x: &[], u: m.u }, &vd, &lambda);
+            ledger.keep(m, &lambda);
             observe(&node);
             ControlFlow::Continue(())
         },
     )?;
+    Ok(ledger.end(statistics))
+}
+
+/// A run by an explicit integrator from the model's start to `end`; if `projected`, every step ends on the constraints.
+pub fn run_explicit<T: Integrator>(
+    model: &Interpreted,
+    integrator: &T,
+    dynamics: Index1<'_, Interpreted>,
+    projected: bool,
+    end: f64,
+) -> Result<Outcome, StepError> {
+    if projected {
+        simulate(model, integrator, &OnConstraints(dynamics.clone()), &dynamics, end)
+    } else {
+        simulate(model, integrator, &dynamics, &dynamics, end)
+    }
+}
+
+fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(
+    model: &Interpreted,
+    integrator: &T,
+    system: &M,
+    dynamics: &Index1<'_, Interpreted>,
+    end: f64,
+) -> Result<Outcome, StepError> {
+    let (mut state, _) = start(model, 0.0)?;
+    let dims = model.dims();
     let view = State::of(&dims, &mut state)?;
-    outcome.psi = sums.integrals().iter().zip(&terminal).map(|(sum, end)| sum + end).collect();
-    outcome.z = view.z.to_vec();
-    outcome.zd = view.zd.to_vec();
-    outcome.zdd = view.zdd.to_vec();
-    outcome.lambda = view.lambda.to_vec();
-    outcome.statistics = statistics;
-    Ok(outcome)
+    let mut y = vec![0.0; dims.state()];
+    let (z, v) = y.split_at_mut(dims.nq);
+    z.copy_from_slice(view.z);
+    euler_parameters::velocities(model, view.z, view.zd, v).expect("lengths");
+
+    let mut memory = Ledger::memory(&dims);
+    let mut ledger = Ledger::new(model, &mut memory);
+    let (mut zd, mut vd, mut zdd) = (vec![0.0; dims.nq], vec![0.0; dims.nv], vec![0.0; dims.nq]);
+    let mut lambda = vec![0.0; dims.joint_rows()];
+    let mut w = vec![0.0; dynamics.dims().workspace];
+    let mut scratch = vec![0.0; integrator.scratch_len(&system.dims())];
+    let span = Span { start: 0.0, end, output: Output::Steps };
+    let run = integrator.simulate(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| {
+        dynamics.multipliers(at, &mut w, &mut zd, &mut vd, &mut lambda).expect("accelerations");
+        euler_parameters::coordinate_accelerations(model, at.z, at.v, &vd, &mut zdd).expect("lengths");
+        ledger.note(at, &vd, &lambda);
+        ledger.keep(Motion { t: at.t, z: at.z, zd: &zd, zdd: &zdd, u: at.u }, &lambda);
+        ControlFlow::Continue(())
+    })?;
+    Ok(ledger.end(RunStatistics { t: run.t, h: run.h, steps: run.steps, ..RunStatistics::default() }))
+}
+
+/// The motion to `end` as exactly as double precision allows: index 1, Dormand–Prince at 1e−13, every step on the
+/// constraints.
+pub fn reference(model: &Interpreted, end: f64) -> Outcome {
+    let tight = Adaptive { max_steps: 10_000_000, ..Adaptive::new(1e-13, 1e-14) };
+    run_explicit(model, &tight, Index1::new(model), true, end)
+        .unwrap_or_else(|error| panic!("{}", said(model, error)))
 }
 
 /// The multipliers of holonomic and nonholonomic rows, without those of normalisation rows.

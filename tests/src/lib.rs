@@ -1,6 +1,8 @@
 //! What the cross-crate tests share.
 
 pub mod fuzz;
+pub mod four_bar;
 pub mod hostile_names;
 pub mod random_model;
+pub mod random_closed;
 pub mod closed;

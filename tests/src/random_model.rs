@@ -39,12 +39,12 @@ impl Random {
         self.uniform(0.0, 1.0) < probability
     }
 
-    fn vector(&mut self, size: f64) -> [f64; 3] {
+    pub(crate) fn vector(&mut self, size: f64) -> [f64; 3] {
         std::array::from_fn(|_| self.uniform(-size, size))
     }
 
     /// A direction: often along an axis, as real models have it, otherwise anywhere.
-    fn direction(&mut self) -> [f64; 3] {
+    pub(crate) fn direction(&mut self) -> [f64; 3] {
         if self.chance(0.4) {
             let mut v = [0.0; 3];
             v[self.below(3)] = if self.chance(0.5) { 1.0 } else { -1.0 };
@@ -59,7 +59,7 @@ impl Random {
     }
 
     /// A direction well away from another.
-    fn direction_across(&mut self, axis: [f64; 3]) -> [f64; 3] {
+    pub(crate) fn direction_across(&mut self, axis: [f64; 3]) -> [f64; 3] {
         loop {
             let v = self.direction();
             let dot: f64 = v.iter().zip(axis).map(|(a, b)| a * b).sum();

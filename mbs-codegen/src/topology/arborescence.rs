@@ -14,8 +14,8 @@ use super::obstacles::{self, Obstacle};
 use crate::model::{BodyId, JointId, Model, Reference, User};
 use std::collections::VecDeque;
 
-/// Steps of the search for a better tree: links walked or renumbered. A model of a thousand bodies and loops
-/// needs about a million.
+/// Steps of the search for a better tree: candidates tried, links walked or renumbered. A model of a thousand
+/// bodies and loops needs about a million.
 const SEARCH: usize = 20_000_000;
 
 /// Why a joint may not be cut.
@@ -265,6 +265,7 @@ impl<'a> Search<'a> {
 
     /// Whether the tree is better if `candidate` carries the body.
     fn is_better(&mut self, body: BodyId, candidate: JointId) -> bool {
+        self.work = self.work.saturating_sub(1);
         let Some(current) = self.joint_of_body[body.index()] else { return false };
         let [old, new] = [current, candidate].map(|id| &self.model.joints[id.index()]);
         let equations = old.kind.closure_equations() as i64 - new.kind.closure_equations() as i64;
@@ -290,6 +291,7 @@ impl<'a> Search<'a> {
     fn exchange(&mut self, body: BodyId, joint: JointId) {
         let size = self.size[body.index()];
         if let Some(parent) = self.parent(body) {
+            self.work = self.work.saturating_sub(self.children[parent.index()].len());
             self.children[parent.index()].retain(|child| *child != body);
             self.grow(Some(parent), -size);
         }

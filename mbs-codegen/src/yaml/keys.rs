@@ -112,7 +112,12 @@ pub const ALIGNED: Keys = keys("an alignment", &["type", "points", "reference", 
 /// An entry of `constraints` of type `coupling`.
 pub const COUPLING: Keys = keys("a coupling", &["type", "value", "description"]);
 /// An entry of `constraints` of type `motion`.
-pub const MOTION: Keys = keys("a motion", &["type", "coordinate", "point", "value", "axes", "description"]);
+pub const MOTION: Keys = Keys {
+    what: "a motion",
+    keys: &["type", "coordinate", "point", "value", "axes", "description"],
+    later: &[],
+    hints: &[("marker", "the point is given by `point: body.point`")],
+};
 /// An entry of `constraints` of type `equation`.
 pub const EQUATION: Keys = keys("an equation", &["type", "value", "description"]);
 /// An entry of `constraints` of type `nonholonomic`.

@@ -7,7 +7,7 @@ use super::expression::resolve::list;
 use super::limits;
 use super::reader::Reader;
 use super::start::zero_start;
-use crate::model::{BodyId, Joint, JointId, Model};
+use crate::model::{BodyId, Joint, JointId, JointPoint, Model, Vector};
 use crate::topology::{self, Keep, Obstacle};
 
 impl Reader<'_> {
@@ -128,26 +128,37 @@ impl Reader<'_> {
     /// What is lost where a joint is cut, and what its closure costs.
     fn check_cuts(&mut self, model: &Model) {
         let cuts = topology::span(model).cuts;
+        if cuts.is_empty() {
+            return;
+        }
+        let mut started: Vec<bool> =
+            model.joints.iter().map(|joint| joint.start != zero_start(joint.kind)).collect();
+        for (joint, _) in model.cases.iter().flat_map(|case| &case.start) {
+            started[joint.index()] = true;
+        }
+        let mut of_child: Vec<Vec<&str>> = vec![Vec::new(); model.bodies.len()];
+        for joint in &model.joints {
+            of_child[joint.child.body.index()].push(&joint.name);
+        }
         for id in cuts {
             let joint = &model.joints[id.index()];
-            let in_a_case = model.cases.iter().any(|case| case.start.iter().any(|(start, _)| *start == id));
-            if joint.start != zero_start(joint.kind) || in_a_case {
-                // Only a joint with the same child can take its place without swapping sides.
-                let same = |other: &&Joint| other.child.body == joint.child.body && other.name != joint.name;
-                let others: Vec<&str> = model.joints.iter().filter(same).map(|j| j.name.as_str()).collect();
-                let others =
-                    if others.is_empty() { "another joint of the loop".into() } else { list(others) };
-                self.diagnostics
-                    .warning(
-                        joint.span,
-                        format!(
-                            "joint `{}` is cut to open a loop: its start values have no effect",
-                            joint.name
-                        ),
-                    )
-                    .help(format!("remove them, or cut {others} (`cut: true`)"));
-            }
             self.spend(joint.span, CLOSURE_COPIES * size(joint));
+            if !started[id.index()] {
+                continue;
+            }
+            // Only a joint with the same child can take its place without swapping sides.
+            let others =
+                of_child[joint.child.body.index()].iter().copied().filter(|name| *name != joint.name);
+            let others: Vec<&str> = others.take(4).collect();
+            let others = match others.is_empty() || joint.child.body == BodyId::GROUND {
+                true => "another joint of the loop".into(),
+                false => list(others),
+            };
+            let message =
+                format!("joint `{}` is cut to open a loop: its start values have no effect", joint.name);
+            self.diagnostics
+                .warning(joint.span, message)
+                .help(format!("remove them, or cut {others} (`cut: true`)"));
         }
     }
 }
@@ -159,12 +170,12 @@ const CLOSURE_COPIES: usize = 20;
 fn size(joint: &Joint) -> usize {
     let vectors = [&joint.parent, &joint.child].into_iter().flat_map(|side| {
         let at = match &side.point {
-            crate::model::JointPoint::At(at) => Some(at),
-            crate::model::JointPoint::Point(_) => None,
+            JointPoint::At(at) => Some(at),
+            JointPoint::Point(_) => None,
         };
         [side.axis.as_ref(), side.reference.as_ref(), at]
     });
-    vectors.flatten().map(crate::model::Vector::size).sum()
+    vectors.flatten().map(Vector::size).sum()
 }
 
 /// Why a joint may not be cut.

@@ -134,7 +134,7 @@ impl ImplicitIndex1 {
         positive("the tolerance must be positive and finite", self.tolerance)?;
         let Stabilisation { rate, value, compliance } = self.stabilisation;
         for value in [rate, value, compliance] {
-            if !(value >= 0.0 && value < f64::INFINITY) {
+            if !(0.0..f64::INFINITY).contains(&value) {
                 let what = "rate, value and compliance of the stabilisation must be finite and not negative";
                 return Err(StepError::Setting { what, value });
             }

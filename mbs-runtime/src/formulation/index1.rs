@@ -18,7 +18,7 @@ use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, Stabilisatio
 use crate::error::EvalError;
 use crate::inputs::Hold;
 use crate::linear::{add_scaled, all_finite, largest};
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, sqrt};
 use crate::system::{At, Dims, ForwardDynamics, Quantity, System};
 
 /// A mechanism with constraints as forward dynamics.
@@ -187,8 +187,13 @@ impl<T: ForwardDynamics + ConstraintCorrection> ForwardDynamics for OnConstraint
             }
             add_scaled(z, T::S::ONE, dz);
             add_scaled(v, T::S::ONE, dv);
-            if size <= SETTLED * T::S::EPSILON * largest(z).max(1.0) {
-                return Ok(());
+            let scale = largest(z).max(1.0);
+            if size <= SETTLED * T::S::EPSILON * scale {
+                // A violation that calls for no correction is one that none can mend: rows contradict each other.
+                if largest(phi) <= sqrt(T::S::EPSILON) * scale {
+                    return Ok(());
+                }
+                break;
             }
             before = size;
         }

@@ -198,7 +198,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             t,
             u,
             active,
-            masked: active.iter().any(|active| *active == M::S::ZERO),
+            masked: active.contains(&M::S::ZERO),
             z: pieces.next(nq)?,
             zd: pieces.next(nq)?,
             zdd: pieces.next(nq)?,
@@ -385,10 +385,9 @@ impl<'a, M: Constrained> Work<'a, M> {
                 if better {
                     copy(self.z, self.trial);
                     damping = (damping / DAMPING_GROWTH).max(least);
-                    if length <= ROUNDING * M::S::EPSILON * size {
-                        if self.worst().0 <= BAD_ROUNDING * M::S::EPSILON * size {
-                            return self.assembled(held);
-                        }
+                    let done = length <= ROUNDING * M::S::EPSILON * size;
+                    if done && self.worst().0 <= BAD_ROUNDING * M::S::EPSILON * size {
+                        return self.assembled(held);
                     }
                     break;
                 }
@@ -536,8 +535,9 @@ impl<'a, M: Constrained> Work<'a, M> {
         let count = self.scale.iter().filter(positive).count();
         let sum: f64 = self.scale.iter().filter(positive).map(|scale| scale.real()).sum();
         let mean = if count > 0 { sum / count as f64 } else { 1.0 };
-        for scale in self.scale.iter_mut().filter(|scale| !(scale.real() > 0.0)) {
-            *scale = M::S::from_f64(mean);
+        for scale in self.scale.iter_mut() {
+            let known = scale.real() > 0.0;
+            *scale = if known { *scale } else { M::S::from_f64(mean) };
         }
 
         // The matrix (Φ_z; A; M), row by row.

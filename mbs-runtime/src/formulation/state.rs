@@ -93,7 +93,7 @@ impl<'a, S: Scalar> State<'a, S> {
     #[inline(always)]
     pub(crate) fn split(self) -> (Moving<'a, S>, Rows<'a, S>) {
         let Self { t, z, zd, zdd, a, lambda, active, scale, penalty, redundant } = self;
-        let masked = active.iter().any(|active| *active == S::ZERO);
+        let masked = active.contains(&S::ZERO);
         (
             Moving { t, now: Kinematics { z, zd, zdd, a }, lambda },
             Rows { active: masked.then_some(&*active), scale, penalty, redundant: *redundant != S::ZERO },

@@ -18,7 +18,7 @@ pub struct Rank {
 
 /// Rank by pivots above `tolerance`, relative to scaled rows. Destroys `a`. `used`: m + n values.
 pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) -> Rank {
-    let m = if n == 0 { 0 } else { a.len() / n };
+    let m = a.len().checked_div(n).unwrap_or(0);
     let (used_rows, used_columns) = used.split_at_mut_checked(m).unwrap_or_default();
     used_rows.fill(S::ZERO);
     used_columns.fill(S::ZERO);

@@ -1,6 +1,6 @@
 //! `f64` and `f32` as scalars.
 
-use super::{Scalar, elementary, sine};
+use super::{Scalar, elementary};
 
 macro_rules! float {
     ($float:ty, $functions:ident) => {
@@ -26,8 +26,7 @@ macro_rules! float {
                 <$float>::abs(self)
             }
 
-            float!(@one $functions: sqrt tan asin acos atan exp ln sinh cosh tanh floor);
-            float!(@turn $functions);
+            float!(@one $functions: sqrt sin cos tan asin acos atan exp ln sinh cosh tanh floor);
 
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
@@ -42,23 +41,6 @@ macro_rules! float {
                 elementary::$functions::mul_add(self, b, c)
             }
         }
-    };
-    (@turn double) => {
-        #[inline(always)]
-        fn sin(self) -> Self {
-            sine::sin_cos(self).0
-        }
-        #[inline(always)]
-        fn cos(self) -> Self {
-            sine::sin_cos(self).1
-        }
-        #[inline(always)]
-        fn sin_cos(self) -> (Self, Self) {
-            sine::sin_cos(self)
-        }
-    };
-    (@turn $functions:ident) => {
-        float!(@one $functions: sin cos);
     };
     (@one $functions:ident: $($name:ident)+) => {
         $(

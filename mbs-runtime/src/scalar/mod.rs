@@ -10,7 +10,6 @@
 mod complex;
 mod elementary;
 mod float;
-mod sine;
 
 pub use complex::Complex64;
 

@@ -3,6 +3,8 @@
 //!
 //! Bars: A–1 (angle z0), 1–2 (z1), 3–2 (z2), B–3 (z3), each from its first point. Point 2 closes the loop.
 
+#![allow(clippy::needless_range_loop, reason = "the index is the bar's number, in several arrays")]
+
 use mbs_runtime::system::{array, array_mut};
 use mbs_runtime::{Constrained, Dims, EvalError, Motion, Names, Pattern, Quantity, System, Weights};
 

@@ -106,6 +106,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     }
 
     /// d/dt ∂T/∂zd − ∂T/∂z − Q + (Φ_zᵀ, Aᵀ) λ, over any scalar.
+    #[inline(never)]
     fn r<X: Scalar>(&self, t: X, z: &[X], zd: &[X], zdd: &[X], lambda: &[X], u: &[X]) -> Vec<X> {
         let mut q = vec![X::ZERO; T::NQ];
         self.mechanism.force(t, z, zd, u, &mut q);
@@ -131,6 +132,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     }
 
     /// Φ and Ψ.
+    #[inline(never)]
     pub(crate) fn rows<X: Scalar>(&self, t: X, z: &[X], zd: &[X]) -> Vec<X> {
         let mut rows = vec![X::ZERO; Self::ROWS];
         let (phi, psi) = rows.split_at_mut(Self::HOLONOMIC);
@@ -140,6 +142,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     }
 
     /// Φd and Ψ.
+    #[inline(never)]
     pub(crate) fn rates<X: Scalar>(&self, t: X, z: &[X], zd: &[X]) -> Vec<X> {
         let mut rates: Vec<X> = self
             .rows(Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &constant(zd))
@@ -151,6 +154,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     }
 
     /// Φdd and Ψd.
+    #[inline(never)]
     pub(crate) fn accelerations<X: Scalar>(&self, t: X, z: &[X], zd: &[X], zdd: &[X]) -> Vec<X> {
         self.rates(Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &duals(zd, |j| zdd[j]))
             .into_iter()
