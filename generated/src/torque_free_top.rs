@@ -13,6 +13,7 @@
  | `energy` | 118 | 0 |
  | `markers` | 131 | 0 |
  | `outputs` | 50 | 0 |
+ | `objectives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -51,6 +52,13 @@ pub mod torque_free_top {
         np: NP,
         n_markers: 1,
         n_outputs: 6,
+        n_joints: 1,
+        n_objectives: 0,
+        n_holonomic: 0,
+        n_normalisation: 1,
+        n_nonholonomic: 0,
+        n_matrix: 0,
+        n_factors: 0,
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -138,6 +146,19 @@ pub mod torque_free_top {
         /// Index of `body.mark`.
         pub const BODY_MARK: usize = 0;
     }
+    /// Names of the joints, as the model addresses them.
+    pub const JOINTS: [&str; 1] = ["free"];
+    /// Indices of the joints.
+    pub mod joint {
+        /// Index of `free`.
+        pub const FREE: usize = 0;
+    }
+    /// Names of the objectives, as the model addresses them.
+    pub const OBJECTIVES: [&str; 0] = [];
+    /// Names of the holonomic constraint rows, as the model addresses them.
+    pub const HOLONOMIC: [&str; 0] = [];
+    /// Names of the nonholonomic constraint rows, as the model addresses them.
+    pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 4] = ["m", "J1", "J2", "J3"];
     /// Independent parameters; [`Default`] gives the model's values.
@@ -256,6 +277,11 @@ pub mod torque_free_top {
                 rt::Quantity::Parameter => &PARAMETERS,
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
+                rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Holonomic => &HOLONOMIC,
+                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                rt::Quantity::Normalisation => &["free"],
                 _ => &[],
             };
             names.get(index).copied()
@@ -367,6 +393,32 @@ pub mod torque_free_top {
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("out", out)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Objectives for Model {
+        #[inline]
+        fn objectives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            integrands: &mut [S],
+            terminals: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            objectives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("integrands", integrands)?,
+                rt::system::array_mut("terminals", terminals)?,
             );
             Ok(())
         }
@@ -1305,5 +1357,11 @@ pub mod torque_free_top {
         let v48 = m::mul_add(v26, v36, v47);
         let v49 = m::mul_add(v22, v37, v48);
         out_out[2] = v49;
+    }
+
+    /// The model's objectives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn objectives(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_integrands: &mut [S; 0], out_terminals: &mut [S; 0]) {
     }
 }
