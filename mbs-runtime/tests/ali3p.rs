@@ -368,12 +368,13 @@ fn a_complex_step_is_the_derivative_of_the_run() {
         let view = real.view(&mut state);
         [view.z.to_vec(), view.zd.to_vec(), view.zdd.to_vec(), view.lambda.to_vec()].concat()
     };
-    let (after, before) = (run(1e-5), run(-1e-5));
+    let (after, before) = (run(3e-5), run(-3e-5));
     let view = complex.view(&mut state);
     let found = [&*view.z, view.zd, view.zdd, view.lambda].concat();
     for (found, (after, before)) in found.iter().zip(after.iter().zip(before)) {
-        let expected = (after - before) / 2e-5;
-        assert!((found.im / tiny - expected).abs() < 1e-7 * (1.0 + expected.abs()), "{found:?} {expected}");
+        // Differences: 1e-9 of the third derivative, and rounding of the multipliers, some 1e-12, over the shift.
+        let expected = (after - before) / 6e-5;
+        assert!((found.im / tiny - expected).abs() < 3e-7 * (1.0 + expected.abs()), "{found:?} {expected}");
     }
 }
 
