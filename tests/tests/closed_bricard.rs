@@ -18,11 +18,8 @@ fn energy_and_constraints_are_kept_over_ten_seconds() {
     let mut before = None;
     for h in [4e-3, 2e-3, 1e-3] {
         let short = run(&model, Ali3p::DEFAULT, h, 1.3, |_| ()).unwrap();
-        let errors = [
-            distance(&short.z, &exact.z),
-            distance(&short.zd, &exact.zd),
-            distance(&short.zdd, &exact.zdd),
-        ];
+        let errors =
+            [distance(&short.z, &exact.z), distance(&short.zd, &exact.zd), distance(&short.zdd, &exact.zdd)];
         let long = run(&model, Ali3p::DEFAULT, h, 10.0, |_| ()).unwrap();
         let drift = long.energy_drift / long.kinetic;
         let left = long.violation.into_iter().fold(0.0, f64::max);

@@ -11,11 +11,7 @@ const D: f64 = 0.4;
 /// The crank's angle, speed and acceleration.
 fn drive(t: f64) -> [f64; 3] {
     let speed = std::f64::consts::TAU;
-    [
-        speed * t + 0.2 * (3.0 * t).sin(),
-        speed + 0.6 * (3.0 * t).cos(),
-        -1.8 * (3.0 * t).sin(),
-    ]
+    [speed * t + 0.2 * (3.0 * t).sin(), speed + 0.6 * (3.0 * t).cos(), -1.8 * (3.0 * t).sin()]
 }
 
 /// Angles of coupler and rocker with their first two rates, from k1 cos θ4 − k2 cos θ2 + k3 = cos(θ2 − θ4) [Freudenstein]
@@ -32,7 +28,9 @@ fn exact(t: f64) -> [[f64; 2]; 3] {
     let w3 = -A * w * (q - rocker).sin() / (B * far);
     let w4 = -A * w * (q - coupler).sin() / (C * far);
     // Accelerations: the same with the centripetal parts.
-    let e3 = (-A * e * (q - rocker).sin() - A * w * w * (q - rocker).cos() - B * w3 * w3 * (coupler - rocker).cos()
+    let e3 = (-A * e * (q - rocker).sin()
+        - A * w * w * (q - rocker).cos()
+        - B * w3 * w3 * (coupler - rocker).cos()
         + C * w4 * w4)
         / (B * far);
     let e4 = (-A * e * (q - coupler).sin() - A * w * w * (q - coupler).cos() - B * w3 * w3
@@ -50,7 +48,8 @@ fn errors(t: f64, places: [usize; 3], levels: [&[f64]; 3]) -> [f64; 3] {
         let mut coupler = values[o] + values[p] - exact[level][0];
         if level == 0 {
             // Angles up to full turns.
-            coupler = (coupler + std::f64::consts::PI).rem_euclid(std::f64::consts::TAU) - std::f64::consts::PI;
+            coupler =
+                (coupler + std::f64::consts::PI).rem_euclid(std::f64::consts::TAU) - std::f64::consts::PI;
         }
         (values[o] - drive[level]).abs().max(coupler.abs()).max((values[q] - exact[level][1]).abs())
     })
