@@ -6,8 +6,8 @@
 
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    Ali3p, Constrained, Fixed, Implicit, ImplicitIndex1, Index1, Motion, ProjectionMatrix, Rk4, Stabilisation, StepError,
-    System, Tangent,
+    Ali3p, Constrained, Fixed, Implicit, ImplicitIndex1, Index1, Motion, ProjectionMatrix, Rk4,
+    Stabilisation, StepError, System, Tangent,
 };
 use mbs_tests::closed::{Outcome, distance, reference, run, run_explicit, said, shipped};
 
@@ -114,14 +114,21 @@ fn every_formulation_tells_its_own_error() {
                 2,
                 Method::Ali3p(Ali3p { projection: ProjectionMatrix::Tangent, ..Ali3p::DEFAULT }),
             ),
-            ("ALI3-P, reused tangent", 2, Method::Ali3p(Ali3p { tangent: Tangent::Reused, ..Ali3p::DEFAULT })),
+            (
+                "ALI3-P, reused tangent",
+                2,
+                Method::Ali3p(Ali3p { tangent: Tangent::Reused, ..Ali3p::DEFAULT }),
+            ),
             ("index 1, trapezoidal", 2, Method::ImplicitIndex1(Implicit::TRAPEZOIDAL, 0.0)),
             ("index 1, generalized-alpha 0.8", 2, Method::ImplicitIndex1(alpha, 0.0)),
             ("index 1, Runge–Kutta", 4, Method::Index1(0.0, 0.0, false)),
             ("index 1, Runge–Kutta, stabilised", 4, Method::Index1(DAMPING, case.frequency, false)),
             ("index 1, Runge–Kutta, projected", 4, Method::Index1(0.0, 0.0, true)),
         ];
-        println!("{}: error of positions at h and h/2, and orders of positions, velocities, accelerations, forces", case.model);
+        println!(
+            "{}: error of positions at h and h/2, and orders of positions, velocities, accelerations, forces",
+            case.model
+        );
         for (name, order, method) in methods {
             let fail = |error| -> Outcome { panic!("{}, {name}: {}", case.model, said(&model, error)) };
             let [coarse, fine] = [case.h, 0.5 * case.h]
@@ -159,7 +166,10 @@ fn penalties_tend_to_the_constraints() {
             ("Runge–Kutta, projected", |alpha| Method::Penalty(alpha, true)),
             ("trapezoidal", |alpha| Method::ImplicitIndex1(Implicit::TRAPEZOIDAL, 1.0 / alpha)),
         ];
-        println!("{}: distance of positions and forces from the same with a hundred times the penalty", case.model);
+        println!(
+            "{}: distance of positions and forces from the same with a hundred times the penalty",
+            case.model
+        );
         for (name, method) in kinds {
             let at = |alpha: f64| {
                 let outcome = solve(&model, case, method(alpha), 0.5 * case.h);
@@ -172,7 +182,8 @@ fn penalties_tend_to_the_constraints() {
                 line += &format!("  {soft:.1e} {hard:.1e}");
                 // Redundant rows contradict each other as soon as positions are off: what integration leaves there depends
                 // on the penalty.
-                let left = if case.model == "bricard" { distance(&runs[2][level], &exact[level]) } else { 0.0 };
+                let left =
+                    if case.model == "bricard" { distance(&runs[2][level], &exact[level]) } else { 0.0 };
                 let rounding = 1e-9 * size(&exact[level]);
                 assert!(
                     hard < 0.15 * soft + left + rounding,
