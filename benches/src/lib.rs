@@ -2,6 +2,15 @@
 
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar_frozen.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_1.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_2.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_5.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_10.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_20.rs"));
+include!(concat!(env!("OUT_DIR"), "/four_bar_40.rs"));
+
+mod windows;
+pub use windows::WINDOWS;
 
 use std::time::Instant;
 

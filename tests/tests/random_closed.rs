@@ -191,7 +191,9 @@ fn the_leading_matrix_is_exact() {
         let mut w = vec![0.0; d.workspace];
         let (mut r, mut phi) = (vec![0.0; d.nq], vec![0.0; d.rows()]);
         let mut matrix = vec![0.0; d.n_matrix];
-        model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("newton");
+        model
+            .newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix)
+            .expect("newton");
         let (r0, phi0) = at.residual(&model);
         assert_same("r", seed, &text, &r, &r0);
         assert_same("phi", seed, &text, &phi, &phi0);
@@ -200,7 +202,10 @@ fn the_leading_matrix_is_exact() {
         let projection = dense(&model, &matrix);
 
         for &(i, j) in model.pattern().tangent {
-            assert!(model.pattern().tangent.binary_search(&(j, i)).is_ok(), "seed {seed}: W has ({i}, {j}) only");
+            assert!(
+                model.pattern().tangent.binary_search(&(j, i)).is_ok(),
+                "seed {seed}: W has ({i}, {j}) only"
+            );
         }
         let (mut tangent, mut mass) = (Vec::new(), Vec::new());
         let (mut phi_z, mut a, mut a_newton) = (Vec::new(), Vec::new(), Vec::new());
@@ -222,7 +227,9 @@ fn the_leading_matrix_is_exact() {
             assert_eq!(largest(&by_zd[..holonomic]), 0.0, "holonomic rows do not read velocities");
             phi_z.extend(&by_z[..holonomic]);
             a.extend(&by_zd[holonomic..]);
-            a_newton.extend(by_zd[holonomic..].iter().zip(&by_z[holonomic..]).map(|(a, x)| a + weights.ratio * x));
+            a_newton.extend(
+                by_zd[holonomic..].iter().zip(&by_z[holonomic..]).map(|(a, x)| a + weights.ratio * x),
+            );
         }
         assert_same("W", seed, &text, &newton.w, &tangent);
         assert_same("M", seed, &text, &projection.w, &mass);
