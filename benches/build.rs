@@ -7,9 +7,11 @@ use mbs_codegen::{Request, generate};
 use std::path::Path;
 
 #[path = "../tests/src/four_bar.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
 mod four_bar;
 
 #[path = "src/windows.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
 mod windows;
 
 fn main() -> Result<(), BuildError> {
