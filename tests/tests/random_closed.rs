@@ -4,11 +4,17 @@
 use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
+
+use mbs_runtime::system::Dims;
 use mbs_runtime::{Complex64, Constrained, Motion, Scalar, System, Weights};
-use mbs_tests::random_closed::{CONSTRAINTS, Shape, random_closed};
+use mbs_tests::random_closed::{Shape, random_closed};
 use mbs_tests::random_model::Random;
 
-const MECHANISMS: u64 = 120;
+/// How many mechanisms are tried; `MBS_RANDOM_CLOSED=1000` tries more.
+fn mechanisms(few: u64) -> u64 {
+    std::env::var("MBS_RANDOM_CLOSED").map_or(few, |text| text.parse().expect("a whole number"))
+}
+
 /// Of complex steps: its square is nothing.
 const STEP: f64 = 1e-40;
 
@@ -22,15 +28,49 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-fn program(text: &str, reference: ReferencePoint) -> Program {
+fn program(text: &str, reference: ReferencePoint, bundles: &[BundleKind]) -> Program {
     let (model, _) = mbs_codegen::read("random.yaml", text)
         .unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("random.yaml", text)));
-    let options = Options { reference, freeze: false, bundles: BundleKind::ALL.to_vec() };
+    let options = Options { reference, freeze: false, bundles: bundles.to_vec() };
     let program = Program::new(&model, None, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     for bundle in &program.bundles {
         mbs_codegen::bundle::verify::verify(bundle).expect("a valid bundle");
     }
     program
+}
+
+/// A random mechanism, in two kinds of numbers.
+struct Mechanism {
+    seed: u64,
+    text: String,
+    model: Interpreted,
+    complex: Interpreted<Complex64>,
+}
+
+impl Mechanism {
+    fn new(seed: u64, bundles: &[BundleKind]) -> Self {
+        let text = random_closed(seed, shape(seed));
+        let program = program(&text, ReferencePoint::Origin, bundles);
+        let (model, complex) = (Interpreted::new(program.clone()), Interpreted::new(program));
+        Mechanism { seed, text, model, complex }
+    }
+
+    /// Both are one block; they agree to a part of its largest entry.
+    fn same(&self, what: &str, a: &[f64], b: &[f64]) {
+        self.close(what, a, b, 1e-12 * largest(a).max(largest(b)));
+    }
+
+    fn close(&self, what: &str, a: &[f64], b: &[f64], tolerance: f64) {
+        let Mechanism { seed, text, .. } = self;
+        assert_eq!(a.len(), b.len(), "{what}");
+        for (k, (x, y)) in a.iter().zip(b).enumerate() {
+            assert!(
+                (x - y).abs() <= tolerance,
+                "seed {seed}, {what}, entry {k}: {x:e} is not {y:e} ({:e} of {tolerance:e})\n{text}",
+                (x - y).abs()
+            );
+        }
+    }
 }
 
 /// Anything of an instant that a derivative may be taken by.
@@ -158,119 +198,182 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, x| m.max(x.abs()))
 }
 
-/// Both are one block; they agree to a part of its largest entry.
-fn assert_same(what: &str, seed: u64, text: &str, a: &[f64], b: &[f64]) {
-    assert_eq!(a.len(), b.len(), "{what}");
-    let size = largest(a).max(largest(b));
-    for (k, (x, y)) in a.iter().zip(b).enumerate() {
-        assert!(
-            (x - y).abs() <= 1e-12 * size,
-            "seed {seed}, {what}, entry {k}: {x:e} is not {y:e} ({:e} of {size:e})\n{text}",
-            (x - y).abs()
-        );
-    }
-}
 
-fn unit(n: usize) -> impl Iterator<Item = usize> {
-    0..n
-}
-
-#[test]
-fn the_leading_matrix_is_exact() {
-    let mut kinds = vec![0; CONSTRAINTS];
-    let _ = &mut kinds;
-    for seed in 0..MECHANISMS {
-        let text = random_closed(seed, shape(seed));
-        let program = program(&text, ReferencePoint::Origin);
-        let model = Interpreted::<f64>::new(program.clone());
-        let complex = Interpreted::<Complex64>::new(program);
-        let at = Instant::random(&model, &mut Random::new(seed));
-        let d = model.dims();
-        let holonomic = d.n_holonomic + d.n_normalisation;
-        let weights = Weights { velocity: 0.37, position: 0.21, ratio: 0.53 };
-        let mut w = vec![0.0; d.workspace];
-        let (mut r, mut phi) = (vec![0.0; d.nq], vec![0.0; d.rows()]);
-        let mut matrix = vec![0.0; d.n_matrix];
-        model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("newton");
-        let (r0, phi0) = at.residual(&model);
-        assert_same("r", seed, &text, &r, &r0);
-        assert_same("phi", seed, &text, &phi, &phi0);
-        let newton = dense(&model, &matrix);
-        model.projection(at.t, &at.z, &at.u, &mut w, &mut matrix).expect("projection");
-        let projection = dense(&model, &matrix);
-
-        for &(i, j) in model.pattern().tangent {
-            assert!(model.pattern().tangent.binary_search(&(j, i)).is_ok(), "seed {seed}: W has ({i}, {j}) only");
+/// The whole leading matrix by rows, with the diagonal of its small numbers.
+fn whole(d: &Dims, blocks: &Dense, small: &[f64]) -> Vec<Vec<f64>> {
+    let (n, h) = (d.nq, d.n_holonomic + d.n_normalisation);
+    let mut full = vec![vec![0.0; n + d.rows()]; n + d.rows()];
+    for j in 0..n {
+        for i in 0..n {
+            full[i][j] = blocks.w[j * n + i];
         }
-        let (mut tangent, mut mass) = (Vec::new(), Vec::new());
-        let (mut phi_z, mut a, mut a_newton) = (Vec::new(), Vec::new(), Vec::new());
-        for b in unit(d.nq) {
-            let along = |x: &mut Instant<Complex64>| {
-                add(&mut x.z[b], weights.position);
-                add(&mut x.zd[b], weights.velocity);
-                add(&mut x.zdd[b], 1.0);
-            };
-            tangent.extend(imaginary(&derivative(&at, along, |x| x.residual(&complex)).0));
-            let by = |x: &mut Instant<Complex64>| add(&mut x.zdd[b], 1.0);
-            let (r, phi) = derivative(&at, by, |x| x.residual(&complex));
-            mass.extend(imaginary(&r));
-            assert_eq!(largest(&imaginary(&phi)), 0.0, "constraints do not read accelerations");
-            let (_, phi) = derivative(&at, |x| add(&mut x.z[b], 1.0), |x| x.residual(&complex));
-            let by_z = imaginary(&phi);
-            let (_, phi) = derivative(&at, |x| add(&mut x.zd[b], 1.0), |x| x.residual(&complex));
-            let by_zd = imaginary(&phi);
-            assert_eq!(largest(&by_zd[..holonomic]), 0.0, "holonomic rows do not read velocities");
-            phi_z.extend(&by_z[..holonomic]);
-            a.extend(&by_zd[holonomic..]);
-            a_newton.extend(by_zd[holonomic..].iter().zip(&by_z[holonomic..]).map(|(a, x)| a + weights.ratio * x));
+        for k in 0..h {
+            full[n + k][j] = blocks.phi_z[j * h + k];
+            full[j][n + k] = blocks.phi_z[j * h + k];
         }
-        assert_same("W", seed, &text, &newton.w, &tangent);
-        assert_same("M", seed, &text, &projection.w, &mass);
-        assert_same("Φ_z", seed, &text, &newton.phi_z, &phi_z);
-        assert_same("Φ_z of the projection", seed, &text, &projection.phi_z, &phi_z);
-        assert_same("A", seed, &text, &newton.a, &a);
-        assert_same("A of the projection", seed, &text, &projection.a, &a);
-        assert_same("A' of the projection", seed, &text, &projection.a_newton, &a);
-        assert_same("A'", seed, &text, &newton.a_newton, &a_newton);
-
-        // ∂r/∂λ is the transpose of the rows
-        for k in unit(d.rows()) {
-            let along = |x: &mut Instant<Complex64>| add(&mut x.lambda[k], 1.0);
-            let force = imaginary(&derivative(&at, along, |x| x.residual(&complex)).0);
-            let row: Vec<f64> = (0..d.nq)
-                .map(|j| match k.checked_sub(holonomic) {
-                    None => phi_z[j * holonomic + k],
-                    Some(k) => a[j * d.n_nonholonomic + k],
-                })
-                .collect();
-            assert_same(&format!("force of row {k}"), seed, &text, &force, &row);
+        for k in 0..d.n_nonholonomic {
+            full[n + h + k][j] = blocks.a_newton[j * d.n_nonholonomic + k];
+            full[j][n + h + k] = blocks.a[j * d.n_nonholonomic + k];
         }
     }
+    for (k, small) in small.iter().enumerate() {
+        full[n + k][n + k] = -small;
+    }
+    full
 }
 
-#[test]
-fn constraints_are_differentiated_in_time() {
-    for seed in 0..MECHANISMS {
-        let text = random_closed(seed, shape(seed));
-        let program = program(&text, ReferencePoint::Origin);
-        let model = Interpreted::<f64>::new(program.clone());
-        let complex = Interpreted::<Complex64>::new(program);
-        let at = Instant::random(&model, &mut Random::new(seed + 7));
-        let d = model.dims();
-        let holonomic = d.n_holonomic + d.n_normalisation;
-        let moving = |x: &mut Instant<Complex64>| {
-            add(&mut x.t, 1.0);
-            for j in 0..d.nq {
-                add(&mut x.z[j], at.zd[j]);
-                add(&mut x.zd[j], at.zdd[j]);
-            }
+/// The leading matrix against complex steps of the residual and of the constraints.
+fn leading_matrix_is_exact(m: &Mechanism) {
+    let (model, complex) = (&m.model, &m.complex);
+    let at = Instant::random(model, &mut Random::new(m.seed));
+    let d = model.dims();
+    let holonomic = d.n_holonomic + d.n_normalisation;
+    let weights = Weights { velocity: 0.37, position: 0.21, ratio: 0.53 };
+    let mut w = vec![0.0; d.workspace];
+    let (mut r, mut phi) = (vec![0.0; d.nq], vec![0.0; d.rows()]);
+    let mut matrix = vec![0.0; d.n_matrix];
+    model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("newton");
+    let (r0, phi0) = at.residual(model);
+    m.same("r", &r, &r0);
+    m.same("phi", &phi, &phi0);
+    let newton = dense(model, &matrix);
+    model.projection(at.t, &at.z, &at.u, &mut w, &mut matrix).expect("projection");
+    let projection = dense(model, &matrix);
+
+    let places = model.pattern().tangent;
+    for &(i, j) in places {
+        assert!(places.binary_search(&(j, i)).is_ok(), "seed {}: W has ({i}, {j}) only", m.seed);
+    }
+    let (mut tangent, mut mass) = (Vec::new(), Vec::new());
+    let (mut phi_z, mut a, mut a_newton) = (Vec::new(), Vec::new(), Vec::new());
+    for b in 0..d.nq {
+        let along = |x: &mut Instant<Complex64>| {
+            add(&mut x.z[b], weights.position);
+            add(&mut x.zd[b], weights.velocity);
+            add(&mut x.zdd[b], 1.0);
         };
-        let (_, phi) = at.residual(&model);
-        let rates = at.rates(&model);
-        let (_, phid) = derivative(&at, moving, |x| x.residual(&complex));
-        assert_same("Φd", seed, &text, &rates[..holonomic], &imaginary(&phid)[..holonomic]);
-        assert_same("Ψ", seed, &text, &rates[holonomic..], &phi[holonomic..]);
-        let phidd = imaginary(&derivative(&at, moving, |x| x.rates(&complex)));
-        assert_same("Φdd and Ψd", seed, &text, &at.accelerations(&model), &phidd);
+        tangent.extend(imaginary(&derivative(&at, along, |x| x.residual(complex)).0));
+        let (r, phi) = derivative(&at, |x| add(&mut x.zdd[b], 1.0), |x| x.residual(complex));
+        mass.extend(imaginary(&r));
+        assert_eq!(largest(&imaginary(&phi)), 0.0, "constraints do not read accelerations");
+        let (_, phi) = derivative(&at, |x| add(&mut x.z[b], 1.0), |x| x.residual(complex));
+        let by_z = imaginary(&phi);
+        let (_, phi) = derivative(&at, |x| add(&mut x.zd[b], 1.0), |x| x.residual(complex));
+        let by_zd = imaginary(&phi);
+        assert_eq!(largest(&by_zd[..holonomic]), 0.0, "holonomic rows do not read velocities");
+        phi_z.extend(&by_z[..holonomic]);
+        a.extend(&by_zd[holonomic..]);
+        a_newton.extend(by_zd[holonomic..].iter().zip(&by_z[holonomic..]).map(|(a, x)| a + weights.ratio * x));
     }
+    m.same("W", &newton.w, &tangent);
+    m.same("M", &projection.w, &mass);
+    m.same("Φ_z", &newton.phi_z, &phi_z);
+    m.same("Φ_z of the projection", &projection.phi_z, &phi_z);
+    m.same("A", &newton.a, &a);
+    m.same("A of the projection", &projection.a, &a);
+    m.same("A' of the projection", &projection.a_newton, &a);
+    m.same("A'", &newton.a_newton, &a_newton);
+
+    // ∂r/∂λ is the transpose of the rows
+    for k in 0..d.rows() {
+        let force = derivative(&at, |x| add(&mut x.lambda[k], 1.0), |x| x.residual(complex)).0;
+        let row: Vec<f64> = (0..d.nq)
+            .map(|j| match k.checked_sub(holonomic) {
+                None => phi_z[j * holonomic + k],
+                Some(k) => a[j * d.n_nonholonomic + k],
+            })
+            .collect();
+        m.close(&format!("force of row {k}"), &imaginary(&force), &row, 1e-12 * largest(&phi_z).max(largest(&a)));
+    }
+}
+
+/// Φd, Φdd and Ψd against complex steps along the motion.
+fn rates_are_exact(m: &Mechanism) {
+    let (model, complex) = (&m.model, &m.complex);
+    let at = Instant::random(model, &mut Random::new(m.seed + 7));
+    let d = model.dims();
+    let holonomic = d.n_holonomic + d.n_normalisation;
+    let moving = |x: &mut Instant<Complex64>| {
+        add(&mut x.t, 1.0);
+        for j in 0..d.nq {
+            add(&mut x.z[j], at.zd[j]);
+            add(&mut x.zd[j], at.zdd[j]);
+        }
+    };
+    let (_, phi) = at.residual(model);
+    let rates = at.rates(model);
+    let (_, phid) = derivative(&at, moving, |x| x.residual(complex));
+    m.same("Φd", &rates[..holonomic], &imaginary(&phid)[..holonomic]);
+    m.same("Ψ", &rates[holonomic..], &phi[holonomic..]);
+    let phidd = imaginary(&derivative(&at, moving, |x| x.rates(complex)));
+    m.same("Φdd and Ψd", &at.accelerations(model), &phidd);
+}
+
+/// Solutions against products with the matrix, both ways. Gives the worst backward error.
+fn solves_solve(m: &Mechanism) -> f64 {
+    let (model, d) = (&m.model, m.model.dims());
+    let mut random = Random::new(m.seed + 13);
+    let mut at = Instant::random(model, &mut random);
+    // Where an integrator might be after a while: near the start, Euler parameters near unit length.
+    let start = model.start_state();
+    for (z, start) in at.z.iter_mut().zip(&start) {
+        *z = start + random.uniform(-0.05, 0.05);
+    }
+    let h = 1e-3;
+    let weights = Weights { velocity: h / 2.0, position: h * h / 4.0, ratio: h / 2.0 };
+    let mut w = vec![f64::NAN; d.workspace];
+    let (mut r, mut phi) = (vec![0.0; d.nq], vec![0.0; d.rows()]);
+    let (mut matrix, mut factors) = (vec![0.0; d.n_matrix], vec![f64::NAN; d.n_factors]);
+    model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("newton");
+    let blocks = dense(model, &matrix);
+    let first = d.n_matrix - d.rows();
+    let plain = whole(&d, &blocks, &[]);
+    for k in 0..d.rows() {
+        // S/c of the runtime, S = Σ Φ²/M.
+        let row = &plain[d.nq + k];
+        let s: f64 = (0..d.nq).filter(|&j| plain[j][j] != 0.0).map(|j| row[j].powi(2) / plain[j][j].abs()).sum();
+        matrix[first + k] = 1e-6 * if s > 0.0 { s } else { 1.0 };
+    }
+    let full = whole(&d, &blocks, &matrix[first..]);
+    if let Err(error) = model.factor(&matrix, &mut w, &mut factors) {
+        panic!("seed {}: {error:?}\n{}", m.seed, m.text);
+    }
+    let n = full.len();
+    let mut vector = || (0..n).map(|_| random.uniform(-1.0, 1.0)).collect::<Vec<f64>>();
+    let (b, c) = (vector(), vector());
+    let (mut x, mut y) = (b.clone(), c.clone());
+    model.solve(&factors, &mut w, &mut x).expect("solve");
+    model.solve_transposed(&factors, &mut w, &mut y).expect("solve");
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let mut worst: f64 = 0.0;
+    for i in 0..n {
+        let column: Vec<f64> = full.iter().map(|row| row[i]).collect();
+        for (along, x, b) in [(&full[i], &x, b[i]), (&column, &y, c[i])] {
+            let size: f64 = along.iter().zip(x).map(|(a, x)| (a * x).abs()).sum::<f64>() + b.abs();
+            worst = worst.max((dot(along, x) - b).abs() / size);
+        }
+    }
+    // ⟨A⁻¹ b, c⟩ = ⟨b, A⁻ᵀ c⟩
+    let size: f64 = x.iter().zip(&c).chain(b.iter().zip(&y)).map(|(a, b)| (a * b).abs()).sum();
+    worst.max((dot(&x, &c) - dot(&b, &y)).abs() / size)
+}
+
+#[test]
+fn coordinate_form_is_exact() {
+    let (mut holonomic, mut normalisation, mut nonholonomic) = (0, 0, 0);
+    let mut backward: Vec<(f64, u64)> = Vec::new();
+    for seed in 0..mechanisms(100) {
+        let m = Mechanism::new(seed, &BundleKind::COORDINATE_FORM);
+        let d = m.model.dims();
+        holonomic += d.n_holonomic;
+        normalisation += d.n_normalisation;
+        nonholonomic += d.n_nonholonomic;
+        leading_matrix_is_exact(&m);
+        rates_are_exact(&m);
+        backward.push((solves_solve(&m), seed));
+    }
+    assert!(holonomic > 300 && normalisation > 40 && nonholonomic > 40);
+    backward.sort_by(|a, b| b.0.total_cmp(&a.0));
+    println!("rows: {holonomic} {normalisation} {nonholonomic}; worst solves: {:?}", &backward[..10]);
+    assert!(backward[0].0 < 1e-6, "{:?}", backward[0]);
 }
