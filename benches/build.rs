@@ -1,8 +1,34 @@
 //! Generates the measured models.
 
 use mbs_codegen::build::{BuildError, Builder};
+use mbs_codegen::emission::Target;
+use mbs_codegen::program::{BundleKind, Options};
+use mbs_codegen::{Request, generate};
+use std::path::Path;
+
+#[path = "../tests/src/four_bar.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
+mod four_bar;
+
+#[path = "src/windows.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
+mod windows;
 
 fn main() -> Result<(), BuildError> {
+    println!("cargo::rerun-if-changed=../tests/src/four_bar.rs");
+    let out = std::env::var("OUT_DIR").expect("Cargo sets it");
+    for n in windows::WINDOWS {
+        let name = format!("four_bar_{n}");
+        let request = Request {
+            options: Options { bundles: vec![BundleKind::Newton], ..Options::default() },
+            target: Target { module: Some(name.clone()), ..Target::default() },
+            case: None,
+        };
+        let text = four_bar::yaml(n);
+        let generated = generate(&name, &text, &request).unwrap_or_else(|problems| panic!("{problems:?}"));
+        std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)
+            .expect("a writable directory");
+    }
     Builder::new("../models/five_bar.yaml").write("five_bar.rs")?;
     Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")
 }

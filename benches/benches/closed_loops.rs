@@ -1,6 +1,10 @@
-//! Steps of mechanisms with closed loops: the five-bar linkage at h = 1 ms.
+//! Steps of mechanisms with closed loops: the five-bar linkage, alone and beside other tools, and the N four-bar mechanism
+//! for N from 1 to 40, all at h = 1 ms.
 
-use mbs_benches::{Timing, five_bar, five_bar_frozen, per_call};
+use mbs_benches::{
+    Timing, WINDOWS, five_bar, five_bar_frozen, four_bar_1, four_bar_2, four_bar_5, four_bar_10, four_bar_20,
+    four_bar_40, per_call,
+};
 use mbs_runtime::formulation::{Ali3p, Assembly, Index1, OnConstraints, State, Tangent};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
@@ -10,7 +14,10 @@ use mbs_runtime::{
 };
 use std::hint::black_box;
 
+/// Of the five-bar linkage: its whole run.
 const STEPS: usize = 5000;
+/// Of the four-bar mechanisms: a second and a half from upright, before their bars lie flat.
+const FEW: usize = 500;
 const H: f64 = 1e-3;
 
 fn started<M: Constrained<S = f64> + Start>(model: &M) -> Vec<f64> {
@@ -25,13 +32,13 @@ fn started<M: Constrained<S = f64> + Start>(model: &M) -> Vec<f64> {
     state
 }
 
-fn ali3p<M: Constrained<S = f64> + Start>(model: &M, settings: &Ali3p) -> Timing {
+fn ali3p<M: Constrained<S = f64> + Start>(model: &M, settings: &Ali3p, steps: usize) -> Timing {
     let dims = model.dims();
     let start = started(model);
     let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
-    per_call(STEPS, || {
+    per_call(steps, || {
         let mut state = start.clone();
-        for _ in 0..STEPS {
+        for _ in 0..steps {
             settings.step(model, &mut NoInputs, &mut state, H, &mut scratch).expect("converges");
         }
         black_box(&state);
@@ -112,17 +119,74 @@ where
     });
 }
 
+/// Time against N: t ~ N^exponent between neighbours.
+fn scaling() {
+    let step = &Ali3p::DEFAULT;
+    let times = [
+        ali3p(&four_bar_1::Model::default(), step, FEW),
+        ali3p(&four_bar_2::Model::default(), step, FEW),
+        ali3p(&four_bar_5::Model::default(), step, FEW),
+        ali3p(&four_bar_10::Model::default(), step, FEW),
+        ali3p(&four_bar_20::Model::default(), step, FEW),
+        ali3p(&four_bar_40::Model::default(), step, FEW),
+    ];
+    println!("four_bar_n, ALI3-P, per step");
+    for (i, (windows, timing)) in WINDOWS.iter().zip(times).enumerate() {
+        show(&format!("N = {windows}"), timing);
+        if i > 0 {
+            let ratio =
+                (timing.best / times[i - 1].best).ln() / (*windows as f64 / WINDOWS[i - 1] as f64).ln();
+            println!("  {:>44} exponent {ratio:.2}", "");
+        }
+    }
+}
+
+/// Other tools on the same five-bar linkage, if `benches/peers/install.sh` was run: microseconds a step, and our factor.
+fn peers(ours: [(&str, Timing); 2]) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let python = format!("{root}/target/peers/bin/python");
+    if !std::path::Path::new(&python).exists() {
+        println!("other tools: not installed; benches/peers/install.sh does it");
+        return;
+    }
+    println!("other tools on five_bar, h = 1 ms, per step");
+    for tool in ["exudyn", "mujoco", "pinocchio", "casadi"] {
+        let script = format!("{root}/benches/peers/five_bar_{tool}.py");
+        if !std::path::Path::new(&script).exists() {
+            continue;
+        }
+        let output = std::process::Command::new(&python).arg(&script).output();
+        let line = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+        let time = line
+            .split("\"us_per_step_processor\":")
+            .nth(1)
+            .and_then(|rest| rest.trim_start().split([',', '}']).next()?.trim().parse::<f64>().ok());
+        match time {
+            Some(us) => {
+                let factors =
+                    ours.map(|(what, t)| format!("{what} is {:.1} times faster", 1e3 * us / t.best));
+                println!("  {tool:<44} {us:>8.2} µs   {}", factors.join(", "));
+            }
+            None => println!("  {tool:<44} did not run"),
+        }
+    }
+}
+
 fn main() {
     let model = five_bar::Model::default();
     let frozen = five_bar_frozen::Model::default();
     let reused = Ali3p { tangent: Tangent::Reused, ..Ali3p::DEFAULT };
     println!("five_bar, h = 1 ms, per step                        best   median");
-    show("ALI3-P, to 1e-10, exact tangent", ali3p(&model, &Ali3p::DEFAULT));
-    show("ALI3-P, to 1e-10, reused tangent", ali3p(&model, &reused));
-    show("ALI3-P, frozen parameters", ali3p(&frozen, &reused));
-    show("RK4 on index 1", rk4(&model, &Index1::new(&model)));
+    let exact = ali3p(&model, &Ali3p::DEFAULT, STEPS);
+    show("ALI3-P, to 1e-10, exact tangent", exact);
+    show("ALI3-P, to 1e-10, reused tangent", ali3p(&model, &reused, STEPS));
+    show("ALI3-P, frozen parameters", ali3p(&frozen, &reused, STEPS));
+    let explicit = rk4(&model, &Index1::new(&model));
+    show("RK4 on index 1", explicit);
     show("RK4 on index 1, projected", rk4(&model, &OnConstraints(Index1::new(&model))));
     show("RK4 on index 1, frozen parameters", rk4(&frozen, &Index1::new(&frozen)));
     println!("five_bar, per call");
     bundles(&model);
+    scaling();
+    peers([("ALI3-P", exact), ("RK4", explicit)]);
 }

@@ -13,6 +13,7 @@
  | `energy` | 21 | 0 |
  | `markers` | 12 | 0 |
  | `outputs` | 16 | 0 |
+ | `objectives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -51,6 +52,13 @@ pub mod cart_pole {
         np: NP,
         n_markers: 1,
         n_outputs: 6,
+        n_joints: 2,
+        n_objectives: 0,
+        n_holonomic: 0,
+        n_normalisation: 0,
+        n_nonholonomic: 0,
+        n_matrix: 0,
+        n_factors: 0,
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -110,6 +118,21 @@ pub mod cart_pole {
         /// Index of `pole.tip`.
         pub const POLE_TIP: usize = 0;
     }
+    /// Names of the joints, as the model addresses them.
+    pub const JOINTS: [&str; 2] = ["rail", "pivot"];
+    /// Indices of the joints.
+    pub mod joint {
+        /// Index of `rail`.
+        pub const RAIL: usize = 0;
+        /// Index of `pivot`.
+        pub const PIVOT: usize = 1;
+    }
+    /// Names of the objectives, as the model addresses them.
+    pub const OBJECTIVES: [&str; 0] = [];
+    /// Names of the holonomic constraint rows, as the model addresses them.
+    pub const HOLONOMIC: [&str; 0] = [];
+    /// Names of the nonholonomic constraint rows, as the model addresses them.
+    pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 5] = [
         "cart_mass",
@@ -245,6 +268,11 @@ pub mod cart_pole {
                 rt::Quantity::Parameter => &PARAMETERS,
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
+                rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Holonomic => &HOLONOMIC,
+                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                rt::Quantity::Normalisation => &[],
                 _ => &[],
             };
             names.get(index).copied()
@@ -356,6 +384,32 @@ pub mod cart_pole {
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("out", out)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Objectives for Model {
+        #[inline]
+        fn objectives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            integrands: &mut [S],
+            terminals: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            objectives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("integrands", integrands)?,
+                rt::system::array_mut("terminals", terminals)?,
             );
             Ok(())
         }
@@ -538,5 +592,11 @@ pub mod cart_pole {
         let v15 = m::mul_add(c[11], v14, v13);
         let v16 = m::mul_add(c[12], v1, v15);
         out_out[5] = v16;
+    }
+
+    /// The model's objectives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 13], w: &mut [S; 0], out_integrands: &mut [S; 0], out_terminals: &mut [S; 0]) {
     }
 }

@@ -13,6 +13,7 @@
  | `energy` | 31 | 0 |
  | `markers` | 34 | 0 |
  | `outputs` | 9 | 0 |
+ | `objectives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -51,6 +52,13 @@ pub mod double_pendulum {
         np: NP,
         n_markers: 2,
         n_outputs: 3,
+        n_joints: 2,
+        n_objectives: 0,
+        n_holonomic: 0,
+        n_normalisation: 0,
+        n_nonholonomic: 0,
+        n_matrix: 0,
+        n_factors: 0,
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -94,6 +102,21 @@ pub mod double_pendulum {
         /// Index of `lower.tip`.
         pub const LOWER_TIP: usize = 1;
     }
+    /// Names of the joints, as the model addresses them.
+    pub const JOINTS: [&str; 2] = ["shoulder", "elbow"];
+    /// Indices of the joints.
+    pub mod joint {
+        /// Index of `shoulder`.
+        pub const SHOULDER: usize = 0;
+        /// Index of `elbow`.
+        pub const ELBOW: usize = 1;
+    }
+    /// Names of the objectives, as the model addresses them.
+    pub const OBJECTIVES: [&str; 0] = [];
+    /// Names of the holonomic constraint rows, as the model addresses them.
+    pub const HOLONOMIC: [&str; 0] = [];
+    /// Names of the nonholonomic constraint rows, as the model addresses them.
+    pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 4] = ["m1", "m2", "L1", "L2"];
     /// Independent parameters; [`Default`] gives the model's values.
@@ -212,6 +235,11 @@ pub mod double_pendulum {
                 rt::Quantity::Parameter => &PARAMETERS,
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
+                rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Holonomic => &HOLONOMIC,
+                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                rt::Quantity::Normalisation => &[],
                 _ => &[],
             };
             names.get(index).copied()
@@ -323,6 +351,32 @@ pub mod double_pendulum {
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("out", out)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Objectives for Model {
+        #[inline]
+        fn objectives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            integrands: &mut [S],
+            terminals: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            objectives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("integrands", integrands)?,
+                rt::system::array_mut("terminals", terminals)?,
             );
             Ok(())
         }
@@ -561,5 +615,11 @@ pub mod double_pendulum {
         let v9 = m::mul_add(c[11], v4, v6);
         let v10 = -v9;
         out_out[2] = v10;
+    }
+
+    /// The model's objectives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_integrands: &mut [S; 0], out_terminals: &mut [S; 0]) {
     }
 }

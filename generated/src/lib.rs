@@ -10,3 +10,4 @@ include!("spinning_top.rs");
 include!("torque_free_top.rs");
 include!("mirrored.rs");
 include!("five_bar.rs");
+include!("slider_crank.rs");

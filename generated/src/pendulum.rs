@@ -13,6 +13,7 @@
  | `energy` | 13 | 0 |
  | `markers` | 12 | 0 |
  | `outputs` | 5 | 0 |
+ | `objectives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -51,6 +52,13 @@ pub mod pendulum {
         np: NP,
         n_markers: 1,
         n_outputs: 4,
+        n_joints: 1,
+        n_objectives: 0,
+        n_holonomic: 0,
+        n_normalisation: 0,
+        n_nonholonomic: 0,
+        n_matrix: 0,
+        n_factors: 0,
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -90,6 +98,19 @@ pub mod pendulum {
         /// Index of `rod.tip`.
         pub const ROD_TIP: usize = 0;
     }
+    /// Names of the joints, as the model addresses them.
+    pub const JOINTS: [&str; 1] = ["hinge"];
+    /// Indices of the joints.
+    pub mod joint {
+        /// Index of `hinge`.
+        pub const HINGE: usize = 0;
+    }
+    /// Names of the objectives, as the model addresses them.
+    pub const OBJECTIVES: [&str; 0] = [];
+    /// Names of the holonomic constraint rows, as the model addresses them.
+    pub const HOLONOMIC: [&str; 0] = [];
+    /// Names of the nonholonomic constraint rows, as the model addresses them.
+    pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 2] = ["m", "L"];
     /// Independent parameters; [`Default`] gives the model's values.
@@ -189,6 +210,11 @@ pub mod pendulum {
                 rt::Quantity::Parameter => &PARAMETERS,
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
+                rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Holonomic => &HOLONOMIC,
+                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                rt::Quantity::Normalisation => &[],
                 _ => &[],
             };
             names.get(index).copied()
@@ -300,6 +326,32 @@ pub mod pendulum {
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("out", out)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Objectives for Model {
+        #[inline]
+        fn objectives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            integrands: &mut [S],
+            terminals: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            objectives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("integrands", integrands)?,
+                rt::system::array_mut("terminals", terminals)?,
             );
             Ok(())
         }
@@ -424,5 +476,11 @@ pub mod pendulum {
         let v5 = -v4;
         out_out[2] = v5;
         out_out[3] = v5;
+    }
+
+    /// The model's objectives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_integrands: &mut [S; 0], out_terminals: &mut [S; 0]) {
     }
 }

@@ -13,6 +13,7 @@
  | `energy` | 93 | 0 |
  | `markers` | 0 | 0 |
  | `outputs` | 18 | 0 |
+ | `objectives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -51,6 +52,13 @@ pub mod spinning_top {
         np: NP,
         n_markers: 0,
         n_outputs: 5,
+        n_joints: 1,
+        n_objectives: 0,
+        n_holonomic: 0,
+        n_normalisation: 1,
+        n_nonholonomic: 0,
+        n_matrix: 0,
+        n_factors: 0,
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -103,6 +111,19 @@ pub mod spinning_top {
     }
     /// Names of the markers, as the model addresses them.
     pub const MARKERS: [&str; 0] = [];
+    /// Names of the joints, as the model addresses them.
+    pub const JOINTS: [&str; 1] = ["pivot"];
+    /// Indices of the joints.
+    pub mod joint {
+        /// Index of `pivot`.
+        pub const PIVOT: usize = 0;
+    }
+    /// Names of the objectives, as the model addresses them.
+    pub const OBJECTIVES: [&str; 0] = [];
+    /// Names of the holonomic constraint rows, as the model addresses them.
+    pub const HOLONOMIC: [&str; 0] = [];
+    /// Names of the nonholonomic constraint rows, as the model addresses them.
+    pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
     /// Independent parameters; [`Default`] gives the model's values.
@@ -231,6 +252,11 @@ pub mod spinning_top {
                 rt::Quantity::Parameter => &PARAMETERS,
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
+                rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Holonomic => &HOLONOMIC,
+                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
+                rt::Quantity::Normalisation => &["pivot"],
                 _ => &[],
             };
             names.get(index).copied()
@@ -342,6 +368,32 @@ pub mod spinning_top {
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("out", out)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Objectives for Model {
+        #[inline]
+        fn objectives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            integrands: &mut [S],
+            terminals: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            objectives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("integrands", integrands)?,
+                rt::system::array_mut("terminals", terminals)?,
             );
             Ok(())
         }
@@ -747,5 +799,11 @@ pub mod spinning_top {
         let v16 = v10 - v9;
         let v17 = m::atan2(v13, v16);
         out_out[4] = v17;
+    }
+
+    /// The model's objectives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn objectives(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_integrands: &mut [S; 0], out_terminals: &mut [S; 0]) {
     }
 }

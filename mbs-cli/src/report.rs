@@ -237,21 +237,12 @@ fn start(shown: &Shown<'_>) -> String {
         let text = format!("{}{more}: 0 = 0 in every position", names.join(", "));
         let _ = writeln!(out, "  dropped  {}", wrapped(&text, "           "));
     }
-    if let Some(damping) = &shown.record.damping {
-        let penalty = match damping.penalty {
-            Some(penalty) => format!("penalty {}", short(penalty)),
-            None => "no penalty".into(),
-        };
-        let _ = match damping.frequency {
-            0.0 => writeln!(out, "  method   {penalty}"),
-            frequency => {
-                writeln!(
-                    out,
-                    "  method   violations damped critically at {} rad/s, {penalty}",
-                    short(frequency)
-                )
-            }
-        };
+    let damping = shown.record.damping.filter(|damping| damping.frequency > 0.0);
+    let mut method = Vec::new();
+    method.extend(damping.map(|d| format!("violations damped critically at {} rad/s", short(d.frequency))));
+    method.extend(shown.record.damping.and_then(|d| d.penalty).map(|p| format!("penalty {}", short(p))));
+    if !method.is_empty() {
+        let _ = writeln!(out, "  method   {}", method.join(", "));
     }
     out
 }

@@ -9,7 +9,7 @@ use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
 use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
-use crate::lowering::{Lowering, Parameters, ParametersOnly};
+use crate::lowering::Parameters;
 use crate::model::Model;
 use crate::symbols::Group;
 use crate::topology::{self, Row, RowSource, Tree};
@@ -162,13 +162,7 @@ fn name_of_velocity(model: &Model, tree: &Tree, k: usize) -> (Span, String) {
 
 /// Values at the start and at a few states near it.
 fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, wanted: &[ExprId]) -> Vec<Vec<f64>> {
-    let (model, tree) = (mechanism.model, mechanism.tree);
-    let mut start = Vec::new();
-    let mut lower = |value| Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(value);
-    for link in &tree.links {
-        start.extend(model.joints[link.joint.index()].start.values.iter().map(&mut lower));
-    }
-    start.extend(model.variables.iter().map(|variable| lower(&variable.value)));
+    let [start, _] = mechanism.start(g);
     let start = Interpreter::<f64>::new().evaluate(g, &start);
     (0..STATES)
         .map(|state| {

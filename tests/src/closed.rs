@@ -38,7 +38,9 @@ pub fn long_runs() -> bool {
 /// The place of a coordinate.
 pub fn coordinate(model: &Interpreted, name: &str) -> usize {
     let nq = model.dims().nq;
-    (0..nq).find(|&i| model.name(Quantity::Coordinate, i) == Some(name)).unwrap_or_else(|| panic!("no {name}"))
+    (0..nq)
+        .find(|&i| model.name(Quantity::Coordinate, i) == Some(name))
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// The place of an output; of a vector, that of its x.
@@ -163,9 +165,12 @@ impl<'a> Ledger<'a> {
             *largest = largest.max(now);
         }
         let outcome = &mut self.outcome;
-        for (to, from) in
-            [(&mut outcome.z, m.z), (&mut outcome.zd, m.zd), (&mut outcome.zdd, m.zdd), (&mut outcome.lambda, lambda)]
-        {
+        for (to, from) in [
+            (&mut outcome.z, m.z),
+            (&mut outcome.zd, m.zd),
+            (&mut outcome.zdd, m.zdd),
+            (&mut outcome.lambda, lambda),
+        ] {
             to.clear();
             to.extend_from_slice(from);
         }

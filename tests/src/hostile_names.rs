@@ -45,15 +45,10 @@ joints:
   Self: {type: revolute, parent: ground, child: a_b, axis: [0, 1, 0], names: [type], start: type_}
   coordinate: {type: cardan, parent: a_b.c, child: a, axes: [[1, 0, 0], [0, 1, 0]], names: [fn, crate]}
   extern: {type: spherical, parent: a.b_c, child: marker}
-  loop: {type: spherical, parent: marker, child: ground, cut: true}
 forces:
   move: {type: spring, from: ground.Self, to: a.b_c, stiffness: Model, damping: Parameters, natural_length: w}
   unsafe: {type: force, at: marker, value: "[u, at, struct*spline(t, array, values)]"}
   dyn: {type: joint_force, coordinate: Self.type, value: "-_*Self.type - __*rate(Self.type) + p + i*bounds*Default"}
-constraints:
-  where: {type: distance, from: ground.Self, to: marker, value: type, description: "*/ }"}
-  c: {type: equation, value: pos(a) - pos(a_b.c)}
-  ROWS: {type: nonholonomic, value: "dot(vel(marker), [1, 0, 0])"}
 objectives:
   trait: {integrand: rate(Self)^2, terminal: Self.type, unit: "\"", description: "*/ \n }"}
   OBJECTIVES: Self.type
@@ -63,3 +58,51 @@ outputs:
   match: coordinate.fn
   S: extern.wx
 "##;
+
+#[cfg(test)]
+mod tests {
+    use crate::fuzz::{CANARY, lexical};
+    use mbs_codegen::program::{BundleKind, Options};
+    use mbs_codegen::{Request, generate};
+
+    /// The same for what closes loops: words and texts in variables, constraints, objectives and a cut joint.
+    const CLOSED: &str = r##"
+mbs: 1
+name: loop
+parameters: {type: 1.5}
+bodies:
+  ground: {points: {Self: [0, 0, 1]}}
+  a: {mass: type, inertia: [1, 1, 1], points: {b_c: [0, 0.7, 0]}}
+  marker: {mass: 1, inertia: [1, 1, 1]}
+joints:
+  Self: {type: revolute, parent: ground, child: a, axis: [0, 1, 0], names: [type], start: 0.2}
+  extern: {type: floating, parent: a.b_c, child: marker}
+  while: {type: spherical, parent: marker, child: ground.Self, cut: true, description: "*/ cAnArY"}
+variables:
+  yield: {value: 0.1, unit: "\"cAnArY\" */", description: "\ncAnArY }\n*/"}
+  NM: 0.2
+  a_b: 0
+constraints:
+  where: {type: distance, from: a.b_c, to: marker, value: yield + 1, description: "*/ cAnArY }"}
+  c: {type: equation, value: NM - pos(marker).x}
+  ROWS: {type: coupling, value: a_b - Self.type}
+objectives:
+  trait: {integrand: rate(yield)^2, terminal: NM, unit: "\" cAnArY", description: "*/ cAnArY \n }"}
+  OBJECTIVES: Self.type
+"##;
+
+    #[test]
+    fn names_of_what_closes_loops_are_told_apart() {
+        for bundles in [BundleKind::ALL.to_vec(), Vec::new()] {
+            let request =
+                Request { options: Options { bundles, ..Options::default() }, ..Request::default() };
+            let generated = generate("closed.yaml", CLOSED, &request)
+                .unwrap_or_else(|d| panic!("{}", d.render("closed.yaml", CLOSED)));
+            lexical::check(&generated.code, CANARY).expect("texts in literals and comments only");
+            syn::parse_file(&generated.code).expect("Rust");
+            for name in ["while.x", "where", "ROWS", "yield", "NM", "trait", "OBJECTIVES"] {
+                assert!(generated.code.contains(&format!("\"{name}\"")), "no `{name}`");
+            }
+        }
+    }
+}

@@ -168,7 +168,8 @@ impl Draft {
         let [a, b, c] = [(); 3].map(|()| r.uniform(0.1, 0.8));
         let (x, y, z) = ((b * b + c * c) / 12.0, (a * a + c * c) / 12.0, (a * a + b * b) / 12.0);
         let com = r.vector(0.3);
-        let mut head = format!("    mass: m{i}\n    com: [l{i}*{:.4}, {:.4}, {:.4}]\n", com[0], com[1], com[2]);
+        let mut head =
+            format!("    mass: m{i}\n    com: [l{i}*{:.4}, {:.4}, {:.4}]\n", com[0], com[1], com[2]);
         let axis = r.direction();
         let reference = r.direction_across(axis);
         let _ = writeln!(
@@ -179,7 +180,8 @@ impl Draft {
         );
         // No mark is parallel to another by chance.
         let mark: [f64; 3] = std::array::from_fn(|k| if k == i % 3 { 1.0 } else { r.uniform(-0.8, 0.8) });
-        let _ = writeln!(head, "    vectors: {{mark: [{:.6}, {:.6}*l{i}, {:.6}]}}", mark[0], mark[1], mark[2]);
+        let _ =
+            writeln!(head, "    vectors: {{mark: [{:.6}, {:.6}*l{i}, {:.6}]}}", mark[0], mark[1], mark[2]);
         let points = vec![
             ("tip".into(), format!("[l{i}, {:.4}, 0.1]", r.uniform(-0.3, 0.3))),
             ("side".into(), list(r.vector(0.5))),
@@ -341,8 +343,8 @@ impl Draft {
         let point = list(self.r.vector(0.4));
         let axis = self.r.direction();
         let n = self.r.direction_across(axis);
-        let along: f64 = n.iter().zip(axis).map(|(x, y)| x * y).sum::<f64>()
-            / axis.iter().map(|x| x * x).sum::<f64>();
+        let along: f64 =
+            n.iter().zip(axis).map(|(x, y)| x * y).sum::<f64>() / axis.iter().map(|x| x * x).sum::<f64>();
         let across: [f64; 3] = std::array::from_fn(|i| n[i] - along * axis[i]);
         let (axis, across) = (format!("{axis:?}"), format!("{across:?}"));
         let at = self.vector(format!("in({to}, pos({on}) + from({on}, {point}) - pos({to}))"));
@@ -402,7 +404,9 @@ impl Draft {
         let text = match kind {
             0 => {
                 let d = self.scalar(format!("norm({apart})/l{a}"));
-                format!("type: distance, from: b{a}.tip, to: {bpoint}, value: \"{d}*l{a}*(1 + 0.1*sin(pace*t))\"")
+                format!(
+                    "type: distance, from: b{a}.tip, to: {bpoint}, value: \"{d}*l{a}*(1 + 0.1*sin(pace*t))\""
+                )
             }
             1 => {
                 let d = self.scalar(format!("norm({apart})"));
@@ -416,9 +420,7 @@ impl Draft {
             }
             3 => {
                 let value = self.scalar(format!("acos(dot({amark}, unit([0.2, 1, 0.4])))"));
-                format!(
-                    "type: angle, from: \"[0.2, cos(pace*t), 0.4]\", to: b{a}.mark, value: \"{value}\""
-                )
+                format!("type: angle, from: \"[0.2, cos(pace*t), 0.4]\", to: b{a}.mark, value: \"{value}\"")
             }
             4 => {
                 let at = self.vector(format!("pos(b{a}.tip)"));
@@ -441,7 +443,8 @@ impl Draft {
                 )
             }
             8 => {
-                let at = self.point_at(Some(a), k, &format!("pos({bpoint}) - cross({amark}, [0.2, 0.1, 0.3])"));
+                let at =
+                    self.point_at(Some(a), k, &format!("pos({bpoint}) - cross({amark}, [0.2, 0.1, 0.3])"));
                 format!("type: point_on_plane, point: {bpoint}, plane: {{point: {at}, normal: b{a}.mark}}")
             }
             9 => {
@@ -451,7 +454,8 @@ impl Draft {
                 )
             }
             10 => {
-                let on = self.point_at(b, k, &format!("pos(b{a}.tip) + 0.4*(pos(b{a}.side) - pos(b{a}.tip))"));
+                let on =
+                    self.point_at(b, k, &format!("pos(b{a}.tip) + 0.4*(pos(b{a}.side) - pos(b{a}.tip))"));
                 format!("type: aligned, points: [b{a}.tip, b{a}.side, {on}]")
             }
             11 => {

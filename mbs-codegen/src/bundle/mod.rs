@@ -283,7 +283,9 @@ fn build_one(
     len: &impl Fn(Group) -> u32,
 ) -> Bundle {
     let schedule = schedule::schedule(graph, specification, hoisted);
-    let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.values, schedule.slots, CHUNK);
+    // A bundle of little more than one chunk is better left whole: nothing has to cross.
+    let size = if schedule.steps.len() <= 2 * CHUNK { 2 * CHUNK } else { CHUNK };
+    let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.values, schedule.slots, size);
     Bundle {
         name: specification.name,
         doc: specification.doc,

@@ -7,7 +7,7 @@
 use super::Rows;
 use crate::dynamics::{Symmetric, link_wrenches};
 use crate::elements::{Element, Load, Mechanism, constraint_elements, loads};
-use crate::graph::{ExprId, Graph, Vec3};
+use crate::graph::{ExprId, Graph};
 use crate::kinematics::Spatial;
 use crate::lowering::Environment;
 use crate::model::{BodyId, JointId};
@@ -85,9 +85,5 @@ fn cut_wrench(
             _ => {}
         }
     }
-    if negative { Spatial { linear: neg(g, sum.linear), angular: neg(g, sum.angular) } } else { sum }
-}
-
-fn neg(g: &mut Graph, a: Vec3) -> Vec3 {
-    g.neg3(a)
+    if negative { Spatial { linear: g.neg3(sum.linear), angular: g.neg3(sum.angular) } } else { sum }
 }

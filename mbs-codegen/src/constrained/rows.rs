@@ -8,7 +8,7 @@ use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{ConstraintKind, Model, ParameterValue};
+use crate::model::{ConstraintKind, Model};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
 
@@ -68,7 +68,7 @@ impl Rows {
                 interpreter.set(Group::V, i as u32, random.next());
             }
             // Every parameter moves; signs and magnitudes stay, so that lengths remain lengths.
-            for (i, default) in defaults(model).into_iter().enumerate() {
+            for (i, default) in model.default_parameters().into_iter().enumerate() {
                 let value =
                     if default == 0.0 { 0.1 * random.next() } else { default * (1.0 + 0.2 * random.next()) };
                 interpreter.set(Group::Parameters, i as u32, value);
@@ -110,18 +110,6 @@ impl Rows {
     pub fn place(&self, row: usize) -> usize {
         if row < self.holonomic() { row } else { row + self.blocks.len() }
     }
-}
-
-fn defaults(model: &Model) -> Vec<f64> {
-    let mut defaults = Vec::new();
-    for parameter in &model.parameters {
-        match &parameter.value {
-            ParameterValue::Number(value) => defaults.push(*value),
-            ParameterValue::Array(values) => defaults.extend(values),
-            ParameterValue::Derived(_) => {}
-        }
-    }
-    defaults
 }
 
 /// Numbers in ±1 that repeat from run to run: a linear congruence with Knuth's constants.

@@ -3,8 +3,6 @@
 use super::rows::Random;
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Interpreter};
-use crate::lowering::{Lowering, ParametersOnly};
-use crate::model::ParameterValue;
 use crate::symbols::Group;
 
 /// States tried: the start and two near it.
@@ -15,21 +13,8 @@ const STEP: f64 = 1e-3;
 /// The values of expressions at each state, with the weights of the trapezoidal rule at a step of a millisecond.
 pub(super) fn evaluate(g: &mut Graph, mechanism: &Mechanism<'_>, expressions: &[ExprId]) -> Vec<Vec<f64>> {
     let (model, tree) = (mechanism.model, mechanism.tree);
-    let mut start: Vec<ExprId> = Vec::new();
-    let mut lower = |value| Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(value);
-    for link in &tree.links {
-        start.extend(model.joints[link.joint.index()].start.values.iter().map(&mut lower));
-    }
-    start.extend(model.variables.iter().map(|variable| lower(&variable.value)));
-    let parameters: Vec<f64> = model
-        .parameters
-        .iter()
-        .flat_map(|parameter| match &parameter.value {
-            ParameterValue::Number(value) => vec![*value],
-            ParameterValue::Array(values) => values.clone(),
-            ParameterValue::Derived(_) => Vec::new(),
-        })
-        .collect();
+    let [start, _] = mechanism.start(g);
+    let parameters = model.default_parameters();
     (0..STATES)
         .map(|state| {
             let mut random = Random(17 + state as u64);

@@ -103,7 +103,7 @@ pub fn ball_velocities(g: &mut Graph, first: usize) -> [[ExprId; 3]; 2] {
 }
 
 fn ball_directions(g: &mut Graph, first: usize, v: usize, weights: Weights) -> Vec<Direction> {
-    let [p, pd, pdd] = [Group::Z, Group::Zd, Group::Zdd].map(|group| symbols(g, group, first));
+    let [p, pd] = [Group::Z, Group::Zd].map(|group| symbols(g, group, first));
     let [omega, acceleration] = ball_velocities(g, first);
     let one = g.one();
     // Rows of L, (L zd)_z, h_zd (of L zdd + h only h depends on zd) and (L zdd + h)_z.
@@ -111,19 +111,17 @@ fn ball_directions(g: &mut Graph, first: usize, v: usize, weights: Weights) -> V
         |values: [ExprId; 3], by: [ExprId; 4]| values.map(|value| gradient(g, &[(value, one)], &by));
     let (l, omega_z) = (rows(omega, pd), rows(omega, p));
     let (h_zd, acceleration_z) = (rows(acceleration, pd), rows(acceleration, p));
-    let _ = pdd;
     (0..4)
         .map(|b| {
             let terms = (0..3).map(|k| {
-                let weighted = |g: &mut Graph, terms: [(ExprId, ExprId); 3]| {
-                    let products = terms.map(|(w, x)| g.mul(w, x));
+                let mut weighted = |terms: &[(ExprId, ExprId)]| {
+                    let products: Vec<ExprId> = terms.iter().map(|&(w, x)| g.mul(w, x)).collect();
                     g.sum(&products)
                 };
-                let zero = g.zero();
                 let Weights { position: wp, velocity: wv, acceleration: wa } = weights;
-                let position = g.mul(wp, l[k][b]);
-                let velocity = weighted(g, [(wv, l[k][b]), (wp, omega_z[k][b]), (zero, zero)]);
-                let acceleration = weighted(g, [(wa, l[k][b]), (wv, h_zd[k][b]), (wp, acceleration_z[k][b])]);
+                let position = weighted(&[(wp, l[k][b])]);
+                let velocity = weighted(&[(wv, l[k][b]), (wp, omega_z[k][b])]);
+                let acceleration = weighted(&[(wa, l[k][b]), (wv, h_zd[k][b]), (wp, acceleration_z[k][b])]);
                 Term { j: v + k, weights: Weights { position, velocity, acceleration } }
             });
             Direction { terms: terms.collect() }

@@ -55,6 +55,22 @@ impl<'a> Mechanism<'a> {
         g.shift_motion(self.velocities.links[link].motion, arm).linear
     }
 
+    /// Start values of coordinates and of velocities, expressions of parameters.
+    pub fn start(&self, g: &mut Graph) -> [Vec<ExprId>; 2] {
+        let mut lower = |value| Lowering::new(g, self.parameters, &mut ParametersOnly).scalar(value);
+        let (mut z, mut v) = (Vec::new(), Vec::new());
+        for link in &self.tree.links {
+            let start = &self.model.joints[link.joint.index()].start;
+            z.extend(start.values.iter().map(&mut lower));
+            v.extend(start.rates.iter().map(&mut lower));
+        }
+        for variable in &self.model.variables {
+            z.push(lower(&variable.value));
+            v.push(lower(&variable.rate));
+        }
+        [z, v]
+    }
+
     /// World position of a joint's point on one of its sides.
     pub fn joint_side_point(&self, g: &mut Graph, side: &JointSide) -> Vec3 {
         let local = side_point(g, self.model, self.parameters, side);

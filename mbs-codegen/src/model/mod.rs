@@ -57,6 +57,21 @@ pub struct Model {
     pub cases: Vec<Case>,
 }
 
+impl Model {
+    /// Defaults of the independent parameters, arrays flattened.
+    pub fn default_parameters(&self) -> Vec<f64> {
+        let mut defaults = Vec::new();
+        for parameter in &self.parameters {
+            match &parameter.value {
+                ParameterValue::Number(value) => defaults.push(*value),
+                ParameterValue::Array(values) => defaults.extend(values),
+                ParameterValue::Derived(_) => {}
+            }
+        }
+        defaults
+    }
+}
+
 /// A named number, or array of numbers, that stays a run-time value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {

@@ -344,16 +344,7 @@ impl Equations<'_, '_, '_> {
 
     /// Start values.
     pub(super) fn start(&mut self) -> Specification {
-        let (mut z, mut v) = (Vec::new(), Vec::new());
-        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
-        let mut lower = |s| Lowering::new(self.g, parameters, &mut ParametersOnly).scalar(s);
-        for link in &self.mechanism.tree.links {
-            let start = &model.joints[link.joint.index()].start;
-            z.extend(start.values.iter().map(&mut lower));
-            v.extend(start.rates.iter().map(&mut lower));
-        }
-        z.extend(model.variables.iter().map(|variable| lower(&variable.value)));
-        v.extend(model.variables.iter().map(|variable| lower(&variable.rate)));
+        let [z, v] = self.mechanism.start(self.g);
         Specification {
             name: "start",
             doc: "Start values.",

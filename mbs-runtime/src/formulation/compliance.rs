@@ -31,8 +31,9 @@ pub enum Penalty {
 }
 
 impl Penalty {
-    /// The default, c = 1e6.
-    pub const DEFAULT: Self = Self::Scaled(1e6);
+    /// The default, c = 1e9, or less in single precision: as large as rounding allows, so that also nearly dependent rows,
+    /// σ ≪ S, are solved for in a few iterations. In bordered form a large penalty costs no condition.
+    pub const DEFAULT: Self = Self::Scaled(1e9);
 
     /// Writes E for Newton's system. Gives the largest part of a multiplier's error that an iteration is expected to leave.
     #[inline(always)]

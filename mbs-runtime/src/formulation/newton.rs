@@ -31,9 +31,11 @@
 //! does nothing, and does not shrink.
 //!
 //! θ stops where rounding does: coordinates of size Z are known to ε Z, and each of the sums in r and Φ adds a few ε more.
-//! An evaluation can lose further digits, a mechanism far from the origin for instance; corrections then stop shrinking before
-//! θ. With an exact tangent that is taken for convergence if they are below 4096 ε Z (twelve bits lost) and the penalty is not
-//! what slows them.
+//! Corrections can stop shrinking before that, for two reasons. An evaluation can lose further digits, with a mechanism far from
+//! the origin for instance. And near a singular position rounding of Φ is amplified: where σ is the smallest eigenvalue
+//! of Φ_z M⁻¹ Φ_zᵀ, relative to S, it moves positions by √σ/(σ + E), which is at most 1/(2√E). With an exact tangent, corrections
+//! that do not shrink any more are therefore taken for convergence below 4096 ε Z (twelve bits lost) or 8 ε Z/(2√E), if the
+//! constraints hold to 4096 ε Z and the penalty is not what slows the iteration.
 
 use super::state::Moving;
 use crate::constrained::{Constrained, Motion};
@@ -43,7 +45,7 @@ use crate::integrator::{Formulas, Kinematics};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
 use crate::pieces::Pieces;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
 /// Which tangent Newton's method uses.
@@ -277,6 +279,7 @@ impl<M: Constrained> Step<'_, M> {
         let position = self.formulas.weights.position.real();
         let rounding = M::S::EPSILON * self.size;
         let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
+        let amplified = BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left));
 
         let (mut reuse, mut dense) = (false, false);
         let mut previous = f64::INFINITY;
@@ -302,21 +305,28 @@ impl<M: Constrained> Step<'_, M> {
 
             let increment = position * largest(delta);
             self.statistics.increment = increment;
-            let mut settled = true;
-            if !settles {
-                let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
-                for ((d, e), n) in dlambda.iter().zip(blocks.compliance).zip(self.sizes.iter()) {
-                    settled &= position * e.real() * d.real().abs() <= threshold * size_of(*n);
+            let settled = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
+                if settles {
+                    return Ok(true);
                 }
-            }
+                let rows = Blocks::of(&dims, &pattern, matrix)?.compliance.iter().zip(dlambda).zip(sizes);
+                Ok(rows.fold(true, |settled, ((e, d), n)| {
+                    settled & (position * e.real() * d.real().abs() <= allowed * size_of(*n))
+                }))
+            };
             let contraction = increment / previous;
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
-            if settled && increment <= threshold * remains {
+            if increment <= threshold * remains
+                && settled(threshold, self.leading.matrix, self.sizes).map_err(fail)?
+            {
                 return Ok(());
             }
             let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
-            if stagnant && increment.max(previous) <= BAD_ROUNDING * rounding {
+            if stagnant
+                && increment.max(previous) <= amplified * rounding
+                && settled(BAD_ROUNDING * rounding, self.leading.matrix, self.sizes).map_err(fail)?
+            {
                 return Ok(());
             }
             dense = dense || (stagnant && iteration > 2);

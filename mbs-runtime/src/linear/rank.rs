@@ -59,7 +59,7 @@ fn pivot<S: Scalar>(
 ) -> Option<(usize, usize)> {
     let mut found = None;
     let mut size = tolerance;
-    for (i, (row, used)) in a.chunks_exact(n).zip(used_rows).enumerate() {
+    for (i, (row, used)) in a.chunks_exact(n.max(1)).zip(used_rows).enumerate() {
         for (j, (entry, used_column)) in row.iter().zip(used_columns).enumerate() {
             let magnitude = entry.real().abs();
             if *used == S::ZERO && *used_column == S::ZERO && magnitude > size {

@@ -340,3 +340,59 @@ impl Mechanism for Pushed {
         &self.hold
     }
 }
+
+/// Two windows of parallelograms by the positions of their three upper joints (IFToMM benchmark A02): five bars of 1 kg and
+/// 1 m. Singular where all bars lie flat.
+#[derive(Clone, Copy)]
+pub(crate) struct Windows;
+
+impl Windows {
+    /// Upper joints above the lower ones, moving with 1 m/s.
+    pub(crate) fn start() -> ([f64; 6], [f64; 6]) {
+        ([0.0, 1.0, 1.0, 1.0, 2.0, 1.0], [1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    }
+
+    /// The bars: two points of z each, or the ground at this x.
+    fn bars<S: Scalar>(z: &[S]) -> [[S; 4]; 5] {
+        let number = S::from_f64;
+        std::array::from_fn(|k| match k {
+            0..3 => [number(k as f64), S::ZERO, z[2 * k], z[2 * k + 1]],
+            _ => std::array::from_fn(|i| z[2 * (k - 3) + i]),
+        })
+    }
+
+    /// Angle of the bars from the x axis and its rate at `t`, by the one equation that is left of a parallelogram.
+    pub(crate) fn angle(t: f64) -> [f64; 2] {
+        let factor = -GRAVITY * (1.5 + 2.0) / (1.0 + 2.0);
+        let start = [std::f64::consts::FRAC_PI_2, -1.0];
+        reference(|_, [angle, rate]| [rate, factor * angle.cos()], start, t, 2e-4)
+    }
+}
+
+impl Mechanism for Windows {
+    const NQ: usize = 6;
+    const HOLONOMIC: usize = 5;
+
+    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+        // m/6 (a² + a·b + b²), with ground at rest
+        let mut bars = Self::bars(zd);
+        for bar in &mut bars[..3] {
+            bar[0] = S::ZERO;
+        }
+        let sixth = S::from_f64(1.0 / 6.0);
+        bars.iter().fold(S::ZERO, |sum, [a, b, c, d]| {
+            sum + sixth * (*a * *a + *b * *b + *c * *c + *d * *d + *a * *c + *b * *d)
+        })
+    }
+    fn force<S: Scalar>(&self, _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
+        // Half of every bar that ends here.
+        for (i, bars) in [2.0, 3.0, 2.0].into_iter().enumerate() {
+            q[2 * i + 1] = S::from_f64(-0.5 * bars * GRAVITY);
+        }
+    }
+    fn phi<S: Scalar>(&self, _: S, z: &[S], phi: &mut [S]) {
+        for (phi, [a, b, c, d]) in phi.iter_mut().zip(Self::bars(z)) {
+            *phi = S::from_f64(0.5) * ((c - a) * (c - a) + (d - b) * (d - b) - S::ONE);
+        }
+    }
+}
