@@ -543,7 +543,7 @@ impl Draft {
         );
         let _ = writeln!(
             forces,
-            "  strut: {{type: spring, from: ground.home, to: b{c}.side, law: 30*(length - 0.3) + 5*tanh(rate/0.2)}}"
+            "  strut: {{type: spring, from: ground.home, to: b{c}.side, law: 30*(length - 0.3) + 2*tanh(rate)}}"
         );
         let _ = writeln!(
             forces,
@@ -551,7 +551,7 @@ impl Draft {
         );
         let _ = writeln!(
             forces,
-            "  motor: {{type: torque, on: b{c}, frame: b{a}, value: \"[pull, 0.4*cos(t), spline(t, [0, 1, 2, 3], curve)] + 0.3*omega(b{a})\", reaction: {bname}}}"
+            "  motor: {{type: torque, on: b{c}, frame: b{a}, value: \"[pull, 0.4*cos(t), spline(t, [0, 1, 2, 3], curve)] - 0.3*omega(b{a})\", reaction: {bname}}}"
         );
         if let Some(q) = self.coordinates.first() {
             let _ = writeln!(
@@ -566,7 +566,7 @@ impl Draft {
             );
             let _ = writeln!(
                 forces,
-                "  jet: {{type: force, at: b{c}.tip, frame: b{c}, value: \"[rate({ball}.e2)^2, 0.2*{ball}.wz, {ball}.e0*push]\"}}"
+                "  jet: {{type: force, at: b{c}.tip, frame: b{c}, value: \"[tanh(rate({ball}.e2)), -0.2*{ball}.wz, {ball}.e0*push]\"}}"
             );
         }
     }

@@ -10,7 +10,8 @@ use mbs_runtime::formulation::{Ali3p, State};
 use mbs_runtime::system::Dims;
 use mbs_runtime::{
     At, Complex64, Constrained, ConstrainedDynamics, ConstraintCorrection, InverseDynamics, MassMatrix,
-    Motion, Objectives, Outputs, Reactions, Scalar, Stabilisation, System, Weights, euler_parameters,
+    Motion, Objectives, Outputs, Reactions, Scalar, Stabilisation, StepError, System, Weights,
+    euler_parameters,
 };
 use mbs_tests::closed;
 use mbs_tests::fuzz::mutate::mutate;
@@ -406,7 +407,7 @@ fn coordinate_form_is_exact() {
     );
     println!("rows: {holonomic} {normalisation} {nonholonomic}");
     // Where constraints hold the order is a good one. Elsewhere dependent rows become almost independent.
-    for (case, tolerance) in [1e-11, 1e-11, 1e-9, 1e-6].into_iter().enumerate() {
+    for (case, tolerance) in [1e-9, 1e-9, 1e-8, 1e-6].into_iter().enumerate() {
         backward.sort_by(|a, b| b.0[case].total_cmp(&a.0[case]));
         let (worst, seed) = (backward[0].0[case], backward[0].1);
         println!("case {case}: backward error {worst:e} of seed {seed}");
@@ -941,13 +942,12 @@ fn violation(model: &Interpreted, state: &mut [f64]) -> f64 {
     largest(&phi).max(largest(&instant.rates(model))).max(largest(&instant.accelerations(model)))
 }
 
-/// What 0.2 s by ALI3-P come to, from the model's own start.
-fn run(model: &Interpreted, h: f64) -> Result<Vec<f64>, String> {
+/// What 0.2 s by ALI3-P come to.
+fn run(model: &Interpreted, start: &[f64], h: f64) -> Result<Vec<f64>, String> {
     let d = model.dims();
-    let (mut state, _) = closed::start(model, 0.0).map_err(|error| closed::said(model, error))?;
-    let at_start = violation(model, &mut state);
+    let mut state = start.to_vec();
     let mut scratch = vec![0.0; Ali3p::scratch_len(&d)];
-    let mut worst = at_start;
+    let mut worst = violation(model, &mut state);
     for step in 1..=(0.2 / h).round() as usize {
         Ali3p::DEFAULT
             .step(model, &mut model.input_signals(), &mut state, h, &mut scratch)
@@ -957,7 +957,7 @@ fn run(model: &Interpreted, h: f64) -> Result<Vec<f64>, String> {
         }
     }
     if worst > 1e-9 {
-        return Err(format!("constraints at {worst:e}, at {at_start:e} in the beginning"));
+        return Err(format!("constraints at {worst:e}"));
     }
     let view = State::of(&d, &mut state).expect("length");
     Ok([&*view.z, view.zd].concat())
@@ -965,8 +965,8 @@ fn run(model: &Interpreted, h: f64) -> Result<Vec<f64>, String> {
 
 #[test]
 fn random_mechanisms_run_with_second_order() {
-    let (mut ran, mut still) = (0, 0);
-    for seed in 0..mechanisms(10) {
+    let (mut ran, mut rows) = (0, 0);
+    for seed in 0..mechanisms(20) {
         let shape = Shape {
             bodies: 2 + (seed % 3) as usize,
             closures: 1,
@@ -976,34 +976,33 @@ fn random_mechanisms_run_with_second_order() {
         };
         let text = random_closed(5000 + seed, shape);
         let model = closed::with_bundles(&text, &BundleKind::COORDINATE_FORM);
+        // Nothing is to be seen of a mechanism that cannot move, whether or not it is driven against its constraints.
+        let (start, statistics) = match closed::start(&model, 0.0) {
+            Err(StepError::Inconsistent { .. }) => continue,
+            started => {
+                started.unwrap_or_else(|error| panic!("seed {seed}: {}\n{text}", closed::said(&model, error)))
+            }
+        };
+        if statistics.rank == model.dims().nq {
+            continue;
+        }
         let h = 1e-3;
-        let runs: Vec<Vec<f64>> = [h, h / 2.0, h / 4.0]
-            .map(|h| {
-                run(&model, h).unwrap_or_else(|error| {
-                    println!("seed {seed}, h = {h}: {error}");
-                    vec![0.0]
-                })
-            })
-            .into();
-        if runs.iter().any(|r| r.len() == 1) {
-            continue;
-        }
-        let change = [closed::distance(&runs[0], &runs[1]), closed::distance(&runs[1], &runs[2])];
+        let [a, b, c] = [h, h / 2.0, h / 4.0].map(|h| {
+            run(&model, &start, h).unwrap_or_else(|error| panic!("seed {seed}, h = {h}: {error}\n{text}"))
+        });
+        let change = [closed::distance(&a, &b), closed::distance(&b, &c)];
         let ratio = change[0] / change[1];
-        println!("seed {seed}: {change:?}, ratio {ratio:.3}");
-        // A mechanism without freedom follows its constraints, to rounding.
-        if change[0] < 1e-10 {
-            still += 1;
-            continue;
-        }
-        if (ratio - 4.0).abs() > 1.0 {
-            println!("{text}");
-            continue;
-        }
+        println!(
+            "seed {seed}: {} of {} rows, {change:?}, ratio {ratio:.3}",
+            statistics.rank, statistics.rows
+        );
         assert!((ratio - 4.0).abs() < 1.0, "seed {seed}: {change:?}\n{text}");
-        ran += 1;
+        (ran, rows) = (ran + 1, rows + statistics.rank);
+        if ran == mechanisms(10) {
+            break;
+        }
     }
-    assert!(ran > 5 * still, "{ran} ran, {still} did not move");
+    assert!(ran >= 10 && rows > 30, "{ran} ran, with {rows} rows");
 }
 
 /// Damaged files: diagnostics or code, never a panic.
