@@ -158,7 +158,7 @@ fn peers(ours: [(&str, Timing); 2]) {
         let output = std::process::Command::new(&python).arg(&script).output();
         let line = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
         let time = line
-            .split("\"us_per_step_best\":")
+            .split("\"us_per_step_processor\":")
             .nth(1)
             .and_then(|rest| rest.trim_start().split([',', '}']).next()?.trim().parse::<f64>().ok());
         match time {

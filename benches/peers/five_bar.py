@@ -59,12 +59,13 @@ def gap(centres, angles):
     """Largest distance over a run between two ends that a hinge holds together, in metres."""
     half = 0.5 * LENGTHS[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     first, second = centres - half, centres + half
-    joined = [first[..., 0, :] - A, second[..., 3, :] - B] + [second[..., i, :] - first[..., i + 1, :] for i in range(3)]
+    joined = [first[..., 0, :] - A, second[..., 3, :] - B]
+    joined += [second[..., i, :] - first[..., i + 1, :] for i in range(3)]
     return float(max(np.linalg.norm(d, axis=-1).max() for d in joined))
 
 
 def objectives(r2, v2, a2, h):
-    """psi1, psi2, psi3 by Simpson's rule over samples h apart, start and end included: the rule adds no error of its own."""
+    """psi1, psi2, psi3 by Simpson's rule over samples h apart, start and end included: it adds no error that counts."""
     weights = np.full(len(r2), 2.0)
     weights[1::2], weights[[0, -1]] = 4, 1
     assert len(weights) % 2, "Simpson's rule wants an even number of steps"
@@ -86,22 +87,26 @@ def of_absolute_angles(q, qd, qdd):
             "r2": A + second(along), "v2": second(velocity), "a2": second(acceleration)}
 
 
-def best_and_median(run, repetitions=31):
-    """Seconds of the fastest and of the middle repetition of `run`, which returns its own seconds."""
-    run()
-    seconds = [run() for _ in range(repetitions)]
-    return min(seconds), statistics.median(seconds)
-
-
 def timed(call):
-    """Wall seconds of a call."""
-    start = time.perf_counter()
+    """Wall seconds and processor seconds of a call."""
+    wall, processor = time.perf_counter(), time.thread_time()
     call()
-    return time.perf_counter() - start
+    return time.perf_counter() - wall, time.thread_time() - processor
 
 
-def report(tool, version, model, method, order, h, steps, best, median, r2, finer_r2, psi, energy_drift, **more):
-    """The one line a peer prints. `finer_r2` is point 2 at the end of the tool's own run of a finer step."""
+def repeated(run, repetitions):
+    """What `run`, which returns its own seconds, took each time but the first."""
+    return [run() for _ in range(repetitions + 1)][1:]
+
+
+def report(tool, version, model, method, order, h, steps, seconds, r2, finer_r2, psi, energy_drift, **more):
+    """The one line a peer prints.
+
+    `seconds` are pairs of wall and processor seconds, one for each repetition; `finer_r2` is point 2 at the end of the
+    tool's own run of a finer step.
+    """
+    wall, processor = zip(*seconds)
+    per_step = lambda x: round(x / steps * 1e6, 4)
     distance = lambda p, q: float(np.hypot(*(np.asarray(p) - np.asarray(q))))
     print(
         json.dumps(
@@ -113,8 +118,9 @@ def report(tool, version, model, method, order, h, steps, best, median, r2, fine
                 "order": order,
                 "h": h,
                 "steps": steps,
-                "us_per_step_best": round(best / steps * 1e6, 4),
-                "us_per_step_median": round(median / steps * 1e6, 4),
+                "us_per_step_best": per_step(min(wall)),
+                "us_per_step_median": per_step(statistics.median(wall)),
+                "us_per_step_processor": per_step(min(processor)),
                 "r2": [float(x) for x in r2],
                 "r2_error_to_finer": distance(r2, finer_r2),
                 "r2_error_to_exact": distance(r2, REFERENCE["r2"]),

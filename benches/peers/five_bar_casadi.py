@@ -11,7 +11,6 @@ Compiled with `gcc -O3 -march=native`; CC and CFLAGS override.
 import argparse
 import os
 import shlex
-import statistics
 import subprocess
 import tempfile
 from pathlib import Path
@@ -53,7 +52,8 @@ def bars(q):
 
 def solve2(M, f):
     """M^-1 f, for a symmetric M."""
-    return ca.vertcat(M[1, 1] * f[0] - M[0, 1] * f[1], M[0, 0] * f[1] - M[0, 1] * f[0]) / (M[0, 0] * M[1, 1] - M[0, 1] ** 2)
+    det = M[0, 0] * M[1, 1] - M[0, 1] ** 2
+    return ca.vertcat(M[1, 1] * f[0] - M[0, 1] * f[1], M[0, 0] * f[1] - M[0, 1] * f[0]) / det
 
 
 def hand(q, qd):
@@ -116,7 +116,10 @@ def rk4(h):
 
 
 def run(h, repetitions):
-    """Prints, compiles and runs: the seconds of each repetition, the states of a run, operations of the printed C."""
+    """Prints, compiles and runs.
+
+    Wall and processor seconds of each repetition, the states of a run, operations of the printed C.
+    """
     printed = ca.Function("printed", [y], [rate(y) if arguments.per_stage else rk4(h)])
     steps = round(five_bar.END / h)
     with tempfile.TemporaryDirectory() as folder:
@@ -124,13 +127,14 @@ def run(h, repetitions):
         generator.add(printed)
         generator.generate(folder + "/")
         per_stage = [f"-DPER_STAGE={h!r}"] if arguments.per_stage else []
-        subprocess.run([*COMPILER, *per_stage, "-o", f"{folder}/driver", DRIVER, f"{folder}/printed.c", "-lm"], check=True)
+        subprocess.run([*COMPILER, *per_stage, "-o", f"{folder}/driver", DRIVER, f"{folder}/printed.c", "-lm"],
+                       check=True)
         start = [repr(float(x)) for x in (*five_bar.ANGLES[:2], 0, 0)]
         out = subprocess.run([f"{folder}/driver", str(steps), str(repetitions), f"{folder}/states", *start],
                              check=True, capture_output=True, text=True).stdout
         states = np.fromfile(f"{folder}/states").reshape(-1, 4)
     assert len(states) == steps + 1
-    return [float(x) for x in out.split()], states, printed.n_instructions()
+    return [[float(x) for x in line.split()] for line in out.splitlines()], states, printed.n_instructions()
 
 
 # What is judged, of any state.
@@ -151,12 +155,12 @@ five_bar.report(
     version=ca.__version__,
     model="reduced by hand to 2 angles; "
     + {"hand": "equations of motion by hand", "automatic": "differentiated by CasADi"}[arguments.equations],
-    method="RK4, " + ("a loop in C over the printed rate" if arguments.per_stage else "the step printed as one function"),
+    method="RK4, "
+    + ("a loop in C over the printed rate" if arguments.per_stage else "the step printed as one function"),
     order=4,
     h=h,
     steps=steps,
-    best=min(seconds[1:]),
-    median=statistics.median(seconds[1:]),
+    seconds=seconds[1:],
     r2=r2[-1],
     finer_r2=np.array(judged(finer[-1])[4]).ravel(),
     psi=five_bar.objectives(r2, v2, a2, h),

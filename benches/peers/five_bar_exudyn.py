@@ -124,7 +124,7 @@ def watched(h):
 
 h = five_bar.H
 steps = round(five_bar.END / h)
-best, median = five_bar.best_and_median(lambda: run(h)[0], arguments.repetitions)
+seconds = five_bar.repeated(lambda: run(h)[0], arguments.repetitions)
 r2, iterations, factorisations = end(h)
 finer_r2, _, _ = end(h / 10)
 psi, energy_drift, gap = watched(h)
@@ -133,12 +133,12 @@ five_bar.report(
     version=exu.__version__ if hasattr(exu, "__version__") else exu.config.Version(),
     model="2D rigid bodies and revolute joints, 12 coordinates and 10 multipliers",
     method={"trapezoidal": "implicit trapezoidal rule, constraints at velocity level (index 2)",
-            "alpha": "generalised alpha, spectral radius 0.9, constraints at position level (index 3)"}[arguments.solver],
+            "alpha": "generalised alpha, spectral radius 0.9, constraints at position level (index 3)",
+            }[arguments.solver],
     order=2,
     h=h,
     steps=steps,
-    best=best,
-    median=median,
+    seconds=seconds,
     r2=r2,
     finer_r2=finer_r2,
     psi=psi,

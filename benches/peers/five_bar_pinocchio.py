@@ -13,7 +13,6 @@ The headers come with the wheel, Eigen with a wheel of its own. Compiled once, w
 import argparse
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,17 +46,17 @@ def compiled():
         headers = Path(cmeel.__file__).parents[1] / "cmeel.prefix" / "include"
         print("compiling", SOURCE.name, "…", file=sys.stderr)
         PROGRAM.parent.mkdir(exist_ok=True)
-        subprocess.run([*COMPILER, "-std=c++17", "-w", *(f"-D{d}" for d in DEFINITIONS), "-isystem", headers, "-isystem",
-                        headers / "eigen3", "-o", PROGRAM, SOURCE], check=True)
+        subprocess.run([*COMPILER, "-std=c++17", "-w", *(f"-D{d}" for d in DEFINITIONS), "-isystem", headers,
+                        "-isystem", headers / "eigen3", "-o", PROGRAM, SOURCE], check=True)
         note.write_text(made_by)
     return PROGRAM
 
 
 def run(h, repetitions):
-    """Seconds of each repetition; absolute angles, rates and accelerations of a run, start included."""
+    """Wall and processor seconds of each repetition; absolute angles, rates, accelerations of a run, start included."""
     steps = round(five_bar.END / h)
-    numbers = [h, five_bar.GRAVITY, five_bar.A[0], five_bar.B[0], *five_bar.LENGTHS, *five_bar.MASSES, *five_bar.INERTIAS,
-               five_bar.ANGLES[0], *np.diff(five_bar.ANGLES)]
+    numbers = [h, five_bar.GRAVITY, five_bar.A[0], five_bar.B[0], *five_bar.LENGTHS, *five_bar.MASSES,
+               *five_bar.INERTIAS, five_bar.ANGLES[0], *np.diff(five_bar.ANGLES)]
     for _, _, stiffness, natural in five_bar.SPRINGS:
         numbers += [stiffness, natural]
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +65,7 @@ def run(h, repetitions):
                              text=True).stdout
         states = np.fromfile(f"{folder}/states").reshape(-1, 3, 4)
     assert len(states) == steps + 1
-    return [float(x) for x in out.split()], np.cumsum(states, axis=-1)
+    return [[float(x) for x in line.split()] for line in out.splitlines()], np.cumsum(states, axis=-1)
 
 
 h = five_bar.H
@@ -83,8 +82,7 @@ five_bar.report(
     order=4,
     h=h,
     steps=steps,
-    best=min(seconds[1:]),
-    median=statistics.median(seconds[1:]),
+    seconds=seconds[1:],
     r2=motion["r2"][-1],
     finer_r2=five_bar.of_absolute_angles(*np.moveaxis(finer, 1, 0))["r2"][-1],
     psi=five_bar.objectives(motion["r2"], motion["v2"], motion["a2"], h),

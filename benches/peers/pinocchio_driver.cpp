@@ -1,13 +1,13 @@
 // Runs the five-bar linkage by Pinocchio and RK4: `driver METHOD STEPS REPETITIONS FILE < NUMBERS`.
 //
-// What enters: METHOD, how the loop is closed (below); on standard input h, gravity, x of A, x of B, the lengths, masses
-// and inertias of the four bars, their angles at the start, each to the bar before; stiffness and natural length of the
-// springs from points 1 and 2 to B.
-// What leaves: on standard output the seconds of each repetition, a line each; in FILE angles, rates and accelerations
-// of a run of its own, start included, as doubles.
-#include <chrono>
+// What enters: METHOD, how the loop is closed (below); on standard input h, gravity, x of A, x of B, the lengths,
+// masses and inertias of the four bars, their angles at the start, each to the bar before; stiffness and natural length
+// of the springs from points 1 and 2 to B.
+// What leaves: on standard output wall and processor seconds of each repetition, a line each; in FILE angles, rates and
+// accelerations of a run of its own, start included, as doubles.
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -64,7 +64,8 @@ struct Linkage {
         pin::JointIndex last = 0;
         for (int i = 0; i < 4; i++) {
             const Vector3d at(i == 0 ? A.x() : length[i - 1], 0, 0);
-            last = model.addJoint(last, pin::JointModelRZ(), pin::SE3(Eigen::Matrix3d::Identity(), at), std::to_string(i));
+            const pin::SE3 placement(Eigen::Matrix3d::Identity(), at);
+            last = model.addJoint(last, pin::JointModelRZ(), placement, std::to_string(i));
             const Vector3d I(0, inertia[i], inertia[i]);
             model.appendBodyToJoint(last, pin::Inertia(mass[i], Vector3d(length[i] / 2, 0, 0), I.asDiagonal()));
         }
@@ -177,6 +178,12 @@ static void step(L &l, Vector4 &q, Vector4 &v) {
     v += h / 6 * (a1 + 2 * a2 + 2 * a3 + a4);
 }
 
+static double now(clockid_t clock) {
+    timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
 template <class L>
 static int run(int steps, int repetitions, const char *file) {
     L l;
@@ -184,9 +191,9 @@ static int run(int steps, int repetitions, const char *file) {
     for (int r = 0; r < repetitions; r++) {
         q = l.start;
         v.setZero();
-        const auto begin = std::chrono::steady_clock::now();
+        const double wall = now(CLOCK_MONOTONIC), processor = now(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < steps; i++) step(l, q, v);
-        std::printf("%.9g\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        std::printf("%.9g %.9g\n", now(CLOCK_MONOTONIC) - wall, now(CLOCK_THREAD_CPUTIME_ID) - processor);
     }
     FILE *states = std::fopen(file, "wb");
     if (!states) return 1;

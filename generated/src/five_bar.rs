@@ -13,14 +13,14 @@
  | `markers` | 67 | 0 |
  | `outputs` | 7 | 0 |
  | `residual` | 178 | 0 |
- | `newton` | 451 | 62 |
+ | `newton` | 451 | 0 |
  | `projection` | 78 | 0 |
  | `constraint_rates` | 28 | 0 |
  | `constraint_accelerations` | 53 | 0 |
  | `factor` | 55 | 0 |
  | `solve` | 31 | 0 |
  | `solve_transposed` | 31 | 0 |
- | `constrained_dynamics` | 306 | 37 |
+ | `constrained_dynamics` | 306 | 0 |
  | `constraint_correction` | 201 | 0 |
  | `reactions` | 147 | 0 |
  | `objectives` | 32 | 0 |
@@ -53,7 +53,7 @@ pub mod five_bar {
     /// Number of prepared values.
     pub const NC: usize = 12;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 62;
+    pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -1179,38 +1179,25 @@ pub mod five_bar {
 
     /// Residual, constraints, and the entries of the leading matrix.
     ///
-    /// Operations: 451 (75 add, 2 div, 169 mul, 151 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 62 slots.
-    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 12], w: &mut [S; 62], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
-        newton_0(z, lambda, weights, c, w, out_phi, out_matrix);
-        newton_1(zd, zdd, lambda, weights, c, w, out_r, out_matrix);
-    }
-
-    #[inline(never)]
-    fn newton_0(z: &[S; 4], lambda: &[S; 2], weights: &[S; 3], c: &[S; 12], w: &mut [S; 62], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
+    /// Operations: 451 (75 add, 2 div, 169 mul, 151 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 0 slots.
+    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 12], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
         let v4 = z[0] + z[1];
         let (v5, v6) = m::sin_cos(v4);
-        w[0] = v6;
         let v7 = c[2] * v1;
         let v8 = c[2] * v0;
-        w[1] = v8;
         let v9 = -0.5 + v7;
-        w[2] = v9;
         let v10 = m::mul_add((0.9013878188659973 as S), v6, v9);
         let v11 = m::mul_add((0.9013878188659973 as S), v5, v8);
         let (v12, v13) = m::sin_cos(z[2]);
         let v14 = 0.7071067811865476 * v12;
-        w[3] = v14;
         let v15 = m::mul_add((0.7071067811865476 as S), v13, 0.5);
-        w[4] = v15;
         let v16 = z[2] + z[3];
         let (v17, v18) = m::sin_cos(v16);
         let v19 = 1.4142135623730951 * v12;
-        w[5] = v19;
         let v20 = m::mul_add((1.4142135623730951 as S), v13, 0.5);
-        w[6] = v20;
         let v21 = m::mul_add((0.9013878188659973 as S), v18, v20);
         let v22 = m::mul_add((0.9013878188659973 as S), v17, v19);
         let v23 = 0.5 - v9;
@@ -1251,104 +1238,68 @@ pub mod five_bar {
         let v55 = m::mul_add((1.8027756377319946 as S), v17, v19);
         let v56 = v55 * lambda[0];
         let v57 = m::mul_add(-v54, lambda[1], v56);
-        w[7] = v57;
         let v58 = v38 * lambda[1];
         let v59 = m::mul_add(-v39, lambda[0], v58);
         let v60 = v49 + lambda[0];
-        w[8] = v60;
         let v61 = lambda[1] - v50;
-        w[9] = v61;
         let v62 = v59 - v52;
-        w[10] = v62;
         let v63 = v54 - v38;
         out_phi[0] = v63;
         let v64 = v55 - v39;
         out_phi[1] = v64;
         let v65 = c[0] * v3;
-        w[11] = v65;
         let v66 = c[8] * v0;
-        w[12] = v66;
         let v67 = v3 * v65;
         let v68 = m::mul_add(v2, v66, v67);
         let v69 = 0.16666666666666666 + v68;
-        w[13] = v69;
         let v70 = 1.5 * v10;
-        w[14] = v70;
         let v71 = 1.5 * v11;
-        w[15] = v71;
         let v72 = v10 * v70;
         let v73 = m::mul_add(v11, v71, v72);
         let v74 = 0.40625 + v73;
-        w[16] = v74;
         let v75 = v15 * v15;
         let v76 = m::mul_add(v14, v14, v75);
         let v77 = 0.16666666666666666 + v76;
-        w[17] = v77;
         let v78 = 1.5 * v21;
-        w[18] = v78;
         let v79 = 1.5 * v22;
-        w[19] = v79;
         let v80 = v21 * v78;
         let v81 = m::mul_add(v22, v79, v80);
         let v82 = 0.40625 + v81;
-        w[20] = v82;
         let v83 = 3.0 * v22;
-        w[21] = v83;
         let v84 = v15 + v78;
         let v85 = v14 + v79;
-        w[22] = v85;
         let v86 = v77 + v82;
         let v87 = 3.0 * v11;
-        w[23] = v87;
         let v88 = v65 + v70;
         let v89 = v66 + v71;
-        w[24] = v89;
         let v90 = v69 + v74;
         let v91 = c[9] + v88;
         let v92 = m::mul_add((0.5 as S), v88, v90);
-        w[25] = v92;
         let v93 = 0.5 * v91;
-        w[26] = v93;
         let v94 = c[11] * v0;
         let v95 = v9 * v70;
         let v96 = m::mul_add(v8, v71, v95);
         let v97 = m::mul_add((-1.5 as S), v11, v94);
-        w[27] = v97;
         let v98 = m::mul_add((-1.5 as S), v9, v70);
-        w[28] = v98;
         let v99 = v74 - v96;
-        w[29] = v99;
         let v100 = 0.5 * v98;
-        w[30] = v100;
         let v101 = -1.25 + v84;
         let v102 = m::mul_add((-0.5 as S), v84, v86);
-        w[31] = v102;
         let v103 = -0.5 * v101;
-        w[32] = v103;
         let v104 = 2.121320343559643 * v12;
         let v105 = v20 * v78;
         let v106 = m::mul_add(v19, v79, v105);
         let v107 = m::mul_add((-1.5 as S), v22, v104);
-        w[33] = v107;
         let v108 = m::mul_add((-1.5 as S), v20, v78);
-        w[34] = v108;
         let v109 = v82 - v106;
-        w[35] = v109;
         let v110 = -0.5 * v108;
-        w[36] = v110;
         let v111 = c[10] * v0;
-        w[37] = v111;
         let v112 = -3.0 * v10;
-        w[38] = v112;
         let v113 = -3.0 * v21;
-        w[39] = v113;
         let v114 = v32 + v60;
         let v115 = v61 - v33;
-        w[40] = v115;
         let v116 = v62 - v35;
-        w[41] = v116;
         let v117 = v8 * weights[1];
-        w[42] = v117;
         let v118 = v7 * weights[1];
         let v119 = c[3] * v28;
         let v120 = v27 * v31;
@@ -1382,7 +1333,6 @@ pub mod five_bar {
         let v148 = v145 + v147;
         let v149 = v8 - v39;
         let v150 = 0.5 + v38;
-        w[43] = v150;
         let v151 = weights[1] * v149;
         let v152 = v36 * weights[1];
         let v153 = v39 * weights[1];
@@ -1416,7 +1366,6 @@ pub mod five_bar {
         let v181 = m::mul_add(-v153, v179, v180);
         let v182 = v151 * v179;
         let v183 = m::mul_add(v152, v178, v182);
-        w[44] = v183;
         let v184 = v38 * v181;
         let v185 = m::mul_add(-v39, v168, v184);
         let v186 = v38 * v183;
@@ -1439,33 +1388,25 @@ pub mod five_bar {
         let v200 = weights[1] * v196;
         let v201 = lambda[1] * v199;
         let v202 = m::mul_add(lambda[0], v200, v201);
-        w[45] = v202;
         let v203 = lambda[0] * v198;
         let v204 = m::mul_add(-lambda[1], v197, v203);
-        w[46] = v204;
         let v205 = lambda[1] * v153;
         let v206 = m::mul_add(lambda[0], v154, v205);
         let v207 = v190 - v206;
         let v208 = lambda[1] * v151;
         let v209 = m::mul_add(-lambda[0], v152, v208);
         let v210 = v193 + v209;
-        w[47] = v210;
         let v211 = v143 + v181;
         let v212 = v148 + v207;
         let v213 = 0.5 * weights[1];
         let v214 = 9.81 * weights[1];
-        w[48] = v214;
         let v215 = v9 * weights[1];
-        w[49] = v215;
         let v216 = -0.5 * weights[1];
         let v217 = v19 * weights[1];
-        w[50] = v217;
         let v218 = v20 * weights[1];
-        w[51] = v218;
         let v219 = -0.5 * v114;
         let v220 = weights[1] * v219;
         let v221 = m::mul_add(v114, v213, v220);
-        w[52] = v221;
         let v222 = v8 * v61;
         let v223 = m::mul_add(v9, v60, v222);
         let v224 = v50 - lambda[1];
@@ -1473,50 +1414,30 @@ pub mod five_bar {
         let v226 = v117 * v224;
         let v227 = m::mul_add(-v60, v215, v226);
         let v228 = v225 + v227;
-        w[53] = v228;
         let v229 = m::mul_add(v60, v213, v225);
-        w[54] = v229;
         let v230 = -0.5 * lambda[0];
         let v231 = lambda[0] * v216;
         let v232 = m::mul_add(weights[1], v230, -v231);
-        w[55] = v232;
         let v233 = v19 * lambda[1];
         let v234 = m::mul_add(v20, lambda[0], v233);
         let v235 = weights[1] * v234;
         let v236 = lambda[1] * v217;
         let v237 = m::mul_add(lambda[0], v218, v236);
         let v238 = v237 - v235;
-        w[56] = v238;
         let v239 = v231 + v235;
-        w[57] = v239;
         let v240 = m::mul_add((0.5 as S), v211, v212);
-        w[58] = v240;
         let v241 = m::mul_add((0.5 as S), v183, v210);
-        w[59] = v241;
         let v242 = v8 * v168;
         let v243 = m::mul_add(-v9, v181, v242);
         let v244 = v207 + v243;
-        w[60] = v244;
         let v245 = v8 * v170;
-        w[61] = v245;
-    }
-
-    #[inline(never)]
-    fn newton_1(zd: &[S; 4], zdd: &[S; 4], lambda: &[S; 2], weights: &[S; 3], c: &[S; 12], w: &mut [S; 62], out_r: &mut [S; 4], out_matrix: &mut [S; 16]) {
-        let v9 = w[2];
-        let v183 = w[44];
-        let v245 = w[61];
         let v246 = m::mul_add(-v9, v183, v245);
-        let v210 = w[47];
         let v247 = v210 + v246;
-        let v150 = w[43];
         let v248 = -v150;
         out_matrix[12] = v248;
-        let v6 = w[0];
         let v249 = -1.8027756377319946 * v6;
         out_matrix[13] = v249;
         let v250 = 0.5 * zd[0];
-        let v8 = w[1];
         let v251 = v8 * zd[1];
         let v252 = m::mul_add(-v9, zd[1], v250);
         let v253 = zd[0] + zd[1];
@@ -1525,9 +1446,7 @@ pub mod five_bar {
         let v256 = zd[1] * v254;
         let v257 = zd[1] * v255;
         let v258 = -0.5 * zd[2];
-        let v19 = w[5];
         let v259 = v19 * zd[3];
-        let v20 = w[6];
         let v260 = m::mul_add(-v20, zd[3], v258);
         let v261 = zd[2] + zd[3];
         let v262 = m::mul_add(v20, v261, v260);
@@ -1536,7 +1455,6 @@ pub mod five_bar {
         let v265 = zdd[0] + zdd[1];
         let v266 = m::mul_add(v19, zdd[3], v263);
         let v267 = zdd[2] + zdd[3];
-        let v14 = w[3];
         let v268 = v14 * zd[2];
         let v269 = m::mul_add((-0.5 as S), zd[0], v250);
         let v270 = zd[0] * v269;
@@ -1552,22 +1470,17 @@ pub mod five_bar {
         let v280 = m::mul_add(-v20, zdd[3], v279);
         let v281 = v266 + v276;
         let v282 = v277 + v280;
-        let v66 = w[12];
         let v283 = v66 * zd[0];
         let v284 = c[0] * v271;
-        let v65 = w[11];
         let v285 = v65 * v271;
         let v286 = m::mul_add(-v66, v270, v285);
         let v287 = m::mul_add(v65, zdd[0], v284);
-        let v69 = w[13];
         let v288 = m::mul_add(v69, zdd[0], v286);
         let v289 = m::mul_add(-zd[0], v283, v287);
         let v290 = m::mul_add(v250, v283, v288);
         let v291 = 1.5 * v251;
         let v292 = 1.5 * v252;
-        let v71 = w[15];
         let v293 = m::mul_add(-v71, v253, v291);
-        let v70 = w[14];
         let v294 = m::mul_add(v70, v253, v292);
         let v295 = 1.5 * v273;
         let v296 = 1.5 * v274;
@@ -1575,26 +1488,21 @@ pub mod five_bar {
         let v298 = m::mul_add(-v71, v273, v297);
         let v299 = m::mul_add(-v71, v265, v295);
         let v300 = m::mul_add(v70, v265, v296);
-        let v74 = w[16];
         let v301 = m::mul_add(v74, v265, v298);
         let v302 = v251 * v294;
         let v303 = m::mul_add(-v252, v293, v302);
         let v304 = m::mul_add(-v253, v294, v299);
         let v305 = m::mul_add(v253, v293, v300);
         let v306 = v301 + v303;
-        let v15 = w[4];
         let v307 = v15 * v277;
         let v308 = m::mul_add(-v14, v276, v307);
         let v309 = m::mul_add(v15, zdd[2], v277);
-        let v77 = w[17];
         let v310 = m::mul_add(v77, zdd[2], v308);
         let v311 = m::mul_add(-zd[2], v268, v309);
         let v312 = m::mul_add(v258, v268, v310);
         let v313 = 1.5 * v259;
         let v314 = 1.5 * v260;
-        let v79 = w[19];
         let v315 = m::mul_add(-v79, v261, v313);
-        let v78 = w[18];
         let v316 = m::mul_add(v78, v261, v314);
         let v317 = 1.5 * v281;
         let v318 = 1.5 * v282;
@@ -1602,7 +1510,6 @@ pub mod five_bar {
         let v320 = m::mul_add(-v79, v281, v319);
         let v321 = m::mul_add(-v79, v267, v317);
         let v322 = m::mul_add(v78, v267, v318);
-        let v82 = w[20];
         let v323 = m::mul_add(v82, v267, v320);
         let v324 = v259 * v316;
         let v325 = m::mul_add(-v260, v315, v324);
@@ -1613,24 +1520,18 @@ pub mod five_bar {
         let v330 = v312 + v328;
         let v331 = v289 + v305;
         let v332 = v290 + v306;
-        let v115 = w[40];
         let v333 = v331 - v115;
-        let v116 = w[41];
         let v334 = v332 - v116;
         let v335 = m::mul_add((0.5 as S), v333, v334);
         out_r[0] = v335;
-        let v60 = w[8];
         let v336 = v304 - v60;
-        let v61 = w[9];
         let v337 = v305 - v61;
-        let v62 = w[10];
         let v338 = v306 - v62;
         let v339 = v8 * v336;
         let v340 = m::mul_add(-v9, v337, v339);
         let v341 = v338 + v340;
         out_r[1] = v341;
         let v342 = lambda[1] + v329;
-        let v57 = w[7];
         let v343 = v330 - v57;
         let v344 = m::mul_add((-0.5 as S), v342, v343);
         out_r[2] = v344;
@@ -1653,19 +1554,13 @@ pub mod five_bar {
         let v360 = m::mul_add(v19, zdd[2], -v276);
         let v361 = m::mul_add(-zd[2], v353, v359);
         let v362 = m::mul_add(zd[2], v354, v360);
-        let v87 = w[23];
         let v363 = v87 * v252;
-        let v112 = w[38];
         let v364 = m::mul_add(-v112, v251, v363);
-        let v83 = w[21];
         let v365 = v83 * v260;
-        let v113 = w[39];
         let v366 = m::mul_add(-v113, v259, v365);
         let v367 = m::mul_add(v19, v258, v366);
         let v368 = v293 - v283;
-        let v111 = w[37];
         let v369 = m::mul_add(-v111, v250, v364);
-        let v214 = w[48];
         let v370 = m::mul_add(weights[0], v269, v214);
         let v371 = v254 + v352;
         let v372 = v255 + v351;
@@ -1681,22 +1576,16 @@ pub mod five_bar {
         let v382 = m::mul_add(weights[1], v361, v380);
         let v383 = m::mul_add(weights[1], v362, v381);
         let v384 = v368 + v369;
-        let v89 = w[24];
-        let v93 = w[26];
         let v385 = m::mul_add(-v89, v370, v93);
-        let v92 = w[25];
         let v386 = v92 + v385;
         let v387 = m::mul_add(weights[0], v384, v386);
-        let v221 = w[52];
         let v388 = v387 - v221;
         let v389 = 2.0 * v293;
         let v390 = 2.0 * v294;
         let v391 = v9 * v389;
         let v392 = m::mul_add(v8, v390, v391);
         let v393 = v364 - v392;
-        let v117 = w[42];
         let v394 = v117 * v305;
-        let v215 = w[49];
         let v395 = m::mul_add(v215, v304, v394);
         let v396 = v70 * v376;
         let v397 = m::mul_add(-v71, v375, v396);
@@ -1706,41 +1595,29 @@ pub mod five_bar {
         let v401 = m::mul_add(weights[0], v364, v399);
         let v402 = m::mul_add(weights[1], v304, v400);
         let v403 = v395 + v401;
-        let v97 = w[27];
         let v404 = v97 * v375;
-        let v98 = w[28];
         let v405 = m::mul_add(v98, v376, v404);
-        let v99 = w[29];
         let v406 = v99 + v405;
         let v407 = weights[0] * v393;
         let v408 = v406 + v407;
-        let v228 = w[53];
         let v409 = v408 - v228;
-        let v100 = w[30];
         let v410 = m::mul_add(v97, v370, v100);
         let v411 = v99 + v410;
         let v412 = v407 + v411;
-        let v229 = w[54];
         let v413 = v412 - v229;
         let v414 = m::mul_add((0.5 as S), v402, v403);
         let v415 = v268 - v315;
         let v416 = v367 + v415;
-        let v85 = w[22];
-        let v103 = w[32];
         let v417 = m::mul_add(-v85, v377, v103);
-        let v102 = w[31];
         let v418 = v102 + v417;
         let v419 = m::mul_add(weights[0], v416, v418);
-        let v232 = w[55];
         let v420 = v419 - v232;
         let v421 = 2.0 * v315;
         let v422 = 2.0 * v316;
         let v423 = v20 * v421;
         let v424 = m::mul_add(v19, v422, v423);
         let v425 = v366 - v424;
-        let v217 = w[50];
         let v426 = v217 * v327;
-        let v218 = w[51];
         let v427 = m::mul_add(v218, v326, v426);
         let v428 = v78 * v383;
         let v429 = m::mul_add(-v79, v382, v428);
@@ -1750,38 +1627,27 @@ pub mod five_bar {
         let v433 = m::mul_add(weights[0], v366, v431);
         let v434 = m::mul_add(weights[1], v326, v432);
         let v435 = v427 + v433;
-        let v107 = w[33];
         let v436 = v107 * v382;
-        let v108 = w[34];
         let v437 = m::mul_add(v108, v383, v436);
-        let v109 = w[35];
         let v438 = v109 + v437;
         let v439 = weights[0] * v425;
         let v440 = v438 + v439;
-        let v238 = w[56];
         let v441 = v440 - v238;
-        let v110 = w[36];
         let v442 = m::mul_add(v107, v377, v110);
         let v443 = v109 + v442;
         let v444 = v439 + v443;
-        let v239 = w[57];
         let v445 = v239 + v444;
         let v446 = m::mul_add((-0.5 as S), v434, v435);
-        let v240 = w[58];
         let v447 = v388 - v240;
         out_matrix[0] = v447;
-        let v241 = w[59];
         let v448 = v414 - v241;
         out_matrix[1] = v448;
-        let v244 = w[60];
         let v449 = v413 - v244;
         out_matrix[2] = v449;
         let v450 = v409 - v247;
         out_matrix[3] = v450;
-        let v202 = w[45];
         let v451 = v420 - v202;
         out_matrix[4] = v451;
-        let v204 = w[46];
         let v452 = v446 - v204;
         out_matrix[5] = v452;
         let v453 = v445 - v202;
@@ -2173,14 +2039,8 @@ pub mod five_bar {
 
     /// Accelerations and multipliers under the constraints.
     ///
-    /// Operations: 306 (34 add, 8 div, 98 mul, 140 mul_add, 4 sin_cos, 2 sqrt, 20 sub). Workspace: 37 slots.
-    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 12], w: &mut [S; 37], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
-        constrained_dynamics_0(z, v, stabilisation, c, w, out_zd, out_pivots);
-        constrained_dynamics_1(stabilisation, w, out_vd, out_lambda);
-    }
-
-    #[inline(never)]
-    fn constrained_dynamics_0(z: &[S; 4], v: &[S; 4], stabilisation: &[S; 3], c: &[S; 12], w: &mut [S; 37], out_zd: &mut [S; 4], out_pivots: &mut [S; 6]) {
+    /// Operations: 306 (34 add, 8 div, 98 mul, 140 mul_add, 4 sin_cos, 2 sqrt, 20 sub). Workspace: 0 slots.
+    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 12], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -2234,7 +2094,6 @@ pub mod five_bar {
         let v50 = v8 * v49;
         let v51 = m::mul_add(v7, v48, v50);
         let v52 = 1.8027756377319946 * v5;
-        w[0] = v52;
         let v53 = m::mul_add((1.8027756377319946 as S), v6, v8);
         let v54 = v7 + v52;
         out_pivots[0] = v54;
@@ -2264,15 +2123,12 @@ pub mod five_bar {
         let v78 = 1.8027756377319946 * v17;
         let v79 = v19 + v78;
         let v80 = m::mul_add((1.8027756377319946 as S), v16, v18);
-        w[1] = v80;
         let v81 = m::mul_add(-v34, v80, v32);
         let v82 = m::mul_add(v34, v79, v33);
         let v83 = v79 - v53;
         let v84 = v81 - v55;
         let v85 = v80 - v54;
-        w[2] = v85;
         let v86 = v82 - v56;
-        w[3] = v86;
         let v87 = c[0] * v3;
         let v88 = c[8] * v0;
         let v89 = v3 * v87;
@@ -2322,14 +2178,11 @@ pub mod five_bar {
         let v132 = m::mul_add(-v19, v129, v131);
         let v133 = v130 + v132;
         let v134 = m::mul_add((-0.5 as S), v129, v130);
-        w[4] = v134;
         let v135 = v[2] * v75;
         let v136 = v[2] * v74;
         let v137 = 0.5 + v53;
         let v138 = v18 - v80;
-        w[5] = v138;
         let v139 = -0.5 + v79;
-        w[6] = v139;
         let v140 = -1.8027756377319946 * v6;
         let v141 = 9.81 + v30;
         let v142 = 9.81 - v38;
@@ -2365,29 +2218,20 @@ pub mod five_bar {
         let v172 = v18 * v169;
         let v173 = m::mul_add(-v19, v170, v172);
         let v174 = v171 + v173;
-        w[7] = v174;
         let v175 = v163 + v170;
         let v176 = v171 - v162;
         let v177 = m::mul_add((-0.5 as S), v175, v176);
-        w[8] = v177;
         let v178 = v7 * v157;
         let v179 = m::mul_add(v8, v158, v178);
         let v180 = v179 - v159;
-        w[9] = v180;
         let v181 = v149 + v158;
         let v182 = v150 + v159;
         let v183 = m::mul_add((-0.5 as S), v181, -v182);
-        w[10] = v183;
         let v184 = 2.3283064365386963e-10 + stabilisation[2];
-        w[11] = v184;
         let v185 = 1.0 / v54;
-        w[12] = v185;
         let v186 = v111 * v185;
-        w[13] = v186;
         let v187 = v121 * v185;
-        w[14] = v187;
         let v188 = v137 * v185;
-        w[15] = v188;
         let v189 = m::mul_add(-v52, v186, v121);
         let v190 = v80 * v186;
         let v191 = v138 * v186;
@@ -2399,17 +2243,11 @@ pub mod five_bar {
         let v197 = m::mul_add(v52, v188, v140);
         out_pivots[1] = v197;
         let v198 = m::mul_add(-v80, v188, v139);
-        w[16] = v198;
         let v199 = m::mul_add(v138, v188, v78);
-        w[17] = v199;
         let v200 = v184 * v188;
-        w[18] = v200;
         let v201 = 1.0 / v197;
-        w[19] = v201;
         let v202 = v189 * v201;
-        w[20] = v202;
         let v203 = v193 * v201;
-        w[21] = v203;
         let v204 = m::mul_add(-v198, v202, v190);
         let v205 = m::mul_add(v199, v202, v191);
         let v206 = m::mul_add(v200, v202, v192);
@@ -2419,13 +2257,9 @@ pub mod five_bar {
         let v210 = m::mul_add(v200, v203, v196);
         let v211 = m::mul_add(v184, v203, v140);
         let v212 = 1.0 / v124;
-        w[22] = v212;
         let v213 = v204 * v212;
-        w[23] = v213;
         let v214 = v208 * v212;
-        w[24] = v214;
         let v215 = v134 * v212;
-        w[25] = v215;
         let v216 = m::mul_add(v134, v213, v205);
         let v217 = m::mul_add(v80, v213, v206);
         let v218 = m::mul_add(-v139, v213, v207);
@@ -2435,112 +2269,60 @@ pub mod five_bar {
         let v222 = m::mul_add(-v134, v215, v133);
         out_pivots[3] = v222;
         let v223 = m::mul_add(v80, v215, v138);
-        w[26] = v223;
         let v224 = m::mul_add(-v139, v215, v78);
-        w[27] = v224;
         let v225 = 1.0 / v222;
-        w[28] = v225;
         let v226 = v216 * v225;
-        w[29] = v226;
         let v227 = v219 * v225;
-        w[30] = v227;
         let v228 = m::mul_add(v223, v226, v217);
         out_pivots[4] = v228;
         let v229 = m::mul_add(v224, v226, v218);
-        w[31] = v229;
         let v230 = m::mul_add(v223, v227, v220);
         let v231 = m::mul_add(v224, v227, v221);
         let v232 = 1.0 / v228;
-        w[32] = v232;
         let v233 = v230 * v232;
-        w[33] = v233;
         let v234 = m::mul_add(-v229, v233, v231);
         out_pivots[5] = v234;
         let v235 = 1.0 / v234;
-        w[34] = v235;
         let v236 = m::mul_add(-v26, v56, v29);
         let v237 = m::mul_add(-v34, v82, v37);
         let v238 = v237 - v236;
         let v239 = m::mul_add(v84, stabilisation[0], v238);
         let v240 = m::mul_add(v83, stabilisation[1], v239);
-        w[35] = v240;
         let v241 = m::mul_add(v26, v55, v30);
         let v242 = m::mul_add(v34, v81, -v38);
         let v243 = v242 - v241;
-        w[36] = v243;
-    }
-
-    #[inline(never)]
-    fn constrained_dynamics_1(stabilisation: &[S; 3], w: &mut [S; 37], out_vd: &mut [S; 4], out_lambda: &mut [S; 2]) {
-        let v86 = w[3];
-        let v243 = w[36];
         let v244 = m::mul_add(v86, stabilisation[0], v243);
-        let v85 = w[2];
         let v245 = m::mul_add(v85, stabilisation[1], v244);
-        let v186 = w[13];
-        let v240 = w[35];
-        let v183 = w[10];
         let v246 = m::mul_add(v186, v240, v183);
-        let v187 = w[14];
-        let v180 = w[9];
         let v247 = m::mul_add(v187, v240, v180);
-        let v188 = w[15];
         let v248 = m::mul_add(v188, v240, v245);
-        let v202 = w[20];
         let v249 = m::mul_add(v202, v248, v246);
-        let v203 = w[21];
         let v250 = m::mul_add(v203, v248, v247);
-        let v177 = w[8];
-        let v213 = w[23];
         let v251 = m::mul_add(-v177, v213, v249);
-        let v214 = w[24];
         let v252 = m::mul_add(-v177, v214, v250);
-        let v215 = w[25];
-        let v174 = w[7];
         let v253 = m::mul_add(-v177, v215, v174);
-        let v226 = w[29];
         let v254 = m::mul_add(v226, v253, v251);
-        let v227 = w[30];
         let v255 = m::mul_add(v227, v253, v252);
-        let v233 = w[33];
         let v256 = m::mul_add(-v233, v254, v255);
-        let v235 = w[34];
         let v257 = v235 * v256;
-        let v229 = w[31];
         let v258 = m::mul_add(-v229, v257, v254);
-        let v232 = w[32];
         let v259 = v232 * v258;
-        let v223 = w[26];
         let v260 = m::mul_add(-v223, v259, v253);
-        let v224 = w[27];
         let v261 = m::mul_add(-v224, v257, v260);
-        let v225 = w[28];
         let v262 = v225 * v261;
-        let v134 = w[4];
         let v263 = m::mul_add(-v134, v262, v177);
-        let v80 = w[1];
         let v264 = m::mul_add(v80, v259, v263);
-        let v139 = w[6];
         let v265 = m::mul_add(-v139, v257, v264);
-        let v212 = w[22];
         let v266 = v212 * v265;
-        let v198 = w[16];
         let v267 = m::mul_add(v198, v266, v248);
-        let v199 = w[17];
         let v268 = m::mul_add(v199, v262, v267);
-        let v200 = w[18];
         let v269 = m::mul_add(v200, v259, -v268);
-        let v184 = w[11];
         let v270 = m::mul_add(v184, v257, v269);
-        let v201 = w[19];
         let v271 = v201 * v270;
-        let v52 = w[0];
         let v272 = m::mul_add(v52, v271, v240);
         let v273 = m::mul_add(v80, v266, -v272);
-        let v138 = w[5];
         let v274 = m::mul_add(-v138, v262, v273);
         let v275 = m::mul_add(v184, v259, v274);
-        let v185 = w[12];
         let v276 = v185 * v275;
         let v277 = -2.3283064365386963e-10 * v259;
         let v278 = -2.3283064365386963e-10 * v257;

@@ -9,7 +9,7 @@
  | `prepare` | 34 | 22 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
- | `forward_dynamics` | 343 | 40 |
+ | `forward_dynamics` | 343 | 0 |
  | `energy` | 198 | 0 |
  | `markers` | 113 | 0 |
  | `outputs` | 24 | 0 |
@@ -43,7 +43,7 @@ pub mod mirrored {
     /// Number of prepared values.
     pub const NC: usize = 27;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 40;
+    pub const WORKSPACE: usize = 22;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -628,14 +628,8 @@ pub mod mirrored {
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
-    /// Operations: 343 (54 add, 11 div, 12 gather, 2 locate, 3 max, 94 mul, 125 mul_add, 3 sin_cos, 2 sqrt, 37 sub). Workspace: 40 slots.
-    fn forward_dynamics(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 40], out_zd: &mut [S; 5], out_vd: &mut [S; 5], out_pivots: &mut [S; 5]) {
-        forward_dynamics_0(t, z, v, c, w, out_zd, out_pivots);
-        forward_dynamics_1(z, v, w, out_vd, out_pivots);
-    }
-
-    #[inline(never)]
-    fn forward_dynamics_0(t: S, z: &[S; 5], v: &[S; 5], c: &[S; 27], w: &mut [S; 40], out_zd: &mut [S; 5], out_pivots: &mut [S; 5]) {
+    /// Operations: 343 (54 add, 11 div, 12 gather, 2 locate, 3 max, 94 mul, 125 mul_add, 3 sin_cos, 2 sqrt, 37 sub). Workspace: 0 slots.
+    fn forward_dynamics(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_zd: &mut [S; 5], out_vd: &mut [S; 5], out_pivots: &mut [S; 5]) {
         let (v0, v1) = m::sin_cos(z[2]);
         let v2 = z[2] + z[3];
         let (v3, v4) = m::sin_cos(v2);
@@ -646,62 +640,43 @@ pub mod mirrored {
         let v9 = -0.1 * v1;
         let v10 = v8 + v9;
         let v11 = z[0] + v7;
-        w[0] = v11;
         let v12 = z[1] + v10;
-        w[1] = v12;
         let v13 = 0.28 * v4;
         let v14 = m::mul_add((0.03 as S), v3, v13);
         let v15 = 0.28 * v3;
         let v16 = m::mul_add((-0.03 as S), v4, v15);
         let v17 = v11 + v14;
-        w[2] = v17;
         let v18 = v12 + v16;
-        w[3] = v18;
         let v19 = z[2] - z[4];
         let (v20, v21) = m::sin_cos(v19);
         let v22 = v6 - v5;
         let v23 = v9 - v8;
         let v24 = z[0] + v22;
-        w[4] = v24;
         let v25 = z[1] + v23;
-        w[5] = v25;
         let v26 = -0.28 * v21;
         let v27 = m::mul_add((0.03 as S), v20, v26);
         let v28 = -0.28 * v20;
         let v29 = m::mul_add((-0.03 as S), v21, v28);
         let v30 = v24 + v27;
-        w[6] = v30;
         let v31 = v25 + v29;
-        w[7] = v31;
         out_zd[0] = v[0];
         out_zd[1] = v[1];
         out_zd[2] = v[2];
         let v32 = m::mul_add(z[1], v[2], v[0]);
         let v33 = m::mul_add(-z[0], v[2], v[1]);
         let v34 = v[1] * v[2];
-        w[8] = v34;
         out_zd[3] = v[3];
         let v35 = m::mul_add(v12, v[3], v32);
-        w[9] = v35;
         let v36 = m::mul_add(-v11, v[3], v33);
-        w[10] = v36;
         let v37 = v[2] + v[3];
-        w[11] = v37;
         let v38 = m::mul_add(v11, v37, v36);
-        w[12] = v38;
         let v39 = m::mul_add(v12, v37, -v35);
-        w[13] = v39;
         out_zd[4] = v[4];
         let v40 = m::mul_add(-v25, v[4], v32);
-        w[14] = v40;
         let v41 = m::mul_add(v24, v[4], v33);
-        w[15] = v41;
         let v42 = v[2] - v[4];
-        w[16] = v42;
         let v43 = m::mul_add(v24, v42, v41);
-        w[17] = v43;
         let v44 = m::mul_add(v25, v42, -v40);
-        w[18] = v44;
         let v45 = m::locate(&c[14..20], t);
         let v46 = 1.0 + v45;
         let v47 = m::gather(&c[14..20], v45);
@@ -786,7 +761,6 @@ pub mod mirrored {
         let v126 = c[2] * v125;
         let v127 = m::mul_add(c[4], v124, v126);
         let v128 = v121 * v127;
-        w[19] = v128;
         let v129 = v122 * v127;
         let v130 = v101 * v129;
         let v131 = m::mul_add(-v102, v128, v130);
@@ -802,9 +776,7 @@ pub mod mirrored {
         let v141 = m::max((0.0 as S), v140);
         let v142 = c[6] * v141;
         let v143 = v142 - v129;
-        w[20] = v143;
         let v144 = m::mul_add(v138, v142, v133);
-        w[21] = v144;
         let v145 = m::mul_add(c[5], v1, v97);
         let v146 = m::mul_add(c[5], v0, v99);
         let v147 = z[0] + v145;
@@ -835,16 +807,12 @@ pub mod mirrored {
         let v172 = c[2] * v171;
         let v173 = m::mul_add(c[4], v170, v172);
         let v174 = v167 * v173;
-        w[22] = v174;
         let v175 = v168 * v173;
         let v176 = v147 * v175;
         let v177 = m::mul_add(-v148, v174, v176);
         let v178 = v128 + v174;
-        w[23] = v178;
         let v179 = v129 + v175;
-        w[24] = v179;
         let v180 = v131 + v177;
-        w[25] = v180;
         let v181 = v154 * v174;
         let v182 = m::mul_add(-v153, v175, v181);
         let v183 = -0.45 * v21;
@@ -857,9 +825,7 @@ pub mod mirrored {
         let v190 = m::max((0.0 as S), v189);
         let v191 = c[6] * v190;
         let v192 = v191 - v175;
-        w[26] = v192;
         let v193 = m::mul_add(v187, v191, v182);
-        w[27] = v193;
         let v194 = 150.0 * z[0];
         let v195 = 150.0 * z[1];
         let v196 = z[0] * v194;
@@ -884,77 +850,46 @@ pub mod mirrored {
         let v215 = z[0] * v212;
         let v216 = m::mul_add(z[1], v213, v215);
         let v217 = m::mul_add((174.0 as S), z[1], -v213);
-        w[28] = v217;
         let v218 = m::mul_add((-174.0 as S), z[0], v212);
-        w[29] = v218;
         let v219 = v214 - v216;
         let v220 = z[1] * v217;
         let v221 = m::mul_add(-z[0], v218, v220);
         let v222 = v219 + v221;
-        w[30] = v222;
         let v223 = 12.0 * v12;
         let v224 = v11 * v199;
         let v225 = m::mul_add(v12, v200, v224);
         let v226 = m::mul_add((-12.0 as S), v18, v223);
-        w[31] = v226;
         let v227 = m::mul_add((-12.0 as S), v11, v199);
-        w[32] = v227;
         let v228 = v203 - v225;
         let v229 = v12 * v226;
         let v230 = m::mul_add(-v11, v227, v229);
         let v231 = v228 + v230;
-        w[33] = v231;
         out_pivots[3] = v231;
         let v232 = z[1] * v226;
         let v233 = m::mul_add(-z[0], v227, v232);
         let v234 = v228 + v233;
-        w[34] = v234;
         let v235 = 12.0 * v24;
         let v236 = v24 * v204;
         let v237 = m::mul_add(v25, v205, v236);
         let v238 = m::mul_add((-12.0 as S), v25, v205);
-        w[35] = v238;
         let v239 = m::mul_add((-12.0 as S), v30, v235);
-        w[36] = v239;
         let v240 = v237 - v208;
-        w[37] = v240;
         let v241 = v208 - v237;
         let v242 = v24 * v239;
         let v243 = m::mul_add(-v25, v238, v242);
         let v244 = v241 + v243;
-        w[38] = v244;
         out_pivots[4] = v244;
         let v245 = z[1] * v238;
-        w[39] = v245;
-    }
-
-    #[inline(never)]
-    fn forward_dynamics_1(z: &[S; 5], v: &[S; 5], w: &mut [S; 40], out_vd: &mut [S; 5], out_pivots: &mut [S; 5]) {
-        let v239 = w[36];
-        let v245 = w[39];
         let v246 = m::mul_add(-z[0], v239, v245);
-        let v240 = w[37];
         let v247 = v240 + v246;
         let v248 = m::mul_add(-v[0], v[2], 9.81);
-        let v38 = w[12];
-        let v34 = w[8];
         let v249 = m::mul_add(v[3], v38, v34);
-        let v39 = w[13];
         let v250 = m::mul_add(v[3], v39, v248);
-        let v43 = w[17];
         let v251 = m::mul_add(-v[4], v43, v34);
-        let v44 = w[18];
         let v252 = m::mul_add(-v[4], v44, v248);
-        let v179 = w[24];
         let v253 = -1471.5 + v179;
-        let v180 = w[25];
         let v254 = m::mul_add(-1471.5 as S, z[0], v180);
-        let v18 = w[3];
-        let v37 = w[11];
-        let v35 = w[9];
         let v255 = m::mul_add(-v18, v37, v35);
-        let v17 = w[2];
-        let v36 = w[10];
         let v256 = m::mul_add(v17, v37, v36);
         let v257 = m::mul_add(-v37, v256, v249);
         let v258 = m::mul_add(v37, v255, v250);
@@ -962,18 +897,10 @@ pub mod mirrored {
         let v260 = 12.0 * v258;
         let v261 = v17 * v260;
         let v262 = m::mul_add(-v18, v259, v261);
-        let v128 = w[19];
         let v263 = v128 + v259;
-        let v143 = w[20];
         let v264 = v143 - v260;
-        let v144 = w[21];
         let v265 = v144 - v262;
-        let v31 = w[7];
-        let v42 = w[16];
-        let v40 = w[14];
         let v266 = m::mul_add(-v31, v42, v40);
-        let v30 = w[6];
-        let v41 = w[15];
         let v267 = m::mul_add(v30, v42, v41);
         let v268 = m::mul_add(-v42, v267, v251);
         let v269 = m::mul_add(v42, v266, v252);
@@ -981,25 +908,17 @@ pub mod mirrored {
         let v271 = 12.0 * v269;
         let v272 = v30 * v271;
         let v273 = m::mul_add(-v31, v270, v272);
-        let v174 = w[22];
         let v274 = v174 + v270;
-        let v192 = w[26];
         let v275 = v192 - v271;
-        let v193 = w[27];
         let v276 = v193 - v273;
         let v277 = v273 - v193;
-        let v25 = w[5];
         let v278 = v25 * v274;
-        let v24 = w[4];
         let v279 = m::mul_add(v24, v275, v278);
         let v280 = v277 + v279;
-        let v178 = w[23];
         let v281 = v178 - v274;
         let v282 = v253 + v275;
         let v283 = v254 + v276;
-        let v12 = w[1];
         let v284 = v12 * v263;
-        let v11 = w[0];
         let v285 = m::mul_add(v11, v264, v284);
         let v286 = v265 - v285;
         let v287 = v281 - v263;
@@ -1008,30 +927,21 @@ pub mod mirrored {
         let v290 = z[1] * v287;
         let v291 = m::mul_add(-z[0], v288, v290);
         let v292 = v289 + v291;
-        let v244 = w[38];
         let v293 = 1.0 / v244;
         let v294 = v247 * v293;
-        let v222 = w[30];
         let v295 = m::mul_add(-v247, v294, v222);
-        let v218 = w[29];
         let v296 = m::mul_add(-v239, v294, v218);
-        let v238 = w[35];
-        let v217 = w[28];
         let v297 = m::mul_add(-v238, v294, v217);
         let v298 = v239 * v293;
         let v299 = m::mul_add(-v239, v298, 174.0);
         let v300 = v238 * v298;
         let v301 = v238 * v293;
         let v302 = m::mul_add(-v238, v301, 174.0);
-        let v231 = w[33];
         let v303 = 1.0 / v231;
-        let v234 = w[34];
         let v304 = v234 * v303;
         let v305 = m::mul_add(-v234, v304, v295);
         out_pivots[2] = v305;
-        let v227 = w[32];
         let v306 = m::mul_add(-v227, v304, v296);
-        let v226 = w[31];
         let v307 = m::mul_add(-v226, v304, v297);
         let v308 = v227 * v303;
         let v309 = m::mul_add(-v227, v308, v299);

@@ -13,7 +13,7 @@
  | `markers` | 50 | 0 |
  | `outputs` | 0 | 0 |
  | `residual` | 68 | 0 |
- | `newton` | 246 | 12 |
+ | `newton` | 246 | 0 |
  | `projection` | 7 | 0 |
  | `constraint_rates` | 10 | 0 |
  | `constraint_accelerations` | 22 | 0 |
@@ -53,7 +53,7 @@ pub mod slider_crank {
     /// Number of prepared values.
     pub const NC: usize = 16;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 12;
+    pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -973,14 +973,8 @@ pub mod slider_crank {
 
     /// Residual, constraints, and the entries of the leading matrix.
     ///
-    /// Operations: 246 (30 add, 1 div, 112 mul, 61 mul_add, 5 neg, 2 sin_cos, 1 sqrt, 34 sub). Workspace: 12 slots.
-    fn newton(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 16], w: &mut [S; 12], out_r: &mut [S; 3], out_phi: &mut [S; 2], out_matrix: &mut [S; 14]) {
-        newton_0(z, zd, zdd, lambda, weights, c, w, out_r, out_phi, out_matrix);
-        newton_1(z, weights, c, w, out_matrix);
-    }
-
-    #[inline(never)]
-    fn newton_0(z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], lambda: &[S; 2], weights: &[S; 3], c: &[S; 16], w: &mut [S; 12], out_r: &mut [S; 3], out_phi: &mut [S; 2], out_matrix: &mut [S; 14]) {
+    /// Operations: 246 (30 add, 1 div, 112 mul, 61 mul_add, 5 neg, 2 sin_cos, 1 sqrt, 34 sub). Workspace: 0 slots.
+    fn newton(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 16], w: &mut [S; 0], out_r: &mut [S; 3], out_phi: &mut [S; 2], out_matrix: &mut [S; 14]) {
         out_matrix[10] = 1.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
@@ -1073,7 +1067,6 @@ pub mod slider_crank {
         let v84 = m::mul_add(-c[6], v2, v82);
         let v85 = v83 - lambda[0];
         let v86 = lambda[1] + v78;
-        w[0] = v86;
         let v87 = v84 - v23;
         let v88 = v25 + v80;
         let v89 = c[1] * zd[1];
@@ -1182,10 +1175,8 @@ pub mod slider_crank {
         let v189 = v186 - v133;
         let v190 = v135 + v189;
         let v191 = m::mul_add(weights[1], v184, -v47);
-        w[1] = v191;
         let v192 = v188 - v138;
         let v193 = v192 - v140;
-        w[2] = v193;
         let v194 = v148 - v49;
         let v195 = v44 * v194;
         let v196 = v10 * v195;
@@ -1200,15 +1191,11 @@ pub mod slider_crank {
         let v205 = m::mul_add(v36, v198, v204);
         let v206 = v203 - v161;
         let v207 = v163 + v206;
-        w[3] = v207;
         let v208 = m::mul_add(weights[1], v201, -v52);
-        w[4] = v208;
         let v209 = v205 - v166;
         let v210 = v209 - v168;
-        w[5] = v210;
         let v211 = v8 * v207;
         let v212 = m::mul_add(-v7, v190, v211);
-        w[6] = v212;
         let v213 = v8 * v208;
         let v214 = m::mul_add(-v7, v191, v213);
         let v215 = v8 * v210;
@@ -1219,9 +1206,7 @@ pub mod slider_crank {
         let v220 = v216 + v219;
         let v221 = m::mul_add(-c[6], v54, v220);
         let v222 = m::mul_add(-lambda[1], weights[1], v217);
-        w[7] = v222;
         let v223 = v60 + v221;
-        w[8] = v223;
         let v224 = v176 - v62;
         let v225 = c[10] * zd[1];
         let v226 = 2.0 * v91;
@@ -1229,12 +1214,10 @@ pub mod slider_crank {
         let v228 = m::mul_add(z[1], v225, v107);
         let v229 = z[1] * v85;
         let v230 = m::mul_add(weights[0], v226, v227);
-        w[9] = v230;
         let v231 = m::mul_add(-weights[0], v228, c[2]);
         let v232 = weights[1] * v229;
         let v233 = m::mul_add(-v63, v85, v232);
         let v234 = v231 - v233;
-        w[10] = v234;
         let v235 = c[0] - v224;
         out_matrix[0] = v235;
         let v236 = m::mul_add(-v4, v165, v172);
@@ -1242,36 +1225,19 @@ pub mod slider_crank {
         let v237 = m::mul_add(-v4, v169, v173);
         out_matrix[2] = v237;
         let v238 = -v190;
-        w[11] = v238;
-    }
-
-    #[inline(never)]
-    fn newton_1(z: &[S; 3], weights: &[S; 3], c: &[S; 16], w: &mut [S; 12], out_matrix: &mut [S; 14]) {
-        let v238 = w[11];
         out_matrix[3] = v238;
-        let v191 = w[1];
         let v239 = c[1] - v191;
         out_matrix[4] = v239;
-        let v193 = w[2];
-        let v230 = w[9];
         let v240 = v193 + v230;
         let v241 = -v240;
         out_matrix[5] = v241;
-        let v207 = w[3];
-        let v212 = w[6];
         let v242 = m::mul_add(z[1], v207, -v212);
         out_matrix[6] = v242;
-        let v208 = w[4];
-        let v222 = w[7];
         let v243 = m::mul_add(-z[1], v208, v222);
-        let v86 = w[0];
         let v244 = m::mul_add(weights[1], v86, v243);
         let v245 = -v244;
         out_matrix[7] = v245;
-        let v210 = w[5];
-        let v223 = w[8];
         let v246 = m::mul_add(-z[1], v210, v223);
-        let v234 = w[10];
         let v247 = v234 - v246;
         out_matrix[8] = v247;
     }

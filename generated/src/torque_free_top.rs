@@ -9,7 +9,7 @@
  | `prepare` | 0 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
- | `forward_dynamics` | 420 | 55 |
+ | `forward_dynamics` | 420 | 0 |
  | `energy` | 118 | 0 |
  | `markers` | 131 | 0 |
  | `outputs` | 50 | 0 |
@@ -43,7 +43,7 @@ pub mod torque_free_top {
     /// Number of prepared values.
     pub const NC: usize = 4;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 55;
+    pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -461,14 +461,8 @@ pub mod torque_free_top {
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
-    /// Operations: 420 (39 add, 7 div, 147 mul, 211 mul_add, 1 neg, 15 sub). Workspace: 55 slots.
-    fn forward_dynamics(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 4], w: &mut [S; 55], out_zd: &mut [S; 7], out_vd: &mut [S; 6], out_pivots: &mut [S; 6]) {
-        forward_dynamics_0(z, v, c, w, out_zd);
-        forward_dynamics_1(z, v, c, w, out_zd, out_vd, out_pivots);
-    }
-
-    #[inline(never)]
-    fn forward_dynamics_0(z: &[S; 7], v: &[S; 6], c: &[S; 4], w: &mut [S; 55], out_zd: &mut [S; 7]) {
+    /// Operations: 420 (39 add, 7 div, 147 mul, 211 mul_add, 1 neg, 15 sub). Workspace: 0 slots.
+    fn forward_dynamics(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_zd: &mut [S; 7], out_vd: &mut [S; 6], out_pivots: &mut [S; 6]) {
         let v0 = z[3] * z[3];
         let v1 = m::mul_add(z[4], z[4], v0);
         let v2 = m::mul_add(z[5], z[5], v1);
@@ -488,52 +482,34 @@ pub mod torque_free_top {
         let v16 = z[3] * v7;
         let v17 = v9 + v10;
         let v18 = 1.0 - v17;
-        w[0] = v18;
         let v19 = v8 + v10;
         let v20 = 1.0 - v19;
-        w[1] = v20;
         let v21 = v8 + v9;
         let v22 = 1.0 - v21;
-        w[2] = v22;
         let v23 = v11 - v16;
-        w[3] = v23;
         let v24 = v12 + v15;
-        w[4] = v24;
         let v25 = v11 + v16;
-        w[5] = v25;
         let v26 = v13 - v14;
-        w[6] = v26;
         let v27 = v12 - v15;
-        w[7] = v27;
         let v28 = v13 + v14;
-        w[8] = v28;
         let v29 = z[1] * v27;
         let v30 = m::mul_add(-z[2], v25, v29);
-        w[9] = v30;
         let v31 = z[2] * v18;
         let v32 = m::mul_add(-z[0], v27, v31);
-        w[10] = v32;
         let v33 = z[0] * v25;
         let v34 = m::mul_add(-z[1], v18, v33);
-        w[11] = v34;
         let v35 = z[1] * v28;
         let v36 = m::mul_add(-z[2], v20, v35);
-        w[12] = v36;
         let v37 = z[2] * v23;
         let v38 = m::mul_add(-z[0], v28, v37);
-        w[13] = v38;
         let v39 = z[0] * v20;
         let v40 = m::mul_add(-z[1], v23, v39);
-        w[14] = v40;
         let v41 = z[1] * v22;
         let v42 = m::mul_add(-z[2], v26, v41);
-        w[15] = v42;
         let v43 = z[2] * v24;
         let v44 = m::mul_add(-z[0], v22, v43);
-        w[16] = v44;
         let v45 = z[0] * v26;
         let v46 = m::mul_add(-z[1], v24, v45);
-        w[17] = v46;
         out_zd[0] = v[0];
         out_zd[1] = v[1];
         out_zd[2] = v[2];
@@ -550,44 +526,29 @@ pub mod torque_free_top {
         let v57 = m::mul_add(v20, v[4], v48);
         let v58 = m::mul_add(v28, v[4], v49);
         let v59 = m::mul_add(v42, v[5], v53);
-        w[18] = v59;
         let v60 = m::mul_add(v44, v[5], v54);
-        w[19] = v60;
         let v61 = m::mul_add(v46, v[5], v55);
-        w[20] = v61;
         let v62 = m::mul_add(v24, v[5], v56);
-        w[21] = v62;
         let v63 = m::mul_add(v26, v[5], v57);
-        w[22] = v63;
         let v64 = m::mul_add(v22, v[5], v58);
-        w[23] = v64;
         let v65 = z[2] * v63;
-        w[24] = v65;
         let v66 = z[1] * v64;
-        w[25] = v66;
         let v67 = v66 - v65;
         let v68 = z[0] * v64;
-        w[26] = v68;
         let v69 = z[2] * v62;
-        w[27] = v69;
         let v70 = v69 - v68;
         let v71 = z[1] * v62;
-        w[28] = v71;
         let v72 = z[0] * v63;
-        w[29] = v72;
         let v73 = v72 - v71;
         let v74 = v67 - v59;
         let v75 = v70 - v60;
         let v76 = v73 - v61;
         let v77 = v63 * v76;
         let v78 = m::mul_add(-v64, v75, v77);
-        w[30] = v78;
         let v79 = v64 * v74;
         let v80 = m::mul_add(-v62, v76, v79);
-        w[31] = v80;
         let v81 = v62 * v75;
         let v82 = m::mul_add(-v63, v74, v81);
-        w[32] = v82;
         let v83 = c[2] * v18;
         let v84 = c[3] * v23;
         let v85 = c[1] * v24;
@@ -600,27 +561,21 @@ pub mod torque_free_top {
         let v92 = v18 * v83;
         let v93 = m::mul_add(v23, v84, v92);
         let v94 = m::mul_add(v24, v85, v93);
-        w[33] = v94;
         let v95 = v25 * v86;
         let v96 = m::mul_add(v20, v87, v95);
         let v97 = m::mul_add(v26, v88, v96);
-        w[34] = v97;
         let v98 = v27 * v89;
         let v99 = m::mul_add(v28, v90, v98);
         let v100 = m::mul_add(v22, v91, v99);
-        w[35] = v100;
         let v101 = v25 * v83;
         let v102 = m::mul_add(v20, v84, v101);
         let v103 = m::mul_add(v26, v85, v102);
-        w[36] = v103;
         let v104 = v27 * v83;
         let v105 = m::mul_add(v28, v84, v104);
         let v106 = m::mul_add(v22, v85, v105);
-        w[37] = v106;
         let v107 = v27 * v86;
         let v108 = m::mul_add(v28, v87, v107);
         let v109 = m::mul_add(v22, v88, v108);
-        w[38] = v109;
         let v110 = c[0] * z[0];
         let v111 = c[0] * z[1];
         let v112 = c[0] * z[2];
@@ -658,11 +613,8 @@ pub mod torque_free_top {
         let v144 = v32 * v110;
         let v145 = m::mul_add(-v30, v111, v144);
         let v146 = m::mul_add(c[0], v30, v126);
-        w[39] = v146;
         let v147 = m::mul_add(c[0], v32, v128);
-        w[40] = v147;
         let v148 = m::mul_add(c[0], v34, v130);
-        w[41] = v148;
         let v149 = v133 + v141;
         let v150 = v136 + v143;
         let v151 = v139 + v145;
@@ -673,7 +625,6 @@ pub mod torque_free_top {
         let v156 = m::mul_add(v32, v147, v155);
         let v157 = m::mul_add(v34, v148, v156);
         let v158 = v154 + v157;
-        w[42] = v158;
         let v159 = v20 * v112;
         let v160 = m::mul_add(-v28, v111, v159);
         let v161 = v28 * v110;
@@ -696,11 +647,8 @@ pub mod torque_free_top {
         let v178 = v38 * v110;
         let v179 = m::mul_add(-v36, v111, v178);
         let v180 = m::mul_add(c[0], v36, v160);
-        w[43] = v180;
         let v181 = m::mul_add(c[0], v38, v162);
-        w[44] = v181;
         let v182 = m::mul_add(c[0], v40, v164);
-        w[45] = v182;
         let v183 = v167 + v175;
         let v184 = v170 + v177;
         let v185 = v173 + v179;
@@ -711,7 +659,6 @@ pub mod torque_free_top {
         let v190 = m::mul_add(v32, v181, v189);
         let v191 = m::mul_add(v34, v182, v190);
         let v192 = v188 + v191;
-        w[46] = v192;
         let v193 = v23 * v183;
         let v194 = m::mul_add(v20, v184, v193);
         let v195 = m::mul_add(v28, v185, v194);
@@ -719,7 +666,6 @@ pub mod torque_free_top {
         let v197 = m::mul_add(v38, v181, v196);
         let v198 = m::mul_add(v40, v182, v197);
         let v199 = v195 + v198;
-        w[47] = v199;
         let v200 = v26 * v112;
         let v201 = m::mul_add(-v22, v111, v200);
         let v202 = v22 * v110;
@@ -742,11 +688,8 @@ pub mod torque_free_top {
         let v219 = v44 * v110;
         let v220 = m::mul_add(-v42, v111, v219);
         let v221 = m::mul_add(c[0], v42, v201);
-        w[48] = v221;
         let v222 = m::mul_add(c[0], v44, v203);
-        w[49] = v222;
         let v223 = m::mul_add(c[0], v46, v205);
-        w[50] = v223;
         let v224 = v208 + v216;
         let v225 = v211 + v218;
         let v226 = v214 + v220;
@@ -757,7 +700,6 @@ pub mod torque_free_top {
         let v231 = m::mul_add(v32, v222, v230);
         let v232 = m::mul_add(v34, v223, v231);
         let v233 = v229 + v232;
-        w[51] = v233;
         let v234 = v23 * v224;
         let v235 = m::mul_add(v20, v225, v234);
         let v236 = m::mul_add(v28, v226, v235);
@@ -765,70 +707,40 @@ pub mod torque_free_top {
         let v238 = m::mul_add(v38, v222, v237);
         let v239 = m::mul_add(v40, v223, v238);
         let v240 = v236 + v239;
-        w[52] = v240;
         let v241 = v24 * v224;
         let v242 = m::mul_add(v26, v225, v241);
         let v243 = m::mul_add(v22, v226, v242);
-        w[53] = v243;
         let v244 = v42 * v221;
         let v245 = m::mul_add(v44, v222, v244);
         let v246 = m::mul_add(v46, v223, v245);
-        w[54] = v246;
-    }
-
-    #[inline(never)]
-    fn forward_dynamics_1(z: &[S; 7], v: &[S; 6], c: &[S; 4], w: &mut [S; 55], out_zd: &mut [S; 7], out_vd: &mut [S; 6], out_pivots: &mut [S; 6]) {
-        let v243 = w[53];
-        let v246 = w[54];
         let v247 = v243 + v246;
         out_pivots[5] = v247;
-        let v65 = w[24];
-        let v66 = w[25];
         let v248 = v65 - v66;
-        let v68 = w[26];
-        let v69 = w[27];
         let v249 = v68 - v69;
-        let v71 = w[28];
-        let v72 = w[29];
         let v250 = v71 - v72;
-        let v59 = w[18];
         let v251 = v59 + v248;
-        let v60 = w[19];
         let v252 = v60 + v249;
-        let v61 = w[20];
         let v253 = v61 + v250;
-        let v63 = w[22];
         let v254 = v63 * v253;
-        let v64 = w[23];
         let v255 = m::mul_add(-v64, v252, v254);
         let v256 = v64 * v251;
-        let v62 = w[21];
         let v257 = m::mul_add(-v62, v253, v256);
         let v258 = v62 * v252;
         let v259 = m::mul_add(-v63, v251, v258);
-        let v78 = w[30];
         let v260 = v78 + v255;
-        let v80 = w[31];
         let v261 = v80 + v257;
-        let v82 = w[32];
         let v262 = v82 + v259;
         let v263 = c[0] * v260;
         let v264 = c[0] * v261;
         let v265 = c[0] * v262;
-        let v94 = w[33];
         let v266 = v62 * v94;
-        let v103 = w[36];
         let v267 = m::mul_add(v63, v103, v266);
-        let v106 = w[37];
         let v268 = m::mul_add(v64, v106, v267);
         let v269 = v62 * v103;
-        let v97 = w[34];
         let v270 = m::mul_add(v63, v97, v269);
-        let v109 = w[38];
         let v271 = m::mul_add(v64, v109, v270);
         let v272 = v62 * v106;
         let v273 = m::mul_add(v63, v109, v272);
-        let v100 = w[35];
         let v274 = m::mul_add(v64, v100, v273);
         let v275 = v63 * v274;
         let v276 = m::mul_add(-v64, v271, v275);
@@ -845,71 +757,39 @@ pub mod torque_free_top {
         let v287 = v276 + v282;
         let v288 = v278 + v284;
         let v289 = v280 + v286;
-        let v18 = w[0];
         let v290 = v18 * v287;
-        let v25 = w[5];
         let v291 = m::mul_add(v25, v288, v290);
-        let v27 = w[7];
         let v292 = m::mul_add(v27, v289, v291);
-        let v30 = w[9];
         let v293 = v30 * v263;
-        let v32 = w[10];
         let v294 = m::mul_add(v32, v264, v293);
-        let v34 = w[11];
         let v295 = m::mul_add(v34, v265, v294);
         let v296 = v292 + v295;
-        let v23 = w[3];
         let v297 = v23 * v287;
-        let v20 = w[1];
         let v298 = m::mul_add(v20, v288, v297);
-        let v28 = w[8];
         let v299 = m::mul_add(v28, v289, v298);
-        let v36 = w[12];
         let v300 = v36 * v263;
-        let v38 = w[13];
         let v301 = m::mul_add(v38, v264, v300);
-        let v40 = w[14];
         let v302 = m::mul_add(v40, v265, v301);
         let v303 = v299 + v302;
-        let v24 = w[4];
         let v304 = v24 * v287;
-        let v26 = w[6];
         let v305 = m::mul_add(v26, v288, v304);
-        let v22 = w[2];
         let v306 = m::mul_add(v22, v289, v305);
-        let v42 = w[15];
         let v307 = v42 * v263;
-        let v44 = w[16];
         let v308 = m::mul_add(v44, v264, v307);
-        let v46 = w[17];
         let v309 = m::mul_add(v46, v265, v308);
         let v310 = v306 + v309;
         let v311 = 1.0 / v247;
-        let v240 = w[52];
         let v312 = v240 * v311;
-        let v199 = w[47];
         let v313 = m::mul_add(-v240, v312, v199);
         out_pivots[4] = v313;
-        let v233 = w[51];
-        let v192 = w[46];
         let v314 = m::mul_add(-v233, v312, v192);
-        let v223 = w[50];
-        let v182 = w[45];
         let v315 = m::mul_add(-v223, v312, v182);
-        let v222 = w[49];
-        let v181 = w[44];
         let v316 = m::mul_add(-v222, v312, v181);
-        let v221 = w[48];
-        let v180 = w[43];
         let v317 = m::mul_add(-v221, v312, v180);
         let v318 = v233 * v311;
-        let v158 = w[42];
         let v319 = m::mul_add(-v233, v318, v158);
-        let v148 = w[41];
         let v320 = m::mul_add(-v223, v318, v148);
-        let v147 = w[40];
         let v321 = m::mul_add(-v222, v318, v147);
-        let v146 = w[39];
         let v322 = m::mul_add(-v221, v318, v146);
         let v323 = v223 * v311;
         let v324 = m::mul_add(-v223, v323, c[0]);

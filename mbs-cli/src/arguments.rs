@@ -18,6 +18,7 @@ Examples:
   mbs check models/pendulum.yaml
   mbs simulate models/five_bar.yaml
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
+  mbs kinematics models/crank_rocker.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
 
 Exit codes:
@@ -199,7 +200,8 @@ Examples:
 
 What goes together, for a model with closed loops or constraints:
   ali3p             trapezoidal, newmark, generalized_alpha
-  index1, penalty   these, and rk4, dormand_prince (then projected onto the constraints after each step)
+  index1, penalty   these, with violations damped critically at 0.1/step rad/s;
+                    rk4, dormand_prince, projected onto the constraints after each step
 A model without them takes every integrator, and its formulation means nothing.
 
 Columns of the CSV file, all in SI units and radians:
@@ -264,7 +266,7 @@ const METHOD: &str = "Method";
 
 const KINEMATICS_HELP: &str = "\
 Examples:
-  mbs kinematics press.yaml --step 0.01 --out press.csv
+  mbs kinematics models/crank_rocker.yaml --output-step 0.01 --out rocker.csv
 
 Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for `mbs simulate`.";
 

@@ -45,6 +45,9 @@ fn analyse(
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let settings = settle(defaults, is_constrained(&model))?;
     let interpreted = interpret(&model, common, &settings)?;
+    if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
+        return Err(Failure::error("nothing in the model moves: it has no coordinates"));
+    }
     for option in &settings.idle {
         files::complain(&format!(
             "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"

@@ -392,3 +392,14 @@ fn a_held_rate_against_a_drive_is_named() {
     let words = ["no velocities satisfy all constraints", "`motor`", "held: `axle.angle` at 0 with rate 1"];
     fails(1, &words, &["simulate", &model]);
 }
+
+#[test]
+fn what_cannot_move_is_said() {
+    let folder = Folder::new();
+    let text =
+        "mbs: 1\nbodies: {block: {mass: 1}}\njoints: {weld: {type: fixed, parent: ground, child: block}}\n";
+    let model = folder.file("weld.yaml", text);
+    done(&["simulate", &model, "--end", "0.1"]);
+    fails(1, &["nothing in the model moves"], &["simulate", &model, "--integrator", "trapezoidal"]);
+    fails(1, &["nothing in the model moves"], &["kinematics", &model]);
+}

@@ -79,6 +79,17 @@ fn options_reach_the_generator() {
 }
 
 #[test]
+fn a_closed_loop_brings_its_families() {
+    let printed = done(&["generate", &shipped("five_bar")]);
+    for family in ["Constrained", "ConstrainedDynamics", "ConstraintCorrection", "Reactions", "Objectives"] {
+        assert!(printed.contains(&format!("impl rt::{family} for Model")), "no {family}");
+    }
+    assert!(!printed.contains("impl rt::ForwardDynamics for Model"));
+    let tree = done(&["generate", &shipped("pendulum")]);
+    assert!(!tree.contains("impl rt::Constrained for Model"));
+}
+
+#[test]
 fn a_stale_file_is_named_and_left_alone() {
     let folder = Folder::new();
     let model = shipped("pendulum");

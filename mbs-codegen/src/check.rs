@@ -61,7 +61,7 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
     let n = tree.nv;
     let matrix = bordered_matrix(&mut g, &mut mechanism, &inertias, constraints, rows);
     for (k, row) in rows.kept.iter().enumerate() {
-        if matrix.entries.range((n + k, 0)..(n + k, n)).next().is_none() {
+        if rows.immovable.contains(&k) || matrix.entries.range((n + k, 0)..(n + k, n)).next().is_none() {
             diagnostics
                 .error(place(row), format!("constraint `{}` can never be met: no coordinate changes it", row.name))
                 .help(match row.source {

@@ -1,7 +1,7 @@
 //! From a YAML mechanism to flat Rust.
 //!
 //! The modules stand in the order in which data flows through them; each imports only what stands before
-//! it: `yaml` reads a `model`; `topology` finds its tree; `lowering`, `kinematics`, `elements` and
+//! it: `yaml` reads a `model`, whose tree `topology` finds; `lowering`, `kinematics`, `elements` and
 //! `dynamics` write its equations into one `graph`; `bundle` orders them; `program` collects them under
 //! their names; `emission` prints them. The interpreter in [`graph`] and the one in [`bundle`] run the same
 //! equations without printing, and are every test's oracle.
@@ -23,8 +23,8 @@
 
 pub mod diagnostics;
 pub mod model;
-pub mod yaml;
 pub mod topology;
+pub mod yaml;
 pub mod symbols;
 pub mod graph;
 pub mod sparse;

@@ -1,18 +1,29 @@
 //! The README's example; a test keeps the two the same.
 use core::ops::ControlFlow;
-use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
+use mbs_runtime::{Ali3p, Assembly, Fixed, Output, Span, State};
 
-mbs_macros::model_solver! { pub mod pendulum = "../models/pendulum.yaml"; }
+mbs_macros::model_solver! { pub mod five_bar = "../models/five_bar.yaml"; }
+use five_bar::{DIMS, coordinate};
 
 fn main() {
-    let model = pendulum::Model::new(pendulum::Parameters { L: 0.8, ..Default::default() });
-    let mut y = model.start_state();
-    let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
-    let span = Span { start: 0.0, end: 2.0, output: Output::Every(0.5) };
-    Fixed { method: Rk4, h: 1e-3 }
-        .simulate(&model, &mut model.signals(), &mut y, &span, &mut scratch, |at| {
-            println!("{:.1} s: {:+.4} rad", at.t, at.z[pendulum::coordinate::HINGE_ANGLE]);
+    let model = five_bar::Model::new(five_bar::Parameters { k_1: 150.0, ..Default::default() });
+    let mut inputs = model.signals();
+
+    // Start values are guesses; assembly closes the loop.
+    let mut state = [0.0; State::<f64>::len(&DIMS)];
+    let mut view = State::of(&DIMS, &mut state).expect("a state of this length");
+    view.reset(0.0);
+    view.z.copy_from_slice(&model.start_state()[..DIMS.nq]);
+    let mut scratch = [0.0; Assembly::scratch_len(&DIMS)];
+    Assembly::DEFAULT.start(&model, &mut inputs, &mut state, &mut scratch).expect("bars that reach");
+
+    let mut scratch = [0.0; Ali3p::scratch_len(&DIMS)];
+    let span = Span { start: 0.0, end: 5.0, output: Output::Every(1.0) };
+    Fixed { method: Ali3p::DEFAULT, h: 1e-3 }
+        .run(&model, &mut inputs, &mut state, &span, &mut scratch, |node| {
+            let (t, z) = (node.motion.t, node.motion.z);
+            println!("{t:.0} s: {:+.4} rad, {:+.3} N", z[coordinate::A_ANGLE], node.lambda[0]);
             ControlFlow::Continue(())
         })
-        .expect("the pendulum has mass");
+        .expect("a small step");
 }

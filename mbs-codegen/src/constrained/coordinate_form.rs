@@ -4,7 +4,7 @@
 //! directions of [`crate::derivatives::direction`] are Lᵀ ∂tau + (∂L)ᵀ tau + λ ∂p; constraint forces are loads, so
 //! that (Φ_zᵀ λ)_z is among ∂tau.
 
-use super::{Rows, samples};
+use super::{Rows, States};
 use crate::derivatives::constraints::jacobian;
 use crate::derivatives::direction::{Direction, Weights, ball_velocities, coordinate_directions};
 use crate::derivatives::{Linearisation, Square};
@@ -12,7 +12,7 @@ use crate::dynamics::{Symmetric, coordinate_form, mass_matrix};
 use crate::elements::{ConstraintElement, Element, Mechanism, constraint_elements, loads};
 use crate::graph::{ExprId, Graph, gradient};
 use crate::kinematics::velocity_map;
-use crate::sparse::{Factors, Order, SparseMatrix, choose_order, factor};
+use crate::sparse::{Factors, Order, Sample, SparseMatrix, choose_order, factor};
 use crate::symbols::Group;
 use crate::topology::Tree;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -79,6 +79,7 @@ impl CoordinateForm {
         inertias: &[(ExprId, Symmetric)],
         forces: &[Element<'_>],
         rows: &Rows,
+        states: &States,
     ) -> CoordinateForm {
         let tree = mechanism.tree;
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| rows.place(row));
@@ -137,7 +138,7 @@ impl CoordinateForm {
         };
         form.write_matrices(g, &tangent, &mass, &phi_z, [&a, &a_newton]);
         form.in_coordinates(g, tree);
-        form.leading = form.order(g, mechanism, rows);
+        form.leading = form.order(g, mechanism, rows, states);
         form
     }
 
@@ -198,15 +199,20 @@ impl CoordinateForm {
         }
     }
 
-    /// Chooses an order of elimination by samples, and factors by it.
-    fn order(&self, g: &mut Graph, mechanism: &Mechanism<'_>, rows: &Rows) -> Option<LeadingMatrix> {
+    /// Chooses an order of elimination by samples, and factors by it. Newton's method and the projections share it.
+    fn order(
+        &self,
+        g: &mut Graph,
+        mechanism: &Mechanism<'_>,
+        rows: &Rows,
+        states: &States,
+    ) -> Option<LeadingMatrix> {
         let (n, m) = (self.residual.len(), rows.in_coordinate_form());
         let places = self.places(rows);
-        let sampled = samples::evaluate(g, mechanism, &self.newton);
-        let samples: Vec<BTreeMap<(usize, usize), f64>> = sampled
-            .iter()
-            .map(|values| {
-                let mut sample: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        let mut samples: Vec<Sample> = Vec::new();
+        for (matrix, small) in [(&self.newton, 1e-6), (&self.projection, 1e-9)] {
+            for values in states.evaluate(g, mechanism, matrix) {
+                let mut sample = Sample::new();
                 for (&value, places) in values.iter().zip(&places) {
                     sample.extend(places.iter().map(|&place| (place, value)));
                 }
@@ -216,11 +222,11 @@ impl CoordinateForm {
                         .filter_map(|j| Some(sample.get(&(n + k, j))?.powi(2) / sample.get(&(j, j))?.abs()))
                         .filter(|x| x.is_finite())
                         .sum();
-                    sample.insert((n + k, n + k), -1e-6 * if reached > 0.0 { reached } else { 1.0 });
+                    sample.insert((n + k, n + k), -small * if reached > 0.0 { reached } else { 1.0 });
                 }
-                sample
-            })
-            .collect();
+                samples.push(sample);
+            }
+        }
         let mut pattern: BTreeSet<(usize, usize)> = places.concat().into_iter().collect();
         pattern.extend((0..m).map(|k| (n + k, n + k)));
         let order = choose_order(n + m, &pattern, &samples)?;

@@ -10,7 +10,7 @@
 //! has the right-hand side (0, −ε λ). Multipliers so found have no part along the rows' dependencies, which makes them
 //! those of least norm.
 
-use super::{Rows, samples};
+use super::{Rows, States};
 use crate::derivatives::Linearisation;
 use crate::derivatives::constraints::jacobian;
 use crate::derivatives::direction::{Weights, joint_directions};
@@ -68,6 +68,7 @@ impl JointForm {
         inertias: &[(ExprId, Symmetric)],
         forces: &[Element<'_>],
         rows: &Rows,
+        states: &States,
     ) -> Option<JointForm> {
         let (n, m) = (mechanism.tree.nv, rows.kept.len());
         let elements: Vec<&Element<'_>> = forces.iter().collect();
@@ -76,10 +77,10 @@ impl JointForm {
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| row);
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
-        let small = small_numbers(g, mechanism, &matrix, n, m);
+        let small = small_numbers(g, mechanism, states, &matrix, n, m);
         let (solved, corrected) = (
-            factor_with(g, mechanism, &matrix, &small, true)?,
-            factor_with(g, mechanism, &matrix, &small, false)?,
+            factor_with(g, mechanism, states, &matrix, &small, true)?,
+            factor_with(g, mechanism, states, &matrix, &small, false)?,
         );
 
         let [rate_gain, value_gain] = [0, 1].map(|i| g.symbol(Group::Stabilisation, i));
@@ -179,12 +180,13 @@ pub(crate) fn bordered_matrix(
 fn small_numbers(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
+    states: &States,
     matrix: &SparseMatrix,
     n: usize,
     m: usize,
 ) -> Vec<ExprId> {
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
-    let sampled = samples::evaluate(g, mechanism, &expressions);
+    let sampled = states.evaluate(g, mechanism, &expressions);
     let sample: BTreeMap<(usize, usize), f64> =
         places.into_iter().zip(sampled.first().into_iter().flatten().copied()).collect();
     (0..m)
@@ -203,6 +205,7 @@ fn small_numbers(
 fn factor_with(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
+    states: &States,
     matrix: &SparseMatrix,
     small: &[ExprId],
     compliant: bool,
@@ -215,7 +218,7 @@ fn factor_with(
         matrix.entries.insert((n + k, n + k), g.neg(sum));
     }
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
-    let sampled = samples::evaluate(g, mechanism, &expressions);
+    let sampled = states.evaluate(g, mechanism, &expressions);
     let samples: Vec<BTreeMap<(usize, usize), f64>> =
         sampled.iter().map(|values| places.iter().copied().zip(values.iter().copied()).collect()).collect();
     let order = choose_order(matrix.n, &places.iter().copied().collect(), &samples)?;

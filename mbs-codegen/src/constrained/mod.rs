@@ -24,3 +24,4 @@ pub(crate) use joint_form::bordered_matrix;
 pub use joint_form::{Correction, JointForm, Solution};
 pub use reactions::reactions;
 pub use rows::Rows;
+pub use samples::States;

@@ -1,11 +1,13 @@
-//! Which rows a model has: those of its cut joints and of its file, but for the ones that vanish identically.
+//! Which rows a model has: those of its cut joints and of its file, but for the ones that say nothing.
 //!
 //! A planar mechanism closed by a revolute joint has three rows that say 0 = 0. A row is dropped if it is zero on
 //! the graph, or zero to rounding at random states, times and parameters: a smooth function that vanishes at
-//! random points vanishes everywhere, and its derivatives with it. Rows that are merely redundant stay.
+//! random points vanishes everywhere, and its derivatives with it. A row that no coordinate changes, such as the
+//! distance of two planes that a planar mechanism has by its parameters, is dropped if it holds at the default
+//! parameters; otherwise it can never be met ([`Rows::immovable`]). Rows that are merely redundant stay.
 
 use crate::elements::{Mechanism, constraint_elements};
-use crate::graph::{ExprId, Graph, Interpreter};
+use crate::graph::{BinaryOp, Complex, ExprId, Graph, Interpreter, Node, UnaryOp};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{ConstraintKind, Model};
@@ -17,8 +19,10 @@ use crate::topology::{self, Row, Tree};
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
-    /// Names of those that vanish identically.
+    /// Names of those that say nothing.
     pub dropped: Vec<String>,
+    /// Places among the kept ones of those that no coordinate changes.
+    pub immovable: Vec<usize>,
     /// First Euler parameter of each block: one normalisation row each, in coordinate form.
     pub blocks: Vec<usize>,
 }
@@ -27,6 +31,21 @@ pub struct Rows {
 const STATES: usize = 6;
 /// Against the size of what a row compares, after a few hundred operations.
 const ZERO: f64 = 1e-13;
+/// The same for numbers that people write: nine digits.
+const HOLDS: f64 = 1e-9;
+/// Of complex steps: its square is nothing.
+const STEP: f64 = 1e-40;
+
+/// What the states show of a row.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// It vanishes at all of them.
+    vanishes: bool,
+    /// Coordinates (velocities, if it is nonholonomic) change it at one of them.
+    moves: bool,
+    /// It holds at all of them with the default parameters.
+    holds: bool,
+}
 
 impl Rows {
     /// Of a model and its tree.
@@ -56,35 +75,37 @@ impl Rows {
             .zip(&compared)
             .flat_map(|(&value, compared)| std::iter::once(value).chain(compared.iter().copied()))
             .collect();
-        let mut vanishes = vec![true; all.len()];
+        let mut shown = vec![Shown { vanishes: true, moves: false, holds: true }; all.len()];
         for state in 0..STATES {
-            let mut random = Random(0x9e37_79b9 + state as u64);
-            let mut interpreter = Interpreter::<f64>::new();
-            interpreter.set(Group::Time, 0, random.next());
-            for i in 0..tree.nq {
-                interpreter.set(Group::Z, i as u32, random.next());
-            }
-            for i in 0..tree.nv {
-                interpreter.set(Group::V, i as u32, random.next());
-            }
-            // Every parameter moves; signs and magnitudes stay, so that lengths remain lengths.
-            for (i, default) in model.default_parameters().into_iter().enumerate() {
-                let value =
-                    if default == 0.0 { 0.1 * random.next() } else { default * (1.0 + 0.2 * random.next()) };
-                interpreter.set(Group::Parameters, i as u32, value);
-            }
-            let mut rest = interpreter.evaluate(&g, &wanted).into_iter();
-            for (zero, compared) in vanishes.iter_mut().zip(&compared) {
-                let value = rest.next().unwrap_or(0.0).abs();
-                let size = rest.by_ref().take(compared.len()).fold(1.0, |size: f64, x| size.max(x.abs()));
-                *zero &= value <= ZERO * size;
+            let at = Sample::new(model, tree, state);
+            let by_position = at.evaluate(&g, &wanted, &at.parameters, [STEP, 0.0]);
+            let by_velocity = at.evaluate(&g, &wanted, &at.parameters, [0.0, STEP]);
+            let by_default = at.evaluate(&g, &wanted, &model.default_parameters(), [0.0; 2]);
+            let mut first = 0;
+            for ((row, shown), compared) in all.iter().zip(&mut shown).zip(&compared) {
+                let next = first + 1 + compared.len();
+                let (value, sizes) = (by_position[first].re, &by_position[first + 1..next]);
+                let size = sizes.iter().fold(1.0, |size: f64, x| size.max(x.re.abs()));
+                let slope = match row.kind {
+                    ConstraintKind::Holonomic => by_position[first].im / STEP,
+                    ConstraintKind::Nonholonomic => by_velocity[first].im / STEP,
+                };
+                shown.vanishes &= value.abs() <= ZERO * size;
+                // Not smaller, so that NaN moves.
+                shown.moves |= slope.is_nan() || slope.abs() > ZERO * size;
+                shown.holds &= by_default[first].re.abs() <= HOLDS * size;
+                first = next;
             }
         }
         let mut rows = Rows { blocks, ..Rows::default() };
-        for (row, vanishes) in all.into_iter().zip(vanishes) {
-            if vanishes {
+        for ((row, shown), value) in all.into_iter().zip(shown).zip(values) {
+            let nothing = shown.vanishes || (!shown.moves && shown.holds);
+            if g.is(value, 0.0) || (nothing && is_analytic(&g, value)) {
                 rows.dropped.push(row.name);
             } else {
+                if !shown.moves && is_analytic(&g, value) {
+                    rows.immovable.push(rows.kept.len());
+                }
                 rows.kept.push(row);
             }
         }
@@ -109,6 +130,62 @@ impl Rows {
     /// The place of a kept row among the multipliers of the coordinate form, where normalisation rows stand between.
     pub fn place(&self, row: usize) -> usize {
         if row < self.holonomic() { row } else { row + self.blocks.len() }
+    }
+}
+
+/// Whether the values near a state tell those far from it: no branch depends on time or state.
+fn is_analytic(g: &Graph, value: ExprId) -> bool {
+    let moving =
+        |id: ExprId| [Group::Time, Group::Z, Group::V].iter().any(|&group| g.depends(id).contains(group));
+    !g.reachable(&[value]).into_iter().any(|id| match g.node(id) {
+        Node::Select(..) | Node::Gather(..) | Node::Locate(..) => moving(id),
+        Node::Unary(UnaryOp::Abs | UnaryOp::Sign, _) => moving(id),
+        Node::Binary(BinaryOp::Min | BinaryOp::Max, ..) => moving(id),
+        _ => false,
+    })
+}
+
+/// A random state.
+struct Sample {
+    t: f64,
+    z: Vec<f64>,
+    v: Vec<f64>,
+    parameters: Vec<f64>,
+    /// A direction among z and one among v.
+    along: [Vec<f64>; 2],
+}
+
+impl Sample {
+    fn new(model: &Model, tree: &Tree, state: usize) -> Sample {
+        let mut random = Random(0x9e37_79b9 + state as u64);
+        let mut some = |n: usize| (0..n).map(|_| random.next()).collect::<Vec<f64>>();
+        let (t, z, v) = (some(1)[0], some(tree.nq), some(tree.nv));
+        // Every parameter moves; signs and magnitudes stay, so that lengths remain lengths.
+        let defaults = model.default_parameters();
+        let moved = some(defaults.len());
+        let parameters = defaults
+            .iter()
+            .zip(moved)
+            .map(|(&default, x)| if default == 0.0 { 0.1 * x } else { default * (1.0 + 0.2 * x) })
+            .collect();
+        Sample { t, z, v, parameters, along: [some(tree.nq), some(tree.nv)] }
+    }
+
+    /// Values, and their slopes along the directions times the steps.
+    fn evaluate(&self, g: &Graph, wanted: &[ExprId], parameters: &[f64], steps: [f64; 2]) -> Vec<Complex> {
+        let mut interpreter = Interpreter::<Complex>::new();
+        interpreter.set(Group::Time, 0, Complex::new(self.t, 0.0));
+        for ((group, values), (along, step)) in
+            [(Group::Z, &self.z), (Group::V, &self.v)].into_iter().zip(self.along.iter().zip(steps))
+        {
+            for (i, (&x, &along)) in values.iter().zip(along).enumerate() {
+                interpreter.set(group, i as u32, Complex::new(x, step * along));
+            }
+        }
+        for (i, &value) in parameters.iter().enumerate() {
+            interpreter.set(Group::Parameters, i as u32, Complex::new(value, 0.0));
+        }
+        interpreter.evaluate(g, wanted)
     }
 }
 

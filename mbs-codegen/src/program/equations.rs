@@ -2,7 +2,7 @@
 
 use super::{BundleKind, ProgramError, Structure};
 use crate::bundle::{Specification, Wanted};
-use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, reactions};
+use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States, reactions};
 use crate::derivatives::Linearisation;
 use crate::derivatives::direction::{Weights, joint_directions};
 use crate::dynamics::{
@@ -33,6 +33,7 @@ pub(super) struct Equations<'g, 'm, 'a> {
     loads: Loads,
     inertias: Vec<(ExprId, Symmetric)>,
     joint_form: Option<JointForm>,
+    states: Option<States>,
 }
 
 fn wanted(name: &'static str, doc: &'static str, expressions: Vec<ExprId>) -> Wanted {
@@ -54,6 +55,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             loads,
             inertias,
             joint_form: None,
+            states: None,
         }
     }
 
@@ -227,7 +229,9 @@ impl Equations<'_, '_, '_> {
         if self.joint_form.is_none() {
             let mut mechanism = at_origin(self.g, self.mechanism);
             let inertias = body_inertias(self.g, &mechanism);
-            let form = JointForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows);
+            let states =
+                self.states.get_or_insert_with(|| States::new(self.g, &mut mechanism, &inertias, self.rows));
+            let form = JointForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows, states);
             self.joint_form = Some(form.ok_or(ProgramError::Singular)?);
         }
         self.joint_form.as_ref().ok_or(ProgramError::Singular)
@@ -263,7 +267,9 @@ impl Equations<'_, '_, '_> {
         let form = {
             let mut mechanism = at_origin(self.g, self.mechanism);
             let inertias = body_inertias(self.g, &mechanism);
-            CoordinateForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows)
+            let states =
+                self.states.get_or_insert_with(|| States::new(self.g, &mut mechanism, &inertias, self.rows));
+            CoordinateForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows, states)
         };
         let LeadingMatrix { factors, pivots, columns, solution, transposed } =
             form.leading.clone().ok_or(ProgramError::Singular)?;

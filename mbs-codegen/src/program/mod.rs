@@ -536,6 +536,11 @@ fn under_case(model: &Model, case: Option<&Case>) -> Model {
         for (id, start) in &case.start {
             model.joints[id.index()].start = start.clone();
         }
+        for (id, start) in &case.variables {
+            let variable = &mut model.variables[id.index()];
+            (variable.value, variable.rate, variable.hold) =
+                (start.value.clone(), start.rate.clone(), start.hold);
+        }
     }
     model
 }

@@ -1,9 +1,9 @@
 //! Which pivots, in which order: least fill (Markowitz) among those that are large enough in every sample.
 //!
-//! The samples are scaled first so that entries of different units compare: row and column k by 1/√|a_kk|, and
-//! where there is no diagonal entry by what elimination of the scaled others would put there. A pivot must
-//! reach a fraction [`THRESHOLD`] of the largest entry left in its column, in every sample. Ties go to the diagonal,
-//! then to the first in order.
+//! The samples are scaled first so that entries of different units compare: row and column k by 1/√a_kk, and
+//! where the diagonal is not positive (the rows of constraints, coordinates without inertia) by what elimination of
+//! the others would put there. A pivot must reach a fraction [`THRESHOLD`] of the largest entry left in its column, in
+//! every sample. Ties go to the diagonal, then to the first in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,8 @@ fn best(
     columns: &[BTreeSet<usize>],
     samples: &[Numeric],
 ) -> Option<(usize, usize)> {
-    let mut found: Option<((usize, bool, usize, usize), (usize, usize))> = None;
+    // (cost, off the diagonal, column, row)
+    let mut found: Option<(usize, bool, usize, usize)> = None;
     let mut largest: Option<(f64, (usize, usize))> = None;
     for &c in open {
         let peaks: Vec<f64> =
@@ -89,15 +90,15 @@ fn best(
             if ratio >= THRESHOLD {
                 let cost = (rows[r].len() - 1) * (columns[c].len() - 1);
                 let key = (cost, r != c, c, r);
-                if found.is_none_or(|(best, _)| key < best) {
-                    found = Some((key, (r, c)));
+                if found.is_none_or(|best| key < best) {
+                    found = Some(key);
                 }
             } else if ratio > 0.0 && largest.is_none_or(|(best, _)| ratio > best) {
                 largest = Some((ratio, (r, c)));
             }
         }
     }
-    found.map(|(_, pivot)| pivot).or(largest.map(|(_, pivot)| pivot))
+    found.map(|(_, _, c, r)| (r, c)).or(largest.map(|(_, pivot)| pivot))
 }
 
 /// A scaled sample under elimination.
@@ -108,19 +109,16 @@ struct Numeric {
 impl Numeric {
     fn scaled(n: usize, pattern: &BTreeSet<(usize, usize)>, sample: &Sample) -> Numeric {
         let value = |i: usize, j: usize| sample.get(&(i, j)).copied().unwrap_or(0.0);
-        let mut scale: Vec<f64> = (0..n).map(|k| value(k, k).abs().sqrt().recip()).collect();
-        // |a_kk| of a row without (or with a tiny) diagonal: Σ a_kj² / a_jj over scaled columns, or its largest entry.
-        let plain = scale.clone();
-        for k in 0..n {
+        // Infinite for what has no inertia.
+        let inertial: Vec<f64> = (0..n).map(|k| value(k, k).max(0.0).sqrt().recip()).collect();
+        let mut scale = inertial.clone();
+        for k in (0..n).filter(|&k| !inertial[k].is_finite()) {
             let reached: f64 = pattern
                 .range((k, 0)..(k + 1, 0))
-                .filter(|&&(_, j)| j != k && plain[j].is_finite())
-                .map(|&(_, j)| (value(k, j) * plain[j]).powi(2))
+                .filter(|&&(_, j)| inertial[j].is_finite())
+                .map(|&(_, j)| (value(k, j) * inertial[j]).powi(2))
                 .sum();
-            let own = value(k, k).abs();
-            if own < 1e-3 * reached {
-                scale[k] = reached.sqrt().recip();
-            }
+            scale[k] = reached.sqrt().recip();
         }
         for k in 0..n {
             if !scale[k].is_finite() {
@@ -180,6 +178,27 @@ mod tests {
             &[((0, 0), 1.0), ((0, 2), 1.0), ((1, 2), 1.0), ((2, 0), 1.0), ((2, 1), 1.0), ((2, 2), -1e-9)],
         );
         assert!(order.pivots.contains(&(2, 1)) && order.pivots.contains(&(1, 2)), "{order:?}");
+    }
+
+    #[test]
+    fn inertias_are_pivots_however_small_the_diagonal_of_rows() {
+        // Two masses on one row, the second light.
+        for small in [1e-6, 1e-9] {
+            let (m, e) = ([1.0, 1e-4], -small * (1.0 + 1e4));
+            let order = order_of(
+                3,
+                &[
+                    ((0, 0), m[0]),
+                    ((1, 1), m[1]),
+                    ((0, 2), 1.0),
+                    ((2, 0), 1.0),
+                    ((1, 2), 1.0),
+                    ((2, 1), 1.0),
+                    ((2, 2), e),
+                ],
+            );
+            assert!(order.is_diagonal() && order.pivots[2] == (2, 2), "{order:?}");
+        }
     }
 
     #[test]

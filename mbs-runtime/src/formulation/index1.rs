@@ -12,7 +12,8 @@
 //!
 //! [`OnConstraints`] brings the state back onto the constraints after each step, as a part of the discrete map like the
 //! normalisation of Euler parameters: z += dz, v += dv by the smallest corrections in the norm of M, until they are at rounding.
-//! A step of order p moves by its local error, O(h^(p + 1)): no order is lost.
+//! A step of order p moves by its local error, O(h^(p + 1)): no order is lost. Dense output between
+//! steps is not corrected.
 
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, Stabilisation};
 use crate::error::EvalError;

@@ -16,9 +16,9 @@
 //! | [`Index1`] | at the level of accelerations, stabilised; or by a penalty |
 //! | [`OnConstraints`] | also positions and velocities, by a correction after each step |
 //!
-//! Symbols as in [`constrained`](crate::constrained). Sources: [Dopico2018] Dopico, González, Luaces, Saura,
+//! Symbols as in [`constrained`](crate::constrained). Sources: \[Dopico2018\] Dopico, González, Luaces, Saura,
 //! García-Vallejo, *Direct sensitivity analysis of multibody systems with holonomic and nonholonomic constraints via an index-3
-//! augmented Lagrangian formulation with projections*, Nonlinear Dynamics, 2018; [LopezVarela2023] López Varela, Dopico,
+//! augmented Lagrangian formulation with projections*, Nonlinear Dynamics, 2018; \[LopezVarela2023\] López Varela, Dopico,
 //! Luaces, *Augmented Lagrangian index-3 semi-recursive formulations with projections: direct sensitivity analysis*, Multibody
 //! System Dynamics, 2023.
 

@@ -1,0 +1,82 @@
+//! What the README says of the command is true: its commands do what they are asked for, and print what it shows.
+
+mod command;
+
+use command::{Folder, command};
+use std::path::Path;
+
+const README: &str = include_str!("../../README.md");
+
+/// Runs the command in the repository's root.
+fn run(arguments: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let output = command(arguments).current_dir(root).output().expect("the command runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A line without what depends on the computer: the time of the run, and digits of rounding.
+fn lasting(line: &str) -> &str {
+    let end = if line.starts_with("  effort") { line.find(" in ") } else { line.find("of constraints:") };
+    &line[..end.unwrap_or(line.len())]
+}
+
+#[test]
+fn the_run_prints_what_is_shown() {
+    let (_, rest) = README.split_once("cargo run --release -p mbs-cli -- ").expect("the command");
+    let (arguments, rest) = rest.split_once('\n').expect("an end of the line");
+    let shown = rest.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the result");
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let printed = run(&arguments);
+    let mut lines = printed.lines();
+    for line in shown.lines().filter(|line| line.trim() != "…") {
+        assert!(
+            lines.any(|printed| lasting(printed) == lasting(line)),
+            "no `{line}`, in this order, in\n{printed}"
+        );
+    }
+}
+
+#[test]
+fn the_model_that_is_shown_runs() {
+    let folder = Folder::new();
+    let shown = README.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a model");
+    let model = folder.file("five_bar.yaml", shown);
+    let printed = run(&["simulate", &model, "--end", "1"]);
+    assert!(printed.contains("start    2 guesses moved; 2 equations, 2 degrees of freedom"), "{printed}");
+}
+
+#[test]
+fn commands_in_the_text_are_right() {
+    let folder = Folder::new();
+    let model = command::shipped("crank_rocker");
+    let mut seen = Vec::new();
+    // Code between single quotes of the text outside of blocks.
+    for text in README.split("```").step_by(2) {
+        for code in text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("mbs ")) {
+            let words: Vec<String> = code
+                .split(' ')
+                .skip(1)
+                .map(|word| match word {
+                    "MODEL" => model.clone(),
+                    word if word == "FILE" || word.ends_with(".rs") => folder.path("module.rs"),
+                    word => word.into(),
+                })
+                .collect();
+            // A command that is only named has no arguments.
+            if words.len() > 1 {
+                run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                seen.push(words[0].clone());
+            }
+        }
+    }
+    for name in ["check", "generate", "simulate", "kinematics"] {
+        assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
+    }
+    // Options, named one by one.
+    let help = run(&["simulate", "--help"]);
+    for code in README.split('`').filter(|code| code.starts_with("--") && *code != "--check") {
+        let option = code.split(' ').next().expect("a word");
+        assert!(help.contains(option), "`{code}` is no option of simulate");
+    }
+}
