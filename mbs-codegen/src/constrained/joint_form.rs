@@ -59,6 +59,9 @@ pub struct Correction {
 /// ε against Σ Φ²/M at the start: its square root is above the rounding of a solve, itself above that of a residual.
 const REGULARISATION: f64 = 1e-10;
 
+/// Rows of unit length that elimination reduces below this depend on each other.
+const DEPENDENT: f64 = 1e-6;
+
 impl JointForm {
     /// Of a mechanism referred to the origin, under its forces and rows. `None` if no order of elimination works at
     /// the sampled states.
@@ -176,7 +179,8 @@ pub(crate) fn bordered_matrix(
     matrix
 }
 
-/// ε for every row: powers of two, so that no rounding of the samples reaches generated code.
+/// ε for every row: powers of two, so that no rounding of the samples reaches generated code. The same for all where rows depend on
+/// each other at the start: only then are the multipliers those of least Euclidean norm.
 fn small_numbers(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
@@ -189,16 +193,41 @@ fn small_numbers(
     let sampled = states.evaluate(g, mechanism, &expressions);
     let sample: BTreeMap<(usize, usize), f64> =
         places.into_iter().zip(sampled.first().into_iter().flatten().copied()).collect();
-    (0..m)
-        .map(|k| {
-            let reached: f64 = (0..n)
-                .filter_map(|j| Some(sample.get(&(n + k, j))?.powi(2) / sample.get(&(j, j))?.abs()))
-                .filter(|x| x.is_finite())
-                .sum();
-            let small = REGULARISATION * if reached > 0.0 { reached } else { 1.0 };
-            g.constant(2f64.powi(small.log2().round() as i32))
-        })
-        .collect()
+    // Φ_v M^(−1/2)
+    let mut rows: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); m];
+    for (&(k, j), &value) in sample.iter().filter(|&(&(k, j), _)| k >= n && j < n) {
+        let value = value / sample.get(&(j, j)).map_or(0.0, |m| m.abs()).sqrt();
+        if value.is_finite() {
+            rows[k - n].insert(j, value);
+        }
+    }
+    let reached = |row: &BTreeMap<usize, f64>| Some(row.values().map(|x| x * x).sum()).filter(|x| *x > 0.0);
+    let mut scales: Vec<f64> = rows.iter().map(|row| reached(row).unwrap_or(1.0)).collect();
+    for (row, scale) in rows.iter_mut().zip(&scales) {
+        row.values_mut().for_each(|x| *x /= scale.sqrt());
+    }
+    if are_dependent(rows) {
+        let mean = scales.iter().sum::<f64>() / m as f64;
+        scales.fill(mean);
+    }
+    let small = |scale: &f64| g.constant(2f64.powi((REGULARISATION * scale).log2().round() as i32));
+    scales.iter().map(small).collect()
+}
+
+/// Whether rows of unit length depend on each other: one is left without a pivot when the others are eliminated.
+fn are_dependent(mut rows: Vec<BTreeMap<usize, f64>>) -> bool {
+    while let Some(row) = rows.pop() {
+        let largest = row.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        let Some((&column, &pivot)) = largest.filter(|(_, x)| x.abs() > DEPENDENT) else { return true };
+        for other in &mut rows {
+            let Some(factor) = other.get(&column).map(|x| x / pivot) else { continue };
+            for (&j, x) in &row {
+                *other.entry(j).or_insert(0.0) -= factor * x;
+            }
+            other.remove(&column);
+        }
+    }
+    false
 }
 
 /// Factors with −ε, or −e − ε, on the diagonal of the rows.
