@@ -47,6 +47,18 @@ fn energy_and_constraints_are_kept_over_ten_seconds() {
     }
 }
 
+/// Only the forces of the multipliers are determined. Both forms choose those of least norm.
+#[test]
+fn multipliers_are_those_of_least_norm() {
+    let model = shipped("bricard");
+    let exact = reference(&model, 1.3);
+    let run = run(&model, Ali3p::DEFAULT, 5e-4, 1.3, |_| ()).unwrap();
+    let apart = distance(&run.lambda, &exact.lambda);
+    println!("{:?} and {:?}: {apart:.1e}", run.lambda, exact.lambda);
+    // The error of accelerations is 1.5e−7; forces are some 10 N.
+    assert!(apart < 1e-5, "{apart:e}");
+}
+
 /// One degree of freedom without friction: after a full swing it is back at rest where it began.
 #[test]
 fn it_swings_back_to_its_start() {
