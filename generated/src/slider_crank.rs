@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 8 | 0 |
+ | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
@@ -17,11 +17,11 @@
  | `projection` | 7 | 0 |
  | `constraint_rates` | 10 | 0 |
  | `constraint_accelerations` | 22 | 0 |
- | `factor` | 39 | 0 |
+ | `factor` | 41 | 0 |
  | `solve` | 23 | 0 |
  | `solve_transposed` | 23 | 0 |
- | `constrained_dynamics` | 117 | 0 |
- | `constraint_correction` | 70 | 0 |
+ | `constrained_dynamics` | 103 | 0 |
+ | `constraint_correction` | 55 | 0 |
  | `reactions` | 61 | 0 |
  | `objectives` | 7 | 0 |
 */
@@ -51,7 +51,7 @@ pub mod slider_crank {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 8;
     /// Number of prepared values.
-    pub const NC: usize = 16;
+    pub const NC: usize = 17;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -591,7 +591,7 @@ pub mod slider_crank {
             xd: &mut [S],
             lambda: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            static COLUMNS: [u32; 5] = [1, 2, 0, 3, 4];
+            static COLUMNS: [u32; 5] = [1, 0, 2, 3, 4];
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
             let mut pivots = [0.0; 5];
             constrained_dynamics(
@@ -688,8 +688,8 @@ pub mod slider_crank {
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 8 (1 div, 6 mul, 1 sub). Workspace: 0 slots.
-    fn prepare(p: &[S; 8], w: &mut [S; 0], out_c: &mut [S; 16]) {
+    /// Operations: 9 (1 add, 3 div, 4 mul, 1 sub). Workspace: 0 slots.
+    fn prepare(p: &[S; 8], w: &mut [S; 0], out_c: &mut [S; 17]) {
         out_c[3] = p[0];
         out_c[7] = p[1];
         out_c[5] = p[2];
@@ -704,16 +704,18 @@ pub mod slider_crank {
         out_c[10] = v1;
         let v2 = -2.0 * p[6];
         out_c[9] = v2;
-        let v3 = p[4] * p[6];
-        out_c[12] = v3;
-        let v4 = 1.0 / p[5];
-        out_c[11] = v4;
-        let v5 = -1.1641532182693481e-10 * p[6];
-        out_c[13] = v5;
-        let v6 = 1.0 - v5;
-        out_c[14] = v6;
-        let v7 = -2.9103830456733704e-11 * p[7];
-        out_c[15] = v7;
+        let v3 = 1.0 / p[6];
+        out_c[15] = v3;
+        let v4 = 1.1641532182693481e-10 + v3;
+        out_c[12] = v4;
+        let v5 = 1.0 / p[5];
+        out_c[11] = v5;
+        let v6 = p[4] * v5;
+        out_c[13] = v6;
+        let v7 = 1.0 / p[7];
+        out_c[14] = v7;
+        let v8 = -1.1641532182693481e-10 - v3;
+        out_c[16] = v8;
     }
 
     /// Start values.
@@ -735,13 +737,13 @@ pub mod slider_crank {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 16], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 17], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 37 (1 div, 19 mul, 11 mul_add, 2 sin_cos, 1 sqrt, 3 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], c: &[S; 16], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[4] * v1;
@@ -787,7 +789,7 @@ pub mod slider_crank {
     /// Motion of the named points.
     ///
     /// Operations: 50 (3 add, 17 mul, 20 mul_add, 5 neg, 2 sin_cos, 3 sub). Workspace: 0 slots.
-    fn markers(z: &[S; 3], v: &[S; 3], vd: &[S; 3], c: &[S; 16], w: &mut [S; 0], out_positions: &mut [S; 15], out_velocities: &mut [S; 15], out_accelerations: &mut [S; 15]) {
+    fn markers(z: &[S; 3], v: &[S; 3], vd: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_positions: &mut [S; 15], out_velocities: &mut [S; 15], out_accelerations: &mut [S; 15]) {
         out_positions[2] = 0.0;
         out_positions[5] = 0.0;
         out_positions[8] = 0.0;
@@ -888,14 +890,14 @@ pub mod slider_crank {
     /// The model's outputs.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], c: &[S; 16], w: &mut [S; 0], out_out: &mut [S; 1]) {
+    fn outputs(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_out: &mut [S; 1]) {
         out_out[0] = z[1];
     }
 
     /// Residual of the equations of motion, and the constraints.
     ///
     /// Operations: 68 (5 add, 1 div, 25 mul, 23 mul_add, 1 neg, 2 sin_cos, 1 sqrt, 10 sub). Workspace: 0 slots.
-    fn residual(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 16], w: &mut [S; 0], out_r: &mut [S; 3], out_phi: &mut [S; 2]) {
+    fn residual(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_r: &mut [S; 3], out_phi: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[4] * v1;
@@ -915,17 +917,17 @@ pub mod slider_crank {
         let v18 = c[8] * v1;
         let v19 = c[8] * v0;
         let v20 = z[1] - v3;
-        let v21 = v20 * lambda[1];
-        let v22 = m::mul_add(v2, lambda[0], v21);
-        let v23 = v18 * lambda[1];
-        let v24 = m::mul_add(-v19, lambda[0], v23);
-        let v25 = v20 - v18;
-        out_phi[0] = v25;
-        let v26 = v2 + v19;
-        let v27 = -v26;
-        out_phi[1] = v27;
-        let v28 = c[1] * z[1];
-        let v29 = m::mul_add(z[1], v28, c[2]);
+        let v21 = v20 - v18;
+        out_phi[0] = v21;
+        let v22 = v2 + v19;
+        let v23 = -v22;
+        out_phi[1] = v23;
+        let v24 = c[1] * z[1];
+        let v25 = m::mul_add(z[1], v24, c[2]);
+        let v26 = v20 * lambda[1];
+        let v27 = m::mul_add(v2, lambda[0], v26);
+        let v28 = v18 * lambda[1];
+        let v29 = m::mul_add(-v19, lambda[0], v28);
         let v30 = z[1] * zd[2];
         let v31 = zd[1] * zd[2];
         let v32 = m::mul_add(z[1], zdd[2], v31);
@@ -944,29 +946,29 @@ pub mod slider_crank {
         let v45 = m::mul_add(-v7, v41, v44);
         let v46 = c[6] - v40;
         let v47 = m::mul_add(-c[6], v2, v45);
-        let v48 = v46 - lambda[0];
-        let v49 = lambda[1] + v41;
-        let v50 = v47 - v22;
-        let v51 = v24 + v43;
-        let v52 = c[1] * zd[1];
-        let v53 = v28 * zd[2];
-        let v54 = m::mul_add(-c[1], v30, v53);
-        let v55 = c[1] * zdd[1];
-        let v56 = v28 * zdd[2];
-        let v57 = v29 * zdd[2];
-        let v58 = m::mul_add(-c[1], v32, v56);
-        let v59 = m::mul_add(-v28, v32, v57);
-        let v60 = zd[1] * v54;
-        let v61 = m::mul_add(v30, v52, v60);
-        let v62 = m::mul_add(-zd[2], v54, v55);
-        let v63 = m::mul_add(zd[2], v52, v58);
-        let v64 = v59 + v61;
-        let v65 = m::mul_add(c[0], zdd[0], -v51);
+        let v48 = c[1] * zd[1];
+        let v49 = v24 * zd[2];
+        let v50 = m::mul_add(-c[1], v30, v49);
+        let v51 = c[1] * zdd[1];
+        let v52 = v24 * zdd[2];
+        let v53 = v25 * zdd[2];
+        let v54 = m::mul_add(-c[1], v32, v52);
+        let v55 = m::mul_add(-v24, v32, v53);
+        let v56 = zd[1] * v50;
+        let v57 = m::mul_add(v30, v48, v56);
+        let v58 = m::mul_add(-zd[2], v50, v51);
+        let v59 = m::mul_add(zd[2], v48, v54);
+        let v60 = v55 + v57;
+        let v61 = v46 - lambda[0];
+        let v62 = lambda[1] + v41;
+        let v63 = v47 - v27;
+        let v64 = v29 + v43;
+        let v65 = m::mul_add(c[0], zdd[0], -v64);
         out_r[0] = v65;
-        let v66 = v62 - v48;
+        let v66 = v58 - v61;
         out_r[1] = v66;
-        let v67 = v49 + v63;
-        let v68 = v64 - v50;
+        let v67 = v59 + v62;
+        let v68 = v60 - v63;
         let v69 = m::mul_add(-z[1], v67, v68);
         out_r[2] = v69;
     }
@@ -974,7 +976,7 @@ pub mod slider_crank {
     /// Residual, constraints, and the entries of the leading matrix.
     ///
     /// Operations: 246 (30 add, 1 div, 112 mul, 61 mul_add, 5 neg, 2 sin_cos, 1 sqrt, 34 sub). Workspace: 0 slots.
-    fn newton(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 16], w: &mut [S; 0], out_r: &mut [S; 3], out_phi: &mut [S; 2], out_matrix: &mut [S; 14]) {
+    fn newton(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_r: &mut [S; 3], out_phi: &mut [S; 2], out_matrix: &mut [S; 14]) {
         out_matrix[10] = 1.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
@@ -998,53 +1000,53 @@ pub mod slider_crank {
         let v20 = c[8] * v0;
         out_matrix[9] = v20;
         let v21 = z[1] - v3;
-        let v22 = v21 * lambda[1];
-        let v23 = m::mul_add(v2, lambda[0], v22);
-        let v24 = v19 * lambda[1];
-        let v25 = m::mul_add(-v20, lambda[0], v24);
-        let v26 = v21 - v19;
-        out_phi[0] = v26;
-        let v27 = v2 + v20;
-        let v28 = -v27;
-        out_phi[1] = v28;
-        let v29 = c[1] * z[1];
-        let v30 = m::mul_add(z[1], v29, c[2]);
-        let v31 = c[9] * z[1];
-        let v32 = v5 * weights[1];
-        let v33 = v4 * weights[1];
-        let v34 = 0.5 * v2;
-        let v35 = weights[1] * v34;
-        let v36 = v6 * weights[1];
-        let v37 = v5 * weights[0];
-        let v38 = v4 * weights[0];
-        let v39 = weights[0] * v34;
-        let v40 = v6 * weights[0];
-        let v41 = c[7] * v15;
-        let v42 = c[3] * v15;
-        let v43 = v14 * v14;
-        let v44 = 0.5 * v14;
-        let v45 = v16 * v41;
-        let v46 = v15 * v41;
-        let v47 = weights[0] * v46;
-        let v48 = c[7] * v16;
-        let v49 = c[3] * v16;
-        let v50 = v16 * v48;
-        let v51 = v15 * v48;
-        let v52 = weights[0] * v51;
-        let v53 = v2 * weights[1];
-        let v54 = v3 * weights[1];
-        let v55 = v21 - z[1];
-        out_matrix[13] = v55;
-        let v56 = weights[1] * v55;
-        let v57 = v20 * weights[1];
-        let v58 = v19 * weights[1];
-        let v59 = lambda[0] * v56;
-        let v60 = m::mul_add(-lambda[1], v53, v59);
-        let v61 = lambda[1] * v57;
-        let v62 = m::mul_add(lambda[0], v58, v61);
-        let v63 = z[1] * weights[1];
-        let v64 = -v19;
-        out_matrix[12] = v64;
+        let v22 = v21 - v19;
+        out_phi[0] = v22;
+        let v23 = v2 + v20;
+        let v24 = -v23;
+        out_phi[1] = v24;
+        let v25 = c[1] * z[1];
+        let v26 = m::mul_add(z[1], v25, c[2]);
+        let v27 = c[9] * z[1];
+        let v28 = v21 - z[1];
+        out_matrix[13] = v28;
+        let v29 = -v19;
+        out_matrix[12] = v29;
+        let v30 = v21 * lambda[1];
+        let v31 = m::mul_add(v2, lambda[0], v30);
+        let v32 = v19 * lambda[1];
+        let v33 = m::mul_add(-v20, lambda[0], v32);
+        let v34 = v5 * weights[1];
+        let v35 = v4 * weights[1];
+        let v36 = 0.5 * v2;
+        let v37 = weights[1] * v36;
+        let v38 = v6 * weights[1];
+        let v39 = v5 * weights[0];
+        let v40 = v4 * weights[0];
+        let v41 = weights[0] * v36;
+        let v42 = v6 * weights[0];
+        let v43 = c[7] * v15;
+        let v44 = c[3] * v15;
+        let v45 = v14 * v14;
+        let v46 = 0.5 * v14;
+        let v47 = v16 * v43;
+        let v48 = v15 * v43;
+        let v49 = weights[0] * v48;
+        let v50 = c[7] * v16;
+        let v51 = c[3] * v16;
+        let v52 = v16 * v50;
+        let v53 = v15 * v50;
+        let v54 = weights[0] * v53;
+        let v55 = v2 * weights[1];
+        let v56 = v3 * weights[1];
+        let v57 = v28 * weights[1];
+        let v58 = v20 * weights[1];
+        let v59 = v19 * weights[1];
+        let v60 = lambda[0] * v57;
+        let v61 = m::mul_add(-lambda[1], v55, v60);
+        let v62 = lambda[1] * v58;
+        let v63 = m::mul_add(lambda[0], v59, v62);
+        let v64 = z[1] * weights[1];
         let v65 = z[1] * zd[2];
         let v66 = zd[1] * zd[2];
         let v67 = m::mul_add(z[1], zdd[2], v66);
@@ -1065,133 +1067,133 @@ pub mod slider_crank {
         let v82 = m::mul_add(-v8, v78, v81);
         let v83 = c[6] - v77;
         let v84 = m::mul_add(-c[6], v2, v82);
-        let v85 = v83 - lambda[0];
-        let v86 = lambda[1] + v78;
-        let v87 = v84 - v23;
-        let v88 = v25 + v80;
-        let v89 = c[1] * zd[1];
-        let v90 = v29 * zd[2];
-        let v91 = m::mul_add(-c[1], v65, v90);
-        let v92 = c[1] * zdd[1];
-        let v93 = v29 * zdd[2];
-        let v94 = v30 * zdd[2];
-        let v95 = m::mul_add(-c[1], v67, v93);
-        let v96 = m::mul_add(-v29, v67, v94);
-        let v97 = zd[1] * v91;
-        let v98 = m::mul_add(v65, v89, v97);
-        let v99 = m::mul_add(-zd[2], v91, v92);
-        let v100 = m::mul_add(zd[2], v89, v95);
-        let v101 = v96 + v98;
-        let v102 = m::mul_add(c[0], zdd[0], -v88);
+        let v85 = c[1] * zd[1];
+        let v86 = v25 * zd[2];
+        let v87 = m::mul_add(-c[1], v65, v86);
+        let v88 = c[1] * zdd[1];
+        let v89 = v25 * zdd[2];
+        let v90 = v26 * zdd[2];
+        let v91 = m::mul_add(-c[1], v67, v89);
+        let v92 = m::mul_add(-v25, v67, v90);
+        let v93 = zd[1] * v87;
+        let v94 = m::mul_add(v65, v85, v93);
+        let v95 = m::mul_add(-zd[2], v87, v88);
+        let v96 = m::mul_add(zd[2], v85, v91);
+        let v97 = v92 + v94;
+        let v98 = v83 - lambda[0];
+        let v99 = lambda[1] + v78;
+        let v100 = v84 - v31;
+        let v101 = v33 + v80;
+        let v102 = m::mul_add(c[0], zdd[0], -v101);
         out_r[0] = v102;
-        let v103 = v99 - v85;
+        let v103 = v95 - v98;
         out_r[1] = v103;
-        let v104 = v86 + v100;
-        let v105 = v101 - v87;
+        let v104 = v96 + v99;
+        let v105 = v97 - v100;
         let v106 = m::mul_add(-z[1], v104, v105);
         out_r[2] = v106;
-        let v107 = v31 * zd[1];
-        let v108 = m::mul_add(weights[1], v69, v37);
-        let v109 = m::mul_add(-weights[1], v68, v38);
+        let v107 = v27 * zd[1];
+        let v108 = m::mul_add(weights[1], v69, v39);
+        let v109 = m::mul_add(-weights[1], v68, v40);
         let v110 = v6 * zd[2];
-        let v111 = v34 * zd[2];
-        let v112 = m::mul_add(-weights[1], v110, v39);
-        let v113 = m::mul_add(weights[1], v111, v40);
-        let v114 = v41 * v73;
-        let v115 = m::mul_add(v41, v72, v76);
+        let v111 = v36 * zd[2];
+        let v112 = m::mul_add(-weights[1], v110, v41);
+        let v113 = m::mul_add(weights[1], v111, v42);
+        let v114 = v43 * v73;
+        let v115 = m::mul_add(v43, v72, v76);
         let v116 = v14 * v114;
         let v117 = v10 * v114;
         let v118 = v14 * v115;
         let v119 = m::mul_add(v9, v115, v117);
-        let v120 = v43 * v119;
-        let v121 = v42 - v120;
-        let v122 = v44 * v121;
+        let v120 = v45 * v119;
+        let v121 = v44 - v120;
+        let v122 = v46 * v121;
         let v123 = v10 * v122;
         let v124 = v116 + v123;
         let v125 = v123 + v124;
         let v126 = v9 * v122;
         let v127 = v118 + v126;
         let v128 = v126 + v127;
-        let v129 = v32 * v128;
-        let v130 = m::mul_add(-v33, v125, v129);
-        let v131 = v35 * v128;
-        let v132 = m::mul_add(v36, v125, v131);
-        let v133 = v46 * v108;
+        let v129 = v34 * v128;
+        let v130 = m::mul_add(-v35, v125, v129);
+        let v131 = v37 * v128;
+        let v132 = m::mul_add(v38, v125, v131);
+        let v133 = v48 * v108;
         let v134 = v130 + v133;
-        let v135 = v45 * v109;
+        let v135 = v47 * v109;
         let v136 = v134 - v135;
-        let v137 = m::mul_add(weights[1], v128, v47);
-        let v138 = v46 * v112;
+        let v137 = m::mul_add(weights[1], v128, v49);
+        let v138 = v48 * v112;
         let v139 = v132 + v138;
-        let v140 = v45 * v113;
+        let v140 = v47 * v113;
         let v141 = v139 + v140;
-        let v142 = m::mul_add(v48, v73, v76);
-        let v143 = v48 * v72;
+        let v142 = m::mul_add(v50, v73, v76);
+        let v143 = v50 * v72;
         let v144 = v14 * v142;
         let v145 = v10 * v142;
         let v146 = v14 * v143;
         let v147 = m::mul_add(v9, v143, v145);
-        let v148 = v43 * v147;
-        let v149 = v49 - v148;
-        let v150 = v44 * v149;
+        let v148 = v45 * v147;
+        let v149 = v51 - v148;
+        let v150 = v46 * v149;
         let v151 = v10 * v150;
         let v152 = v144 + v151;
         let v153 = v151 + v152;
         let v154 = v9 * v150;
         let v155 = v146 + v154;
         let v156 = v154 + v155;
-        let v157 = v32 * v156;
-        let v158 = m::mul_add(-v33, v153, v157);
-        let v159 = v35 * v156;
-        let v160 = m::mul_add(v36, v153, v159);
-        let v161 = v51 * v108;
+        let v157 = v34 * v156;
+        let v158 = m::mul_add(-v35, v153, v157);
+        let v159 = v37 * v156;
+        let v160 = m::mul_add(v38, v153, v159);
+        let v161 = v53 * v108;
         let v162 = v158 + v161;
-        let v163 = v50 * v109;
+        let v163 = v52 * v109;
         let v164 = v162 - v163;
-        let v165 = m::mul_add(weights[1], v156, v52);
-        let v166 = v51 * v112;
+        let v165 = m::mul_add(weights[1], v156, v54);
+        let v166 = v53 * v112;
         let v167 = v160 + v166;
-        let v168 = v50 * v113;
+        let v168 = v52 * v113;
         let v169 = v167 + v168;
         let v170 = v4 * v164;
         let v171 = m::mul_add(-v5, v136, v170);
         let v172 = v5 * v137;
         let v173 = v5 * v141;
-        let v174 = v32 * v78;
-        let v175 = m::mul_add(v33, v77, v174);
+        let v174 = v34 * v78;
+        let v175 = m::mul_add(v35, v77, v174);
         let v176 = v171 - v175;
-        let v177 = v120 - v42;
-        let v178 = v44 * v177;
+        let v177 = v120 - v44;
+        let v178 = v46 * v177;
         let v179 = v10 * v178;
         let v180 = v179 - v116;
         let v181 = v179 + v180;
         let v182 = v9 * v178;
         let v183 = v182 - v118;
         let v184 = v182 + v183;
-        let v185 = v32 * v184;
-        let v186 = m::mul_add(-v33, v181, v185);
-        let v187 = v35 * v184;
-        let v188 = m::mul_add(v36, v181, v187);
+        let v185 = v34 * v184;
+        let v186 = m::mul_add(-v35, v181, v185);
+        let v187 = v37 * v184;
+        let v188 = m::mul_add(v38, v181, v187);
         let v189 = v186 - v133;
         let v190 = v135 + v189;
-        let v191 = m::mul_add(weights[1], v184, -v47);
+        let v191 = m::mul_add(weights[1], v184, -v49);
         let v192 = v188 - v138;
         let v193 = v192 - v140;
-        let v194 = v148 - v49;
-        let v195 = v44 * v194;
+        let v194 = v148 - v51;
+        let v195 = v46 * v194;
         let v196 = v10 * v195;
         let v197 = v196 - v144;
         let v198 = v196 + v197;
         let v199 = v9 * v195;
         let v200 = v199 - v146;
         let v201 = v199 + v200;
-        let v202 = v32 * v201;
-        let v203 = m::mul_add(-v33, v198, v202);
-        let v204 = v35 * v201;
-        let v205 = m::mul_add(v36, v198, v204);
+        let v202 = v34 * v201;
+        let v203 = m::mul_add(-v35, v198, v202);
+        let v204 = v37 * v201;
+        let v205 = m::mul_add(v38, v198, v204);
         let v206 = v203 - v161;
         let v207 = v163 + v206;
-        let v208 = m::mul_add(weights[1], v201, -v52);
+        let v208 = m::mul_add(weights[1], v201, -v54);
         let v209 = v205 - v166;
         let v210 = v209 - v168;
         let v211 = v8 * v207;
@@ -1201,22 +1203,22 @@ pub mod slider_crank {
         let v215 = v8 * v210;
         let v216 = m::mul_add(-v7, v193, v215);
         let v217 = m::mul_add(-weights[1], v78, v214);
-        let v218 = v36 * v77;
-        let v219 = m::mul_add(-v35, v78, v218);
+        let v218 = v38 * v77;
+        let v219 = m::mul_add(-v37, v78, v218);
         let v220 = v216 + v219;
-        let v221 = m::mul_add(-c[6], v54, v220);
+        let v221 = m::mul_add(-c[6], v56, v220);
         let v222 = m::mul_add(-lambda[1], weights[1], v217);
-        let v223 = v60 + v221;
-        let v224 = v176 - v62;
+        let v223 = v61 + v221;
+        let v224 = v176 - v63;
         let v225 = c[10] * zd[1];
-        let v226 = 2.0 * v91;
-        let v227 = weights[1] * v100;
+        let v226 = 2.0 * v87;
+        let v227 = weights[1] * v96;
         let v228 = m::mul_add(z[1], v225, v107);
-        let v229 = z[1] * v85;
+        let v229 = z[1] * v98;
         let v230 = m::mul_add(weights[0], v226, v227);
         let v231 = m::mul_add(-weights[0], v228, c[2]);
         let v232 = weights[1] * v229;
-        let v233 = m::mul_add(-v63, v85, v232);
+        let v233 = m::mul_add(-v64, v98, v232);
         let v234 = v231 - v233;
         let v235 = c[0] - v224;
         out_matrix[0] = v235;
@@ -1234,7 +1236,7 @@ pub mod slider_crank {
         let v242 = m::mul_add(z[1], v207, -v212);
         out_matrix[6] = v242;
         let v243 = m::mul_add(-z[1], v208, v222);
-        let v244 = m::mul_add(weights[1], v86, v243);
+        let v244 = m::mul_add(weights[1], v99, v243);
         let v245 = -v244;
         out_matrix[7] = v245;
         let v246 = m::mul_add(-z[1], v210, v223);
@@ -1245,7 +1247,7 @@ pub mod slider_crank {
     /// Entries of the matrix that projects.
     ///
     /// Operations: 7 (2 mul, 1 neg, 2 sin_cos, 2 sub). Workspace: 0 slots.
-    fn projection(t: S, z: &[S; 3], u: &[S; 0], c: &[S; 16], w: &mut [S; 0], out_matrix: &mut [S; 14]) {
+    fn projection(t: S, z: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_matrix: &mut [S; 14]) {
         out_matrix[1] = 0.0;
         out_matrix[2] = 0.0;
         out_matrix[3] = 0.0;
@@ -1272,7 +1274,7 @@ pub mod slider_crank {
     /// Constraints at the level of velocities.
     ///
     /// Operations: 10 (3 mul, 4 mul_add, 2 sin_cos, 1 sub). Workspace: 0 slots.
-    fn constraint_rates(t: S, z: &[S; 3], zd: &[S; 3], u: &[S; 0], c: &[S; 16], w: &mut [S; 0], out_phid: &mut [S; 2]) {
+    fn constraint_rates(t: S, z: &[S; 3], zd: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[8] * v1;
@@ -1290,7 +1292,7 @@ pub mod slider_crank {
     /// Constraints at the level of accelerations.
     ///
     /// Operations: 22 (1 add, 8 mul, 9 mul_add, 2 sin_cos, 2 sub). Workspace: 0 slots.
-    fn constraint_accelerations(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], c: &[S; 16], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
+    fn constraint_accelerations(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[8] * v1;
@@ -1319,101 +1321,103 @@ pub mod slider_crank {
 
     /// Factors of the leading matrix, in an order chosen for its sparsity.
     ///
-    /// Operations: 39 (5 div, 12 mul, 20 mul_add, 2 neg). Workspace: 0 slots.
-    fn factor(matrix: &[S; 16], c: &[S; 16], w: &mut [S; 0], out_factors: &mut [S; 23], out_pivots: &mut [S; 5]) {
-        out_factors[11] = matrix[10];
+    /// Operations: 41 (5 div, 12 mul, 20 mul_add, 4 neg). Workspace: 0 slots.
+    fn factor(matrix: &[S; 16], c: &[S; 17], w: &mut [S; 0], out_factors: &mut [S; 23], out_pivots: &mut [S; 5]) {
+        out_factors[11] = matrix[1];
+        out_factors[12] = matrix[9];
         out_factors[5] = matrix[12];
         out_pivots[0] = matrix[13];
-        let v0 = -matrix[14];
-        out_factors[12] = v0;
-        let v1 = -matrix[15];
-        out_factors[6] = v1;
-        let v2 = 1.0 / matrix[13];
-        out_factors[0] = v2;
-        let v3 = matrix[2] * v2;
-        out_factors[1] = v3;
-        let v4 = matrix[5] * v2;
-        out_factors[2] = v4;
-        let v5 = matrix[8] * v2;
-        out_factors[3] = v5;
-        let v6 = matrix[11] * v2;
-        out_factors[4] = v6;
-        let v7 = m::mul_add(-matrix[12], v3, matrix[0]);
-        let v8 = m::mul_add(matrix[15], v3, matrix[12]);
-        let v9 = m::mul_add(-matrix[12], v4, matrix[3]);
-        let v10 = matrix[15] * v4;
-        let v11 = m::mul_add(-matrix[12], v5, matrix[6]);
-        let v12 = m::mul_add(matrix[15], v5, matrix[13]);
-        let v13 = m::mul_add(-matrix[12], v6, matrix[9]);
-        out_pivots[1] = v13;
-        let v14 = matrix[15] * v6;
-        out_factors[13] = v14;
-        let v15 = 1.0 / v13;
-        out_factors[7] = v15;
-        let v16 = v7 * v15;
-        out_factors[8] = v16;
-        let v17 = v9 * v15;
-        out_factors[9] = v17;
-        let v18 = v11 * v15;
-        out_factors[10] = v18;
-        let v19 = m::mul_add(-matrix[10], v16, matrix[1]);
-        let v20 = m::mul_add(matrix[14], v16, matrix[9]);
-        let v21 = m::mul_add(-v14, v16, v8);
-        let v22 = m::mul_add(-matrix[10], v17, matrix[4]);
-        out_pivots[2] = v22;
-        let v23 = m::mul_add(matrix[14], v17, matrix[10]);
-        out_factors[17] = v23;
-        let v24 = m::mul_add(-v14, v17, v10);
-        out_factors[18] = v24;
-        let v25 = m::mul_add(-matrix[10], v18, matrix[7]);
-        let v26 = m::mul_add(matrix[14], v18, matrix[11]);
-        let v27 = m::mul_add(-v14, v18, v12);
-        let v28 = 1.0 / v22;
-        out_factors[14] = v28;
-        let v29 = v19 * v28;
-        out_factors[15] = v29;
-        let v30 = v25 * v28;
-        out_factors[16] = v30;
-        let v31 = m::mul_add(-v23, v29, v20);
-        out_pivots[3] = v31;
-        let v32 = m::mul_add(-v24, v29, v21);
-        out_factors[21] = v32;
-        let v33 = m::mul_add(-v23, v30, v26);
-        let v34 = m::mul_add(-v24, v30, v27);
-        let v35 = 1.0 / v31;
-        out_factors[19] = v35;
-        let v36 = v33 * v35;
-        out_factors[20] = v36;
-        let v37 = m::mul_add(-v32, v36, v34);
-        out_pivots[4] = v37;
-        let v38 = 1.0 / v37;
-        out_factors[22] = v38;
+        let v0 = -matrix[15];
+        out_factors[6] = v0;
+        let v1 = 1.0 / matrix[13];
+        out_factors[0] = v1;
+        let v2 = matrix[2] * v1;
+        out_factors[1] = v2;
+        let v3 = matrix[5] * v1;
+        out_factors[2] = v3;
+        let v4 = matrix[8] * v1;
+        out_factors[3] = v4;
+        let v5 = matrix[11] * v1;
+        out_factors[4] = v5;
+        let v6 = m::mul_add(-matrix[12], v2, matrix[0]);
+        out_pivots[1] = v6;
+        let v7 = m::mul_add(matrix[15], v2, matrix[12]);
+        out_factors[13] = v7;
+        let v8 = m::mul_add(-matrix[12], v3, matrix[3]);
+        let v9 = matrix[15] * v3;
+        let v10 = m::mul_add(-matrix[12], v4, matrix[6]);
+        let v11 = m::mul_add(matrix[15], v4, matrix[13]);
+        let v12 = m::mul_add(-matrix[12], v5, matrix[9]);
+        let v13 = matrix[15] * v5;
+        let v14 = 1.0 / v6;
+        out_factors[7] = v14;
+        let v15 = v8 * v14;
+        out_factors[8] = v15;
+        let v16 = v10 * v14;
+        out_factors[9] = v16;
+        let v17 = v12 * v14;
+        out_factors[10] = v17;
+        let v18 = m::mul_add(-matrix[1], v15, matrix[4]);
+        out_pivots[2] = v18;
+        let v19 = m::mul_add(-matrix[9], v15, matrix[10]);
+        out_factors[17] = v19;
+        let v20 = m::mul_add(-v7, v15, v9);
+        out_factors[18] = v20;
+        let v21 = m::mul_add(-matrix[1], v16, matrix[7]);
+        let v22 = m::mul_add(-matrix[9], v16, matrix[11]);
+        let v23 = m::mul_add(-v7, v16, v11);
+        let v24 = m::mul_add(-matrix[1], v17, matrix[10]);
+        let v25 = m::mul_add(matrix[9], v17, matrix[14]);
+        let v26 = m::mul_add(-v7, v17, v13);
+        let v27 = 1.0 / v18;
+        out_factors[14] = v27;
+        let v28 = v21 * v27;
+        out_factors[15] = v28;
+        let v29 = v24 * v27;
+        out_factors[16] = v29;
+        let v30 = m::mul_add(-v19, v28, v22);
+        let v31 = m::mul_add(-v20, v28, v23);
+        let v32 = m::mul_add(v19, v29, v25);
+        let v33 = -v32;
+        out_pivots[3] = v33;
+        let v34 = m::mul_add(-v20, v29, v26);
+        out_factors[21] = v34;
+        let v35 = 1.0 / v32;
+        let v36 = -v35;
+        out_factors[19] = v36;
+        let v37 = v30 * v35;
+        let v38 = -v37;
+        out_factors[20] = v38;
+        let v39 = m::mul_add(v34, v37, v31);
+        out_pivots[4] = v39;
+        let v40 = 1.0 / v39;
+        out_factors[22] = v40;
     }
 
     /// Solves with the factors.
     ///
     /// Operations: 23 (5 mul, 18 mul_add). Workspace: 0 slots.
-    fn solve(factors: &[S; 23], rhs: &[S; 5], c: &[S; 16], w: &mut [S; 0], out_x: &mut [S; 5]) {
+    fn solve(factors: &[S; 23], rhs: &[S; 5], c: &[S; 17], w: &mut [S; 0], out_x: &mut [S; 5]) {
         let v0 = m::mul_add(-factors[1], rhs[4], rhs[0]);
         let v1 = m::mul_add(-factors[2], rhs[4], rhs[1]);
         let v2 = m::mul_add(-factors[3], rhs[4], rhs[2]);
         let v3 = m::mul_add(-factors[4], rhs[4], rhs[3]);
-        let v4 = m::mul_add(-factors[8], v3, v0);
-        let v5 = m::mul_add(-factors[9], v3, v1);
-        let v6 = m::mul_add(-factors[10], v3, v2);
-        let v7 = m::mul_add(-factors[15], v5, v4);
-        let v8 = m::mul_add(-factors[16], v5, v6);
-        let v9 = m::mul_add(-factors[20], v7, v8);
+        let v4 = m::mul_add(-factors[8], v0, v1);
+        let v5 = m::mul_add(-factors[9], v0, v2);
+        let v6 = m::mul_add(-factors[10], v0, v3);
+        let v7 = m::mul_add(-factors[15], v4, v5);
+        let v8 = m::mul_add(-factors[16], v4, v6);
+        let v9 = m::mul_add(-factors[20], v8, v7);
         let v10 = factors[22] * v9;
         out_x[4] = v10;
-        let v11 = m::mul_add(-factors[21], v10, v7);
+        let v11 = m::mul_add(-factors[21], v10, v8);
         let v12 = factors[19] * v11;
         out_x[3] = v12;
-        let v13 = m::mul_add(-factors[17], v12, v5);
+        let v13 = m::mul_add(-factors[17], v12, v4);
         let v14 = m::mul_add(-factors[18], v10, v13);
         let v15 = factors[14] * v14;
         out_x[1] = v15;
-        let v16 = m::mul_add(-factors[11], v15, v3);
+        let v16 = m::mul_add(-factors[11], v15, v0);
         let v17 = m::mul_add(-factors[12], v12, v16);
         let v18 = m::mul_add(-factors[13], v10, v17);
         let v19 = factors[7] * v18;
@@ -1427,7 +1431,7 @@ pub mod slider_crank {
     /// Solves the transposed system with the factors.
     ///
     /// Operations: 23 (5 mul, 18 mul_add). Workspace: 0 slots.
-    fn solve_transposed(factors: &[S; 23], rhs: &[S; 5], c: &[S; 16], w: &mut [S; 0], out_x: &mut [S; 5]) {
+    fn solve_transposed(factors: &[S; 23], rhs: &[S; 5], c: &[S; 17], w: &mut [S; 0], out_x: &mut [S; 5]) {
         let v0 = factors[0] * rhs[2];
         let v1 = m::mul_add(-factors[5], v0, rhs[0]);
         let v2 = m::mul_add(-factors[6], v0, rhs[4]);
@@ -1443,27 +1447,28 @@ pub mod slider_crank {
         let v12 = factors[22] * v11;
         out_x[2] = v12;
         let v13 = m::mul_add(-factors[20], v12, v10);
-        out_x[0] = v13;
-        let v14 = m::mul_add(-factors[15], v13, v7);
-        let v15 = m::mul_add(-factors[16], v12, v14);
+        out_x[3] = v13;
+        let v14 = m::mul_add(-factors[15], v12, v7);
+        let v15 = m::mul_add(-factors[16], v13, v14);
         out_x[1] = v15;
-        let v16 = m::mul_add(-factors[8], v13, v3);
-        let v17 = m::mul_add(-factors[9], v15, v16);
-        let v18 = m::mul_add(-factors[10], v12, v17);
-        out_x[3] = v18;
-        let v19 = m::mul_add(-factors[1], v13, v0);
+        let v16 = m::mul_add(-factors[8], v15, v3);
+        let v17 = m::mul_add(-factors[9], v12, v16);
+        let v18 = m::mul_add(-factors[10], v13, v17);
+        out_x[0] = v18;
+        let v19 = m::mul_add(-factors[1], v18, v0);
         let v20 = m::mul_add(-factors[2], v15, v19);
         let v21 = m::mul_add(-factors[3], v12, v20);
-        let v22 = m::mul_add(-factors[4], v18, v21);
+        let v22 = m::mul_add(-factors[4], v13, v21);
         out_x[4] = v22;
     }
 
     /// Accelerations and multipliers under the constraints.
     ///
-    /// Operations: 117 (7 add, 4 div, 41 mul, 52 mul_add, 2 sin_cos, 1 sqrt, 10 sub). Workspace: 0 slots.
-    fn constrained_dynamics(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 16], w: &mut [S; 0], out_zd: &mut [S; 3], out_vd: &mut [S; 3], out_lambda: &mut [S; 2], out_pivots: &mut [S; 5]) {
-        out_pivots[2] = c[0];
-        out_pivots[0] = 1.0;
+    /// Operations: 103 (5 add, 3 div, 36 mul, 45 mul_add, 1 neg, 2 sin_cos, 1 sqrt, 10 sub). Workspace: 0 slots.
+    fn constrained_dynamics(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_zd: &mut [S; 3], out_vd: &mut [S; 3], out_lambda: &mut [S; 2], out_pivots: &mut [S; 5]) {
+        out_pivots[1] = c[0];
+        out_pivots[0] = c[1];
+        out_pivots[2] = c[2];
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         out_zd[0] = v[0];
@@ -1509,95 +1514,80 @@ pub mod slider_crank {
         let v41 = m::mul_add(v[2], v39, -v4);
         let v42 = v[2] * v40;
         let v43 = v39 - v34;
-        let v44 = v36 + v40;
-        let v45 = v2 + v35;
-        let v46 = v41 - v37;
-        let v47 = v39 - z[1];
-        out_pivots[1] = v47;
+        let v44 = v2 + v35;
+        let v45 = v39 - z[1];
+        let v46 = v36 + v40;
+        let v47 = v41 - v37;
         let v48 = m::mul_add(z[1], v27, v33);
-        let v49 = 1.1641532182693481e-10 + stabilisation[2];
-        let v50 = 2.9103830456733704e-11 + stabilisation[2];
-        let v51 = c[12] * v0;
-        let v52 = c[1] * v2;
-        let v53 = m::mul_add(c[1], v49, 1.0);
-        let v54 = 1.0 / v47;
-        let v55 = v52 * v54;
-        let v56 = c[2] * v54;
-        let v57 = m::mul_add(v34, v55, v51);
-        let v58 = v50 * v55;
-        let v59 = v34 * v56;
-        let v60 = m::mul_add(v50, v56, v47);
-        let v61 = c[11] * v57;
-        let v62 = c[11] * v59;
-        let v63 = m::mul_add(v35, v61, v53);
-        out_pivots[3] = v63;
-        let v64 = m::mul_add(v34, v61, v58);
-        let v65 = m::mul_add(-v35, v62, v2);
-        let v66 = m::mul_add(v34, v62, v60);
-        let v67 = 1.0 / v63;
-        let v68 = v65 * v67;
-        let v69 = m::mul_add(v64, v68, v66);
-        out_pivots[4] = v69;
-        let v70 = 1.0 / v69;
-        let v71 = m::mul_add(-v[2], v41, v38);
-        let v72 = m::mul_add(v44, stabilisation[0], v71);
-        let v73 = m::mul_add(v43, stabilisation[1], v72);
-        let v74 = m::mul_add(-v[1], v[2], v42);
-        let v75 = m::mul_add(v[0], v36, v74);
-        let v76 = m::mul_add(v46, stabilisation[0], v75);
-        let v77 = m::mul_add(v45, stabilisation[1], -v76);
-        let v78 = m::mul_add(c[1], v73, v32);
-        let v79 = m::mul_add(v55, v77, v78);
-        let v80 = m::mul_add(-v56, v77, v48);
-        let v81 = m::mul_add(v29, v61, v79);
-        let v82 = m::mul_add(-v29, v62, v80);
-        let v83 = m::mul_add(-v68, v81, v82);
-        let v84 = v70 * v83;
-        let v85 = m::mul_add(v64, v84, v81);
-        let v86 = v67 * v85;
-        let v87 = m::mul_add(-v35, v86, v29);
-        let v88 = m::mul_add(v34, v84, v87);
-        let v89 = c[11] * v88;
-        let v90 = m::mul_add(v34, v89, v77);
-        let v91 = m::mul_add(v50, v84, v90);
-        let v92 = v54 * v91;
-        let v93 = m::mul_add(v35, v89, v73);
-        let v94 = m::mul_add(v2, v92, v93);
-        let v95 = m::mul_add(v49, v86, -v94);
-        let v96 = -1.1641532182693481e-10 * v86;
-        let v97 = -2.9103830456733704e-11 * v84;
-        let v98 = v55 * v97;
-        let v99 = m::mul_add(-c[13], v86, v98);
-        let v100 = v56 * v97;
-        let v101 = m::mul_add(v68, v99, v100);
-        let v102 = v70 * v101;
-        let v103 = m::mul_add(-v64, v102, v99);
-        let v104 = v67 * v103;
-        let v105 = v35 * v104;
-        let v106 = m::mul_add(v34, v102, v105);
-        let v107 = c[11] * v106;
-        let v108 = m::mul_add(-v34, v107, v97);
-        let v109 = m::mul_add(-v50, v102, v108);
-        let v110 = v54 * v109;
-        let v111 = m::mul_add(v35, v107, v96);
-        let v112 = m::mul_add(-v2, v110, v111);
-        let v113 = m::mul_add(v49, v104, v112);
-        let v114 = v89 - v107;
-        out_vd[0] = v114;
-        let v115 = v95 + v113;
-        out_vd[1] = v115;
-        let v116 = v92 + v110;
-        out_vd[2] = v116;
-        let v117 = v86 + v104;
-        out_lambda[0] = v117;
-        let v118 = v84 - v102;
-        out_lambda[1] = v118;
+        let v49 = 2.9103830456733704e-11 + stabilisation[2];
+        let v50 = c[12] + stabilisation[2];
+        let v51 = c[13] * v0;
+        let v52 = c[13] * v1;
+        let v53 = m::mul_add(v35, v51, v50);
+        let v54 = v35 * v52;
+        let v55 = m::mul_add(v34, v52, v49);
+        let v56 = c[14] * v2;
+        let v57 = c[14] * v45;
+        let v58 = m::mul_add(v2, v56, v53);
+        let v59 = -v58;
+        out_pivots[3] = v59;
+        let v60 = m::mul_add(-v2, v57, v54);
+        let v61 = m::mul_add(v45, v57, v55);
+        let v62 = 1.0 / v58;
+        let v63 = v60 * v62;
+        let v64 = m::mul_add(v60, v63, -v61);
+        out_pivots[4] = v64;
+        let v65 = 1.0 / v64;
+        let v66 = m::mul_add(-v[2], v41, v38);
+        let v67 = m::mul_add(v46, stabilisation[0], v66);
+        let v68 = m::mul_add(v43, stabilisation[1], v67);
+        let v69 = m::mul_add(-v[1], v[2], v42);
+        let v70 = m::mul_add(v[0], v36, v69);
+        let v71 = m::mul_add(v47, stabilisation[0], v70);
+        let v72 = m::mul_add(v44, stabilisation[1], -v71);
+        let v73 = m::mul_add(c[15], v32, v68);
+        let v74 = m::mul_add(v29, v51, v73);
+        let v75 = m::mul_add(v29, v52, v72);
+        let v76 = m::mul_add(v48, v56, v74);
+        let v77 = m::mul_add(-v48, v57, v75);
+        let v78 = m::mul_add(-v63, v76, v77);
+        let v79 = v65 * v78;
+        let v80 = m::mul_add(v60, v79, v76);
+        let v81 = v62 * v80;
+        let v82 = m::mul_add(-v2, v81, v48);
+        let v83 = m::mul_add(-v45, v79, v82);
+        let v84 = c[14] * v83;
+        let v85 = m::mul_add(-v35, v81, v29);
+        let v86 = m::mul_add(v34, v79, v85);
+        let v87 = c[11] * v86;
+        let v88 = v32 - v81;
+        let v89 = c[15] * v88;
+        let v90 = -1.1641532182693481e-10 * v81;
+        let v91 = -2.9103830456733704e-11 * v79;
+        let v92 = m::mul_add(v63, v90, v91);
+        let v93 = v65 * v92;
+        let v94 = m::mul_add(-v60, v93, v90);
+        let v95 = v62 * v94;
+        let v96 = v2 * v95;
+        let v97 = m::mul_add(-v45, v93, v96);
+        let v98 = v35 * v95;
+        let v99 = m::mul_add(v34, v93, v98);
+        let v100 = m::mul_add(c[11], v99, v87);
+        out_vd[0] = v100;
+        let v101 = m::mul_add(c[15], v95, v89);
+        out_vd[1] = v101;
+        let v102 = m::mul_add(c[14], v97, v84);
+        out_vd[2] = v102;
+        let v103 = v81 - v95;
+        out_lambda[0] = v103;
+        let v104 = v79 + v93;
+        out_lambda[1] = v104;
     }
 
     /// The way back onto the constraints.
     ///
-    /// Operations: 70 (1 add, 3 div, 27 mul, 28 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 16], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    /// Operations: 55 (1 add, 2 div, 24 mul, 17 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
+    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[8] * v1;
@@ -1609,81 +1599,66 @@ pub mod slider_crank {
         let v10 = m::mul_add(-z[1], v[2], v8);
         let v11 = v7 - v4;
         out_phi[0] = v11;
-        let v12 = m::mul_add(v[0], v5, v9);
-        out_phid[0] = v12;
-        let v13 = v2 + v5;
-        let v14 = -v13;
-        out_phi[1] = v14;
-        let v15 = v10 - v6;
-        out_phid[1] = v15;
-        let v16 = v7 - z[1];
-        let v17 = c[12] * v0;
-        let v18 = c[1] * v2;
-        let v19 = 1.0 / v16;
-        let v20 = v18 * v19;
-        let v21 = c[2] * v19;
-        let v22 = m::mul_add(v4, v20, v17);
-        let v23 = v4 * v21;
-        let v24 = c[11] * v22;
-        let v25 = c[11] * v23;
-        let v26 = m::mul_add(-v5, v25, v2);
-        let v27 = -2.9103830456733704e-11 * v20;
-        let v28 = m::mul_add(-c[15], v19, v16);
-        let v29 = m::mul_add(v5, v24, c[14]);
-        let v30 = m::mul_add(-v4, v24, v27);
-        let v31 = m::mul_add(v4, v25, v28);
-        let v32 = 1.0 / v29;
-        let v33 = v26 * v32;
-        let v34 = m::mul_add(-v30, v33, v31);
-        let v35 = 1.0 / v34;
-        let v36 = v4 - v7;
-        let v37 = v6 - v10;
-        let v38 = v13 * v20;
-        let v39 = m::mul_add(-c[1], v36, v38);
-        let v40 = v13 * v21;
-        let v41 = m::mul_add(v33, v39, v40);
-        let v42 = v35 * v41;
-        let v43 = m::mul_add(v30, v42, v39);
-        let v44 = v32 * v43;
-        let v45 = v5 * v44;
-        let v46 = m::mul_add(v4, v42, v45);
-        let v47 = c[11] * v46;
-        let v48 = -v47;
-        out_dz[0] = v48;
-        let v49 = m::mul_add(-v4, v47, v13);
-        let v50 = m::mul_add(-2.9103830456733704e-11 as S, v42, v49);
-        let v51 = v19 * v50;
-        out_dz[2] = v51;
-        let v52 = m::mul_add(v5, v47, v36);
-        let v53 = m::mul_add(-v2, v51, v52);
-        let v54 = m::mul_add(1.1641532182693481e-10 as S, v44, v53);
-        out_dz[1] = v54;
-        let v55 = c[1] * v12;
-        let v56 = m::mul_add(v20, v37, v55);
-        let v57 = v21 * v37;
-        let v58 = m::mul_add(v33, v56, v57);
-        let v59 = v35 * v58;
-        let v60 = m::mul_add(v30, v59, v56);
-        let v61 = v32 * v60;
-        let v62 = v5 * v61;
-        let v63 = m::mul_add(v4, v59, v62);
-        let v64 = c[11] * v63;
-        let v65 = -v64;
-        out_dv[0] = v65;
-        let v66 = m::mul_add(-v4, v64, v37);
-        let v67 = m::mul_add(-2.9103830456733704e-11 as S, v59, v66);
-        let v68 = v19 * v67;
-        out_dv[2] = v68;
-        let v69 = m::mul_add(v5, v64, -v12);
-        let v70 = m::mul_add(-v2, v68, v69);
-        let v71 = m::mul_add(1.1641532182693481e-10 as S, v61, v70);
-        out_dv[1] = v71;
+        let v12 = v2 + v5;
+        let v13 = -v12;
+        out_phi[1] = v13;
+        let v14 = v7 - z[1];
+        let v15 = m::mul_add(v[0], v5, v9);
+        out_phid[0] = v15;
+        let v16 = v10 - v6;
+        out_phid[1] = v16;
+        let v17 = c[13] * v0;
+        let v18 = c[13] * v1;
+        let v19 = v5 * v18;
+        let v20 = c[14] * v2;
+        let v21 = c[14] * v14;
+        let v22 = m::mul_add(-v2, v21, v19);
+        let v23 = m::mul_add(-v5, v17, c[16]);
+        let v24 = m::mul_add(-v4, v18, -2.9103830456733704e-11);
+        let v25 = m::mul_add(-v2, v20, v23);
+        let v26 = m::mul_add(-v14, v21, v24);
+        let v27 = 1.0 / v25;
+        let v28 = v22 * v27;
+        let v29 = m::mul_add(-v22, v28, v26);
+        let v30 = 1.0 / v29;
+        let v31 = v4 - v7;
+        let v32 = v6 - v10;
+        let v33 = m::mul_add(-v28, v31, v12);
+        let v34 = v30 * v33;
+        let v35 = m::mul_add(-v22, v34, v31);
+        let v36 = v27 * v35;
+        let v37 = v2 * v36;
+        let v38 = m::mul_add(v14, v34, v37);
+        let v39 = c[14] * v38;
+        let v40 = -v39;
+        out_dz[2] = v40;
+        let v41 = v4 * v34;
+        let v42 = m::mul_add(-v5, v36, v41);
+        let v43 = c[11] * v42;
+        out_dz[0] = v43;
+        let v44 = c[15] * v36;
+        let v45 = -v44;
+        out_dz[1] = v45;
+        let v46 = m::mul_add(v15, v28, v32);
+        let v47 = v30 * v46;
+        let v48 = m::mul_add(v22, v47, v15);
+        let v49 = v27 * v48;
+        let v50 = v2 * v49;
+        let v51 = m::mul_add(-v14, v47, v50);
+        let v52 = c[14] * v51;
+        out_dv[2] = v52;
+        let v53 = v5 * v49;
+        let v54 = m::mul_add(v4, v47, v53);
+        let v55 = c[11] * v54;
+        out_dv[0] = v55;
+        let v56 = c[15] * v49;
+        out_dv[1] = v56;
     }
 
     /// What the joints transmit.
     ///
     /// Operations: 61 (6 add, 1 div, 21 mul, 17 mul_add, 4 neg, 2 sin_cos, 1 sqrt, 9 sub). Workspace: 0 slots.
-    fn reactions(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 16], w: &mut [S; 0], out_reactions: &mut [S; 24]) {
+    fn reactions(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_reactions: &mut [S; 24]) {
         out_reactions[2] = 0.0;
         out_reactions[3] = 0.0;
         out_reactions[4] = 0.0;
@@ -1774,7 +1749,7 @@ pub mod slider_crank {
     /// The model's objectives.
     ///
     /// Operations: 7 (5 mul, 2 mul_add). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 16], w: &mut [S; 0], out_integrands: &mut [S; 1], out_terminals: &mut [S; 1]) {
+    fn objectives(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_integrands: &mut [S; 1], out_terminals: &mut [S; 1]) {
         out_terminals[0] = 0.0;
         let v0 = v[1] * v[1];
         let v1 = c[1] * v0;
