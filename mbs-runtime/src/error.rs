@@ -312,11 +312,15 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 )
             }
             StepError::NotConverged { t, h, iterations, increment, quantity, index } => {
+                let contradicts = match quantity {
+                    Quantity::Coordinate => "",
+                    _ => ", or remove a constraint that contradicts it",
+                };
                 let entry = entry(quantity, index);
                 write!(
                     f,
                     "at t = {t} with step {h}: no convergence in {iterations} iterations, worst is {entry}; the last \
-                     correction was {increment}; take a smaller step, or a larger penalty if it was given"
+                     correction was {increment}; take a smaller step, or a larger penalty if it was given{contradicts}"
                 )
             }
             StepError::NotProjected { t, h, level, violation, quantity, index } => {

@@ -99,7 +99,7 @@ pub struct Outcome {
     pub psi: Vec<f64>,
     /// Outputs at the end.
     pub outputs: Vec<f64>,
-    /// Largest |E − E₀| of kinetic and potential energy less the work of other forces (trapezoid).
+    /// Largest |E − E₀| of kinetic and potential energy less the work of other forces and of drives (trapezoid).
     pub energy_drift: f64,
     /// Largest kinetic energy.
     pub kinetic: f64,
@@ -144,18 +144,27 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn note(&mut self, at: At<'_, f64>, vd: &[f64], lambda: &[f64]) {
+    /// Energies, objectives and outputs; `drives` is the power of the constraints.
+    fn note(&mut self, at: At<'_, f64>, vd: &[f64], lambda: &[f64], drives: f64) {
         let Self { model, w, .. } = self;
         model.objectives(at, vd, lambda, w, &mut self.g, &mut self.terminal).expect("objectives");
         model.outputs(at, vd, w, &mut self.outcome.outputs).expect("outputs");
         self.sums.add(at.t, &self.g);
         let mut energy = [0.0; 3];
         model.energy(at, w, &mut energy).expect("energy");
-        self.work.add(at.t, &[energy[2]]);
+        self.work.add(at.t, &[energy[2] + drives]);
         let total = energy[0] + energy[1] - self.work.integrals()[0];
         let first = *self.first.get_or_insert(total);
         self.outcome.energy_drift = self.outcome.energy_drift.max((total - first).abs());
         self.outcome.kinetic = self.outcome.kinetic.max(energy[0]);
+    }
+
+    /// Power of the constraints, λ·Φ_t + μ·b: what they do if they depend on time.
+    fn power(&mut self, m: Motion<'_, f64>, lambda: &[f64]) -> f64 {
+        let rest = vec![0.0; m.zd.len()];
+        self.model.constraint_rates(Motion { zd: &rest, ..m }, &mut self.w, &mut self.rows).expect("rates");
+        let rates = joint_multipliers(self.model, &self.rows);
+        rates.iter().zip(lambda).map(|(rate, lambda)| rate * lambda).sum()
     }
 
     /// Measures the constraints anew, and keeps the instant as the last one.
@@ -223,7 +232,8 @@ pub fn run<T: ImplicitStep>(
             euler_parameters::velocities(model, m.z, m.zd, &mut v).expect("lengths");
             euler_parameters::accelerations(model, m.z, m.zd, m.zdd, &mut vd).expect("lengths");
             let lambda = joint_multipliers(model, node.lambda);
-            ledger.note(At { t: m.t, z: m.z, v: &v, x: &[], u: m.u }, &vd, &lambda);
+            let drives = ledger.power(m, &lambda);
+            ledger.note(At { t: m.t, z: m.z, v: &v, x: &[], u: m.u }, &vd, &lambda, drives);
             ledger.keep(m, &lambda);
             observe(&node);
             ControlFlow::Continue(())
@@ -272,8 +282,10 @@ fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(
     let run = integrator.simulate(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| {
         dynamics.multipliers(at, &mut w, &mut zd, &mut vd, &mut lambda).expect("accelerations");
         euler_parameters::coordinate_accelerations(model, at.z, at.v, &vd, &mut zdd).expect("lengths");
-        ledger.note(at, &vd, &lambda);
-        ledger.keep(Motion { t: at.t, z: at.z, zd: &zd, zdd: &zdd, u: at.u }, &lambda);
+        let m = Motion { t: at.t, z: at.z, zd: &zd, zdd: &zdd, u: at.u };
+        let drives = ledger.power(m, &lambda);
+        ledger.note(at, &vd, &lambda, drives);
+        ledger.keep(m, &lambda);
         ControlFlow::Continue(())
     })?;
     Ok(ledger.end(RunStatistics { t: run.t, h: run.h, steps: run.steps, ..RunStatistics::default() }))

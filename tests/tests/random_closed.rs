@@ -1,6 +1,8 @@
 //! Random mechanisms with loops and constraints through the engine: every matrix against complex steps of the
 //! residual and of the constraints, solves against products, the two forms against each other.
 
+#![allow(clippy::needless_range_loop, reason = "matrices are indexed as in their formulas")]
+
 use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::{Request, generate};

@@ -92,7 +92,7 @@ impl Rows {
                 };
                 shown.vanishes &= value.abs() <= ZERO * size;
                 // Not smaller, so that NaN moves.
-                shown.moves |= !(slope.abs() <= ZERO * size);
+                shown.moves |= slope.is_nan() || slope.abs() > ZERO * size;
                 shown.holds &= by_default[first].re.abs() <= HOLDS * size;
                 first = next;
             }

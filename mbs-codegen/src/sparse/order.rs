@@ -75,7 +75,8 @@ fn best(
     columns: &[BTreeSet<usize>],
     samples: &[Numeric],
 ) -> Option<(usize, usize)> {
-    let mut found: Option<((usize, bool, usize, usize), (usize, usize))> = None;
+    // (cost, off the diagonal, column, row)
+    let mut found: Option<(usize, bool, usize, usize)> = None;
     let mut largest: Option<(f64, (usize, usize))> = None;
     for &c in open {
         let peaks: Vec<f64> =
@@ -89,15 +90,15 @@ fn best(
             if ratio >= THRESHOLD {
                 let cost = (rows[r].len() - 1) * (columns[c].len() - 1);
                 let key = (cost, r != c, c, r);
-                if found.is_none_or(|(best, _)| key < best) {
-                    found = Some((key, (r, c)));
+                if found.is_none_or(|best| key < best) {
+                    found = Some(key);
                 }
             } else if ratio > 0.0 && largest.is_none_or(|(best, _)| ratio > best) {
                 largest = Some((ratio, (r, c)));
             }
         }
     }
-    found.map(|(_, pivot)| pivot).or(largest.map(|(_, pivot)| pivot))
+    found.map(|(_, _, c, r)| (r, c)).or(largest.map(|(_, pivot)| pivot))
 }
 
 /// A scaled sample under elimination.

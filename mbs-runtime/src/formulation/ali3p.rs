@@ -129,7 +129,7 @@ impl Ali3p {
         };
         let (by_position, by_velocity) = (M::S::ONE / weights.position, M::S::ONE / weights.velocity);
         let (mut phi_left, mut psi_left) = (0.0, 0.0);
-        step.iterate(&settings, left, false, |_, _, _, _, values| {
+        step.iterate(&settings, left, false, !rows.redundant, rows.scale, |_, _, _, _, values| {
             // g = Φ/(βh²), g' = Ψ/(γh)
             let (phi, psi) = values.split_at_mut_checked(holonomic_rows(&dims)).unwrap_or_default();
             (phi_left, psi_left) = (largest(phi), largest(psi));

@@ -109,20 +109,27 @@ impl ImplicitIndex1 {
             max_iterations: self.max_iterations,
             tangent: self.tangent,
         };
-        step.iterate(&settings, least_part::<M::S>(), penalised, |system, at, lambda, w, values| {
-            system.constraint_rates(at, w, phid)?;
-            system.constraint_accelerations(at, w, phidd)?;
-            let levels = phid.iter().zip(phidd.iter()).zip(lambda).enumerate();
-            for (g, (k, ((&rate, &acceleration), &lambda))) in values.iter_mut().zip(levels) {
-                // g = (Φdd + a Φd + b Φ − e λ)/s, g' = (Ψd + a Ψ − e μ)/s
-                *g = if k < holonomic {
-                    (acceleration + a * rate + b * *g - e * lambda) / by_position
-                } else {
-                    (acceleration + a * rate - e * lambda) / by_velocity
-                };
-            }
-            Ok(())
-        })?;
+        step.iterate(
+            &settings,
+            least_part::<M::S>(),
+            penalised,
+            false,
+            rows.scale,
+            |system, at, lambda, w, values| {
+                system.constraint_rates(at, w, phid)?;
+                system.constraint_accelerations(at, w, phidd)?;
+                let levels = phid.iter().zip(phidd.iter()).zip(lambda).enumerate();
+                for (g, (k, ((&rate, &acceleration), &lambda))) in values.iter_mut().zip(levels) {
+                    // g = (Φdd + a Φd + b Φ − e λ)/s, g' = (Ψd + a Ψ − e μ)/s
+                    *g = if k < holonomic {
+                        (acceleration + a * rate + b * *g - e * lambda) / by_position
+                    } else {
+                        (acceleration + a * rate - e * lambda) / by_velocity
+                    };
+                }
+                Ok(())
+            },
+        )?;
         if rows.redundant && !penalised {
             step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
         }

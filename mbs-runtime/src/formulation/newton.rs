@@ -35,14 +35,20 @@
 //! the origin for instance. And near a singular position rounding of Φ is amplified: where σ is the smallest eigenvalue
 //! of Φ_z M⁻¹ Φ_zᵀ, relative to S, it moves positions by √σ/(σ + E), which is at most 1/(2√E). With an exact tangent, corrections
 //! that do not shrink any more are therefore taken for convergence below 4096 ε Z (twelve bits lost) or 8 ε Z/(2√E), if the
-//! constraints hold to 4096 ε Z and the penalty is not what slows the iteration.
+//! constraints hold to 4096 ε Z and the penalty is not what slows the iteration. In the second case the forces of the multipliers'
+//! corrections, Φ_zᵀ dλ, must be as small a part of n dλ as the correction is larger than 4096 ε Z; and rows whose
+//! entries vanish in the singular position are measured by what they were at the start.
+//!
+//! Closer to a singular position than √E, the multipliers that keep a mechanism together are large and each iteration finds the
+//! part σ/(σ + E) of them. So E becomes smaller where corrections do not shrink, if rows are independent elsewhere: not
+//! before, since a smaller E amplifies more.
 
 use super::state::Moving;
-use crate::constrained::{Constrained, Motion};
+use crate::constrained::{Constrained, Motion, Pattern};
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics};
-use crate::linear::blocks::{Blocks, BlocksMut, row};
+use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
@@ -91,6 +97,9 @@ const STAGNANT: f64 = 0.5;
 const ROUNDING: f64 = 8.0;
 /// Rounding of an evaluation that loses twelve bits.
 const BAD_ROUNDING: f64 = 4096.0;
+/// Where corrections do not shrink E does, by this factor, to this part of S.
+const HARDER: f64 = 1e-2;
+const LEAST_COMPLIANCE: f64 = 1e-13;
 /// A penalty that leaves more than this part of an error in one iteration is slow.
 const SLOW: f64 = 0.1;
 
@@ -262,13 +271,16 @@ impl<M: Constrained> Step<'_, M> {
     }
 
     /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g. `left`: the
-    /// largest part of a multiplier's error that E leaves; `settles`: E is the row's true compliance, and leaves nothing.
+    /// largest part of a multiplier's error that E leaves; `settles`: E is the row's true compliance, and leaves nothing;
+    /// `hardens`: E may be made smaller; `scale`: that of the rows at the start.
     #[inline(always)]
     pub(crate) fn iterate(
         &mut self,
         settings: &Iteration,
         left: f64,
         settles: bool,
+        hardens: bool,
+        scale: &[M::S],
         mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
     ) -> Result<(), StepError> {
         self.measure();
@@ -279,8 +291,8 @@ impl<M: Constrained> Step<'_, M> {
         let position = self.formulas.weights.position.real();
         let rounding = M::S::EPSILON * self.size;
         let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
-        let amplified = BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left));
 
+        let mut left = left;
         let (mut reuse, mut dense) = (false, false);
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
@@ -323,11 +335,24 @@ impl<M: Constrained> Step<'_, M> {
                 return Ok(());
             }
             let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
-            if stagnant
-                && increment.max(previous) <= amplified * rounding
-                && settled(BAD_ROUNDING * rounding, self.leading.matrix, self.sizes).map_err(fail)?
-            {
-                return Ok(());
+            let correction = increment.max(previous);
+            let harder =
+                stagnant && hardens && left > LEAST_COMPLIANCE && correction > BAD_ROUNDING * rounding;
+            if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
+                sizes_of_start(self.system, self.leading.matrix, scale, self.sizes).map_err(fail)?;
+                let (matrix, sizes, force) = (&*self.leading.matrix, &*self.sizes, &mut *self.r);
+                let part = part_that_acts(self.system, matrix, dlambda, sizes, force).map_err(fail)?;
+                if correction * part <= BAD_ROUNDING * rounding
+                    && settled(BAD_ROUNDING * rounding, matrix, sizes).map_err(fail)?
+                {
+                    return Ok(());
+                }
+            }
+            if harder {
+                left *= HARDER;
+                for e in BlocksMut::of(&dims, &pattern, self.leading.matrix).map_err(fail)?.compliance {
+                    *e *= M::S::from_f64(HARDER);
+                }
             }
             dense = dense || (stagnant && iteration > 2);
             reuse = settings.tangent == Tangent::Reused && contraction <= POOR;
@@ -384,6 +409,67 @@ fn not_converged<S: Scalar>(
         (Quantity::Coordinate, most.map_or(0, |(index, _)| index))
     });
     StepError::NotConverged { t, h, iterations, increment, quantity, index }
+}
+
+/// Into `sizes`: n_k, but of a row whose scale S_k is now below that of the start what it would be with that.
+#[cold]
+#[inline(never)]
+pub(crate) fn sizes_of_start<M: Constrained>(
+    system: &M,
+    matrix: &[M::S],
+    scale: &[M::S],
+    sizes: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    let blocks = Blocks::of(&dims, &pattern, matrix)?;
+    blocks.row_sizes(&dims, &pattern, sizes);
+    let (mut holonomic, mut nonholonomic) = (0..holonomic_rows(&dims), holonomic_rows(&dims)..dims.rows());
+    let parts = [
+        (&mut holonomic, pattern.holonomic, blocks.holonomic),
+        (&mut nonholonomic, pattern.nonholonomic, blocks.nonholonomic),
+    ];
+    for (rows, places, values) in parts {
+        for (number, k) in rows.enumerate() {
+            // Σ_j Φ_kj²/W_jj
+            let entries = places.iter().zip(values).filter(|((row, _), _)| *row as usize == number);
+            let now: f64 = entries
+                .map(|(&(_, j), value)| value.real() * value.real() / diagonal(&pattern, &blocks, j))
+                .filter(|part| part.is_finite())
+                .sum();
+            let ratio = scale.get(k).map_or(1.0, |scale| scale.real()) / now;
+            if let Some(size) = sizes.get_mut(k).filter(|_| ratio > 1.0 && ratio.is_finite()) {
+                *size = M::S::from_f64(size.real() * sqrt(ratio));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// W_jj
+fn diagonal<S: Scalar>(pattern: &Pattern<'_>, blocks: &Blocks<'_, S>, j: u32) -> f64 {
+    let place = pattern.tangent.binary_search(&(j, j)).ok();
+    place.and_then(|place| blocks.tangent.get(place)).map_or(0.0, |w| w.real().abs())
+}
+
+/// ‖Φ_zᵀ dλ‖ over the largest n_k |dλ_k|, at most one: small for multipliers that hardly accelerate anything, of a position that is nearly
+/// singular. `force`: for nq values.
+#[cold]
+#[inline(never)]
+fn part_that_acts<M: Constrained>(
+    system: &M,
+    matrix: &[M::S],
+    dlambda: &[M::S],
+    sizes: &[M::S],
+    force: &mut [M::S],
+) -> Result<f64, EvalError> {
+    let (dims, pattern) = (system.dims(), system.pattern());
+    force.fill(M::S::ZERO);
+    Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force);
+    let rows = dlambda.iter().zip(sizes).map(|(d, n)| d.real().abs() * size_of(*n));
+    let most = rows.fold(0.0, |most: f64, row| if row > most { row } else { most });
+    let part = largest(force) / most;
+    // Not a number where nothing acts.
+    Ok(if part < 1.0 { part } else { 1.0 })
 }
 
 /// n_k; one for a row without entries.

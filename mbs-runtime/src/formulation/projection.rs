@@ -22,7 +22,7 @@
 
 use super::compliance::write_least;
 use super::multipliers::least_norm;
-use super::newton::{Failure, Step, instant, silence, size_of};
+use super::newton::{Failure, Step, instant, silence, size_of, sizes_of_start};
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
@@ -65,7 +65,7 @@ impl<M: Constrained> Step<'_, M> {
         let failure = self.failure();
         self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
         for level in [Level::Velocity, Level::Acceleration] {
-            self.project_level(settings, level)?;
+            self.project_level(settings, level, scale)?;
         }
         if redundant {
             self.least_multipliers().map_err(|error| failure.of(error))?;
@@ -118,7 +118,12 @@ impl<M: Constrained> Step<'_, M> {
 
     /// Projects zd, or zdd and λ with it.
     #[inline(always)]
-    fn project_level(&mut self, settings: &Projection, level: Level) -> Result<(), StepError> {
+    fn project_level(
+        &mut self,
+        settings: &Projection,
+        level: Level,
+        scale: &[M::S],
+    ) -> Result<(), StepError> {
         let failure = self.failure();
         let fail = |error| failure.of(error);
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
@@ -184,7 +189,11 @@ impl<M: Constrained> Step<'_, M> {
         let allowed = settings.max_violation * self.speed + rounding;
         let real = |(residual, n): (&M::S, &M::S)| residual.real().abs() * time > allowed * size_of(*n);
         if self.phi.iter().zip(self.sizes.iter()).any(real) {
-            return Err(not_projected(&dims, failure, level, self.phi, self.sizes));
+            // Rows whose entries vanish where the mechanism is singular count by what they were at the start.
+            sizes_of_start(self.system, self.leading.matrix, scale, self.sizes).map_err(fail)?;
+            if self.phi.iter().zip(self.sizes.iter()).any(real) {
+                return Err(not_projected(&dims, failure, level, self.phi, self.sizes));
+            }
         }
         Ok(())
     }

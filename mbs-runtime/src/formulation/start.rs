@@ -578,15 +578,16 @@ impl<'a, M: Constrained> Work<'a, M> {
 
     /// zdd and λ from the equations of motion and the constraints of accelerations.
     fn find_accelerations(&mut self) -> Result<(), StepError> {
-        let found = self.solve_accelerations();
-        found.map_err(|error| self.failed(error))?;
+        let free = self.solve_accelerations().map_err(|error| self.failed(error))?;
         self.accelerations().map_err(|error| self.failed(error))?;
-        let size = largest(self.zdd).max(largest(self.zd));
+        // Rounding is that of what the constraints hold back, too: a mechanism may be at rest under forces.
+        let size = largest(self.zdd).max(largest(self.zd)).max(free);
         self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
         Ok(())
     }
 
-    fn solve_accelerations(&mut self) -> Result<(), EvalError> {
+    /// Gives the largest |r_j|/M_jj without constraints, which is an acceleration.
+    fn solve_accelerations(&mut self) -> Result<f64, EvalError> {
         let (nq, rows) = (self.dims.nq, self.dims.rows());
         let n = nq + rows;
         // b = (−r, −(terms of zd and t)) at zdd = 0 and λ = 0
@@ -606,6 +607,9 @@ impl<'a, M: Constrained> Work<'a, M> {
             blocks.mask(&self.dims, &pattern, self.active);
         }
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+        let diagonal = pattern.tangent.iter().zip(blocks.tangent).filter(|((i, j), _)| i == j);
+        let free = diagonal.filter_map(|((i, _), m)| Some(self.r.get(*i as usize)?.real().abs() / m.real()));
+        let free = free.filter(|a| a.is_finite()).fold(0.0, f64::max);
         blocks.dense(&self.dims, &pattern, self.dense);
         lu::factor(n, self.dense, self.pivots).map_err(|column| {
             let (quantity, index) = unknown(&self.dims, column);
@@ -633,7 +637,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             })?;
         }
         match self.zdd.iter().position(|zdd| !zdd.is_finite()) {
-            None => Ok(()),
+            None => Ok(free),
             Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Coordinate, index }),
         }
     }
