@@ -49,6 +49,7 @@ fn main() {
     std::fs::write(out.join("random_models.rs"), modules + &list + &differentiated)
         .expect("OUT_DIR is writable");
     std::fs::write(out.join("closed_models.rs"), closed()).expect("OUT_DIR is writable");
+    std::fs::write(out.join("five_bar.rs"), five_bar()).expect("OUT_DIR is writable");
     std::fs::write(out.join("hostile_names.rs"), hostile()).expect("OUT_DIR is writable");
 }
 
@@ -77,16 +78,20 @@ fn closed() -> String {
         modules.push_str(&code(&compiled::text(index), &request));
         let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
     }
+    list.push_str("    };\n}\n");
+    modules + &list
+}
+
+/// The five-bar linkage with the bundles of closed mechanisms.
+fn five_bar() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/five_bar.yaml");
     let text = std::fs::read_to_string(path).expect("a shipped model");
     let request = Request {
-        options: options(false, false, compiled::bundles()),
+        options: options(false, false, random_closed::compiled::bundles()),
         target: Target { module: Some("five_bar".into()), ..Target::default() },
         case: None,
     };
-    modules.push_str(&code(&text, &request));
-    list.push_str("    };\n}\n");
-    modules + &list
+    code(&text, &request)
 }
 
 /// The module with hostile names, with every bundle.

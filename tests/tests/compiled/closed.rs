@@ -14,6 +14,7 @@ use mbs_tests::random_closed::compiled;
 use mbs_tests::random_model::Random;
 
 include!(concat!(env!("OUT_DIR"), "/closed_models.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 
 /// Every bundle of a constrained mechanism.
 trait Closed:
