@@ -1,8 +1,13 @@
-//! Generates thirty random mechanisms of fixed seed and one with hostile names for the tests of compiled code.
+//! Generates thirty random trees of fixed seed, a few random closed mechanisms, the five-bar linkage and one with hostile
+//! names for the tests of compiled code.
 
 #[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the tests use")]
 #[path = "src/random_model.rs"]
 mod random_model;
+
+#[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the tests use")]
+#[path = "src/random_closed.rs"]
+mod random_closed;
 
 #[allow(unreachable_pub, reason = "the tests use it too")]
 #[path = "src/hostile_names.rs"]
@@ -17,7 +22,9 @@ use std::fmt::Write;
 
 fn main() {
     println!("cargo::rerun-if-changed=src/random_model.rs");
+    println!("cargo::rerun-if-changed=src/random_closed.rs");
     println!("cargo::rerun-if-changed=src/hostile_names.rs");
+    println!("cargo::rerun-if-changed=../models/five_bar.yaml");
     let mut modules = String::new();
     let mut list = String::from("macro_rules! for_each_compiled {\n    ($visit:ident) => {\n");
     let mut differentiated =
@@ -26,21 +33,11 @@ fn main() {
         let text = compiled::text(index);
         let module = format!("random_{index}");
         let request = Request {
-            options: Options {
-                reference: if compiled::about_com(index) {
-                    ReferencePoint::CentreOfMass
-                } else {
-                    ReferencePoint::Origin
-                },
-                freeze: compiled::frozen(index),
-                bundles: compiled::bundles(index),
-            },
+            options: options(compiled::about_com(index), compiled::frozen(index), compiled::bundles(index)),
             target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
-        let generated = generate("random.yaml", &text, &request)
-            .unwrap_or_else(|d| panic!("seed of {module}:\n{}", d.render("random.yaml", &text)));
-        modules.push_str(&generated.code);
+        modules.push_str(&code(&text, &request));
         if compiled::differentiated(index) {
             let _ = writeln!(differentiated, "        $visit!({index}, {module}::Model::default());");
         }
@@ -51,7 +48,50 @@ fn main() {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("set by Cargo"));
     std::fs::write(out.join("random_models.rs"), modules + &list + &differentiated)
         .expect("OUT_DIR is writable");
+    std::fs::write(out.join("closed_models.rs"), closed()).expect("OUT_DIR is writable");
+    std::fs::write(out.join("five_bar.rs"), five_bar()).expect("OUT_DIR is writable");
     std::fs::write(out.join("hostile_names.rs"), hostile()).expect("OUT_DIR is writable");
+}
+
+fn options(about_com: bool, freeze: bool, bundles: Vec<BundleKind>) -> Options {
+    let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
+    Options { reference, freeze, bundles }
+}
+
+fn code(text: &str, request: &Request) -> String {
+    let generated = generate("random.yaml", text, request);
+    generated.unwrap_or_else(|d| panic!("{:?}:\n{}", request.target, d.render("random.yaml", text))).code
+}
+
+/// The closed mechanisms, and a macro that visits them.
+fn closed() -> String {
+    use random_closed::compiled;
+    let mut modules = String::new();
+    let mut list = String::from("macro_rules! for_each_closed {\n    ($visit:ident) => {\n");
+    for index in 0..compiled::COUNT {
+        let module = format!("closed_{index}");
+        let request = Request {
+            options: options(compiled::about_com(index), compiled::frozen(index), compiled::bundles()),
+            target: Target { module: Some(module.clone()), ..Target::default() },
+            case: None,
+        };
+        modules.push_str(&code(&compiled::text(index), &request));
+        let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
+    }
+    list.push_str("    };\n}\n");
+    modules + &list
+}
+
+/// The five-bar linkage with the bundles of closed mechanisms.
+fn five_bar() -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/five_bar.yaml");
+    let text = std::fs::read_to_string(path).expect("a shipped model");
+    let request = Request {
+        options: options(false, false, random_closed::compiled::bundles()),
+        target: Target { module: Some("five_bar".into()), ..Target::default() },
+        case: None,
+    };
+    code(&text, &request)
 }
 
 /// The module with hostile names, with every bundle.

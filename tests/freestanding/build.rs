@@ -12,6 +12,11 @@ fn main() -> Result<(), BuildError> {
             .bundles(&BundleKind::TREE)
             .write(&format!("{name}.rs"))?;
     }
+    // A closed loop, for implicit steps and for accelerations under constraints.
+    let others = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::Energy];
+    Builder::new("../../models/five_bar.yaml")
+        .bundles(&[&BundleKind::COORDINATE_FORM[..], &others].concat())
+        .write("five_bar.rs")?;
     // What the C runtime needs to start a program, and the `mem*` functions that the compiler itself calls. Without std
     // nobody else asks for it; the test of symbols shows that nothing else is taken from it.
     println!("cargo::rustc-link-arg-bins=-lc");

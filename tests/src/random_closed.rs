@@ -599,3 +599,45 @@ fn outputs_at_start(text: &str) -> Vec<f64> {
         .with(Group::Prepared, &prepared);
     call("outputs", &arguments).remove(0)
 }
+
+/// The mechanisms that the build script compiles: what stands where.
+pub mod compiled {
+    use super::{Shape, random_closed};
+    use mbs_codegen::program::BundleKind;
+
+    /// How many are random.
+    pub const COUNT: u64 = 6;
+
+    /// What constrained mechanisms have beside the bundles of trees.
+    pub fn bundles() -> Vec<BundleKind> {
+        let others = [
+            BundleKind::ConstrainedDynamics,
+            BundleKind::ConstraintCorrection,
+            BundleKind::Reactions,
+            BundleKind::Objectives,
+        ];
+        [&BundleKind::COORDINATE_FORM[..], &others].concat()
+    }
+
+    /// The model file: small ones, since the tangent of every coordinate costs seconds to compile.
+    pub fn text(index: u64) -> String {
+        let shape = Shape {
+            bodies: 1 + (index % 2) as usize,
+            closures: usize::from(index % 3 == 2),
+            constraints: if index % 3 == 2 { 1 } else { 2 },
+            nonholonomic: index % 2 == 1,
+            runs: false,
+        };
+        random_closed(3000 + index, shape)
+    }
+
+    /// Whether its parameters are constants.
+    pub fn frozen(index: u64) -> bool {
+        index % 4 == 3
+    }
+
+    /// Whether bodies are referred to their centres of mass.
+    pub fn about_com(index: u64) -> bool {
+        index % 3 == 1
+    }
+}

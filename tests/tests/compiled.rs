@@ -1,5 +1,5 @@
-//! Thirty compiled random mechanisms against the interpreters: bit for bit where nothing is fused, to
-//! rounding of the block where the target fuses multiplication and addition.
+//! Thirty compiled random trees and some closed mechanisms against the interpreters: bit for bit where nothing is
+//! fused, to rounding of the block where the target fuses multiplication and addition.
 #![allow(unreachable_pub, reason = "a test includes what a crate would publish")]
 
 use mbs_codegen::bundle::interpret::{Arguments, run, scratch_len};
@@ -12,6 +12,9 @@ use mbs_runtime::{
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Start, System,
 };
 use mbs_tests::random_model::{Random, compiled};
+
+#[path = "compiled/closed.rs"]
+mod closed;
 
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
 

@@ -3,15 +3,17 @@
 
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
+use mbs_runtime::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, State};
 use mbs_runtime::inputs::Constant;
 use mbs_runtime::{
-    Adaptive, At, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers, Output, Outputs, Rk4,
-    Span, Start, System,
+    Adaptive, At, Constrained, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers, Output,
+    Outputs, Rk4, Span, Stabilisation, Start, System, euler_parameters,
 };
 use mbs_tests::random_model::compiled;
 use std::ops::ControlFlow;
 
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 
 /// Allocations while a model runs and is observed, and how many steps it took.
 fn allocations<M>(model: &M, integrator: &impl Integrator) -> (u64, usize)
@@ -95,4 +97,47 @@ fn interpreted_models_do_not_allocate() {
         let program = Program::new(&model, None, &options).expect("small");
         check(&format!("random_{index}"), &Interpreted::<f64>::new(program));
     }
+}
+
+/// Allocations of the start and of a run by an implicit formulation.
+fn constrained_allocations<M: Constrained<S = f64> + Start>(
+    name: &str,
+    model: &M,
+    method: impl ImplicitStep,
+) {
+    let d = model.dims();
+    let (mut z, mut v, u) = (vec![0.0; d.nq], vec![0.0; d.nv], vec![0.1; d.nu]);
+    model.start(&mut z, &mut v, &mut []).expect("lengths");
+    let mut state = vec![0.0; State::<f64>::len(&d)];
+    let mut scratch = vec![0.0; Assembly::scratch_len(&d).max(method.scratch_len(&d))];
+    let span = Span { start: 0.0, end: 0.05, output: Output::Steps };
+    let mut steps = 0;
+    let counted = allocation_counter::measure(|| {
+        let mut view = State::of(&d, &mut state).expect("length");
+        view.reset(0.0);
+        view.z.copy_from_slice(&z);
+        euler_parameters::coordinate_rates(model, &z, &v, view.zd).expect("lengths");
+        Assembly::DEFAULT.start(model, &mut Constant(&u), &mut state, &mut scratch).expect("a start");
+        let run =
+            Fixed { method, h: 1e-3 }.run(model, &mut Constant(&u), &mut state, &span, &mut scratch, |_| {
+                ControlFlow::Continue(())
+            });
+        steps = run.expect("a run").steps;
+    });
+    assert_eq!(counted.count_total, 0, "{name}");
+    assert_eq!(steps, 50, "{name}");
+}
+
+#[test]
+fn constrained_models_do_not_allocate() {
+    let compiled = five_bar::Model::default();
+    constrained_allocations("five_bar", &compiled, Ali3p::DEFAULT);
+    let stabilisation = Stabilisation { rate: 20.0, value: 100.0, compliance: 0.0 };
+    constrained_allocations("five_bar by index 1", &compiled, ImplicitIndex1::new(stabilisation));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/five_bar.yaml");
+    let text = std::fs::read_to_string(path).expect("a shipped model");
+    let (model, _) = mbs_codegen::read("five_bar.yaml", &text).expect("a valid model");
+    let options = Options { bundles: BundleKind::COORDINATE_FORM.to_vec(), ..Options::default() };
+    let program = Program::new(&model, None, &options).expect("small");
+    constrained_allocations("five_bar, interpreted", &Interpreted::<f64>::new(program), Ali3p::DEFAULT);
 }

@@ -6,6 +6,7 @@
 #![no_std]
 #![no_main]
 
+mod constrained;
 mod every_bundle;
 mod functions;
 mod runs;
@@ -17,6 +18,7 @@ mod models {
     include!(concat!(env!("OUT_DIR"), "/torque_free_top.rs"));
     include!(concat!(env!("OUT_DIR"), "/cart_pole.rs"));
     include!(concat!(env!("OUT_DIR"), "/arm7.rs"));
+    include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 }
 
 use core::ffi::{c_char, c_int};
@@ -25,7 +27,7 @@ use core::hint::black_box;
 use mbs_runtime::Complex64;
 
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 13] = [
+const CHECKS: [fn() -> Option<()>; 15] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
@@ -39,6 +41,8 @@ const CHECKS: [fn() -> Option<()>; 13] = [
     functions::satisfy_identities::<Complex64>,
     functions::answer_any_question,
     functions::survive_nan,
+    constrained::five_bar_by_ali3p,
+    constrained::five_bar_by_index1,
 ];
 
 /// Entered by the C runtime.

@@ -1,0 +1,270 @@
+//! Compiled closed mechanisms: every bundle of both forms, solves included.
+
+use super::FUSED;
+use mbs_codegen::bundle::interpret::{Arguments, run, scratch_len};
+use mbs_codegen::kinematics::ReferencePoint;
+use mbs_codegen::program::{Options, Program};
+use mbs_codegen::symbols::Group;
+use mbs_engine::Interpreted;
+use mbs_runtime::{
+    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Reactions, Stabilisation,
+    Start, System, Weights,
+};
+use mbs_tests::random_closed::compiled;
+use mbs_tests::random_model::Random;
+
+include!(concat!(env!("OUT_DIR"), "/closed_models.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
+
+/// Every bundle of a constrained mechanism.
+trait Closed:
+    System<S = f64> + Start + Constrained + ConstrainedDynamics + ConstraintCorrection + Reactions + Objectives
+{
+}
+
+impl<M> Closed for M where
+    M: System<S = f64>
+        + Start
+        + Constrained
+        + ConstrainedDynamics
+        + ConstraintCorrection
+        + Reactions
+        + Objectives
+{
+}
+
+/// Everything that some bundle takes.
+struct Given {
+    t: f64,
+    z: Vec<f64>,
+    zd: Vec<f64>,
+    zdd: Vec<f64>,
+    v: Vec<f64>,
+    vd: Vec<f64>,
+    u: Vec<f64>,
+    lambda: Vec<f64>,
+    multipliers: Vec<f64>,
+    rhs: Vec<f64>,
+}
+
+const WEIGHTS: [f64; 3] = [5e-4, 2.5e-7, 5e-4];
+const STABILISATION: [f64; 3] = [20.0, 100.0, 1e-3];
+/// The diagonal that is the solver's, far above rounding: what dependent rows amplify differs with fused operations.
+const SMALL: f64 = 1e-3;
+
+/// The results of every bundle, by name.
+fn evaluate(model: &impl Closed, given: &Given) -> Vec<(&'static str, Vec<f64>)> {
+    let d = model.dims();
+    let Given { t, z, zd, zdd, v, vd, u, lambda, multipliers, rhs } = given;
+    let (at, here) = (Motion { t: *t, z, zd, zdd, u }, At { t: *t, z, v, x: &[], u });
+    let mut w = vec![f64::NAN; d.workspace];
+    let out = |n: usize| vec![f64::NAN; n];
+    let rows = multipliers.len();
+    let mut all = Vec::new();
+    let (mut r, mut phi, mut matrix) = (out(d.nq), out(d.rows()), out(d.n_matrix));
+    let small = d.n_matrix - d.rows();
+    model.residual(at, lambda, &mut w, &mut r, &mut phi).expect("lengths");
+    all.push(("residual", [&r[..], &phi].concat()));
+    let [velocity, position, ratio] = WEIGHTS;
+    let weights = Weights { velocity, position, ratio };
+    model.newton(at, lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("lengths");
+    all.push(("newton", [&r[..], &phi, &matrix[..small]].concat()));
+    matrix[small..].fill(SMALL);
+    let mut factors = out(d.n_factors);
+    model.factor(&matrix, &mut w, &mut factors).expect("regular");
+    all.push(("factor", factors.clone()));
+    let mut x = rhs.clone();
+    model.solve(&factors, &mut w, &mut x).expect("lengths");
+    all.push(("solve", x.clone()));
+    x.clone_from(rhs);
+    model.solve_transposed(&factors, &mut w, &mut x).expect("lengths");
+    all.push(("solve_transposed", x));
+    model.projection(*t, z, u, &mut w, &mut matrix).expect("lengths");
+    all.push(("projection", matrix[..small].to_vec()));
+    model.constraint_rates(at, &mut w, &mut phi).expect("lengths");
+    all.push(("constraint_rates", phi.clone()));
+    model.constraint_accelerations(at, &mut w, &mut phi).expect("lengths");
+    all.push(("constraint_accelerations", phi));
+    let (mut a, mut b, mut c, mut e) = (out(d.nq), out(d.nv), out(d.n_holonomic), out(rows));
+    let [rate, value, compliance] = STABILISATION;
+    let stabilisation = Stabilisation { rate, value, compliance };
+    model
+        .constrained_dynamics(here, stabilisation, &mut w, &mut a, &mut b, &mut [], &mut e)
+        .expect("regular");
+    all.push(("constrained_dynamics", [&a[..], &b, &e].concat()));
+    model.constraint_correction(here, &mut w, &mut a, &mut b, &mut c, &mut e).expect("lengths");
+    all.push(("constraint_correction", [a, b, c, e].concat()));
+    let mut wrenches = out(6 * d.n_joints);
+    model.reactions(here, vd, multipliers, &mut w, &mut wrenches).expect("lengths");
+    all.push(("reactions", wrenches));
+    let (mut g, mut terminals) = (out(d.n_objectives), out(d.n_objectives));
+    model.objectives(here, vd, multipliers, &mut w, &mut g, &mut terminals).expect("lengths");
+    all.push(("objectives", [g, terminals].concat()));
+    all
+}
+
+/// The same by the generator's own interpreter, which never fuses. Pivots are for the caller, not results.
+fn interpret(program: &Program, given: &Given, engine: &Interpreted) -> Vec<(&'static str, Vec<f64>)> {
+    let call = |name: &str, arguments: &Arguments<'_, f64>| {
+        let bundle = program.bundle(name).expect("an emitted bundle");
+        let mut scratch = vec![f64::NAN; scratch_len(bundle)];
+        let mut results: Vec<Vec<f64>> =
+            bundle.results.iter().map(|r| vec![f64::NAN; r.len as usize]).collect();
+        let mut slices: Vec<&mut [f64]> = results.iter_mut().map(|r| &mut r[..]).collect();
+        run(bundle, arguments, &mut scratch, &mut slices).expect("lengths");
+        results.truncate(bundle.results.iter().take_while(|r| r.name != "pivots").count());
+        results.concat()
+    };
+    let parameters = program.defaults();
+    let prepared = call("prepare", &Arguments::new().with(Group::Parameters, &parameters));
+    let t = [given.t];
+    let motion = Arguments::new()
+        .with(Group::Time, &t)
+        .with(Group::Z, &given.z)
+        .with(Group::Zd, &given.zd)
+        .with(Group::Zdd, &given.zdd)
+        .with(Group::V, &given.v)
+        .with(Group::Vd, &given.vd)
+        .with(Group::U, &given.u)
+        .with(Group::Weights, &WEIGHTS)
+        .with(Group::Stabilisation, &STABILISATION)
+        .with(Group::Prepared, &prepared);
+    let (in_coordinates, in_joints) =
+        (motion.with(Group::Lambda, &given.lambda), motion.with(Group::Lambda, &given.multipliers));
+    let d = engine.dims();
+    let newton = call("newton", &in_coordinates);
+    let mut matrix = newton[d.nq + d.rows()..].to_vec();
+    matrix.resize(d.n_matrix, SMALL);
+    let factors =
+        call("factor", &Arguments::new().with(Group::Matrix, &matrix).with(Group::Prepared, &prepared));
+    let solving = Arguments::new()
+        .with(Group::Factors, &factors)
+        .with(Group::Rhs, &given.rhs)
+        .with(Group::Prepared, &prepared);
+    let named = |name: &'static str, arguments: &Arguments<'_, f64>| (name, call(name, arguments));
+    vec![
+        named("residual", &in_coordinates),
+        ("newton", newton.clone()),
+        ("factor", factors.clone()),
+        named("solve", &solving),
+        named("solve_transposed", &solving),
+        named("projection", &in_coordinates),
+        named("constraint_rates", &in_coordinates),
+        named("constraint_accelerations", &in_coordinates),
+        named("constrained_dynamics", &in_joints),
+        named("constraint_correction", &in_joints),
+        named("reactions", &in_joints),
+        named("objectives", &in_joints),
+    ]
+}
+
+fn program(index: Option<u64>) -> Program {
+    let (text, about_com, freeze) = match index {
+        Some(index) => (compiled::text(index), compiled::about_com(index), compiled::frozen(index)),
+        None => {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/five_bar.yaml");
+            (std::fs::read_to_string(path).expect("a shipped model"), false, false)
+        }
+    };
+    let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
+    let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
+    let options = Options { reference, freeze, bundles: compiled::bundles() };
+    Program::new(&model, None, &options).expect("a program of moderate size")
+}
+
+fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], exact: bool) {
+    assert_eq!(a.len(), b.len());
+    for ((bundle, x), (other, y)) in a.iter().zip(b) {
+        assert_eq!(bundle, other);
+        assert_eq!(x.len(), y.len(), "{name}, {bundle}, {who}");
+        let largest = x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let solved = ["factor", "solve", "solve_transposed", "constrained_dynamics", "constraint_correction"];
+        // Fused or not, solves differ by the condition of what they solve with, below 1e9 by SMALL.
+        let tolerance = if solved.contains(bundle) { 1e-6 } else { 1e-13 } * largest;
+        for (p, q) in x.iter().zip(y) {
+            assert!(p.is_finite(), "{name}, {bundle}, {who}: {p}");
+            let near = if exact { p == q } else { (p - q).abs() <= tolerance };
+            assert!(near, "{name}, {bundle}, {who}: {p:e} is not {q:e}");
+        }
+    }
+}
+
+/// The numbers compared.
+fn check(index: Option<u64>, model: &impl Closed) -> usize {
+    let name = index.map_or("five_bar".into(), |index| format!("closed_{index}"));
+    let program = program(index);
+    let engine = Interpreted::<f64>::new(program.clone());
+    let d = model.dims();
+    assert_eq!(d.n_factors, engine.dims().n_factors, "{name}");
+    assert_eq!(
+        (model.pattern(), model.held(), model.euler_parameters()),
+        (engine.pattern(), engine.held(), engine.euler_parameters()),
+        "{name}"
+    );
+    let mut random = Random::new(index.unwrap_or(99));
+    let mut compared = 0;
+    for _ in 0..10 {
+        let mut some = |n: usize, size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<_>>();
+        let mut given = Given {
+            t: some(1, 1.5)[0] + 1.5,
+            z: vec![0.0; d.nq],
+            zd: some(d.nq, 1.0),
+            zdd: some(d.nq, 5.0),
+            v: vec![0.0; d.nv],
+            vd: some(d.nv, 5.0),
+            u: some(d.nu, 1.0),
+            lambda: some(d.rows(), 3.0),
+            multipliers: some(d.n_holonomic + d.n_nonholonomic, 3.0),
+            rhs: some(d.nq + d.rows(), 1.0),
+        };
+        let away = [some(d.nq, 0.2), some(d.nv, 0.3)];
+        model.start(&mut given.z, &mut given.v, &mut []).expect("lengths");
+        let (mut z, mut v) = (given.z.clone(), given.v.clone());
+        engine.start(&mut z, &mut v, &mut []).expect("lengths");
+        assert_eq!((&z, &v), (&given.z, &given.v), "{name}: start");
+        given.z.iter_mut().zip(&away[0]).for_each(|(z, away)| *z += away);
+        given.v.iter_mut().zip(&away[1]).for_each(|(v, away)| *v += away);
+        let results = evaluate(model, &given);
+        same(&name, "engine", &results, &evaluate(&engine, &given), true);
+        same(&name, "interpreter", &results, &interpret(&program, &given, &engine), !FUSED);
+        compared += results.iter().map(|(_, r)| r.len()).sum::<usize>();
+    }
+    compared
+}
+
+#[test]
+fn compiled_closed_mechanisms_equal_both_interpreters() {
+    let mut compared = check(None, &five_bar::Model::default());
+    macro_rules! visit {
+        ($index:expr, $model:expr) => {
+            compared += check(Some($index), &$model);
+        };
+    }
+    for_each_closed!(visit);
+    assert!(compared > 10_000, "{compared}");
+    println!("{compared} numbers compared, fused: {FUSED}");
+}
+
+#[test]
+fn wrong_lengths_are_errors() {
+    let model = five_bar::Model::default();
+    let d = model.dims();
+    let (z, lambda) = (vec![0.3; d.nq], vec![0.0; d.rows()]);
+    let at = Motion { t: 0.0, z: &z, zd: &z, zdd: &z, u: &[] };
+    let mut w = vec![0.0; d.workspace];
+    let (mut r, mut phi, mut matrix) = (vec![0.0; d.nq], vec![0.0; d.rows()], vec![1.0; d.n_matrix]);
+    assert!(model.residual(at, &lambda, &mut w, &mut r, &mut phi).is_ok());
+    assert!(model.residual(at, &lambda[1..], &mut w, &mut r, &mut phi).is_err());
+    assert!(model.residual(at, &lambda, &mut w, &mut r[1..], &mut phi).is_err());
+    assert!(model.residual(Motion { zd: &z[1..], ..at }, &lambda, &mut w, &mut r, &mut phi).is_err());
+    let weights = Weights { velocity: 1e-3, position: 1e-6, ratio: 1e-3 };
+    assert!(model.newton(at, &lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).is_ok());
+    assert!(model.projection(0.0, &z, &[], &mut w, &mut matrix).is_ok());
+    assert!(model.projection(0.0, &z, &[], &mut w, &mut matrix[..1]).is_err());
+    let mut factors = vec![0.0; d.n_factors];
+    assert!(model.factor(&matrix, &mut w, &mut factors[1..]).is_err());
+    assert!(model.factor(&matrix[1..], &mut w, &mut factors).is_err());
+    let mut x = vec![1.0; d.nq + d.rows()];
+    assert!(model.solve(&factors, &mut w, &mut x[1..]).is_err());
+    assert!(model.solve_transposed(&factors[1..], &mut w, &mut x).is_err());
+}
