@@ -155,13 +155,16 @@ fn every_formulation_tells_its_own_error() {
     }
 }
 
+/// A method for each penalty.
+type WithPenalty = fn(f64) -> Method;
+
 /// What a penalty α leaves is in proportion to 1/α, also for the implicit integrator, and goes with projections but for accelerations.
 #[test]
 fn penalties_tend_to_the_constraints() {
     for case in CASES.iter().filter(|case| case.model != "governor") {
         let model = shipped(case.model);
         let exact = results(&model, case.end, &reference(&model, case.end));
-        let kinds: [(&str, fn(f64) -> Method); 3] = [
+        let kinds: [(&str, WithPenalty); 3] = [
             ("Runge–Kutta", |alpha| Method::Penalty(alpha, false)),
             ("Runge–Kutta, projected", |alpha| Method::Penalty(alpha, true)),
             ("trapezoidal", |alpha| Method::ImplicitIndex1(Implicit::TRAPEZOIDAL, 1.0 / alpha)),
