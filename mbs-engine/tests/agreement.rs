@@ -7,9 +7,13 @@ use mbs_codegen::bundle::interpret;
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    At, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MarkerJacobians, Markers,
-    MassMatrix, MassMatrixCoordinates, Outputs, System,
+    At, ConstrainedDynamics, ConstraintCorrection, Energy, ForwardDynamics, ForwardDynamicsRecursive,
+    InverseDynamics, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Stabilisation,
+    System,
 };
+
+/// Rate, value and compliance of stabilised constraints.
+const STABILISATION: [f64; 3] = [3.0, 7.0, 0.01];
 
 /// Results of a bundle by the generator's interpreter, one after the other.
 fn oracle(model: &Interpreted, name: &str, at: &At<'_, f64>, vd: &[f64], prepared: &[f64]) -> Vec<f64> {
@@ -22,6 +26,7 @@ fn oracle(model: &Interpreted, name: &str, at: &At<'_, f64>, vd: &[f64], prepare
         .with(Group::Vd, vd)
         .with(Group::U, at.u)
         .with(Group::Parameters, model.parameters())
+        .with(Group::Stabilisation, &STABILISATION)
         .with(Group::Prepared, prepared);
     let mut results: Vec<Vec<f64>> = bundle.results.iter().map(|r| vec![0.0; r.len as usize]).collect();
     let mut slices: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
@@ -64,13 +69,32 @@ fn every_bundle_has_the_bits_of_the_generators_interpreter() {
                 all[d.nq + d.nv..].to_vec()
             };
 
-            let (mut zd, mut acc) = (vec![0.0; d.nq], vec![0.0; d.nv]);
-            model.forward_dynamics(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
-            let p = pivots("forward_dynamics");
-            check("forward_dynamics", &[zd.clone(), acc.clone(), p].concat());
-            model.forward_dynamics_recursive(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
-            let p = pivots("forward_dynamics_recursive");
-            check("forward_dynamics_recursive", &[zd, acc, p].concat());
+            if d.joint_rows() > 0 {
+                let [mut zd, mut dz] = [(); 2].map(|()| vec![0.0; d.nq]);
+                let [mut acc, mut dv] = [(); 2].map(|()| vec![0.0; d.nv]);
+                let [mut lambda, mut phid] = [(); 2].map(|()| vec![0.0; d.joint_rows()]);
+                let mut phi = vec![0.0; d.n_holonomic];
+                let [rate, value, compliance] = STABILISATION;
+                let gains = Stabilisation { rate, value, compliance };
+                model
+                    .constrained_dynamics(at, gains, &mut w, &mut zd, &mut acc, &mut [], &mut lambda)
+                    .expect("regular");
+                let all = oracle(&model, "constrained_dynamics", &at, &vd, &prepared);
+                let p = all[d.nq + d.nv + d.joint_rows()..].to_vec();
+                check("constrained_dynamics", &[zd, acc, lambda, p].concat());
+                model
+                    .constraint_correction(at, &mut w, &mut dz, &mut dv, &mut phi, &mut phid)
+                    .expect("lengths");
+                check("constraint_correction", &[dz, dv, phi, phid].concat());
+            } else {
+                let (mut zd, mut acc) = (vec![0.0; d.nq], vec![0.0; d.nv]);
+                model.forward_dynamics(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
+                let p = pivots("forward_dynamics");
+                check("forward_dynamics", &[zd.clone(), acc.clone(), p].concat());
+                model.forward_dynamics_recursive(at, &mut w, &mut zd, &mut acc, &mut []).expect("regular");
+                let p = pivots("forward_dynamics_recursive");
+                check("forward_dynamics_recursive", &[zd, acc, p].concat());
+            }
             let mut m = vec![0.0; d.nv * d.nv];
             model.mass_matrix(at, &mut w, &mut m).expect("lengths");
             check("mass_matrix", &m);
