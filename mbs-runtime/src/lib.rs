@@ -99,6 +99,8 @@ pub mod formulation;
 pub mod euler_parameters;
 pub mod quadrature;
 
+pub mod sensitivity;
+
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
@@ -111,6 +113,10 @@ pub use formulation::{
 pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
+pub use sensitivity::{
+    Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
+    ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives,
+};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,

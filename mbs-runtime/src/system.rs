@@ -21,6 +21,7 @@
 use crate::error::EvalError;
 use crate::inputs::Hold;
 use crate::scalar::Scalar;
+use crate::sensitivity::SensitivityDims;
 
 /// Sizes of a system; any may be zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct Dims {
     pub n_objectives: usize,
     /// Event functions.
     pub n_events: usize,
+    /// Sizes of what it knows of its derivatives.
+    pub sensitivity: SensitivityDims,
     /// Scratch that suffices for every bundle.
     pub workspace: usize,
 }
@@ -77,6 +80,7 @@ impl Dims {
         n_factors: 0,
         n_objectives: 0,
         n_events: 0,
+        sensitivity: SensitivityDims::ZERO,
         workspace: 0,
     };
 
@@ -356,6 +360,8 @@ pub enum Quantity {
     Nonholonomic,
     /// Objective.
     Objective,
+    /// Parameter or input by which the model is differentiated.
+    Sensitivity,
     /// Event function.
     Event,
 }
@@ -376,6 +382,7 @@ impl Quantity {
             Self::Joint => "joint",
             Self::Nonholonomic => "nonholonomic constraint",
             Self::Objective => "objective",
+            Self::Sensitivity => "differentiated parameter",
             Self::Event => "event",
         }
     }

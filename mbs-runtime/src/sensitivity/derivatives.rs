@@ -1,0 +1,263 @@
+//! What a model knows of its derivatives: by its state, and by what it is differentiated by.
+//!
+//! A model is differentiated by p of its parameters and inputs, ρ. Derivatives come as the nonzero entries of
+//! matrices, one after the other in one slice: each table below says which, in order. Places are (row, column),
+//! sorted by row, then by column; the column of a derivative by ρ is the number of the parameter among the p.
+//!
+//! Symbols as in [`constrained`](crate::constrained).
+
+use crate::constrained::{Constrained, Motion, Stabilisation};
+use crate::error::EvalError;
+use crate::system::{At, Start, System};
+
+/// Sizes of what a model knows of its derivatives; all zero for a model that is not differentiated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SensitivityDims {
+    /// Differentiated parameters and inputs, p.
+    pub parameters: usize,
+    /// Values of [`StartDerivatives::start_derivatives`].
+    pub start: usize,
+    /// Values of [`Sensitivities::linearise`].
+    pub newton: usize,
+    /// Values of [`Sensitivities::linearise_projections`].
+    pub projections: usize,
+    /// Values of [`ObjectiveDerivatives::integrand_derivatives`].
+    pub integrands: usize,
+    /// Values of [`ObjectiveDerivatives::terminal_derivatives`].
+    pub terminals: usize,
+    /// Values of [`JointSensitivities::joint_linearise`].
+    pub joint: usize,
+    /// Numbers of the factors it writes.
+    pub joint_factors: usize,
+    /// Values of [`JointObjectiveDerivatives::joint_integrand_derivatives`].
+    pub joint_integrands: usize,
+    /// Values of [`JointObjectiveDerivatives::joint_terminal_derivatives`].
+    pub joint_terminals: usize,
+}
+
+impl SensitivityDims {
+    /// Of a model that is not differentiated.
+    pub const ZERO: Self = Self {
+        parameters: 0,
+        start: 0,
+        newton: 0,
+        projections: 0,
+        integrands: 0,
+        terminals: 0,
+        joint: 0,
+        joint_factors: 0,
+        joint_integrands: 0,
+        joint_terminals: 0,
+    };
+}
+
+/// A list of places.
+pub type Places<'a> = &'a [(u32, u32)];
+
+/// Derivatives of the start values.
+pub trait StartDerivatives: Start {
+    /// Places of z_ρ (coordinate, parameter) and of v_ρ (velocity, parameter).
+    fn start_places(&self) -> [Places<'_>; 2];
+
+    /// Writes z_ρ, then v_ρ.
+    fn start_derivatives(&self, w: &mut [Self::S], values: &mut [Self::S]) -> Result<(), EvalError>;
+}
+
+/// Places of the derivatives by ρ, in coordinate form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterPlaces<'a> {
+    /// Of r_ρ: (coordinate, parameter).
+    pub residual: Places<'a>,
+    /// Of Φ_ρ, and in its last rows Ψ_ρ: (row, parameter).
+    pub constraints: Places<'a>,
+    /// Of (M x + Φ_zᵀ y + Aᵀ y')_ρ: (coordinate, parameter).
+    pub impulse: Places<'a>,
+    /// Of Φd_ρ, and in its last rows Ψ_ρ.
+    pub rates: Places<'a>,
+    /// Of Φdd_ρ, and in its last rows Ψd_ρ.
+    pub accelerations: Places<'a>,
+}
+
+/// What the projections of a step did: zd = zd* + d, zdd = zdd* + e, with multipliers σ, κ of all rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Impulses<'a, S> {
+    /// d
+    pub velocity: &'a [S],
+    /// σ, of M d + (Φ_zᵀ, Aᵀ) σ = 0
+    pub velocity_multipliers: &'a [S],
+    /// e
+    pub acceleration: &'a [S],
+    /// κ, of M e + (Φ_zᵀ, Aᵀ) κ = 0
+    pub acceleration_multipliers: &'a [S],
+}
+
+/// Derivatives of the equations of motion and of the projections, in coordinate form.
+///
+/// [`Sensitivities::linearise`] writes, at the places of [`Constrained::pattern`] and [`ParameterPlaces`]:
+///
+/// | values | places |
+/// |---|---|
+/// | M = r_zdd, C = r_zd, K = r_z (with all of λ) | tangent, each |
+/// | Φ_z | holonomic |
+/// | A = Ψ_zd, Ψ_z | nonholonomic, each |
+/// | r_ρ | residual |
+/// | Φ_ρ, Ψ_ρ | constraints |
+///
+/// [`Sensitivities::linearise_projections`] writes, for (x, y) = (d, σ) and then for (e, κ):
+///
+/// | values | places |
+/// |---|---|
+/// | (M d + Φ_zᵀ σ + Aᵀ σ')_z, (M e + Φ_zᵀ κ + Aᵀ κ')_z | tangent, each |
+/// | Φd_z | holonomic |
+/// | Ψ_z | nonholonomic |
+/// | Φdd_z | holonomic |
+/// | Ψd_z, Ψd_zd | nonholonomic, each |
+/// | (M d + …)_ρ, (M e + …)_ρ | impulse, each |
+/// | Φd_ρ, Ψ_ρ | rates |
+/// | Φdd_ρ, Ψd_ρ | accelerations |
+///
+/// Φdd_zd is 2 Φd_z; Φdd_zdd = Φd_zd = Φ_z and Ψd_zdd = A are those of the first list.
+pub trait Sensitivities: Constrained {
+    /// Places of the derivatives by ρ.
+    fn parameter_places(&self) -> ParameterPlaces<'_>;
+
+    /// Writes the first list.
+    fn linearise(
+        &self,
+        at: Motion<'_, Self::S>,
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Writes the second list.
+    fn linearise_projections(
+        &self,
+        at: Motion<'_, Self::S>,
+        impulses: Impulses<'_, Self::S>,
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
+
+/// Objectives and their derivatives, in coordinate form.
+///
+/// A row belongs to an objective; columns are those of (z, zd, zdd, λ, ρ), one after the other, λ of all rows.
+pub trait ObjectiveDerivatives: System {
+    /// Places of the derivatives of the integrands, and of those of the terminal terms.
+    fn objective_places(&self) -> [Places<'_>; 2];
+
+    /// Writes the integrands g, then their derivatives.
+    fn integrand_derivatives(
+        &self,
+        at: Motion<'_, Self::S>,
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Writes the terminal terms w, then their derivatives.
+    fn terminal_derivatives(
+        &self,
+        at: Motion<'_, Self::S>,
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
+
+/// Places of the derivatives in joint form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JointPlaces<'a> {
+    /// Of M, ∂tau/∂θ, ∂tau/∂v: (velocity, velocity).
+    pub tangent: Places<'a>,
+    /// Of c_θ, c_v: (row, velocity).
+    pub rows: Places<'a>,
+    /// Of tau_ρ: (velocity, parameter).
+    pub force: Places<'a>,
+    /// Of c_ρ: (row, parameter).
+    pub row: Places<'a>,
+}
+
+/// Derivatives of accelerations and multipliers, in joint form, for trees and for mechanisms with constraints.
+///
+/// With tau = M vd + Φ_vᵀ λ + Aᵀ μ − Q and c = Φdd + a Φd + b Φ, for nonholonomic rows Ψd + a Ψ, accelerations and multipliers
+/// satisfy tau = 0, c = e λ; hence
+///
+/// ```text
+/// [ M    Φ_vᵀ ] [vd']     [ tau_θ θ' + tau_v v' + tau_ρ ]
+/// [ Φ_v  −e   ] [λ' ] = − [ c_θ θ' + c_v v' + c_ρ       ]
+/// ```
+///
+/// θ' is the change of position along the tangent, z' = N(z) θ'. Rows are the holonomic and the nonholonomic ones.
+///
+/// [`JointSensitivities::joint_linearise`] writes, at the places of [`JointPlaces`]:
+///
+/// | values | places |
+/// |---|---|
+/// | M, tau_θ, tau_v | tangent, each |
+/// | c_θ, c_v | rows, each |
+/// | tau_ρ | force |
+/// | c_ρ | row |
+pub trait JointSensitivities: System {
+    /// Places of the derivatives.
+    fn joint_places(&self) -> JointPlaces<'_>;
+
+    /// Writes the list, and factors of the matrix for [`JointSensitivities::joint_solve`]. `vd` and `lambda` are what forward
+    /// dynamics gives at the instant.
+    #[allow(clippy::too_many_arguments, reason = "what a linearisation reads and writes")]
+    fn joint_linearise(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        lambda: &[Self::S],
+        stabilisation: Stabilisation<Self::S>,
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+        factors: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Solves with the matrix above, in place: nv + joint_rows values.
+    fn joint_solve(&self, factors: &[Self::S], w: &mut [Self::S], x: &mut [Self::S])
+    -> Result<(), EvalError>;
+
+    /// Solves with the transposed matrix, which is the same: it is symmetric.
+    #[inline(always)]
+    fn joint_solve_transposed(
+        &self,
+        factors: &[Self::S],
+        w: &mut [Self::S],
+        x: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        self.joint_solve(factors, w, x)
+    }
+}
+
+/// Objectives and their derivatives, in joint form.
+///
+/// A row belongs to an objective; columns are those of (θ, v, vd, λ, ρ), one after the other, λ of the holonomic and the
+/// nonholonomic rows.
+pub trait JointObjectiveDerivatives: System {
+    /// Places of the derivatives of the integrands, and of those of the terminal terms.
+    fn joint_objective_places(&self) -> [Places<'_>; 2];
+
+    /// Writes the integrands g, then their derivatives.
+    fn joint_integrand_derivatives(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Writes the terminal terms w, then their derivatives.
+    fn joint_terminal_derivatives(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        values: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
