@@ -52,6 +52,7 @@ fn the_schema_has_the_words_of_the_reader() {
     let length = limits::NAME_CHARS - 1;
     let pattern = schema["definitions"]["name"]["pattern"].as_str().unwrap();
     assert_eq!(pattern, format!("^[A-Za-z_][A-Za-z0-9_]{{0,{length}}}$"));
+    assert_eq!(schema["definitions"]["sensitivity"]["maxItems"], limits::SENSITIVITY);
 }
 
 /// Every reference `#/definitions/…` of the schema leads somewhere.

@@ -13,6 +13,8 @@ pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod references;
+pub mod sensitivity;
+pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
@@ -21,6 +23,7 @@ pub use ids::{
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 pub use references::{Reference, User};
+pub use sensitivity::SensitivityRef;
 
 use crate::diagnostics::Span;
 
@@ -51,6 +54,8 @@ pub struct Model {
     pub constraints: Vec<Constraint>,
     /// What a run is judged by.
     pub objectives: Vec<Objective>,
+    /// What the model is differentiated by, arrays flattened; no two are the same.
+    pub sensitivity: Vec<SensitivityRef>,
     /// Defaults for a simulation.
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
@@ -407,6 +412,8 @@ pub struct Case {
     pub variables: Vec<(VariableId, VariableStart)>,
     /// Inputs as expressions of time and parameters.
     pub inputs: Vec<(InputId, Scalar)>,
+    /// What the model is differentiated by, in place of its own list.
+    pub sensitivity: Option<Vec<SensitivityRef>>,
     /// Simulation defaults, complete (already merged with the model's).
     pub simulation: Simulation,
     /// Where the file declares it.

@@ -533,6 +533,7 @@ fn under_case(model: &Model, case: Option<&Case>) -> Model {
         for (id, value) in &case.parameters {
             model.parameters[id.index()].value = value.clone();
         }
+        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
         for (id, start) in &case.start {
             model.joints[id.index()].start = start.clone();
         }

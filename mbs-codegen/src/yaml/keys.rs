@@ -34,12 +34,13 @@ pub const MODEL: Keys = Keys {
         "forces",
         "constraints",
         "objectives",
+        "sensitivity",
         "elements",
         "instances",
         "simulation",
         "cases",
     ],
-    later: &["states", "sensitivity", "events", "modes"],
+    later: &["states", "events", "modes"],
     hints: &[(
         "loops",
         "closed loops are found from the joints; `cut: true` or `cut: false` at a joint chooses where they are cut",
@@ -140,7 +141,10 @@ pub const ELEMENT: Keys = Keys {
         "description",
     ],
     later: &["elements", "instances"],
-    hints: &[],
+    hints: &[(
+        "sensitivity",
+        "name the parameters of instances, such as `left_stiffness`, under the model's own `sensitivity`",
+    )],
 };
 /// An entry of `instances`.
 pub const INSTANCE: Keys = keys("an instance", &["element", "arguments", "mirror", "description"]);
@@ -168,7 +172,8 @@ pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations
 /// The `tolerance` of a simulation.
 pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
-pub const CASE: Keys = keys("a case", &["description", "parameters", "start", "inputs", "simulation"]);
+pub const CASE: Keys =
+    keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
 
 /// All tables, by the name of their definition in the schema file.
 pub const ALL: [(&str, &Keys); 38] = [

@@ -9,6 +9,7 @@ use super::load::shorten;
 use super::node::{Kind, Node, Style, Text};
 use super::place::place;
 use super::scope::{Scope, Symbols, Uses};
+use super::sensitivity::Listed;
 use crate::diagnostics::{Diagnostics, Span, nearest};
 use crate::model::evaluate::Values;
 use crate::model::{ArrayRef, Body, Scalar, Vector};
@@ -32,6 +33,8 @@ pub(super) struct Reader<'t> {
     pub(super) operations: usize,
     /// Knots to be checked once the parameters have values.
     pub(super) knots: Vec<(Span, ArrayRef)>,
+    /// What the model is differentiated by, to be looked at once the model is complete.
+    pub(super) listed: Vec<Listed>,
 }
 
 /// A resolved expression and what it depends on.

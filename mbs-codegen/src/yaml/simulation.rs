@@ -4,11 +4,13 @@ use super::declare::Unit;
 use super::expression::resolve::Context;
 use super::fields::Fields;
 use super::keys;
+use super::limits;
 use super::load::shorten;
 use super::names::{Unique, check_name};
 use super::node::Entry;
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
+use super::sensitivity::Choices;
 use crate::model::evaluate::{Value, Values};
 use crate::model::{
     Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
@@ -242,7 +244,11 @@ impl<'t> Reader<'t> {
         };
         let clean = !self.diagnostics.has_errors();
         let mut names = Unique::default();
-        for entry in self.entries(node, "cases") {
+        for (count, entry) in self.entries(node, "cases").iter().enumerate() {
+            if count >= limits::CASES {
+                self.diagnostics.error(entry.key_span, format!("more than {} cases", limits::CASES));
+                break;
+            }
             let diagnostics = &mut self.diagnostics;
             if !check_name(&entry.key, entry.key_span, "a case", diagnostics)
                 || !names.add(&entry.key, entry.key_span, "case", diagnostics)
@@ -256,6 +262,7 @@ impl<'t> Reader<'t> {
                 start: Vec::new(),
                 variables: Vec::new(),
                 inputs: Vec::new(),
+                sensitivity: None,
                 simulation: simulation.clone(),
                 span: entry.key_span,
             };
@@ -269,6 +276,9 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                let choices = Choices { scope: &root.scope, parameters, inputs };
+                case.sensitivity =
+                    fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
             }
             if clean {
