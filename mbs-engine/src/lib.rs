@@ -39,6 +39,7 @@ mod tape;
 
 mod interpreted;
 mod parameters;
+mod sensitivities;
 mod signals;
 
 pub use interpreted::Interpreted;
