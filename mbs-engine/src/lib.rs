@@ -40,6 +40,7 @@ mod tape;
 mod interpreted;
 mod parameters;
 mod sensitivities;
+pub mod verify;
 mod signals;
 
 pub use interpreted::Interpreted;

@@ -70,8 +70,7 @@ pub struct ParameterPlaces {
 }
 
 impl CoordinateDerivatives {
-    /// Of a mechanism referred to the origin and its equations. `None` if a derivative stands where the equations' tangent has
-    /// no place.
+    /// Of a mechanism referred to the origin and its equations.
     pub fn new(
         g: &mut Graph,
         mechanism: &mut Mechanism<'_>,
@@ -80,7 +79,7 @@ impl CoordinateDerivatives {
         rows: &Rows,
         form: &CoordinateForm,
         seeds: &[ExprId],
-    ) -> Option<CoordinateDerivatives> {
+    ) -> CoordinateDerivatives {
         let tree = mechanism.tree;
         let to_coordinates = joint_to_coordinate_form(g, tree);
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| rows.place(row));
@@ -103,7 +102,7 @@ impl CoordinateDerivatives {
         let pattern = &form.pattern;
         let mut newton = Vec::new();
         for tangent in &tangents {
-            newton.extend(in_pattern(g, tangent, &pattern.tangent)?);
+            newton.extend(in_pattern(tangent, &pattern.tangent));
         }
         let normalised = |g: &mut Graph, mut all: Vec<SparseRow>, group: Group| {
             for &first in &rows.blocks {
@@ -113,11 +112,11 @@ impl CoordinateDerivatives {
         };
         let phi_z = jacobian(g, &mut linearisation, &holonomic, &by_position);
         let phi_z = normalised(g, phi_z, Group::Z);
-        newton.extend(entries(g, &phi_z, &pattern.holonomic)?);
+        newton.extend(entries(g, &phi_z, &pattern.holonomic));
         let psi_z = jacobian(g, &mut linearisation, &nonholonomic, &by_position);
         let a = jacobian(g, &mut linearisation, &nonholonomic, &by_velocity);
-        newton.extend(entries(g, &a, &pattern.nonholonomic)?);
-        newton.extend(entries(g, &psi_z, &pattern.nonholonomic)?);
+        newton.extend(entries(g, &a, &pattern.nonholonomic));
+        newton.extend(entries(g, &psi_z, &pattern.nonholonomic));
         let mut newton = g.substitute(&newton, &to_coordinates);
         let residual = Sparse::by(g, &form.residual, seeds);
         let constraints = Sparse::by(g, &form.constraints, seeds);
@@ -141,11 +140,11 @@ impl CoordinateDerivatives {
             (&psid_z, &pattern.nonholonomic),
             (&psid_zd, &pattern.nonholonomic),
         ] {
-            motion.extend(entries(g, rows, places)?);
+            motion.extend(entries(g, rows, places));
         }
         let motion = g.substitute(&motion, &to_coordinates);
 
-        let impulse_z = in_pattern(g, &impulse.tangent, &pattern.tangent)?;
+        let impulse_z = in_pattern(&impulse.tangent, &pattern.tangent);
         let impulse_z = g.substitute(&impulse_z, &impulse.at_rest);
         let left = g.substitute(&impulse.residual, &impulse.at_rest);
         let impulse_rho = Sparse::by(g, &left, seeds);
@@ -160,7 +159,7 @@ impl CoordinateDerivatives {
         projections.extend(motion);
         projections.extend(renamed.iter().flat_map(|names| g.substitute(&impulse_rho.entries, names)));
         projections.extend(rates.entries.iter().chain(&accelerations.entries));
-        Some(CoordinateDerivatives {
+        CoordinateDerivatives {
             newton,
             projections,
             places: ParameterPlaces {
@@ -170,7 +169,7 @@ impl CoordinateDerivatives {
                 rates: rates.places,
                 accelerations: accelerations.places,
             },
-        })
+        }
     }
 }
 
@@ -222,21 +221,16 @@ fn impulse_arguments(g: &mut Graph, rows: &Rows, nq: usize, x: Group, y: Group) 
     renamed
 }
 
-/// The entries of a square matrix at the places of a pattern, if there are no others.
-fn in_pattern(g: &mut Graph, square: &Square, places: &[(u32, u32)]) -> Option<Vec<ExprId>> {
-    let zero = g.zero();
-    let inside: Vec<ExprId> = places.iter().map(|&(i, j)| square.get(i as usize, j as usize)).collect();
-    let nonzero = square.nonzero(zero);
-    let counted = inside.iter().filter(|&&entry| entry != zero).count();
-    (nonzero == counted).then_some(inside)
+/// The entries of a square matrix at the places of a pattern. Those elsewhere vanish, whether the graph sees it or not: the
+/// residual does not depend on that coordinate.
+fn in_pattern(square: &Square, places: &[(u32, u32)]) -> Vec<ExprId> {
+    places.iter().map(|&(i, j)| square.get(i as usize, j as usize)).collect()
 }
 
-/// The entries of sparse rows at the places of a pattern, if there are no others.
-fn entries(g: &mut Graph, rows: &[SparseRow], places: &[(u32, u32)]) -> Option<Vec<ExprId>> {
+/// The entries of sparse rows at the places of a pattern. Those elsewhere vanish: where a row does not depend on a coordinate
+/// its time derivatives do not either.
+fn entries(g: &mut Graph, rows: &[SparseRow], places: &[(u32, u32)]) -> Vec<ExprId> {
     let zero = g.zero();
-    let at = |&(k, j): &(u32, u32)| rows.get(k as usize)?.get(&(j as usize)).copied();
-    let inside: Vec<Option<ExprId>> = places.iter().map(at).collect();
-    let all: usize = rows.iter().map(SparseRow::len).sum();
-    let found = inside.iter().flatten().count();
-    (all == found).then(|| inside.into_iter().map(|entry| entry.unwrap_or(zero)).collect())
+    let at = |&(k, j): &(u32, u32)| rows[k as usize].get(&(j as usize)).copied().unwrap_or(zero);
+    places.iter().map(at).collect()
 }

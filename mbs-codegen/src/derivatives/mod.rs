@@ -58,11 +58,6 @@ impl Square {
         self.set(i, j, entry);
     }
 
-    /// How many entries are not `zero`.
-    pub fn nonzero(&self, zero: ExprId) -> usize {
-        self.entries.iter().filter(|&&entry| entry != zero).count()
-    }
-
     /// All entries, by columns.
     pub fn dense(self) -> Vec<ExprId> {
         self.entries

@@ -366,6 +366,8 @@ pub struct Program {
     pub objectives: Vec<(String, String)>,
     /// Names of what it is differentiated by: parameters, elements of arrays, inputs.
     pub sensitivity: Vec<String>,
+    /// The same by place: a value of [`Group::Parameters`], or of [`Group::U`].
+    pub seeds: Vec<(Group, u32)>,
     /// Names of the joints.
     pub joints: Vec<String>,
     /// Names of the joints that are cut.
@@ -393,7 +395,12 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let model = &under_case(model, case);
+        let mut model = under_case(model, case);
+        if options.freeze {
+            // What is a constant has no derivatives.
+            model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+        }
+        let model = &model;
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
@@ -418,9 +425,16 @@ impl Program {
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
-        let seeds = seeds(&mut g, model);
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &seeds);
+        let seeds = seeds(model);
+        let symbols: Vec<ExprId> = seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
+        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
+        if let Some(&(input, parameter)) = equations.differentiated_signals(&specifications[1]).first() {
+            return Err(ProgramError::Signal {
+                input: model.inputs[input as usize].name.clone(),
+                parameter: model.sensitivity_name(model.sensitivity[parameter as usize]),
+            });
+        }
         for &kind in &kinds {
             specifications.extend(equations.specifications(kind)?);
         }
@@ -475,6 +489,7 @@ impl Program {
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
             sensitivity: model.sensitivity_names(&model.sensitivity),
+            seeds,
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
             cuts: cut_names(model, &tree),
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
@@ -543,10 +558,17 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 pub const MAX_NAMES: usize = 100_000;
 
 /// Why a model has no program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
     /// No order of elimination solves the equations of motion.
     Singular,
+    /// The signal of an input depends on a parameter by which the model is differentiated.
+    Signal {
+        /// Name of the input.
+        input: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -565,18 +587,23 @@ pub enum ProgramError {
 
 impl std::fmt::Display for ProgramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
+        match self {
             ProgramError::Bundle { bundle, operations } => {
                 write!(
                     f,
                     "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; "
                 )?;
-                f.write_str(if bundle == BundleKind::ForwardDynamics.name() {
+                f.write_str(if *bundle == BundleKind::ForwardDynamics.name() {
                     "ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only"
                 } else {
                     "leave it out, or split the model"
                 })
             }
+            ProgramError::Signal { input, parameter } => write!(
+                f,
+                "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \
+                 write the signal where the input is used, or take `{parameter}` from `sensitivity`"
+            ),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -636,15 +663,13 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
     }
 }
 
-/// The symbols by which a model is differentiated.
-fn seeds(g: &mut Graph, model: &Model) -> Vec<ExprId> {
-    let symbol = |one: &SensitivityRef| match *one {
-        SensitivityRef::Input(id) => Some(g.symbol(Group::U, id.index() as u32)),
-        parameter => {
-            model.sensitivity_parameter(parameter).map(|place| g.symbol(Group::Parameters, place as u32))
-        }
+/// By what a model is differentiated, by place.
+fn seeds(model: &Model) -> Vec<(Group, u32)> {
+    let place = |one: &SensitivityRef| match *one {
+        SensitivityRef::Input(id) => Some((Group::U, id.index() as u32)),
+        parameter => model.sensitivity_parameter(parameter).map(|place| (Group::Parameters, place as u32)),
     };
-    model.sensitivity.iter().filter_map(symbol).collect()
+    model.sensitivity.iter().filter_map(place).collect()
 }
 
 /// The model with a case's parameters and start values in place of its own.

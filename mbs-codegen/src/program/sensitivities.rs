@@ -11,6 +11,11 @@ use crate::symbols::Group;
 use crate::topology::Tree;
 
 impl Equations<'_, '_, '_> {
+    /// Signals of inputs that depend on what the model is differentiated by: (input, parameter).
+    pub(super) fn differentiated_signals(&mut self, signals: &Specification) -> Vec<(u32, u32)> {
+        Sparse::by(self.g, &signals.results[0].expressions, self.seeds).places
+    }
+
     pub(super) fn start_derivatives(&mut self) -> Parts {
         let start = self.mechanism.start(self.g);
         let [z, v] = start.map(|values| Sparse::by(self.g, &values, self.seeds));
@@ -35,7 +40,6 @@ impl Equations<'_, '_, '_> {
                 form,
                 self.seeds,
             )
-            .ok_or(ProgramError::Singular)?
         };
         self.structure.derivatives.parameters = derivatives.places;
         let (nq, rows) = (self.mechanism.tree.nq, self.rows.in_coordinate_form());
