@@ -4,6 +4,7 @@
 //! Holds afterwards: every bundle is verified.
 
 mod equations;
+mod observed;
 
 use crate::bundle::{self, Bundle};
 use crate::constrained::{Pattern, Rows};
