@@ -84,7 +84,12 @@ fn the_reference_names_every_key() {
         }
     }
     for kind in JointKind::ALL {
-        for word in [kind.keyword()].iter().chain(kind.coordinates()).chain(kind.velocities()) {
+        for word in [kind.keyword()]
+            .iter()
+            .chain(kind.coordinates())
+            .chain(kind.velocities())
+            .chain(kind.closure_rows())
+        {
             assert!(text.contains(&format!("`{word}`")), "`{word}` is not in the reference");
         }
     }

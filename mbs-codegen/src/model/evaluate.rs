@@ -119,6 +119,7 @@ impl Values {
             | Scalar::Rate(_)
             | Scalar::Acceleration(_)
             | Scalar::Velocity(_)
+            | Scalar::Multiplier(_)
             | Scalar::Length
             | Scalar::LengthRate => return Err(EvaluateError::NotConstant),
             Scalar::Negate(a) => -self.scalar(a)?,
@@ -172,6 +173,8 @@ impl Values {
             | Vector::Direction(..)
             | Vector::AngularVelocity(_)
             | Vector::AngularAcceleration(_)
+            | Vector::ReactionForce(_)
+            | Vector::ReactionTorque(_)
             | Vector::FromFrame(..)
             | Vector::InFrame(..) => return Err(EvaluateError::NotConstant),
             Vector::Negate(a) => self.vector(a)?.map(|x| -x),

@@ -3,7 +3,7 @@
 //! Vectors are in the world (ground) frame wherever the context is the world, and in the body frame where a
 //! body's own data is described (its points, its centre of mass).
 
-use super::ids::{BodyId, CoordinateRef, InputId, MarkerRef, ParameterId, VelocityRef};
+use super::ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, RowRef, VelocityRef};
 
 /// A scalar expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub enum Scalar {
     Acceleration(CoordinateRef),
     /// A joint velocity v (angular velocity component of a spherical or floating joint, for example).
     Velocity(VelocityRef),
+    /// Lagrange multiplier of an equation (objectives only); zero if the equation says nothing.
+    Multiplier(RowRef),
     /// Length or angle of the spring whose law this is.
     Length,
     /// Its rate.
@@ -82,6 +84,10 @@ pub enum Vector {
     AngularVelocity(BodyId),
     /// World angular acceleration of a body (outputs only).
     AngularAcceleration(BodyId),
+    /// Force that the parent of a joint puts on its child, world (objectives only).
+    ReactionForce(JointId),
+    /// Torque that the parent of a joint puts on its child, about the child's joint point, world (objectives only).
+    ReactionTorque(JointId),
     /// The same vector, given in a body's frame, turned into the world frame.
     FromFrame(BodyId, Box<Vector>),
     /// `in(body, v)`: components of a world vector in a body's frame.

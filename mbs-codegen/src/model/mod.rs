@@ -19,7 +19,8 @@ pub mod walk;
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 pub use ids::{
-    BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VariableId, VelocityRef,
+    BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
+    VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 pub use references::{Reference, User};
@@ -74,6 +75,22 @@ impl Model {
             }
         }
         defaults
+    }
+
+    /// The full name of an equation, as it goes by everywhere.
+    pub fn row_name(&self, row: RowRef) -> String {
+        let name = match row {
+            RowRef::Constraint { constraint, row } => self
+                .constraints
+                .get(constraint.index())
+                .and_then(|constraint| constraint.rows.get(row as usize))
+                .map(|row| row.name.clone()),
+            RowRef::Joint { joint, row } => self.joints.get(joint.index()).and_then(|joint| {
+                let suffix = joint.kind.closure_rows().get(row as usize)?;
+                Some(format!("{}.{suffix}", joint.name))
+            }),
+        };
+        name.unwrap_or_default()
     }
 }
 

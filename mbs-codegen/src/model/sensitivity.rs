@@ -196,8 +196,7 @@ impl Influence {
             row.value.for_each_part(mark);
         }
         for objective in &model.objectives {
-            objective.integrand.for_each_part(mark);
-            objective.terminal.for_each_part(mark);
+            objective.for_each_part(mark);
         }
     }
 

@@ -24,6 +24,7 @@ impl Scalar {
             | Scalar::Rate(_)
             | Scalar::Acceleration(_)
             | Scalar::Velocity(_)
+            | Scalar::Multiplier(_)
             | Scalar::Length
             | Scalar::LengthRate => {}
             Scalar::Element(_, a) | Scalar::Negate(a) => a.for_each_part(f),
@@ -68,7 +69,9 @@ impl Vector {
             | Vector::PointAcceleration(_)
             | Vector::Direction(..)
             | Vector::AngularVelocity(_)
-            | Vector::AngularAcceleration(_) => {}
+            | Vector::AngularAcceleration(_)
+            | Vector::ReactionForce(_)
+            | Vector::ReactionTorque(_) => {}
             Vector::FromFrame(_, a)
             | Vector::InFrame(_, a)
             | Vector::Negate(a)

@@ -1,5 +1,6 @@
 //! Which expressions each bundle wants.
 
+use super::observed::Observed;
 use super::{BundleKind, ProgramError, Structure};
 use crate::bundle::{Specification, Wanted};
 use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States, reactions};
@@ -233,9 +234,10 @@ impl Equations<'_, '_, '_> {
     /// Integrands and terminal terms, in joint form.
     pub(super) fn objective_expressions(&mut self) -> [Vec<ExprId>; 2] {
         let (mut integrands, mut terminals) = (Vec::new(), Vec::new());
-        let parameters = self.mechanism.parameters;
-        for objective in &self.mechanism.model.objectives {
-            let mut lowering = Lowering::new(self.g, parameters, self.mechanism);
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let mut observed = Observed::new(self.g, self.mechanism, &self.inertias, &self.forces, self.rows);
+        for objective in &model.objectives {
+            let mut lowering = Lowering::new(self.g, parameters, &mut observed);
             integrands.push(lowering.scalar(&objective.integrand));
             terminals.push(lowering.scalar(&objective.terminal));
         }

@@ -4,6 +4,7 @@
 //! Holds afterwards: every bundle is verified.
 
 mod equations;
+mod observed;
 mod sensitivities;
 
 use crate::bundle::{self, Bundle};

@@ -75,6 +75,7 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
         constraints_incomplete: false,
         operations: 0,
         knots: Vec::new(),
+        cuts: Vec::new(),
         listed: Vec::new(),
     };
     let model = reader.read_model(file_name, &root);

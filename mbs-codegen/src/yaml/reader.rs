@@ -12,7 +12,7 @@ use super::scope::{Scope, Symbols, Uses};
 use super::sensitivity::Listed;
 use crate::diagnostics::{Diagnostics, Span, nearest};
 use crate::model::evaluate::Values;
-use crate::model::{ArrayRef, Body, Scalar, Vector};
+use crate::model::{ArrayRef, Body, JointId, Scalar, Vector};
 
 /// The state of reading one file.
 pub(super) struct Reader<'t> {
@@ -33,6 +33,8 @@ pub(super) struct Reader<'t> {
     pub(super) operations: usize,
     /// Knots to be checked once the parameters have values.
     pub(super) knots: Vec<(Span, ArrayRef)>,
+    /// Joints that must turn out to be cut, since their multipliers are named.
+    pub(super) cuts: Vec<(Span, JointId)>,
     /// What the model is differentiated by, to be looked at once the model is complete.
     pub(super) listed: Vec<Listed>,
 }
@@ -99,9 +101,12 @@ impl<'t> Reader<'t> {
         let (syntax, text) = self.syntax(node, wanted)?;
         let mut resolver = Resolver::new(&self.symbols, scope, context, self.suggests());
         let found = f(&mut resolver, &syntax);
-        let (uses, size, knots) = (resolver.uses, resolver.size, resolver.knots);
+        let (uses, size, knots, cuts) = (resolver.uses, resolver.size, resolver.knots, resolver.cuts);
         for ((start, end), array) in knots {
             self.knots.push((place(self.text, node.span, text, start, end), array));
+        }
+        for ((start, end), joint) in cuts {
+            self.cuts.push((place(self.text, node.span, text, start, end), joint));
         }
         self.spend(node.span, size);
         match found {

@@ -5,6 +5,7 @@
 
 mod lexer;
 mod parser;
+mod reactions;
 pub(super) mod resolve;
 
 pub(super) use parser::parse;
