@@ -423,13 +423,13 @@ fn objectives_may_judge_multipliers_and_reactions() {
     let objectives = "
   work: -multiplier(motor)*(speed + 3*ripple*cos(3*t))
   effort: multiplier(motor)^2
-  load: {integrand: norm(reaction_force(R)), terminal: reaction_force(O).y}
+  press: {integrand: norm(reaction_force(R)), terminal: reaction_force(O).y}
 ";
     let model = judged(&folder, "crank_rocker", objectives);
     let dynamic = json(&["simulate", &model]);
     let kinematic = json(&["kinematics", &model]);
     let of = |run: &Value, name: &str| number(&run["objectives"][name]);
-    for name in ["work", "effort", "load"] {
+    for name in ["work", "effort", "press"] {
         let (a, b) = (of(&dynamic, name), of(&kinematic, name));
         // Multipliers of nodes are right to h².
         assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{name}: {a} and {b}");
@@ -445,18 +445,18 @@ fn objectives_may_judge_multipliers_and_reactions() {
 #[test]
 fn an_objective_on_redundant_constraints_gets_a_warning() {
     let folder = Folder::new();
-    let objectives = "  height: pos(rod3.end).y\n  load: norm(reaction_force(J5))\n  pin: multiplier(J4.x)\n";
+    let objectives = "  place: pos(rod3.end).y\n  press: norm(reaction_force(J5))\n  pin: multiplier(J4.x)\n";
     let model = judged(&folder, "bricard", objectives);
     for arguments in
         [&["simulate", &model, "--end", "0.01"][..], &["simulate", &model, "--end", "0.01", "--json"]]
     {
         let outcome = mbs(arguments);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        for name in ["load", "pin"] {
+        for name in ["press", "pin"] {
             let warning =
                 format!("warning: objective `{name}` names multipliers or reactions, which the redundant");
             assert_eq!(outcome.err.matches(&warning).count(), 1, "{}", outcome.err);
         }
-        assert!(!outcome.err.contains("`height`"), "{}", outcome.err);
+        assert!(!outcome.err.contains("`place`"), "{}", outcome.err);
     }
 }

@@ -21,7 +21,7 @@ parameters: {L: 2, m: 1, ratio: 3, law: [1, 2, 3]}
 inputs: {u: 0.1}
 bodies:
   ground: {points: {B: [3, 0, 0]}, vectors: {up: [0, 0, 1]}}
-  bar1: &bar {mass: m, com: [L/2, 0, 0], inertia: [0.1, 0.1, m*L^2/12], points: {end: [L, 0, 0]}, vectors: {along: [1, 0, 0]}}
+  bar1: &bar {mass: m, com: [L/2, 0, 0], inertia: [0.3, 0.3, m*L^2/12], points: {end: [L, 0, 0]}, vectors: {along: [1, 0, 0]}}
   bar2: *bar
   bar3: *bar
   bar4: *bar
