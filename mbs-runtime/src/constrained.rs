@@ -184,6 +184,44 @@ pub trait Constrained: System {
         w: &mut [Self::S],
         x: &mut [Self::S],
     ) -> Result<(), EvalError>;
+
+    /// Solves for many right-hand sides, in place: row i of column k is `x[i * columns + k]`. `column`: for nq + rows values.
+    /// Column by column, unless a system knows better.
+    #[inline(always)]
+    fn solve_many(
+        &self,
+        factors: &[Self::S],
+        columns: usize,
+        w: &mut [Self::S],
+        column: &mut [Self::S],
+        x: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        by_columns(columns, column, x, |x| self.solve(factors, w, x))
+    }
+}
+
+/// Solves for the columns of `x` one by one, each in `column`.
+#[inline(always)]
+pub(crate) fn by_columns<S: Scalar>(
+    columns: usize,
+    column: &mut [S],
+    x: &mut [S],
+    mut solve: impl FnMut(&mut [S]) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    for k in 0..columns {
+        for (to, row) in column.iter_mut().zip(x.chunks_exact(columns)) {
+            if let Some(&from) = row.get(k) {
+                *to = from;
+            }
+        }
+        solve(column)?;
+        for (row, &from) in x.chunks_exact_mut(columns).zip(column.iter()) {
+            if let Some(to) = row.get_mut(k) {
+                *to = from;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How accelerations answer a violated constraint: Φ_v vd − e λ = −(terms of v and t) − a Φd − b Φ, and for nonholonomic

@@ -170,6 +170,24 @@ pub enum StepError {
         /// Index of a coordinate that is free.
         coordinate: usize,
     },
+    /// A change of a parameter contradicts constraints that depend on each other: there is no derivative.
+    Incompatible {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size; zero at the start of a run.
+        h: f64,
+        /// Index among the differentiated parameters.
+        parameter: usize,
+        /// A constraint that would be violated.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+    /// There is no derivative of this choice.
+    NotDifferentiable {
+        /// The choice, and what to take instead.
+        what: &'static str,
+    },
     /// The allowed number of steps did not reach the end.
     TooManySteps {
         /// Time that was reached.
@@ -354,6 +372,16 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     "at t = {t} {entry} is free to move: without dynamics every degree of freedom needs a drive"
                 )
             }
+            StepError::Incompatible { t, h, parameter, quantity, index } => {
+                let (parameter, row) = (entry(Quantity::Sensitivity, parameter), entry(quantity, index));
+                write!(
+                    f,
+                    "at t = {t} with step {h}: {parameter} is incompatible with constraints that depend on each other: a change \
+                     of it violates {row}, which the others leave no freedom; remove that constraint, or do not \
+                     differentiate by the parameter"
+                )
+            }
+            StepError::NotDifferentiable { what } => write!(f, "{what}"),
             StepError::TooManySteps { t, h, steps } => {
                 write!(f, "{steps} steps reached only t = {t}; the last step was {h}")
             }

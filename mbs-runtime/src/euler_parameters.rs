@@ -140,6 +140,51 @@ pub fn coordinate_rates<M: System>(
     Ok(())
 }
 
+/// zd′ = N v′ + (N v)_z z′, which is linear in z: N(z) v′ + N(z′) v
+pub fn coordinate_rates_derivative<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    z_change: &[M::S],
+    v_change: &[M::S],
+    zd_change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, k) => write("zd", zd_change, i, read::<1, _>("v", v_change, k)?)?,
+            Part::Block(i, k) => {
+                let mut sum = parameters(read("z", z, i)?, read("v", v_change, k)?);
+                let turned = parameters(read("z", z_change, i)?, read("v", v, k)?);
+                for (sum, turned) in sum.iter_mut().zip(turned) {
+                    *sum += turned;
+                }
+                write("zd", zd_change, i, sum)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Into `z_change`: what a change of z becomes by the normalisation of all Euler parameters, p′/|p| − p (p·p′)/|p|³. `z` is not
+/// normalised yet.
+pub fn renormalise_derivative<M: System>(
+    system: &M,
+    z: &[M::S],
+    z_change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for &offset in system.euler_parameters() {
+        let (p, change): ([_; 4], [_; 4]) = (read("z", z, offset)?, read("z", z_change, offset)?);
+        let square = dot(p, p);
+        let (norm, part) = (square.sqrt(), dot(p, change) / square);
+        let mut to = change;
+        for (to, p) in to.iter_mut().zip(p) {
+            *to = (*to - part * p) / norm;
+        }
+        write("z", z_change, offset, to)?;
+    }
+    Ok(())
+}
+
 /// zdd = N vd + Nd v
 pub fn coordinate_accelerations<M: System>(
     system: &M,

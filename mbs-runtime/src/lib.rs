@@ -17,6 +17,7 @@
 //! | [`formulation`] | mechanisms with constraints: starts, implicit steps and runs, adapters for explicit integrators |
 //! | [`euler_parameters`] | from coordinate form to joint form and back |
 //! | [`quadrature`] | integrals along a run |
+//! | [`sensitivity`] | derivatives of a run by parameters |
 //!
 //! A pendulum, as a generated module would write it, and its run:
 //!
@@ -114,8 +115,9 @@ pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
-    Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
-    ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives,
+    Differentiated, Gradient, Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities,
+    LinearisedStep, ObjectiveDerivatives, ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives,
+    StateDerivatives,
 };
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,

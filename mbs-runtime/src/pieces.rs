@@ -30,6 +30,12 @@ impl<'a, S> Pieces<'a, S> {
         Ok(piece)
     }
 
+    /// All that is left.
+    #[inline(always)]
+    pub(crate) fn rest(self) -> &'a mut [S] {
+        self.rest
+    }
+
     /// What no piece was cut from; an error if there is any.
     #[inline(always)]
     pub(crate) fn end(self) -> Result<(), StepError> {

@@ -57,8 +57,8 @@ fn explicit_integrators_keep_their_order() {
 fn corrections_keep_the_constraints() {
     let system = Lagrangian::<_, f64>::new(TWICE);
     let violation = |y: &[f64]| {
-        let rows = system.rows(0.0, &y[..2], &y[2..]);
-        let rates = system.rates(0.0, &y[..2], &y[2..]);
+        let rows = system.rows(&[], 0.0, &y[..2], &y[2..]);
+        let rates = system.rates(&[], 0.0, &y[..2], &y[2..]);
         rows.iter().chain(&rates).fold(0.0, |worst: f64, row| worst.max(row.abs()))
     };
     let integrators = [0.05, 0.005];

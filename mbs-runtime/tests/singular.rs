@@ -15,7 +15,7 @@ fn two_windows_pass_their_singular_positions() {
     let (z, zd) = Windows::start();
     let energy = |state: &mut [f64]| {
         let view = system.view(state);
-        system.mechanism.kinetic(view.z, view.zd) + 9.81 * (view.z[1] + 1.5 * view.z[3] + view.z[5])
+        system.mechanism.kinetic(&[], view.z, view.zd) + 9.81 * (view.z[1] + 1.5 * view.z[3] + view.z[5])
     };
     // The first upper joint at 10 s, by the one equation of a parallelogram: (0.3284581115, 0.9445185382).
     let [angle, _] = Windows::angle(10.0);

@@ -28,14 +28,14 @@ impl<const COPIES: usize> Mechanism for Held<COPIES> {
     const NQ: usize = 2;
     const HOLONOMIC: usize = COPIES;
 
-    fn kinetic<S: Scalar>(&self, z: &[S], zd: &[S]) -> S {
-        self.pendulum.kinetic(z, zd)
+    fn kinetic<S: Scalar>(&self, rho: &[S], z: &[S], zd: &[S]) -> S {
+        self.pendulum.kinetic(rho, z, zd)
     }
-    fn force<S: Scalar>(&self, t: S, z: &[S], zd: &[S], u: &[S], q: &mut [S]) {
-        self.pendulum.force(t, z, zd, u, q);
+    fn force<S: Scalar>(&self, rho: &[S], t: S, z: &[S], zd: &[S], u: &[S], q: &mut [S]) {
+        self.pendulum.force(rho, t, z, zd, u, q);
     }
-    fn phi<S: Scalar>(&self, t: S, z: &[S], phi: &mut [S]) {
-        self.pendulum.phi(t, z, phi);
+    fn phi<S: Scalar>(&self, rho: &[S], t: S, z: &[S], phi: &mut [S]) {
+        self.pendulum.phi(rho, t, z, phi);
     }
     fn held(&self) -> &[bool] {
         &self.held

@@ -25,7 +25,7 @@ use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, positive};
 use crate::linear::blocks::holonomic_rows;
-use crate::linear::largest;
+use crate::linear::{copy, largest};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -45,7 +45,7 @@ pub struct Ali3p {
     pub penalty: Penalty,
     /// Norm of the projections.
     pub projection: ProjectionMatrix,
-    /// Solutions that a projection may take; without any there is no projection, and λ is λ*.
+    /// Solutions that a projection may take; without any there is no projection, and λ is λ* (of least norm).
     pub max_projections: usize,
     /// A violation of velocities, or of accelerations times h, that is still above this part of the velocities after the
     /// projection is an error. It is not at rounding where the mechanism passes a singular position.
@@ -142,8 +142,9 @@ impl Ali3p {
             Ok(())
         })?;
         (step.statistics.phi, step.statistics.psi) = (phi_left, psi_left);
-        if let Some(record) = record {
-            Record::of(&dims, record)?.fill(&step, rows.scale);
+        let mut record = record.map(|record| Record::of(&dims, record)).transpose()?;
+        if let Some(record) = &mut record {
+            record.begin(&step, &rows);
         }
 
         if self.max_projections > 0 {
@@ -152,7 +153,17 @@ impl Ali3p {
                 max_solutions: self.max_projections,
                 max_violation: self.max_violation,
             };
-            step.project(&settings, rows.scale, rows.redundant)?;
+            step.project(&settings, rows.scale, rows.redundant, record.as_mut())?;
+        } else {
+            if rows.redundant {
+                step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+            }
+            if let Some(record) = &mut record {
+                copy(record.lambda_star, step.lambda);
+            }
+        }
+        if let Some(record) = &mut record {
+            record.end(&step);
         }
         step.finish(&mut moving)
     }

@@ -104,6 +104,15 @@ pub(crate) fn write_least<S: Scalar>(scale: &[S], redundant: bool, compliance: &
     }
 }
 
+/// E that leaves nothing of an independent row's equation but rounding, so that one solution suffices; it only keeps pivots
+/// from zero.
+#[inline(always)]
+pub(crate) fn write_negligible<S: Scalar>(scale: &[S], compliance: &mut [S]) {
+    for (e, s) in compliance.iter_mut().zip(scale) {
+        *e = S::from_f64(4.0 * S::EPSILON * scale_of(*s));
+    }
+}
+
 /// E/S for which a dependent row still has a pivot of half the digits, and one refinement suffices: √ε/16, about 1e−9 in
 /// double precision.
 #[inline(always)]

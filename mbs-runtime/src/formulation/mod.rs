@@ -23,16 +23,15 @@
 //! System Dynamics, 2023.
 
 mod ali3p;
-mod compliance;
+pub(crate) mod compliance;
 mod implicit_index1;
 mod index1;
-mod linearised;
-mod multipliers;
-mod newton;
+pub(crate) mod multipliers;
+pub(crate) mod newton;
 mod projection;
 mod record;
 mod run;
-mod start;
+pub(crate) mod start;
 mod state;
 
 pub(crate) use ali3p::refuse_first_order_states;
@@ -40,7 +39,6 @@ pub use ali3p::{Ali3p, ProjectionMatrix};
 pub use compliance::Penalty;
 pub use implicit_index1::ImplicitIndex1;
 pub use index1::{Index1, OnConstraints};
-pub use linearised::LinearisedNewton;
 pub use newton::{StepStatistics, Tangent};
 pub use record::Record;
 pub use run::{ImplicitStep, Node, RunStatistics};

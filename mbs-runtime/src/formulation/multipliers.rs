@@ -11,11 +11,20 @@
 //! the rest; λ − n is then the representative of least norm, Euclidean if E is the same for all rows. (To solve for that
 //! representative itself, from Φ_zᵀ λ, would bring rounding of the size of S λ, divided by E, into the null space.)
 //!
-//! Factors know E itself to ε S, so n is right to ε S/E, about 1e−7: hence all of it once again.
+//! Factors know E itself to ε S, so n is right to ε S/E, about 1e−7: hence all of it again until nothing is left.
 
 use crate::error::EvalError;
-use crate::linear::copy;
-use crate::scalar::Scalar;
+use crate::linear::{copy, largest};
+use crate::scalar::{Scalar, sqrt};
+
+/// Times that a null part is taken away: at least, and at most.
+pub(crate) const PASSES: [usize; 2] = [2, 6];
+
+/// Whether the next pass would find nothing but rounding behind this null part.
+#[inline(always)]
+pub(crate) fn is_taken<S: Scalar>(null: &[S], lambda: &[S]) -> bool {
+    largest(null) <= 0.5 * sqrt(S::EPSILON) * largest(lambda)
+}
 
 /// Replaces `lambda` by its representative of least norm. `solve` solves in place with the factors; `null` and `x` are free.
 pub(crate) fn least_norm<S: Scalar>(
@@ -26,7 +35,8 @@ pub(crate) fn least_norm<S: Scalar>(
     x: &mut [S],
     mut solve: impl FnMut(&mut [S]) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
-    for _ in 0..2 {
+    let [least, most] = PASSES;
+    for pass in 1..=most {
         copy(null, lambda);
         for _ in 0..2 {
             let (top, bottom) = x.split_at_mut_checked(nq).unwrap_or_default();
@@ -40,6 +50,9 @@ pub(crate) fn least_norm<S: Scalar>(
         }
         for (lambda, &n) in lambda.iter_mut().zip(null.iter()) {
             *lambda -= n;
+        }
+        if pass >= least && is_taken(null, lambda) {
+            break;
         }
     }
     Ok(())

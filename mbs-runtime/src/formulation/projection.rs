@@ -23,10 +23,11 @@
 use super::compliance::write_least;
 use super::multipliers::least_norm;
 use super::newton::{Failure, Step, instant, silence, size_of, sizes_of_start};
+use super::record::Record;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
-use crate::linear::{Leading, add_scaled, largest};
+use crate::linear::{Leading, add_scaled, copy, largest};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -54,18 +55,27 @@ pub(crate) struct Projection {
 }
 
 impl<M: Constrained> Step<'_, M> {
-    /// Projects zd and zdd, and completes the multipliers.
+    /// Projects zd and zdd, and completes the multipliers. Writes λ* and σ to the record, if there is one.
     #[inline(always)]
     pub(crate) fn project(
         &mut self,
         settings: &Projection,
         scale: &[M::S],
         redundant: bool,
+        mut record: Option<&mut Record<'_, M::S>>,
     ) -> Result<(), StepError> {
         let failure = self.failure();
         self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
+        if redundant {
+            // On their way rows contradicted each other: what that put into the null space, divided by E, is large.
+            self.least_multipliers().map_err(|error| failure.of(error))?;
+        }
+        if let Some(record) = &mut record {
+            copy(record.lambda_star, self.lambda);
+        }
+        let mut sigma = record.map(|record| &mut *record.sigma);
         for level in [Level::Velocity, Level::Acceleration] {
-            self.project_level(settings, level, scale)?;
+            self.project_level(settings, level, scale, sigma.take())?;
         }
         if redundant {
             self.least_multipliers().map_err(|error| failure.of(error))?;
@@ -105,7 +115,7 @@ impl<M: Constrained> Step<'_, M> {
                 let blocks = &mut BlocksMut::of(&dims, &pattern, values)?;
                 blocks.symmetrise(&pattern);
                 // The projections know A alone.
-                crate::linear::copy(blocks.nonholonomic_newton, blocks.nonholonomic);
+                copy(blocks.nonholonomic_newton, blocks.nonholonomic);
             }
         }
         let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
@@ -123,6 +133,7 @@ impl<M: Constrained> Step<'_, M> {
         settings: &Projection,
         level: Level,
         scale: &[M::S],
+        mut sigma: Option<&mut [M::S]>,
     ) -> Result<(), StepError> {
         let failure = self.failure();
         let fail = |error| failure.of(error);
@@ -154,6 +165,9 @@ impl<M: Constrained> Step<'_, M> {
             let (d, multipliers) = self.x.split_at_checked(dims.nq).unwrap_or_default();
             if velocity {
                 add_scaled(self.next.zd, M::S::ONE, d);
+                if let Some(sigma) = &mut sigma {
+                    add_scaled(sigma, M::S::ONE, multipliers);
+                }
             } else {
                 add_scaled(self.next.zdd, M::S::ONE, d);
                 add_scaled(self.lambda, M::S::ONE, multipliers);
@@ -218,7 +232,7 @@ fn least_multipliers<M: Constrained>(
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     let blocks = Blocks::of(&dims, &pattern, leading.matrix)?;
-    crate::linear::copy(compliance, blocks.compliance);
+    copy(compliance, blocks.compliance);
     least_norm(dims.nq, compliance, lambda, phi, x, |x| leading.solve(w, x))
 }
 

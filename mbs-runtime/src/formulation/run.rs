@@ -98,7 +98,7 @@ pub struct RunStatistics {
 }
 
 impl RunStatistics {
-    fn add(&mut self, step: &StepStatistics) {
+    pub(crate) fn add(&mut self, step: &StepStatistics) {
         self.steps += 1;
         self.iterations += step.iterations;
         self.max_iterations = self.max_iterations.max(step.iterations);

@@ -644,6 +644,6 @@ impl<'a, M: Constrained> Work<'a, M> {
 }
 
 /// Damping that only decides where rows depend on each other.
-fn least_damping<S: Scalar>() -> f64 {
+pub(crate) fn least_damping<S: Scalar>() -> f64 {
     sqrt(S::EPSILON) / 16.0
 }

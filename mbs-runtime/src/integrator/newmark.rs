@@ -118,6 +118,20 @@ pub(crate) struct Kinematics<'a, S> {
 }
 
 impl<S: Scalar> Formulas<S> {
+    /// Of a step of no size, in which positions and rates stay.
+    pub(crate) const STANDSTILL: Self = Self {
+        h: S::ZERO,
+        position: S::ZERO,
+        position_next: S::ZERO,
+        velocity: S::ZERO,
+        velocity_next: S::ZERO,
+        a_zdd_next: S::ONE,
+        a_zdd: S::ZERO,
+        a_a: S::ZERO,
+        keeps_acceleration: false,
+        weights: Weights { velocity: S::ZERO, position: S::ZERO, ratio: S::ZERO },
+    };
+
     /// Predicts with zdd_next = zdd.
     #[inline(always)]
     pub(crate) fn predict(&self, now: &Kinematics<'_, S>, next: &mut Kinematics<'_, S>) {

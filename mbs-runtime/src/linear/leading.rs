@@ -7,7 +7,7 @@
 
 use super::blocks::{Blocks, unknown};
 use super::{all_finite, lu};
-use crate::constrained::Constrained;
+use crate::constrained::{Constrained, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -103,17 +103,83 @@ impl<'a, M: Constrained> Leading<'a, M> {
         }
         solve_dense(self.system, self.dense, self.pivots, x)
     }
+}
 
-    /// Solves with the transposed matrix, in place.
-    pub(crate) fn solve_transposed(&mut self, w: &mut [M::S], x: &mut [M::S]) -> Result<(), EvalError> {
+impl<M: Constrained> Leading<'_, M> {
+    /// Solves for the columns of `x` in place with the factors in use; solutions may be not finite. `column`: for nq + rows
+    /// values.
+    #[inline(always)]
+    pub(crate) fn solve_many(
+        &self,
+        columns: usize,
+        w: &mut [M::S],
+        column: &mut [M::S],
+        x: &mut [M::S],
+    ) -> Result<(), EvalError> {
         if self.uses_dense {
-            let dims = self.system.dims();
-            lu::solve_transposed(dims.nq + dims.rows(), self.dense, self.pivots, x);
-            Ok(())
+            self.solve_many_dense(columns, false, column, x)
         } else {
-            self.system.solve_transposed(self.factors, w, x)
+            self.system.solve_many(self.factors, columns, w, column, x)
         }
     }
+
+    /// The same with the transposed matrix.
+    #[inline(always)]
+    pub(crate) fn solve_transposed_many(
+        &self,
+        columns: usize,
+        w: &mut [M::S],
+        column: &mut [M::S],
+        x: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        if self.uses_dense {
+            self.solve_many_dense(columns, true, column, x)
+        } else {
+            by_columns(columns, column, x, |x| self.system.solve_transposed(self.factors, w, x))
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn solve_many_dense(
+        &self,
+        columns: usize,
+        transposed: bool,
+        column: &mut [M::S],
+        x: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        let n = self.system.dims().nq + self.system.dims().rows();
+        by_columns(columns, column, x, |x| {
+            if transposed {
+                lu::solve_transposed(n, self.dense, self.pivots, x);
+            } else {
+                lu::solve(n, self.dense, self.pivots, x);
+            }
+            Ok(())
+        })
+    }
+
+    /// The dense matrix, to be changed before [`Leading::factor_changed`].
+    pub(crate) fn dense(&mut self) -> Result<&mut [M::S], EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        Blocks::of(&dims, &pattern, self.matrix)?.dense(&dims, &pattern, self.dense);
+        Ok(self.dense)
+    }
+
+    /// Factors the dense matrix as it has been changed.
+    pub(crate) fn factor_changed(&mut self) -> Result<(), EvalError> {
+        self.fallbacks += 1;
+        self.uses_dense = true;
+        factor_filled(&self.system.dims(), self.dense, self.pivots)
+    }
+}
+
+#[cold]
+fn factor_filled<S: Scalar>(dims: &Dims, dense: &mut [S], pivots: &mut [S]) -> Result<(), EvalError> {
+    lu::factor(dims.nq + dims.rows(), dense, pivots).map_err(|column| {
+        let (quantity, index) = unknown(dims, column);
+        EvalError::SingularLeading { quantity, index }
+    })
 }
 
 #[cold]
@@ -126,10 +192,7 @@ fn factor_dense<M: Constrained>(
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     Blocks::of(&dims, &pattern, matrix)?.dense(&dims, &pattern, dense);
-    lu::factor(dims.nq + dims.rows(), dense, pivots).map_err(|column| {
-        let (quantity, index) = unknown(&dims, column);
-        EvalError::SingularLeading { quantity, index }
-    })
+    factor_filled(&dims, dense, pivots)
 }
 
 #[cold]

@@ -1,8 +1,33 @@
 //! Derivatives of a run by parameters: what a model must know ([`derivatives`]), and what is made of it.
+//!
+//! | what | enters → leaves |
+//! |---|---|
+//! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
+//! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |
+//! | [`Differentiated`] | a run → its derivatives at every node, objectives and their gradient |
+//!
+//! Derivatives are those of the discrete solution: of what Newton's method and the projections converge to, step by step, with
+//! the steps' sizes fixed. Matrices have their parameters fastest: the derivative of entry i by parameter k is at `i * p + k`.
 
 pub mod derivatives;
+
+mod bordered;
+mod columns;
+mod forward;
+mod least_norm;
+mod objectives;
+mod run;
+mod start;
+mod state;
+mod step;
+mod transposed;
+mod values;
 
 pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub use objectives::Gradient;
+pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
+pub use state::StateDerivatives;
+pub use step::LinearisedStep;

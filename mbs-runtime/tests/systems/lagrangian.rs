@@ -5,12 +5,14 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use mbs_runtime::formulation::ImplicitStep;
-use mbs_runtime::inputs::NoInputs;
+use mbs_runtime::inputs::{Inputs, NoInputs};
 use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
+use mbs_runtime::sensitivity::StateDerivatives;
 use mbs_runtime::{
     Assembly, At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, Hold, Motion,
-    Names, Pattern, Quantity, Scalar, Stabilisation, State, StepError, StepStatistics, System, Weights,
+    Names, Pattern, Quantity, Scalar, SensitivityDims, Stabilisation, State, StepError, StepStatistics,
+    System, Weights,
 };
 
 use super::dual::Dual;
@@ -22,15 +24,26 @@ pub(crate) trait Mechanism {
     const NORMALISATION: usize = 0;
     const NONHOLONOMIC: usize = 0;
     const NU: usize = 0;
+    /// Differentiated parameters.
+    const PARAMETERS: usize = 0;
+    const OBJECTIVES: usize = 0;
 
     /// Kinetic energy.
-    fn kinetic<S: Scalar>(&self, z: &[S], zd: &[S]) -> S;
+    fn kinetic<S: Scalar>(&self, _rho: &[S], z: &[S], zd: &[S]) -> S;
     /// Generalised forces.
-    fn force<S: Scalar>(&self, _t: S, _z: &[S], _zd: &[S], _u: &[S], _q: &mut [S]) {}
+    fn force<S: Scalar>(&self, _rho: &[S], _t: S, _z: &[S], _zd: &[S], _u: &[S], _q: &mut [S]) {}
     /// Φ, normalisation rows last.
-    fn phi<S: Scalar>(&self, _t: S, _z: &[S], _phi: &mut [S]) {}
+    fn phi<S: Scalar>(&self, _rho: &[S], _t: S, _z: &[S], _phi: &mut [S]) {}
     /// Ψ
-    fn psi<S: Scalar>(&self, _t: S, _z: &[S], _zd: &[S], _psi: &mut [S]) {}
+    fn psi<S: Scalar>(&self, _rho: &[S], _t: S, _z: &[S], _zd: &[S], _psi: &mut [S]) {}
+    /// Values of the parameters.
+    fn parameters(&self) -> &[f64] {
+        &[]
+    }
+    /// Guesses of z and zd.
+    fn guesses<S: Scalar>(&self, _rho: &[S], _z: &mut [S], _zd: &mut [S]) {}
+    /// Integrands and terminal terms.
+    fn objectives<S: Scalar>(&self, _rho: &[S], _at: Instant<'_, S>, _g: &mut [S], _w: &mut [S]) {}
     fn held(&self) -> &[bool] {
         &[false; 16]
     }
@@ -45,9 +58,23 @@ pub(crate) trait Mechanism {
     }
 }
 
+/// All that an objective reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Instant<'a, S> {
+    pub(crate) t: S,
+    pub(crate) z: &'a [S],
+    pub(crate) zd: &'a [S],
+    pub(crate) zdd: &'a [S],
+    pub(crate) lambda: &'a [S],
+    pub(crate) u: &'a [S],
+}
+
 /// A mechanism as a system over the scalar S.
 pub(crate) struct Lagrangian<T, S> {
     pub(crate) mechanism: T,
+    /// The parameters.
+    pub(crate) rho: Vec<S>,
+    pub(super) places: Places,
     tangent: Vec<(u32, u32)>,
     holonomic: Vec<(u32, u32)>,
     nonholonomic: Vec<(u32, u32)>,
@@ -60,19 +87,27 @@ pub(crate) struct Lagrangian<T, S> {
     scalar: PhantomData<S>,
 }
 
-fn full(rows: usize, columns: usize) -> Vec<(u32, u32)> {
+/// Places of derivatives by the parameters, all of them.
+pub(super) struct Places {
+    pub(super) start: Vec<(u32, u32)>,
+    pub(super) coordinates: Vec<(u32, u32)>,
+    pub(super) rows: Vec<(u32, u32)>,
+    pub(super) objectives: Vec<(u32, u32)>,
+}
+
+pub(super) fn full(rows: usize, columns: usize) -> Vec<(u32, u32)> {
     (0..rows as u32).flat_map(|i| (0..columns as u32).map(move |j| (i, j))).collect()
 }
 
-fn duals<S: Scalar>(value: &[S], slope: impl Fn(usize) -> S) -> Vec<Dual<S>> {
+pub(super) fn duals<S: Scalar>(value: &[S], slope: impl Fn(usize) -> S) -> Vec<Dual<S>> {
     value.iter().enumerate().map(|(i, value)| Dual::new(*value, slope(i))).collect()
 }
 
-fn constant<S: Scalar>(value: &[S]) -> Vec<Dual<S>> {
+pub(super) fn constant<S: Scalar>(value: &[S]) -> Vec<Dual<S>> {
     duals(value, |_| S::ZERO)
 }
 
-fn unit<S: Scalar>(i: usize, j: usize) -> S {
+pub(super) fn unit<S: Scalar>(i: usize, j: usize) -> S {
     if i == j { S::ONE } else { S::ZERO }
 }
 
@@ -80,6 +115,19 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     pub(crate) const HOLONOMIC: usize = T::HOLONOMIC + T::NORMALISATION;
     pub(crate) const ROWS: usize = Self::HOLONOMIC + T::NONHOLONOMIC;
     pub(crate) const N: usize = T::NQ + Self::ROWS;
+    const SENSITIVITY: SensitivityDims = {
+        let (q, h, n, p) = (T::NQ, Self::HOLONOMIC, T::NONHOLONOMIC, T::PARAMETERS);
+        let objectives = T::OBJECTIVES * (1 + 3 * q + Self::ROWS + p);
+        SensitivityDims {
+            parameters: p,
+            start: (q + q - T::NORMALISATION) * p,
+            newton: 3 * q * q + h * q + 2 * n * q + (q + h + n) * p,
+            projections: 2 * q * q + 2 * h * q + 3 * n * q + 2 * (q + h + n) * p,
+            integrands: objectives,
+            terminals: objectives,
+            ..SensitivityDims::ZERO
+        }
+    };
     pub(crate) const DIMS: Dims = Dims {
         nq: T::NQ,
         nv: T::NQ - T::NORMALISATION,
@@ -89,12 +137,21 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         n_nonholonomic: T::NONHOLONOMIC,
         n_matrix: T::NQ * T::NQ + T::NQ * Self::HOLONOMIC + 2 * T::NQ * T::NONHOLONOMIC + Self::ROWS,
         n_factors: Self::N * Self::N + Self::N,
+        n_objectives: T::OBJECTIVES,
+        sensitivity: Self::SENSITIVITY,
         ..Dims::ZERO
     };
 
     pub(crate) fn new(mechanism: T) -> Self {
         Self {
+            rho: mechanism.parameters().iter().map(|rho| S::from_f64(*rho)).collect(),
             mechanism,
+            places: Places {
+                start: full(T::NQ, T::PARAMETERS),
+                coordinates: full(T::NQ, T::PARAMETERS),
+                rows: full(Self::ROWS, T::PARAMETERS),
+                objectives: full(T::OBJECTIVES, 3 * T::NQ + Self::ROWS + T::PARAMETERS),
+            },
             tangent: full(T::NQ, T::NQ),
             holonomic: full(Self::HOLONOMIC, T::NQ),
             nonholonomic: full(T::NONHOLONOMIC, T::NQ),
@@ -107,9 +164,19 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
 
     /// d/dt ∂T/∂zd − ∂T/∂z − Q + (Φ_zᵀ, Aᵀ) λ, over any scalar.
     #[inline(never)]
-    fn r<X: Scalar>(&self, t: X, z: &[X], zd: &[X], zdd: &[X], lambda: &[X], u: &[X]) -> Vec<X> {
+    #[allow(clippy::too_many_arguments, reason = "all that equations of motion read")]
+    pub(super) fn r<X: Scalar>(
+        &self,
+        rho: &[X],
+        t: X,
+        z: &[X],
+        zd: &[X],
+        zdd: &[X],
+        lambda: &[X],
+        u: &[X],
+    ) -> Vec<X> {
         let mut q = vec![X::ZERO; T::NQ];
-        self.mechanism.force(t, z, zd, u, &mut q);
+        self.mechanism.force(rho, t, z, zd, u, &mut q);
         (0..T::NQ)
             .map(|i| {
                 // Outer slope along time, inner along zd_i.
@@ -119,12 +186,20 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
                 let zd_t: Vec<Dual<Dual<X>>> = (0..T::NQ)
                     .map(|j| Dual::new(Dual::new(zd[j], unit(i, j)), Dual::new(zdd[j], X::ZERO)))
                     .collect();
-                let momentum_rate = self.mechanism.kinetic(&z_t, &zd_t).slope.slope;
-                let by_z = self.mechanism.kinetic(&duals(z, |j| unit(i, j)), &constant(zd)).slope;
+                let momentum_rate =
+                    self.mechanism.kinetic(&constant(&constant(rho)), &z_t, &zd_t).slope.slope;
+                let by_z =
+                    self.mechanism.kinetic(&constant(rho), &duals(z, |j| unit(i, j)), &constant(zd)).slope;
                 let mut rows = vec![Dual::<X>::ZERO; Self::ROWS];
                 let (phi, psi) = rows.split_at_mut(Self::HOLONOMIC);
-                self.mechanism.phi(Dual::new(t, X::ZERO), &duals(z, |j| unit(i, j)), phi);
-                self.mechanism.psi(Dual::new(t, X::ZERO), &constant(z), &duals(zd, |j| unit(i, j)), psi);
+                self.mechanism.phi(&constant(rho), Dual::new(t, X::ZERO), &duals(z, |j| unit(i, j)), phi);
+                self.mechanism.psi(
+                    &constant(rho),
+                    Dual::new(t, X::ZERO),
+                    &constant(z),
+                    &duals(zd, |j| unit(i, j)),
+                    psi,
+                );
                 let reaction = rows.iter().zip(lambda).fold(X::ZERO, |sum, (row, l)| sum + row.slope * *l);
                 momentum_rate - by_z - q[i] + reaction
             })
@@ -133,30 +208,30 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
 
     /// Φ and Ψ.
     #[inline(never)]
-    pub(crate) fn rows<X: Scalar>(&self, t: X, z: &[X], zd: &[X]) -> Vec<X> {
+    pub(crate) fn rows<X: Scalar>(&self, rho: &[X], t: X, z: &[X], zd: &[X]) -> Vec<X> {
         let mut rows = vec![X::ZERO; Self::ROWS];
         let (phi, psi) = rows.split_at_mut(Self::HOLONOMIC);
-        self.mechanism.phi(t, z, phi);
-        self.mechanism.psi(t, z, zd, psi);
+        self.mechanism.phi(rho, t, z, phi);
+        self.mechanism.psi(rho, t, z, zd, psi);
         rows
     }
 
     /// Φd and Ψ.
     #[inline(never)]
-    pub(crate) fn rates<X: Scalar>(&self, t: X, z: &[X], zd: &[X]) -> Vec<X> {
+    pub(crate) fn rates<X: Scalar>(&self, rho: &[X], t: X, z: &[X], zd: &[X]) -> Vec<X> {
         let mut rates: Vec<X> = self
-            .rows(Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &constant(zd))
+            .rows(&constant(rho), Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &constant(zd))
             .into_iter()
             .map(|row| row.slope)
             .collect();
-        self.mechanism.psi(t, z, zd, &mut rates[Self::HOLONOMIC..]);
+        self.mechanism.psi(rho, t, z, zd, &mut rates[Self::HOLONOMIC..]);
         rates
     }
 
     /// Φdd and Ψd.
     #[inline(never)]
-    pub(crate) fn accelerations<X: Scalar>(&self, t: X, z: &[X], zd: &[X], zdd: &[X]) -> Vec<X> {
-        self.rates(Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &duals(zd, |j| zdd[j]))
+    pub(crate) fn accelerations<X: Scalar>(&self, rho: &[X], t: X, z: &[X], zd: &[X], zdd: &[X]) -> Vec<X> {
+        self.rates(&constant(rho), Dual::new(t, X::ONE), &duals(z, |j| zd[j]), &duals(zd, |j| zdd[j]))
             .into_iter()
             .map(|row| row.slope)
             .collect()
@@ -178,6 +253,24 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         let mut state = self.guess(t, z, zd);
         let mut scratch = vec![S::ZERO; Assembly::scratch_len(&Self::DIMS)];
         Assembly::DEFAULT.start(self, &mut NoInputs, &mut state, &mut scratch).unwrap();
+        state
+    }
+
+    /// A consistent state at `t` from the mechanism's own guesses, with some rows switched off.
+    pub(crate) fn model_start(&self, t: f64, inputs: &mut impl Inputs<S>, off: &[usize]) -> Vec<S> {
+        let dims = Self::DIMS;
+        let mut state = vec![S::ZERO; State::<S>::len(&dims)];
+        let mut derivatives = vec![S::ZERO; StateDerivatives::<S>::len(&dims)];
+        let mut scratch = vec![S::ZERO; Assembly::differentiated_scratch_len(&dims)];
+        let t = S::from_f64(t);
+        Assembly::guess_differentiated(self, t, &mut state, &mut derivatives, &mut scratch).unwrap();
+        for row in off {
+            self.view(&mut state).active[*row] = S::ZERO;
+        }
+        // Twice: what damping leaves of imaginary parts the first time is gone the second time.
+        for _ in 0..2 {
+            Assembly::DEFAULT.start(self, inputs, &mut state, &mut scratch).unwrap();
+        }
         state
     }
 
@@ -208,9 +301,9 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         let (t, z, zd, zdd) = (*view.t, &*view.z, &*view.zd, &*view.zdd);
         let largest = |rows: &[S]| rows.iter().map(|row| row.real().abs()).fold(0.0, f64::max);
         [
-            largest(&self.rows(t, z, zd)[..Self::HOLONOMIC]),
-            largest(&self.rates(t, z, zd)),
-            largest(&self.accelerations(t, z, zd, zdd)),
+            largest(&self.rows(&self.rho, t, z, zd)[..Self::HOLONOMIC]),
+            largest(&self.rates(&self.rho, t, z, zd)),
+            largest(&self.accelerations(&self.rho, t, z, zd, zdd)),
         ]
     }
 
@@ -218,8 +311,8 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         let (nq, nh, nn) = (T::NQ, Self::HOLONOMIC, T::NONHOLONOMIC);
         for j in 0..nq {
             let time = Dual::new(t, S::ZERO);
-            let by_z = self.rows(time, &duals(z, |i| unit(i, j)), &constant(zd));
-            let by_zd = self.rows(time, &constant(z), &duals(zd, |i| unit(i, j)));
+            let by_z = self.rows(&constant(&self.rho), time, &duals(z, |i| unit(i, j)), &constant(zd));
+            let by_zd = self.rows(&constant(&self.rho), time, &constant(z), &duals(zd, |i| unit(i, j)));
             for k in 0..nh {
                 matrix[nq * nq + k * nq + j] = by_z[k].slope;
             }
@@ -263,8 +356,8 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
         r: &mut [S],
         phi: &mut [S],
     ) -> Result<(), EvalError> {
-        r.copy_from_slice(&self.r(at.t, at.z, at.zd, at.zdd, lambda, at.u));
-        phi.copy_from_slice(&self.rows(at.t, at.z, at.zd));
+        r.copy_from_slice(&self.r(&self.rho, at.t, at.z, at.zd, at.zdd, lambda, at.u));
+        phi.copy_from_slice(&self.rows(&self.rho, at.t, at.z, at.zd));
         Ok(())
     }
 
@@ -281,6 +374,7 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
         self.residual(at, lambda, w, r, phi)?;
         for j in 0..T::NQ {
             let column = self.r(
+                &constant(&self.rho),
                 Dual::new(at.t, S::ZERO),
                 &duals(at.z, |i| unit::<S>(i, j) * weights.position),
                 &duals(at.zd, |i| unit::<S>(i, j) * weights.velocity),
@@ -301,6 +395,7 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
         let none = vec![S::ZERO; Self::ROWS];
         for j in 0..T::NQ {
             let column = self.r(
+                &constant(&self.rho),
                 Dual::new(t, S::ZERO),
                 &constant(z),
                 &constant(&zero),
@@ -317,7 +412,7 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
     }
 
     fn constraint_rates(&self, at: Motion<'_, S>, _: &mut [S], phid: &mut [S]) -> Result<(), EvalError> {
-        phid.copy_from_slice(&self.rates(at.t, at.z, at.zd));
+        phid.copy_from_slice(&self.rates(&self.rho, at.t, at.z, at.zd));
         if let Some(last) = phid.last_mut() {
             *last += S::from_f64(self.false_rate.get());
         }
@@ -330,7 +425,7 @@ impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
         _: &mut [S],
         phidd: &mut [S],
     ) -> Result<(), EvalError> {
-        phidd.copy_from_slice(&self.accelerations(at.t, at.z, at.zd, at.zdd));
+        phidd.copy_from_slice(&self.accelerations(&self.rho, at.t, at.z, at.zd, at.zdd));
         Ok(())
     }
 
@@ -383,10 +478,10 @@ impl<T: Mechanism, S: Scalar> ConstrainedDynamics for Lagrangian<T, S> {
         let none = vec![S::ZERO; Self::ROWS];
         let mut matrix = vec![S::ZERO; Self::DIMS.n_matrix];
         self.projection(at.t, at.z, at.u, &mut [], &mut matrix)?;
-        let rows = self.rows(at.t, at.z, at.v);
-        let rates = self.rates(at.t, at.z, at.v);
-        let terms = self.accelerations(at.t, at.z, at.v, &zero);
-        let r = self.r(at.t, at.z, at.v, &zero, &none, at.u);
+        let rows = self.rows(&self.rho, at.t, at.z, at.v);
+        let rates = self.rates(&self.rho, at.t, at.z, at.v);
+        let terms = self.accelerations(&self.rho, at.t, at.z, at.v, &zero);
+        let r = self.r(&self.rho, at.t, at.z, at.v, &zero, &none, at.u);
         let mut b: Vec<S> = r.iter().map(|r| -*r).collect();
         for k in 0..Self::ROWS {
             let value = if k < Self::HOLONOMIC { stabilisation.value * rows[k] } else { S::ZERO };
@@ -431,7 +526,7 @@ impl<T: Mechanism, S: Scalar> ConstraintCorrection for Lagrangian<T, S> {
         let length = matrix.len();
         matrix[length - Self::ROWS..].fill(S::from_f64(1e-10));
         let mut factors = vec![S::ZERO; Self::DIMS.n_factors];
-        phid.copy_from_slice(&self.rates(at.t, at.z, at.v));
+        phid.copy_from_slice(&self.rates(&self.rho, at.t, at.z, at.v));
         self.factor(&matrix, &mut [], &mut factors)?;
         let mut x = vec![S::ZERO; Self::N];
         for k in 0..Self::ROWS {
@@ -444,7 +539,7 @@ impl<T: Mechanism, S: Scalar> ConstraintCorrection for Lagrangian<T, S> {
             *entry = S::ZERO;
         }
         self.factor(&matrix, &mut [], &mut factors)?;
-        let rows = self.rows(at.t, at.z, at.v);
+        let rows = self.rows(&self.rho, at.t, at.z, at.v);
         phi.copy_from_slice(&rows[..Self::HOLONOMIC]);
         x.fill(S::ZERO);
         for k in 0..Self::HOLONOMIC {

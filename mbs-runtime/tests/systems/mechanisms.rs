@@ -17,13 +17,13 @@ impl<const COPIES: usize> Mechanism for Pendulum<COPIES> {
     const NQ: usize = 2;
     const HOLONOMIC: usize = COPIES;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         S::from_f64(0.5 * self.mass) * (zd[0] * zd[0] + zd[1] * zd[1])
     }
-    fn force<S: Scalar>(&self, _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
         q[1] = S::from_f64(-self.mass * GRAVITY);
     }
-    fn phi<S: Scalar>(&self, _: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], phi: &mut [S]) {
         let length = S::from_f64(self.length);
         let square = z[0] * z[0] + z[1] * z[1];
         phi[0] = S::from_f64(0.5) * (square - length * length);
@@ -111,17 +111,17 @@ impl Mechanism for Pursuit {
     const HOLONOMIC: usize = 1;
     const NONHOLONOMIC: usize = 1;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         let square = |i: usize| zd[i] * zd[i];
         S::from_f64(2.5) * (square(0) + square(1)) + S::from_f64(3.5) * (square(2) + square(3))
     }
-    fn force<S: Scalar>(&self, _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
         q[3] = S::from_f64(self.force);
     }
-    fn phi<S: Scalar>(&self, _: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], phi: &mut [S]) {
         phi[0] = z[3] - z[1] - (z[2] - z[0]) * z[4].tan();
     }
-    fn psi<S: Scalar>(&self, _: S, z: &[S], zd: &[S], psi: &mut [S]) {
+    fn psi<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], zd: &[S], psi: &mut [S]) {
         psi[0] = (z[3] - z[1]) * zd[0] - (z[2] - z[0]) * zd[1];
     }
     fn names(&self) -> &[&str] {
@@ -158,17 +158,17 @@ impl Mechanism for DrivenCart {
     const NQ: usize = 2;
     const HOLONOMIC: usize = 1;
 
-    fn kinetic<S: Scalar>(&self, z: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], z: &[S], zd: &[S]) -> S {
         let number = S::from_f64;
         let l = number(Self::LENGTH);
         let (sin, cos) = z[1].sin_cos();
         let (vx, vy) = (zd[0] + l * cos * zd[1], l * sin * zd[1]);
         number(0.5 * Self::CART) * zd[0] * zd[0] + number(0.5 * Self::BOB) * (vx * vx + vy * vy)
     }
-    fn force<S: Scalar>(&self, _: S, z: &[S], _: &[S], _: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], _: &[S], _: &[S], q: &mut [S]) {
         q[1] = S::from_f64(-Self::BOB * GRAVITY * Self::LENGTH) * z[1].sin();
     }
-    fn phi<S: Scalar>(&self, t: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], t: S, z: &[S], phi: &mut [S]) {
         phi[0] = z[0] - S::from_f64(Self::AMPLITUDE) * (S::from_f64(Self::FREQUENCY) * t).sin();
     }
 }
@@ -185,7 +185,7 @@ impl Mechanism for Body {
     const HOLONOMIC: usize = 0;
     const NORMALISATION: usize = 1;
 
-    fn kinetic<S: Scalar>(&self, p: &[S], pd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], p: &[S], pd: &[S]) -> S {
         let norm = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
         let factor = S::from_f64(2.0) / norm;
         let a = factor * (p[0] * pd[1] - p[1] * pd[0] + p[3] * pd[2] - p[2] * pd[3]);
@@ -193,7 +193,7 @@ impl Mechanism for Body {
         let c = factor * (p[0] * pd[3] - p[3] * pd[0] + p[2] * pd[1] - p[1] * pd[2]);
         S::from_f64(0.5 * self.across) * (a * a + b * b) + S::from_f64(0.5 * self.along) * c * c
     }
-    fn phi<S: Scalar>(&self, _: S, p: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], _: S, p: &[S], phi: &mut [S]) {
         let norm = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
         phi[0] = S::from_f64(0.5) * (norm - S::ONE);
     }
@@ -223,13 +223,13 @@ impl Mechanism for MeasuredSpring {
     const NQ: usize = 2;
     const HOLONOMIC: usize = 1;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         S::from_f64(0.5 * Self::MASS) * zd[0] * zd[0]
     }
-    fn force<S: Scalar>(&self, _: S, z: &[S], _: &[S], _: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], _: &[S], _: &[S], q: &mut [S]) {
         q[1] = S::from_f64(-Self::STIFFNESS) * z[1];
     }
-    fn phi<S: Scalar>(&self, _: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], phi: &mut [S]) {
         phi[0] = z[1] - z[0] * z[0] * z[0] / S::from_f64(3.0) - z[0];
     }
 }
@@ -265,10 +265,10 @@ impl Mechanism for SliderCrank {
     const NQ: usize = 2;
     const HOLONOMIC: usize = 2;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         S::from_f64(0.5) * (zd[0] * zd[0] + zd[1] * zd[1])
     }
-    fn phi<S: Scalar>(&self, t: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], t: S, z: &[S], phi: &mut [S]) {
         let number = S::from_f64;
         let (a, b) = (number(Self::CRANK), number(Self::ROD));
         let (sin, cos) = z[0].sin_cos();
@@ -293,10 +293,10 @@ impl Mechanism for Contradiction {
     const NQ: usize = 1;
     const HOLONOMIC: usize = 2;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         zd[0] * zd[0]
     }
-    fn phi<S: Scalar>(&self, t: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], t: S, z: &[S], phi: &mut [S]) {
         let power = (0..self.power).fold(S::ONE, |power, _| power * t);
         phi[0] = z[0];
         phi[1] = z[0] - power;
@@ -314,7 +314,7 @@ impl Mechanism for Forgotten {
     const NQ: usize = 2;
     const HOLONOMIC: usize = 0;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         zd[0] * zd[0]
     }
 }
@@ -330,10 +330,10 @@ impl Mechanism for Pushed {
     const HOLONOMIC: usize = 0;
     const NU: usize = 1;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         S::from_f64(0.5) * zd[0] * zd[0]
     }
-    fn force<S: Scalar>(&self, _: S, _: &[S], _: &[S], u: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, _: &[S], _: &[S], u: &[S], q: &mut [S]) {
         q[0] = u[0];
     }
     fn holds(&self) -> &[mbs_runtime::Hold] {
@@ -373,7 +373,7 @@ impl Mechanism for Windows {
     const NQ: usize = 6;
     const HOLONOMIC: usize = 5;
 
-    fn kinetic<S: Scalar>(&self, _: &[S], zd: &[S]) -> S {
+    fn kinetic<S: Scalar>(&self, _rho: &[S], _: &[S], zd: &[S]) -> S {
         // m/6 (a² + a·b + b²), with ground at rest
         let mut bars = Self::bars(zd);
         for bar in &mut bars[..3] {
@@ -384,13 +384,13 @@ impl Mechanism for Windows {
             sum + sixth * (*a * *a + *b * *b + *c * *c + *d * *d + *a * *c + *b * *d)
         })
     }
-    fn force<S: Scalar>(&self, _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
+    fn force<S: Scalar>(&self, _rho: &[S], _: S, _: &[S], _: &[S], _: &[S], q: &mut [S]) {
         // Half of every bar that ends here.
         for (i, bars) in [2.0, 3.0, 2.0].into_iter().enumerate() {
             q[2 * i + 1] = S::from_f64(-0.5 * bars * GRAVITY);
         }
     }
-    fn phi<S: Scalar>(&self, _: S, z: &[S], phi: &mut [S]) {
+    fn phi<S: Scalar>(&self, _rho: &[S], _: S, z: &[S], phi: &mut [S]) {
         for (phi, [a, b, c, d]) in phi.iter_mut().zip(Self::bars(z)) {
             *phi = S::from_f64(0.5) * ((c - a) * (c - a) + (d - b) * (d - b) - S::ONE);
         }

@@ -1,10 +1,12 @@
 //! Hand-written systems with exact solutions.
 #![allow(dead_code, reason = "each test file uses some of them")]
 
+pub(crate) mod differentiated;
 pub(crate) mod dual;
 pub(crate) mod five_bar;
 pub(crate) mod lagrangian;
 pub(crate) mod mechanisms;
+pub(crate) mod parametric;
 
 use mbs_runtime::system::{array, array_mut};
 use mbs_runtime::{At, Dims, EvalError, ForwardDynamics, Hold, Names, Quantity, Scalar, System};

@@ -1,0 +1,403 @@
+//! Solutions of bordered systems for many right-hand sides at once, exact to rounding.
+//!
+//! ```text
+//! [ W  Φ_zᵀ  Aᵀ ]       [ b ]
+//! [ G           ] X  =  [ c ]        rows of G minus e on the diagonal; a row that is not active is the identity
+//! ```
+//!
+//! Enters: a leading matrix with its factors, which has W, Φ_z, A, and rows G/s up to a small E on the diagonal. Leaves: X,
+//! whose residual is at rounding. Factors alone never decide: each solution is checked with the matrix itself, refined while that
+//! helps, and found by the dense LU where it does not.
+//!
+//! Where rows depend on each other there is a solution only if the right-hand side allows it; what is left over then names
+//! row and column.
+
+use super::columns::{largest_of_rows, row, row_mut};
+use crate::StepError;
+use crate::constrained::{Constrained, Pattern};
+use crate::error::EvalError;
+use crate::linear::blocks::{Blocks, holonomic_rows};
+use crate::linear::largest;
+use crate::linear::{Leading, add_scaled, copy};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Rounding of a residual, in units of ε Σ |a_ij| |x_j|, where all coordinates count as the largest of them: elimination in a
+/// fixed order loses some digits.
+const ROUNDING: f64 = 64.0;
+/// What may be left of a residual where refinement does not help any more, in the same units: twelve bits and more, near a
+/// singular position.
+const LOST: f64 = 1e4;
+/// Refinements that shrink a residual by less than this are of no use.
+const STAGNANT: f64 = 0.5;
+const MAX_REFINEMENTS: usize = 20;
+
+/// Why there is no solution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unsolved {
+    /// The system's equations could not be evaluated.
+    Eval(EvalError),
+    /// This equation cannot be satisfied for this column.
+    Left {
+        /// Index of the equation.
+        equation: usize,
+        /// Index of the column.
+        column: usize,
+    },
+}
+
+impl From<EvalError> for Unsolved {
+    fn from(error: EvalError) -> Self {
+        Self::Eval(error)
+    }
+}
+
+/// Rows that are not those of the leading matrix.
+pub(crate) struct Lower<'a, S> {
+    /// G at the holonomic places, then at the nonholonomic ones.
+    pub(crate) values: &'a mut [S],
+    /// s of holonomic rows and of nonholonomic ones.
+    pub(crate) scales: [S; 2],
+    /// e
+    pub(crate) compliance: S,
+}
+
+/// The system.
+pub(crate) struct Bordered<'a, M: Constrained> {
+    pub(crate) leading: Leading<'a, M>,
+    /// G, unless it is what the leading matrix has.
+    pub(crate) lower: Option<Lower<'a, M::S>>,
+    /// Whether rows depend on each other.
+    pub(crate) redundant: bool,
+}
+
+/// Memory of a solution.
+pub(crate) struct Memory<'a, S> {
+    residual: &'a mut [S],
+    column: &'a mut [S],
+    largest: &'a mut [S],
+    sizes: &'a mut [S],
+    /// Size of what cancels in each equation's right-hand side: rounding of it is no contradiction.
+    pub(crate) noise: &'a mut [S],
+}
+
+impl<'a, S: Scalar> Memory<'a, S> {
+    pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
+        (columns + 4) * (dims.nq + dims.rows())
+    }
+
+    #[inline(always)]
+    pub(crate) fn new(dims: &Dims, columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let n = dims.nq + dims.rows();
+        Ok(Self {
+            residual: pieces.next(n * columns)?,
+            column: pieces.next(n)?,
+            largest: pieces.next(n)?,
+            sizes: pieces.next(n)?,
+            noise: pieces.next(n)?,
+        })
+    }
+}
+
+/// A system together with what its solution needs.
+struct Solution<'s, 'a, M: Constrained> {
+    system: &'s M,
+    bordered: &'s mut Bordered<'a, M>,
+    active: Option<&'s [M::S]>,
+    transposed: bool,
+    columns: usize,
+    b: &'s [M::S],
+    memory: &'s mut Memory<'a, M::S>,
+    w: &'s mut [M::S],
+}
+
+impl<'a, M: Constrained> Bordered<'a, M> {
+    /// Into `x`: solutions for the columns of `b`.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "a system, its right-hand sides, its memory")]
+    pub(crate) fn solve(
+        &mut self,
+        system: &M,
+        active: Option<&[M::S]>,
+        transposed: bool,
+        columns: usize,
+        b: &[M::S],
+        x: &mut [M::S],
+        memory: &mut Memory<'a, M::S>,
+        w: &mut [M::S],
+    ) -> Result<(), Unsolved> {
+        let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
+        let first = solution.first(x);
+        let small = first.is_ok() && solution.is_small(x)?;
+        if small && !solution.bordered.redundant { Ok(()) } else { solution.refine(first.is_ok(), x) }
+    }
+}
+
+impl<M: Constrained> Solution<'_, '_, M> {
+    /// x from b by the factors.
+    #[inline(always)]
+    fn first(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
+        copy(x, self.b);
+        let Self { bordered, memory, w, .. } = self;
+        let dims = self.system.dims();
+        precondition(bordered, &dims, self.transposed, self.columns, w, memory.column, x)
+    }
+
+    /// Whether the residual of `x`, which it writes, is at rounding.
+    #[inline(always)]
+    fn is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
+        let dims = self.system.dims();
+        let Memory { residual, largest: sizes_x, sizes, .. } = &mut *self.memory;
+        copy(residual, self.b);
+        let (top, multipliers) = x.split_at_checked(dims.nq * self.columns).unwrap_or_default();
+        let (largest_top, rest) = sizes_x.split_at_mut_checked(dims.nq).unwrap_or_default();
+        largest_top.fill(M::S::from_f64(largest(top)));
+        largest_of_rows(self.columns, multipliers, rest);
+        sizes.fill(M::S::ZERO);
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
+        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower);
+        let mut subtract = Subtract { columns: self.columns, x, largest: sizes_x, residual, sizes };
+        subtract.all(&dims, &pattern, &blocks, &lower, self.transposed);
+        subtract.diagonal(&dims, lower.compliance, self.active);
+        let limit = ROUNDING * M::S::EPSILON;
+        let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter());
+        Ok(rows.fold(true, |small, (row, size)| {
+            let limit = limit * size.real();
+            row.iter().fold(small, |small, r| small & (r.real().abs() <= limit))
+        }))
+    }
+
+    /// Refines, or solves again.
+    #[cold]
+    #[inline(never)]
+    fn refine(mut self, solved: bool, x: &mut [M::S]) -> Result<(), Unsolved> {
+        let dims = self.system.dims();
+        if !solved {
+            self.factor_dense(&dims)?;
+            self.first(x)?;
+            if self.is_small(x)? {
+                return Ok(());
+            }
+        }
+        let mut previous = f64::INFINITY;
+        // Rows that depend on each other have a large E: what it leaves needs two of them.
+        let least = if self.bordered.redundant { 2 } else { 0 };
+        for refinement in 1..=MAX_REFINEMENTS {
+            let (now, ..) = self.worst(false);
+            if now <= STAGNANT * previous {
+                previous = now;
+                let Self { bordered, memory, w, columns, transposed, .. } = &mut self;
+                let Memory { residual, column, .. } = &mut **memory;
+                precondition(bordered, &dims, *transposed, *columns, w, column, residual)?;
+                add_scaled(x, M::S::ONE, residual);
+            } else {
+                let (left, equation, column) = self.worst(self.bordered.redundant);
+                if left <= LOST && (self.bordered.redundant || self.bordered.leading.uses_dense()) {
+                    return Ok(());
+                }
+                if self.bordered.leading.uses_dense() {
+                    return Err(Unsolved::Left { equation, column });
+                }
+                self.factor_dense(&dims)?;
+                self.first(x)?;
+                previous = f64::INFINITY;
+            }
+            if self.is_small(x)? && refinement >= least {
+                return Ok(());
+            }
+        }
+        let (_, equation, column) = self.worst(false);
+        Err(Unsolved::Left { equation, column })
+    }
+
+    /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
+    /// and column. A residual that is not finite is infinite.
+    fn worst(&self, noise: bool) -> (f64, usize, usize) {
+        let Memory { residual, sizes, noise: before, .. } = &*self.memory;
+        let mut worst = (0.0, 0, 0);
+        let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
+        for (i, (row, (size, before))) in rows.enumerate() {
+            let size = if noise { size.real() + before.real() } else { size.real() };
+            for (k, r) in row.iter().enumerate() {
+                let part = r.real().abs() / (M::S::EPSILON * size);
+                let part = if r.real() == 0.0 { 0.0 } else { part };
+                let part = if part.is_nan() { f64::INFINITY } else { part };
+                if part > worst.0 {
+                    worst = (part, i, k);
+                }
+            }
+        }
+        worst
+    }
+
+    /// The dense LU, with G in its place.
+    fn factor_dense(&mut self, dims: &Dims) -> Result<(), EvalError> {
+        let pattern = self.system.pattern();
+        let n = dims.nq + dims.rows();
+        let Bordered { leading, lower, .. } = &mut *self.bordered;
+        let dense = leading.dense()?;
+        if let Some(lower) = lower {
+            let (holonomic, nonholonomic) =
+                lower.values.split_at_checked(pattern.holonomic.len()).unwrap_or_default();
+            let [by_position, by_velocity] = lower.scales;
+            let parts = [
+                (dims.nq, pattern.holonomic, holonomic, by_position),
+                (dims.nq + holonomic_rows(dims), pattern.nonholonomic, nonholonomic, by_velocity),
+            ];
+            for (first, places, values, scale) in parts {
+                for (&(k, j), &value) in places.iter().zip(values) {
+                    if let Some(entry) = dense.get_mut(j as usize * n + first + k as usize) {
+                        *entry = value / scale;
+                    }
+                }
+            }
+        }
+        leading.factor_changed()
+    }
+}
+
+/// Solves in place with the factors, rows divided by s.
+#[inline(always)]
+fn precondition<M: Constrained>(
+    bordered: &Bordered<'_, M>,
+    dims: &Dims,
+    transposed: bool,
+    columns: usize,
+    w: &mut [M::S],
+    column: &mut [M::S],
+    x: &mut [M::S],
+) -> Result<(), EvalError> {
+    if !transposed {
+        divide_rows(bordered, dims, columns, x);
+        bordered.leading.solve_many(columns, w, column, x)
+    } else {
+        bordered.leading.solve_transposed_many(columns, w, column, x)?;
+        divide_rows(bordered, dims, columns, x);
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn divide_rows<M: Constrained>(bordered: &Bordered<'_, M>, dims: &Dims, columns: usize, x: &mut [M::S]) {
+    if let Some(lower) = &bordered.lower {
+        let [by_position, by_velocity] = lower.scales;
+        let rows = x.get_mut(dims.nq * columns..).unwrap_or_default();
+        let (holonomic, nonholonomic) =
+            rows.split_at_mut_checked(holonomic_rows(dims) * columns).unwrap_or_default();
+        for (rows, scale) in [(holonomic, by_position), (nonholonomic, by_velocity)] {
+            for x in rows {
+                *x /= scale;
+            }
+        }
+    }
+}
+
+/// G and e, wherever they are.
+struct Lowers<'s, S> {
+    holonomic: &'s [S],
+    nonholonomic: &'s [S],
+    compliance: Option<S>,
+}
+
+impl<'s, S: Scalar> Lowers<'s, S> {
+    #[inline(always)]
+    fn of(pattern: &Pattern<'_>, blocks: &Blocks<'s, S>, lower: &'s Option<Lower<'_, S>>) -> Self {
+        match lower {
+            None => Self {
+                holonomic: blocks.holonomic,
+                nonholonomic: blocks.nonholonomic_newton,
+                compliance: None,
+            },
+            Some(lower) => {
+                let values = lower.values.split_at_checked(pattern.holonomic.len());
+                let (holonomic, nonholonomic) = values.unwrap_or_default();
+                Self { holonomic, nonholonomic, compliance: Some(lower.compliance) }
+            }
+        }
+    }
+}
+
+/// Residuals and the sizes of what they sum, under way.
+struct Subtract<'s, S> {
+    columns: usize,
+    x: &'s [S],
+    largest: &'s [S],
+    residual: &'s mut [S],
+    sizes: &'s mut [S],
+}
+
+impl<S: Scalar> Subtract<'_, S> {
+    /// residual_i −= value x_j
+    #[inline(always)]
+    fn entry(&mut self, i: usize, j: usize, value: S) {
+        if let (Some(r), Some(x)) = (row_mut(self.residual, i, self.columns), row(self.x, j, self.columns)) {
+            for (r, &x) in r.iter_mut().zip(x) {
+                *r -= value * x;
+            }
+        }
+        if let (Some(size), Some(largest)) = (self.sizes.get_mut(i), self.largest.get(j)) {
+            *size += S::from_f64(value.real().abs() * largest.real());
+        }
+    }
+
+    #[inline(always)]
+    fn all(
+        &mut self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        blocks: &Blocks<'_, S>,
+        lower: &Lowers<'_, S>,
+        transposed: bool,
+    ) {
+        for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+            let (i, j) = if transposed { (j, i) } else { (i, j) };
+            self.entry(i as usize, j as usize, value);
+        }
+        let nonholonomic = dims.nq + holonomic_rows(dims);
+        let parts = [
+            (dims.nq, pattern.holonomic, blocks.holonomic, lower.holonomic),
+            (nonholonomic, pattern.nonholonomic, blocks.nonholonomic, lower.nonholonomic),
+        ];
+        for (first, places, upper, lower) in parts {
+            for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
+                let (k, j) = (first + k as usize, j as usize);
+                let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+                self.entry(j, k, upper);
+                self.entry(k, j, lower);
+            }
+        }
+    }
+
+    /// e, and the rows that are not active.
+    #[inline(always)]
+    fn diagonal(&mut self, dims: &Dims, compliance: Option<S>, active: Option<&[S]>) {
+        if compliance.is_none() && active.is_none() {
+            return;
+        }
+        for k in 0..dims.rows() {
+            let on = active.and_then(|active| active.get(k)).is_none_or(|active| *active != S::ZERO);
+            let e = if on { compliance.unwrap_or(S::ZERO) } else { S::ONE };
+            if e != S::ZERO {
+                self.entry(dims.nq + k, dims.nq + k, -e);
+            }
+        }
+    }
+}
+
+/// sizes_i = sizes_i + Σ |b_ij| largest_j
+pub(crate) fn add_sizes<S: Scalar>(
+    places: &[(u32, u32)],
+    values: &[S],
+    columns: usize,
+    x: &[S],
+    factor: f64,
+    sizes: &mut [S],
+) {
+    for (&(i, j), value) in places.iter().zip(values) {
+        if let (Some(size), Some(x)) = (sizes.get_mut(i as usize), row(x, j as usize, columns)) {
+            *size += S::from_f64(factor * value.real().abs() * largest(x));
+        }
+    }
+}

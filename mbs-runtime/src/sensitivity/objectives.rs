@@ -1,0 +1,151 @@
+//! Objectives of an implicit run and their gradient: ψ = w(t_F) + ∫ g dt by the composite trapezoidal rule over the nodes.
+//!
+//! ψ_ρ = w_ρ + Σ w_x x_ρ + ∫ (g_ρ + Σ g_x x_ρ) dt over x = z, zd, zdd, λ, by the same rule: the derivative of the sum is the sum
+//! of the derivatives.
+
+use super::columns::{row, row_mut};
+use super::derivatives::{ObjectiveDerivatives, Places};
+use super::state::objective_rows;
+use crate::constrained::Motion;
+use crate::error::{EvalError, StepError};
+use crate::linear::copy;
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Objectives and their gradient, in a slice of the caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Gradient<'a, S> {
+    /// The objectives ψ.
+    pub objectives: &'a [S],
+    /// Their derivatives: of objective i by parameter k at `i * parameters + k`.
+    pub derivatives: &'a [S],
+    parameters: usize,
+}
+
+impl<'a, S> Gradient<'a, S> {
+    /// Length of the slice; a constant for generated models.
+    pub const fn len(dims: &Dims) -> usize {
+        dims.n_objectives * (1 + dims.sensitivity.parameters)
+    }
+
+    /// The parts of what a run wrote.
+    pub fn of(dims: &Dims, values: &'a [S]) -> Result<Self, StepError> {
+        let wrong = StepError::Length { what: "gradient", expected: Self::len(dims), found: values.len() };
+        let (objectives, derivatives) = values.split_at_checked(dims.n_objectives).ok_or(wrong)?;
+        let parameters = dims.sensitivity.parameters;
+        let complete = derivatives.len() == dims.n_objectives * parameters;
+        if complete { Ok(Self { objectives, derivatives, parameters }) } else { Err(wrong) }
+    }
+
+    /// The gradient of an objective, by all parameters.
+    pub fn of_objective(&self, index: usize) -> Option<&'a [S]> {
+        row(self.derivatives, index, self.parameters)
+    }
+}
+
+/// Integrals under way: their sums in a slice of the caller, the last integrands in scratch.
+pub(crate) struct Integrals<'a, S> {
+    sums: &'a mut [S],
+    last: &'a mut [S],
+    now: &'a mut [S],
+    /// For what a bundle writes.
+    values: &'a mut [S],
+    t: Option<S>,
+}
+
+impl<'a, S: Scalar> Integrals<'a, S> {
+    pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+        let lists = dims.sensitivity.integrands + dims.sensitivity.terminals;
+        2 * Gradient::<f64>::len(dims) + lists
+    }
+
+    #[inline(always)]
+    pub(crate) fn new(dims: &Dims, sums: &'a mut [S], pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let (expected, found) = (Gradient::<S>::len(dims), sums.len());
+        if expected != found {
+            return Err(StepError::Length { what: "gradient", expected, found });
+        }
+        sums.fill(S::ZERO);
+        let (last, now) = (pieces.next(expected)?, pieces.next(expected)?);
+        let values = pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?;
+        Ok(Self { sums, last, now, values, t: None })
+    }
+
+    /// Adds the node at `at`, where the state has these derivatives.
+    #[inline(always)]
+    pub(crate) fn add_node<M: ObjectiveDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: Motion<'_, S>,
+        lambda: &[S],
+        derivatives: &[S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let dims = system.dims();
+        if dims.n_objectives == 0 {
+            return Ok(());
+        }
+        let [places, _] = system.objective_places();
+        let values = self.values.get_mut(..dims.sensitivity.integrands).unwrap_or_default();
+        system.integrand_derivatives(at, lambda, w, values)?;
+        chain(&dims, places, values, derivatives, self.now);
+        if let Some(before) = self.t {
+            let half = S::from_f64(0.5) * (at.t - before);
+            let nodes = self.last.iter().zip(self.now.iter());
+            for (sum, (&last, &now)) in self.sums.iter_mut().zip(nodes) {
+                *sum += half * (last + now);
+            }
+        }
+        core::mem::swap(&mut self.last, &mut self.now);
+        self.t = Some(at.t);
+        Ok(())
+    }
+
+    /// Adds the terminal terms, at the last node.
+    pub(crate) fn add_terminals<M: ObjectiveDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: Motion<'_, S>,
+        lambda: &[S],
+        derivatives: &[S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let dims = system.dims();
+        if dims.n_objectives == 0 {
+            return Ok(());
+        }
+        let [_, places] = system.objective_places();
+        let values = self.values.get_mut(..dims.sensitivity.terminals).unwrap_or_default();
+        system.terminal_derivatives(at, lambda, w, values)?;
+        chain(&dims, places, values, derivatives, self.now);
+        for (sum, &now) in self.sums.iter_mut().zip(self.now.iter()) {
+            *sum += now;
+        }
+        Ok(())
+    }
+}
+
+/// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives by ρ) + (derivative by ρ).
+#[inline(always)]
+fn chain<S: Scalar>(dims: &Dims, places: Places<'_>, values: &[S], derivatives: &[S], to: &mut [S]) {
+    let columns = dims.sensitivity.parameters;
+    let (plain, partial) = values.split_at_checked(dims.n_objectives).unwrap_or_default();
+    let (objectives, gradient) = to.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+    copy(objectives, plain);
+    gradient.fill(S::ZERO);
+    let states = objective_rows(dims);
+    for (&(i, j), &value) in places.iter().zip(partial) {
+        let Some(gradient) = row_mut(gradient, i as usize, columns) else { continue };
+        let j = j as usize;
+        if j < states {
+            if let Some(x) = row(derivatives, j, columns) {
+                for (gradient, &x) in gradient.iter_mut().zip(x) {
+                    *gradient += value * x;
+                }
+            }
+        } else if let Some(gradient) = gradient.get_mut(j - states) {
+            *gradient += value;
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! Derivatives of a consistent start.
+//!
+//! Enters: guesses z0, zd0 of a state and their derivatives; coordinates that are held at theirs. Leaves: the state of
+//! [`Assembly::start`], and its derivatives.
+//!
+//! What a start is: z is the point nearest to the guess in which all constraints hold, zd are the rates nearest to theirs, held
+//! coordinates and rates stay; zdd and λ follow from the equations of motion. With B = Φ_z for positions and B = (Φ_z; A) for
+//! rates, and indices f of what is free,
+//!
+//! ```text
+//! z_f − z0_f + (Bᵀ y)_f = 0      Φ = 0                    z_f′ + (Bᵀ y′)_f = z0_f′ − ((Bᵀ y)_z z′ + (Bᵀ y)_ρ)_f      B z′ = −Φ_ρ
+//! zd_f − zd0_f + (Bᵀ η)_f = 0    Φd = 0, Ψ = 0            zd_f′ + (Bᵀ η′)_f = zd0_f′ − ((Bᵀ η)_z z′ + (Bᵀ η)_ρ)_f   B zd′ = −(Φd; Ψ)_z z′ − (Φd; Ψ)_ρ
+//! r = 0                          Φdd = 0, Ψd = 0          the step of index 1 with h = 0, see `step`
+//! ```
+//!
+//! Where constraints and held coordinates determine the others, z′ does not depend on y. Rows are divided by their largest
+//! entry, and damped a little for those that depend on each other, which refinement takes back.
+
+use super::columns::{Directions, add_product, row, subtract_parameters, subtract_product};
+use super::derivatives::{Impulses, Sensitivities, StartDerivatives};
+use super::state::StateDerivatives;
+use super::step::{self, Enforcement, LinearisedStep};
+use super::values::{MotionValues, ProjectionValues};
+use crate::constrained::{Motion, Stabilisation};
+use crate::error::{EvalError, Level, StepError};
+use crate::euler_parameters::{coordinate_rates, coordinate_rates_derivative, renormalise_derivative};
+use crate::formulation::newton::{Failure, size_of};
+use crate::formulation::start::least_damping;
+use crate::formulation::{Assembly, Record, StartStatistics, State};
+use crate::inputs::Inputs;
+use crate::integrator::{Formulas, renormalise};
+use crate::linear::blocks::{holonomic_rows, row as name_row, unknown};
+use crate::linear::{copy, largest, lu};
+use crate::pieces::Pieces;
+use crate::scalar::{Scalar, sqrt};
+use crate::system::Dims;
+
+/// Refinements of each solution; each leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 5;
+
+/// Rounding of a derivative of a constraint, in units of ε max(1, ‖z‖); with twelve bits lost, see `newton`.
+const ROUNDING: f64 = 4096.0;
+
+/// Length of what stays over all of it: guesses, and one column of a matrix for each of z, v, zd.
+const fn guess_len(dims: &Dims) -> usize {
+    4 * dims.nq + 2 * dims.nv
+}
+
+impl Assembly {
+    /// Length of the scratch that [`Assembly::start_differentiated`] and [`Assembly::guess_differentiated`] need, at least.
+    pub const fn differentiated_scratch_len(dims: &Dims) -> usize {
+        let (start, step, own) = (Self::scratch_len(dims), step::scratch_len(dims), work_len(dims));
+        let most = if start > step { start } else { step };
+        let most = if most > own { most } else { own };
+        let lists = dims.sensitivity.start;
+        let other = StateDerivatives::<f64>::len(dims) + Record::<f64>::len(dims) + guess_len(dims);
+        most + other + lists + dims.nu
+    }
+
+    /// Writes the model's start values as the guesses of a state at time `t`, and their derivatives by the parameters.
+    pub fn guess_differentiated<M: StartDerivatives>(
+        system: &M,
+        t: M::S,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let dims = system.dims();
+        let mut view = State::of(&dims, state)?;
+        view.reset(t);
+        let change = StateDerivatives::of(&dims, derivatives)?;
+        let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
+        let (z, v) = (pieces.next(dims.nq)?, pieces.next(dims.nv)?);
+        let (z_change, zd_change) = (pieces.next(dims.nq)?, pieces.next(dims.nq)?);
+        let v_change = pieces.next(dims.nv)?;
+        let values = pieces.next(dims.sensitivity.start)?;
+        let w = pieces.rest();
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        system.start(z, v, &mut []).map_err(fail)?;
+        system.start_derivatives(w, values).map_err(fail)?;
+        copy(view.z, z);
+        renormalise(system, view.z);
+        coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
+
+        let [z_places, v_places] = system.start_places();
+        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
+        let columns = dims.sensitivity.parameters;
+        for part in [&mut *change.zdd, change.lambda, change.a] {
+            part.fill(M::S::ZERO);
+        }
+        for k in 0..columns {
+            let parts = [(&mut *z_change, z_places, z_values), (&mut *v_change, v_places, v_values)];
+            for (to, places, values) in parts {
+                to.fill(M::S::ZERO);
+                for (&(i, parameter), &value) in places.iter().zip(values) {
+                    if let Some(to) = to.get_mut(i as usize).filter(|_| parameter as usize == k) {
+                        *to = value;
+                    }
+                }
+            }
+            renormalise_derivative(system, z, z_change).map_err(fail)?;
+            coordinate_rates_derivative(system, view.z, v, z_change, v_change, zd_change).map_err(fail)?;
+            put_column(columns, k, z_change, change.z);
+            put_column(columns, k, zd_change, change.zd);
+        }
+        Ok(())
+    }
+
+    /// [`Assembly::start`] of a state together with its derivatives: enter guesses of z and zd and their derivatives; leave
+    /// all of both. After an error the state is as before, and the derivatives are meaningless.
+    pub fn start_differentiated<M: Sensitivities, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        let dims = system.dims();
+        let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
+        let (z0, zd0) = (pieces.next(dims.nq)?, pieces.next(dims.nq)?);
+        let u = pieces.next(dims.nu)?;
+        let record = pieces.next(Record::<M::S>::len(&dims))?;
+        let end = pieces.next(StateDerivatives::<M::S>::len(&dims))?;
+        let scratch = pieces.rest();
+
+        let view = State::of(&dims, state)?;
+        let t = *view.t;
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        copy(z0, view.z);
+        copy(zd0, view.zd);
+        let change = StateDerivatives::of(&dims, derivatives)?;
+        for part in [&mut *change.zdd, change.lambda, change.a] {
+            part.fill(M::S::ZERO);
+        }
+        let columns = dims.sensitivity.parameters;
+        let column = scratch.get_mut(..dims.nq).unwrap_or_default();
+        for k in 0..columns {
+            get_column(columns, k, change.z, column);
+            renormalise_derivative(system, z0, column).map_err(fail)?;
+            put_column(columns, k, column, change.z);
+        }
+        renormalise(system, z0);
+        let statistics = self.start(system, inputs, state, scratch)?;
+        if !u.is_empty() {
+            inputs.at(t, u);
+        }
+
+        let view = State::of(&dims, state)?;
+        let mut work = Work::new(system, &view, u, scratch)?;
+        work.evaluate(z0, zd0)?;
+        for level in [Level::Position, Level::Velocity] {
+            work.differentiate(level, change.z, change.zd)?;
+        }
+
+        // Accelerations and multipliers: index 1, standing still.
+        let mut recorded = Record::of(&dims, record)?;
+        recorded.of_start(&view, u);
+        let exact = Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO };
+        let enforcement = Enforcement::Accelerations(exact);
+        let mut step = LinearisedStep::new(system, Formulas::STANDSTILL, enforcement, &recorded, scratch)?;
+        step.sensitivities(derivatives, end)?;
+        copy(derivatives, end);
+        Ok(statistics)
+    }
+}
+
+fn get_column<S: Scalar>(columns: usize, k: usize, matrix: &[S], column: &mut [S]) {
+    for (to, row) in column.iter_mut().zip(matrix.chunks_exact(columns.max(1))) {
+        *to = row.get(k).copied().unwrap_or_default();
+    }
+}
+
+fn put_column<S: Scalar>(columns: usize, k: usize, column: &[S], matrix: &mut [S]) {
+    for (row, &from) in matrix.chunks_exact_mut(columns.max(1)).zip(column) {
+        if let Some(to) = row.get_mut(k) {
+            *to = from;
+        }
+    }
+}
+
+const fn work_len(dims: &Dims) -> usize {
+    let (n, p) = (dims.nq + dims.rows(), dims.sensitivity.parameters);
+    let lists = dims.sensitivity.newton + dims.sensitivity.projections;
+    lists + 2 * n * n + 5 * n + 2 * n * p + 3 * dims.rows() + dims.nq + dims.workspace
+}
+
+/// Derivatives of positions and rates under way, in the scratch.
+struct Work<'a, M: Sensitivities> {
+    system: &'a M,
+    dims: Dims,
+    failure: Failure,
+    at: Motion<'a, M::S>,
+    lambda: &'a [M::S],
+    active: &'a [M::S],
+    motion: &'a mut [M::S],
+    projections: &'a mut [M::S],
+    /// The matrix, and its factors with damped rows.
+    matrix: &'a mut [M::S],
+    factors: &'a mut [M::S],
+    pivots: &'a mut [M::S],
+    column: &'a mut [M::S],
+    b: &'a mut [M::S],
+    x: &'a mut [M::S],
+    /// Largest entries of the rows.
+    sizes: &'a mut [M::S],
+    /// y, η
+    multipliers: [&'a mut [M::S]; 2],
+    zero: &'a mut [M::S],
+    w: &'a mut [M::S],
+}
+
+impl<'a, M: Sensitivities> Work<'a, M> {
+    fn new(
+        system: &'a M,
+        state: &'a State<'_, M::S>,
+        u: &'a [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (n, rows, p) = (dims.nq + dims.rows(), dims.rows(), dims.sensitivity.parameters);
+        let mut pieces = Pieces::of(scratch, work_len(&dims));
+        Ok(Self {
+            system,
+            dims,
+            failure: Failure { t: state.t.real(), h: 0.0 },
+            at: state.motion(u),
+            lambda: state.lambda,
+            active: state.active,
+            motion: pieces.next(dims.sensitivity.newton)?,
+            projections: pieces.next(dims.sensitivity.projections)?,
+            matrix: pieces.next(n * n)?,
+            factors: pieces.next(n * n)?,
+            pivots: pieces.next(n)?,
+            column: pieces.next(4 * n)?,
+            b: pieces.next(n * p)?,
+            x: pieces.next(n * p)?,
+            sizes: pieces.next(rows)?,
+            multipliers: [pieces.next(rows)?, pieces.next(rows)?],
+            zero: pieces.next(dims.nq)?,
+            w: pieces.next(dims.workspace)?,
+        })
+    }
+
+    fn free(&self, j: usize) -> bool {
+        !self.system.held().get(j).is_some_and(|held| *held)
+    }
+
+    /// Derivatives at the start, and y, η for these guesses.
+    fn evaluate(&mut self, z0: &[M::S], zd0: &[M::S]) -> Result<(), StepError> {
+        let failure = self.failure;
+        let fail = |error| failure.of(error);
+        self.system.linearise(self.at, self.lambda, self.w, self.motion).map_err(fail)?;
+        self.measure_rows().map_err(fail)?;
+        for (level, guess) in [(Level::Position, z0), (Level::Velocity, zd0)] {
+            self.find_multipliers(level, guess)?;
+        }
+        let [y, eta] = &self.multipliers;
+        self.zero.fill(M::S::ZERO);
+        // Nothing but (Bᵀ η)_z and (Bᵀ y)_z is wanted of the impulses.
+        let impulses = Impulses {
+            velocity: self.zero,
+            velocity_multipliers: eta,
+            acceleration: self.zero,
+            acceleration_multipliers: y,
+        };
+        let evaluated = self.system.linearise_projections(self.at, impulses, self.w, self.projections);
+        evaluated.map_err(fail)
+    }
+
+    /// n_k
+    fn measure_rows(&mut self) -> Result<(), EvalError> {
+        let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
+        let values = MotionValues::of(&pattern, &places, self.motion)?;
+        self.sizes.fill(M::S::ZERO);
+        let parts = [
+            (0, pattern.holonomic, values.holonomic),
+            (holonomic_rows(&self.dims), pattern.nonholonomic, values.nonholonomic),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, _), value) in places.iter().zip(values) {
+                if let Some(size) = self.sizes.get_mut(first + k as usize) {
+                    *size = M::S::from_f64(size.real().max(value.real().abs()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether row k has a say at this level.
+    fn counts(&self, level: Level, k: usize) -> bool {
+        let active = self.active.get(k).is_some_and(|active| *active != M::S::ZERO);
+        active && (level != Level::Position || k < holonomic_rows(&self.dims))
+    }
+
+    /// The matrix of a level: with (Bᵀ y)_z or without; its rows with the columns of held coordinates or without.
+    fn fill(&mut self, level: Level, whole: bool) -> Result<(), EvalError> {
+        let (nq, rows) = (self.dims.nq, self.dims.rows());
+        let n = nq + rows;
+        let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
+        self.matrix.fill(M::S::ZERO);
+        for k in 0..rows {
+            if !self.counts(level, k) {
+                add_to(n, nq + k, nq + k, -M::S::ONE, self.matrix);
+            }
+        }
+        for j in 0..nq {
+            add_to(n, j, j, M::S::ONE, self.matrix);
+        }
+        if whole {
+            let values = ProjectionValues::of(&pattern, &places, self.projections)?;
+            let curvature = match level {
+                Level::Position => values.acceleration_impulse,
+                _ => &[],
+            };
+            for (&(i, j), &value) in pattern.tangent.iter().zip(curvature) {
+                if self.free(i as usize) {
+                    add_to(n, i as usize, j as usize, value, self.matrix);
+                }
+            }
+        }
+        let values = MotionValues::of(&pattern, &places, self.motion)?;
+        let parts = [
+            (0, pattern.holonomic, values.holonomic),
+            (holonomic_rows(&self.dims), pattern.nonholonomic, values.nonholonomic),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                let (k, j) = (first + k as usize, j as usize);
+                if !self.counts(level, k) {
+                    continue;
+                }
+                let value = value / M::S::from_f64(self.sizes.get(k).map_or(1.0, |n| size_of(*n)));
+                if self.free(j) {
+                    add_to(n, j, nq + k, value, self.matrix);
+                }
+                if whole || self.free(j) {
+                    add_to(n, nq + k, j, value, self.matrix);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Factors of the matrix with damped rows.
+    fn factor(&mut self, level: Level) -> Result<(), EvalError> {
+        let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
+        copy(self.factors, self.matrix);
+        for k in 0..self.dims.rows() {
+            if self.counts(level, k) {
+                let damping = M::S::from_f64(-least_damping::<M::S>());
+                add_to(n, nq + k, nq + k, damping, self.factors);
+            }
+        }
+        lu::factor(n, self.factors, self.pivots).map_err(|column| {
+            let (quantity, index) = unknown(&self.dims, column);
+            EvalError::SingularLeading { quantity, index }
+        })
+    }
+
+    /// y or η: what is left of the change from the guess, as forces of the rows.
+    fn find_multipliers(&mut self, level: Level, guess: &[M::S]) -> Result<(), StepError> {
+        let failure = self.failure;
+        let nq = self.dims.nq;
+        self.fill(level, false).and_then(|()| self.factor(level)).map_err(|error| failure.of(error))?;
+        let now = if level == Level::Position { self.at.z } else { self.at.zd };
+        let b = self.b.get_mut(..nq + self.dims.rows()).unwrap_or_default();
+        b.fill(M::S::ZERO);
+        for (j, (b, (&guess, &now))) in b.iter_mut().zip(guess.iter().zip(now)).enumerate() {
+            if !self.system.held().get(j).is_some_and(|held| *held) {
+                *b = guess - now;
+            }
+        }
+        self.solve(1);
+        let [y, eta] = &mut self.multipliers;
+        let to = if level == Level::Position { y } else { eta };
+        let found = self.x.get(nq..).unwrap_or_default().iter().zip(self.sizes.iter());
+        for (to, (&found, n)) in to.iter_mut().zip(found) {
+            *to = found / M::S::from_f64(size_of(*n));
+        }
+        Ok(())
+    }
+
+    /// x from b, refined; the matrix without damping.
+    fn solve(&mut self, columns: usize) {
+        let n = self.dims.nq + self.dims.rows();
+        self.x.fill(M::S::ZERO);
+        let (column, rest) = self.column.split_at_mut_checked(n).unwrap_or_default();
+        let (residual, _) = rest.split_at_mut_checked(n).unwrap_or_default();
+        for k in 0..columns {
+            for _ in 0..REFINEMENTS {
+                get_column(columns, k, self.x, column);
+                get_column(columns, k, self.b, residual);
+                for (entries, &x) in self.matrix.chunks_exact(n.max(1)).zip(column.iter()) {
+                    for (residual, &entry) in residual.iter_mut().zip(entries) {
+                        *residual -= entry * x;
+                    }
+                }
+                lu::solve(n, self.factors, self.pivots, residual);
+                for (x, &change) in column.iter_mut().zip(residual.iter()) {
+                    *x += change;
+                }
+                put_column(columns, k, column, self.x);
+            }
+        }
+    }
+
+    /// z′ or zd′ in the place of the guess's.
+    fn differentiate(&mut self, level: Level, z: &mut [M::S], zd: &mut [M::S]) -> Result<(), StepError> {
+        let failure = self.failure;
+        let columns = self.dims.sensitivity.parameters;
+        self.fill(level, true)
+            .and_then(|()| self.factor(level))
+            .and_then(|()| self.right_hand_side(level, z, zd))
+            .map_err(|error| failure.of(error))?;
+        self.solve(columns);
+        self.check(columns)?;
+        copy(if level == Level::Position { z } else { zd }, self.x);
+        Ok(())
+    }
+
+    fn right_hand_side(&mut self, level: Level, z: &[M::S], zd: &[M::S]) -> Result<(), EvalError> {
+        let (nq, columns) = (self.dims.nq, self.dims.sensitivity.parameters);
+        let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
+        let motion = MotionValues::of(&pattern, &places, self.motion)?;
+        let values = ProjectionValues::of(&pattern, &places, self.projections)?;
+        let held = self.system.held();
+        self.b.fill(M::S::ZERO);
+        let (top, rows) = self.b.split_at_mut_checked(nq * columns).unwrap_or_default();
+        let (each, one) = (Directions::Each, M::S::ONE);
+        match level {
+            Level::Position => {
+                subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, each, top);
+                subtract_parameters(places.constraints, motion.constraints, one, columns, each, rows);
+            }
+            _ => {
+                subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, each, top);
+                subtract_product(pattern.tangent, values.velocity_impulse, columns, z, top);
+                subtract_parameters(places.rates, values.rates, one, columns, each, rows);
+                let split = rows.split_at_mut_checked(holonomic_rows(&self.dims) * columns);
+                let (phi, psi) = split.unwrap_or_default();
+                subtract_product(pattern.holonomic, values.rates_z, columns, z, phi);
+                subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, z, psi);
+            }
+        }
+        let guess = if level == Level::Position { z } else { zd };
+        for (j, b) in top.chunks_exact_mut(columns.max(1)).enumerate() {
+            if held.get(j).is_some_and(|held| *held) {
+                b.fill(M::S::ZERO);
+            }
+            let place = [(0, j as u32)];
+            add_product(&place, &[one], columns, guess, b);
+        }
+        let holonomic = holonomic_rows(&self.dims);
+        for (k, b) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
+            let active = self.active.get(k).is_some_and(|active| *active != M::S::ZERO);
+            let counts = active && (level != Level::Position || k < holonomic);
+            let size = M::S::from_f64(self.sizes.get(k).map_or(1.0, |n| size_of(*n)));
+            for b in b {
+                *b = if counts { *b / size } else { M::S::ZERO };
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if the equations of a row cannot be satisfied for a parameter.
+    fn check(&self, columns: usize) -> Result<(), StepError> {
+        let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
+        for k in 0..columns {
+            for i in nq..n {
+                let right = row(self.b, i, columns).and_then(|b| b.get(k)).copied().unwrap_or_default();
+                let (mut residual, mut size) = (right, right.real().abs());
+                for (j, entries) in self.matrix.chunks_exact(n.max(1)).enumerate() {
+                    let x = row(self.x, j, columns).and_then(|x| x.get(k)).copied().unwrap_or_default();
+                    let term = entries.get(i).copied().unwrap_or_default() * x;
+                    residual -= term;
+                    size += term.real().abs();
+                }
+                // What is violated by the rounding of positions is not.
+                let rounding = ROUNDING * M::S::EPSILON * largest(self.at.z).max(1.0);
+                let holds = residual.real().abs() <= sqrt(M::S::EPSILON) * size + rounding;
+                if !holds {
+                    let (quantity, index) = name_row(&self.dims, i - nq);
+                    let Failure { t, h } = self.failure;
+                    return Err(StepError::Incompatible { t, h, parameter: k, quantity, index });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds to the entry (i, j) of a matrix of n rows, column by column.
+fn add_to<S: Scalar>(n: usize, i: usize, j: usize, value: S, matrix: &mut [S]) {
+    if let Some(entry) = matrix.get_mut(j * n + i) {
+        *entry += value;
+    }
+}

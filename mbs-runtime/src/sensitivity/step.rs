@@ -1,0 +1,347 @@
+//! The derivative of an implicit step, as a value with a product and a transposed product.
+//!
+//! Enters: the [`Record`] of a step. Leaves: the derivative of the map
+//!
+//! (z, zd, zdd, a) at t, ρ  ↦  (z, zd, zdd, a, λ) at t + h,
+//!
+//! of the whole discrete step with both projections, exact at the accepted instant: Newton's method and the projections are what
+//! they converge to. The product with the derivatives at t gives those at t + h; the transposed one will give adjoints.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | M, C, K | r_zdd, r_zd, r_z at the instant before the projections, with all of λ* in K |
+//! | B | (Φ_z; A) |
+//! | p, q | positions and velocities of the integrator's formulas with zdd_next = 0 |
+//! | δ | derivative of zdd* |
+//! | d, σ; e, κ | what the projections added to zd* and zdd*, and their multipliers |
+//! | ′ | a derivative |
+//!
+//! ```text
+//! z′ = p + βh² δ    zd*′ = q + γh δ      (β, γ scaled as in the integrator)
+//! [ W    Φ_zᵀ  Aᵀ ] [δ  ]   [−K p − C q − r_ρ              ]
+//! [ Φ_z           ] [λ*′] = [−(Φ_z p + Φ_ρ)/(βh²)          ]          [Dopico2018, Eqs. 25, 35, with μ_ρ]
+//! [ A′            ]         [−(A q + Ψ_z p + Ψ_ρ)/(γh)     ]
+//!
+//! [ M  Bᵀ ] [zd′ ]   [M zd*′ − (M d + Bᵀσ)_z z′ − (M d + Bᵀσ)_ρ                 ]
+//! [ B     ] [σ′  ] = [−(Φd; Ψ)_z z′ − (Φd; Ψ)_ρ                                 ]
+//!
+//! [ M  Bᵀ ] [zdd′]   [M zdd*′ − (M e + Bᵀκ)_z z′ − (M e + Bᵀκ)_ρ                ]
+//! [ B     ] [κ′  ] = [−(Φdd; Ψd)_z z′ − (Φdd; Ψd)_zd zd′ − (Φdd; Ψd)_ρ          ]     λ′ = λ*′ + κ′
+//! ```
+//!
+//! Under [`ImplicitIndex1`](crate::ImplicitIndex1) rows are those of accelerations, c = Φdd + a Φd + b Φ − e λ, and there are no
+//! projections:
+//!
+//! ```text
+//! [ W                          Bᵀ ] [δ ]   [−K p − C q − r_ρ       ]
+//! [ c_zdd + γh c_zd + βh² c_z  −e ] [λ′] = [−c_z p − c_zd q − c_ρ  ]
+//! ```
+//!
+//! K, C and what belongs to them are never divided by h. Where rows depend on each other, λ′ is the derivative of the
+//! multipliers of least norm, see `least_norm`.
+
+use super::bordered::{Bordered, Lower, Memory};
+use super::derivatives::{Impulses, Sensitivities};
+use super::values::{MotionValues, ProjectionValues};
+use crate::constrained::Stabilisation;
+use crate::error::{EvalError, StepError};
+use crate::formulation::compliance::{write_least, write_negligible};
+use crate::formulation::newton::Failure;
+use crate::formulation::{Ali3p, ProjectionMatrix, Record};
+use crate::integrator::Formulas;
+use crate::linear::blocks::BlocksMut;
+use crate::linear::{Leading, copy, leading};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// What the rows of Newton's method say, and what follows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Enforcement<S> {
+    /// Φ = 0 and Ψ = 0; with projections, or without.
+    Positions {
+        /// Whether velocities and accelerations are projected.
+        projected: bool,
+    },
+    /// Φdd + a Φd + b Φ − e λ = 0 and Ψd + a Ψ − e μ = 0.
+    Accelerations(Stabilisation<S>),
+}
+
+/// The derivative of a step.
+pub struct LinearisedStep<'a, M: Sensitivities> {
+    pub(super) system: &'a M,
+    pub(super) dims: Dims,
+    pub(super) formulas: Formulas<M::S>,
+    pub(super) enforcement: Enforcement<M::S>,
+    pub(super) failure: Failure,
+    /// Activity of the rows, if some are not.
+    pub(super) active: Option<&'a [M::S]>,
+    pub(super) redundant: bool,
+    /// What `linearise` wrote.
+    pub(super) motion: &'a mut [M::S],
+    /// What `linearise_projections` wrote, if it was needed.
+    pub(super) projections: &'a mut [M::S],
+    /// c_z and c_zd at the holonomic and nonholonomic places.
+    pub(super) rows_z: &'a mut [M::S],
+    pub(super) rows_zd: &'a mut [M::S],
+    /// Derivatives of B x with B x = λ: at the holonomic and nonholonomic places, then at those of the rates by ρ.
+    pub(super) turned: &'a mut [M::S],
+    pub(super) newton: Bordered<'a, M>,
+    pub(super) projection: Bordered<'a, M>,
+    pub(super) b: &'a mut [M::S],
+    pub(super) x: &'a mut [M::S],
+    pub(super) memory: Memory<'a, M::S>,
+    /// nq, nq, rows values.
+    pub(super) spare: [&'a mut [M::S]; 3],
+    pub(super) w: &'a mut [M::S],
+}
+
+/// Columns that a product may have.
+pub(crate) const fn max_columns(dims: &Dims) -> usize {
+    let p = dims.sensitivity.parameters;
+    let most = if p > dims.n_objectives { p } else { dims.n_objectives };
+    if most > 1 { most } else { 1 }
+}
+
+/// Length of the scratch of a [`LinearisedStep`].
+pub(crate) const fn scratch_len(dims: &Dims) -> usize {
+    let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
+    let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
+    let solutions = 2 * n * columns + Memory::<f64>::len(dims, columns);
+    dims.rows() + lists + 2 * leading::scratch_len(dims) + solutions + dims.nq + n + dims.workspace
+}
+
+impl Ali3p {
+    /// Length of the scratch that [`Ali3p::linearise`] needs, at least; a constant for generated models.
+    pub const fn linearised_scratch_len(dims: &Dims) -> usize {
+        scratch_len(dims)
+    }
+
+    /// The derivative of the recorded step. It lives in the scratch.
+    #[inline(always)]
+    pub fn linearise<'a, M: Sensitivities>(
+        &self,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError> {
+        let projected = self.max_projections > 0;
+        if projected && self.projection == ProjectionMatrix::Tangent {
+            let what = "there are no derivatives of projections with the tangent: choose the mass matrix for the projection";
+            return Err(StepError::NotDifferentiable { what });
+        }
+        let record = Record::of(&system.dims(), record)?;
+        let formulas = self.integrator.formulas(*record.h)?;
+        LinearisedStep::new(system, formulas, Enforcement::Positions { projected }, &record, scratch)
+    }
+}
+
+impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
+    #[inline(always)]
+    pub(crate) fn new(
+        system: &'a M,
+        formulas: Formulas<M::S>,
+        enforcement: Enforcement<M::S>,
+        record: &Record<'_, M::S>,
+        scratch: &'a mut [M::S],
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (nq, rows, columns) = (dims.nq, dims.rows(), max_columns(&dims));
+        let n = nq + rows;
+        let mut pieces = Pieces::of(scratch, scratch_len(&dims));
+        let masked = record.active.contains(&M::S::ZERO);
+        let active = pieces.next(rows)?;
+        copy(active, record.active);
+        let redundant = *record.redundant != M::S::ZERO;
+        let lower = pieces.next(dims.n_matrix)?;
+        let lower = match enforcement {
+            Enforcement::Positions { .. } => None,
+            Enforcement::Accelerations(Stabilisation { rate, value, compliance }) => {
+                let by_velocity = M::S::ONE + rate * formulas.weights.velocity;
+                let by_position = by_velocity + value * formulas.weights.position;
+                Some(Lower { values: lower, scales: [by_position, by_velocity], compliance })
+            }
+        };
+        let mut step = Self {
+            system,
+            dims,
+            formulas,
+            enforcement,
+            failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
+            active: masked.then_some(&*active),
+            redundant,
+            motion: pieces.next(dims.sensitivity.newton)?,
+            projections: pieces.next(dims.sensitivity.projections)?,
+            rows_z: pieces.next(dims.n_matrix)?,
+            rows_zd: pieces.next(dims.n_matrix)?,
+            turned: pieces.next(dims.sensitivity.projections)?,
+            newton: Bordered { leading: Leading::new(system, &dims, &mut pieces)?, lower, redundant },
+            projection: Bordered {
+                leading: Leading::new(system, &dims, &mut pieces)?,
+                lower: None,
+                redundant,
+            },
+            b: pieces.next(n * columns)?,
+            x: pieces.next(n * columns)?,
+            memory: Memory::new(&dims, columns, &mut pieces)?,
+            spare: [pieces.next(nq)?, pieces.next(nq)?, pieces.next(rows)?],
+            w: pieces.next(dims.workspace)?,
+        };
+        let failure = step.failure;
+        step.evaluate(record).map_err(|error| failure.of(error))?;
+        if redundant {
+            step.turn_rows(record)?;
+        }
+        Ok(step)
+    }
+
+    /// Whether something follows Newton's method.
+    #[inline(always)]
+    pub(super) fn projected(&self) -> bool {
+        self.enforcement == Enforcement::Positions { projected: true }
+    }
+
+    /// Evaluates and factors everything at the accepted instant.
+    #[inline(always)]
+    fn evaluate(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+        let (dims, pattern, places) = (self.dims, self.system.pattern(), self.system.parameter_places());
+        self.system.linearise(record.motion(), record.lambda_star, self.w, self.motion)?;
+        let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
+        if self.projected() || stabilised || self.redundant {
+            self.evaluate_projections(record)?;
+        }
+
+        // W = M + γh C + βh² K, A′ = A + (βh/γ) Ψ_z
+        let values = MotionValues::of(&pattern, &places, self.motion)?;
+        let weights = self.formulas.weights;
+        let mut blocks = BlocksMut::of(&dims, &pattern, self.newton.leading.matrix)?;
+        let parts = values.mass.iter().zip(values.by_velocity.iter().zip(values.by_position));
+        for (entry, (&m, (&c, &k))) in blocks.tangent.iter_mut().zip(parts) {
+            *entry = m + weights.velocity * c + weights.position * k;
+        }
+        copy(blocks.holonomic, values.holonomic);
+        copy(blocks.nonholonomic, values.nonholonomic);
+        let ratio = if stabilised { M::S::ZERO } else { weights.ratio };
+        let parts = values.nonholonomic.iter().zip(values.nonholonomic_z);
+        for (entry, (&a, &by_z)) in blocks.nonholonomic_newton.iter_mut().zip(parts) {
+            *entry = a + ratio * by_z;
+        }
+        write_compliance(record.scale, self.redundant, blocks.compliance);
+        if let Some(active) = self.active {
+            blocks.mask(&dims, &pattern, active);
+        }
+        if stabilised {
+            self.evaluate_rows()?;
+        }
+        self.newton.leading.factor(self.w, false)?;
+
+        if self.projected() || self.redundant {
+            let values = MotionValues::of(&pattern, &places, self.motion)?;
+            let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
+            copy(blocks.tangent, values.mass);
+            copy(blocks.holonomic, values.holonomic);
+            copy(blocks.nonholonomic, values.nonholonomic);
+            copy(blocks.nonholonomic_newton, values.nonholonomic);
+            write_compliance(record.scale, self.redundant, blocks.compliance);
+            if let Some(active) = self.active {
+                blocks.mask(&dims, &pattern, active);
+            }
+            self.projection.leading.factor(self.w, false)?;
+        }
+        Ok(())
+    }
+
+    /// `linearise_projections` at the end of the step.
+    #[inline(always)]
+    pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+        // d = zd − zd*, e = zdd − zdd*, κ = λ − λ*: so that λ* and κ make up the λ that is kept.
+        let [d, e, kappa] = &mut self.spare;
+        let differences = [
+            (&mut **d, &*record.zd, &*record.zd_star),
+            (&mut **e, &*record.zdd, &*record.zdd_star),
+            (&mut **kappa, &*record.lambda, &*record.lambda_star),
+        ];
+        for (to, a, b) in differences {
+            for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
+                *to = a - b;
+            }
+        }
+        let impulses = Impulses {
+            velocity: d,
+            velocity_multipliers: record.sigma,
+            acceleration: e,
+            acceleration_multipliers: kappa,
+        };
+        self.system.linearise_projections(record.projected(), impulses, self.w, self.projections)
+    }
+
+    /// c_z, c_zd, and the rows of Newton's matrix that they make.
+    fn evaluate_rows(&mut self) -> Result<(), EvalError> {
+        let Enforcement::Accelerations(Stabilisation { rate, value, compliance }) = self.enforcement else {
+            return Ok(());
+        };
+        let (dims, pattern, places) = (self.dims, self.system.pattern(), self.system.parameter_places());
+        let motion = MotionValues::of(&pattern, &places, self.motion)?;
+        let values = ProjectionValues::of(&pattern, &places, self.projections)?;
+        let two = M::S::from_f64(2.0);
+        // Φdd_z + a Φd_z + b Φ_z, 2 Φd_z + a Φ_z
+        let n = pattern.holonomic.len();
+        let rows = self.rows_z.iter_mut().zip(self.rows_zd.iter_mut());
+        let parts = values.accelerations_z.iter().zip(values.rates_z).zip(motion.holonomic);
+        for ((row_z, row_zd), ((&phidd_z, &phid_z), &phi_z)) in rows.zip(parts) {
+            *row_z = phidd_z + rate * phid_z + value * phi_z;
+            *row_zd = two * phid_z + rate * phi_z;
+        }
+        // Ψd_z + a Ψ_z, Ψd_zd + a A
+        let rows = self.rows_z.iter_mut().zip(self.rows_zd.iter_mut()).skip(n);
+        let derivatives = values.nonholonomic_rates_z.iter().zip(values.nonholonomic_z);
+        let parts = derivatives.zip(values.nonholonomic_rates_zd.iter().zip(motion.nonholonomic));
+        for ((row_z, row_zd), ((&psid_z, &psi_z), (&psid_zd, &a))) in rows.zip(parts) {
+            *row_z = psid_z + rate * psi_z;
+            *row_zd = psid_zd + rate * a;
+        }
+
+        let Some(lower) = &mut self.newton.lower else { return Ok(()) };
+        let weights = self.formulas.weights;
+        let first = motion.holonomic.iter().chain(motion.nonholonomic);
+        let parts = first.zip(self.rows_zd.iter().zip(self.rows_z.iter()));
+        for (entry, (&row, (&row_zd, &row_z))) in lower.values.iter_mut().zip(parts) {
+            *entry = row + weights.velocity * row_zd + weights.position * row_z;
+        }
+        let mut blocks = BlocksMut::of(&dims, &pattern, self.newton.leading.matrix)?;
+        if compliance != M::S::ZERO {
+            // E = e/s
+            let holonomic = crate::linear::blocks::holonomic_rows(&dims);
+            for (k, entry) in blocks.compliance.iter_mut().enumerate() {
+                let [by_position, by_velocity] = lower.scales;
+                *entry = compliance / if k < holonomic { by_position } else { by_velocity };
+            }
+        }
+        if let Some(active) = self.active {
+            blocks.mask(&dims, &pattern, active);
+            let (holonomic, nonholonomic) = lower.values.split_at_mut_checked(n).unwrap_or_default();
+            let rows = active.split_at_checked(crate::linear::blocks::holonomic_rows(&dims));
+            let (first, second) = rows.unwrap_or_default();
+            for (active, places, values) in
+                [(first, pattern.holonomic, holonomic), (second, pattern.nonholonomic, nonholonomic)]
+            {
+                for (&(row, _), value) in places.iter().zip(values) {
+                    if active.get(row as usize).is_some_and(|active| *active == M::S::ZERO) {
+                        *value = M::S::ZERO;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// E that leaves nothing but rounding; where rows depend on each other the same for all.
+#[inline(always)]
+fn write_compliance<S: Scalar>(scale: &[S], redundant: bool, compliance: &mut [S]) {
+    if redundant {
+        write_least(scale, true, compliance);
+    } else {
+        write_negligible(scale, compliance);
+    }
+}
