@@ -1,4 +1,4 @@
-//! The `mbs` command: checks, generates and simulates multibody models.
+//! The `mbs` command: checks, generates, simulates and differentiates multibody models.
 //!
 //! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
 //! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
@@ -10,6 +10,7 @@ mod files;
 
 mod check;
 mod generate;
+mod gradient;
 mod simulate;
 
 mod settings;
@@ -19,8 +20,10 @@ mod observer;
 mod run;
 mod start;
 
+mod differentiated;
 mod report;
 mod report_json;
+mod trajectories;
 
 mod csv;
 mod energy_balance;
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
+        Command::Gradient(arguments) => gradient::gradient(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
