@@ -171,6 +171,23 @@ fn gradients_of_index_3_runs() {
     }
 }
 
+/// Nothing is held: the start is the position nearest to a poor guess that depends on the parameters itself.
+#[test]
+fn gradients_from_starts_that_are_not_held() {
+    let method = Ali3p { tolerance: 1e-14, ..Ali3p::DEFAULT };
+    let (h, end, off) = (0.02, 0.3, [].as_slice());
+    let mechanism = FourBar { held: [false; 4], ..FourBar::DEFAULT };
+    Run { mechanism, method, h, end, off }.check("four-bar", &settled, 1e-10);
+    let mechanism = FourBar { held: [true, false, false, false], ..FourBar::DEFAULT };
+    Run { mechanism, method, h, end, off }.check("four-bar, one held", &settled, 1e-10);
+    let mechanism = Pendulum::<1> { held: [false; 2], ..Pendulum::<1>::DEFAULT };
+    Run { mechanism, method, h, end, off }.check("pendulum", &settled, 1e-10);
+    let mechanism = Pendulum::<2> { held: [false; 2], ..Pendulum::<2>::DEFAULT };
+    Run { mechanism, method, h, end, off }.check("twice", &settled_redundant, 1e-10);
+    let mechanism = Pursuit { held: [false; 5], ..Pursuit::DEFAULT };
+    Run { mechanism, method, h, end, off }.check("pursuit", &settled, 1e-10);
+}
+
 /// Iterations contract by O(h) only: so far that imaginary parts have converged too.
 fn settled_index_1(method: ImplicitIndex1) -> ImplicitIndex1 {
     ImplicitIndex1 { tolerance: 1e-30, ..method }
