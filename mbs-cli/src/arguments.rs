@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the model, a file or the run has errors
+  1  the model, a file or the run has errors, or `verify` found a wrong derivative
   2  the command line is wrong, or `generate --check` found a stale file";
 
 const EXAMPLES: &str = "\
@@ -20,11 +20,12 @@ Examples:
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
   mbs kinematics models/crank_rocker.yaml
   mbs gradient models/five_bar.yaml
+  mbs verify models/five_bar.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
 
 Exit codes:
   0  done
-  1  the model, a file or the run has errors
+  1  the model, a file or the run has errors, or `verify` found a wrong derivative
   2  the command line is wrong, or `generate --check` found a stale file";
 
 /// Multibody models: check them, simulate them, differentiate their runs, and generate solvers for them.
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Simulate(Simulate),
     Kinematics(Kinematics),
     Gradient(Gradient),
+    Verify(Verify),
 }
 
 const CHECK_HELP: &str = "\
@@ -335,6 +337,38 @@ pub(crate) struct Gradient {
     /// Time between rows of that file, s; a multiple of a fixed step.
     #[arg(long, value_name = "DT", allow_negative_numbers = true, requires = "trajectories")]
     pub(crate) output_step: Option<f64>,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+const VERIFY_HELP: &str = "\
+Examples:
+  mbs verify models/five_bar.yaml
+  mbs verify models/five_bar.yaml --end 0.5                    # a shorter run, sooner done
+  mbs verify models/five_bar.yaml --sensitivity k_1,L_A1 --json
+  mbs verify models/five_bar.yaml --formulation index1 --differences
+
+Two things are checked, independently of the code that computes derivatives:
+  every emitted derivative, at the start, along the run and beside it, against complex steps of the
+  functions it is the derivative of; tolerance 1e-8
+  the gradient of the whole run, and the derivatives of its last state, against complex steps of whole runs without
+  derivatives, iterated to rounding; tolerance 1e-7. Where complex runs fail, or with --differences, against differences of real
+  runs, extrapolated; tolerance 1e-5, or what they are known to
+Errors are relative to the largest entry beside which an entry counts: see docs/gradients.md.";
+
+/// Check all derivatives of a model, and the gradient of a run, against independent ones.
+///
+/// The run is that of `mbs gradient`. Exits with 1 if an error is not allowed.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{VERIFY_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Compare the gradient with differences of real runs, not with complex steps.
+    #[arg(long)]
+    pub(crate) differences: bool,
     #[command(flatten)]
     pub(crate) method: Method,
 }

@@ -12,6 +12,7 @@ mod check;
 mod generate;
 mod gradient;
 mod simulate;
+mod verify;
 
 mod settings;
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -126,8 +126,9 @@ pub fn run(
 ) -> Result<Found, StepError> {
     match *method {
         Method::Ali3p(method) => implicit(model, method, simulation, start, observe),
-        Method::Index1(_) | Method::Rk4(_) | Method::DormandPrince(..) => Err(StepError::NotDifferentiable {
-            what: "only runs by `ali3p`, or of open trees by an implicit integrator, have derivatives yet",
+        Method::Index1(method) => implicit(model, method, simulation, start, observe),
+        Method::Rk4(_) | Method::DormandPrince(..) => Err(StepError::NotDifferentiable {
+            what: "explicit integrators have no derivatives yet: take `trapezoidal`, `newmark` or `generalized_alpha`",
         }),
     }
 }
