@@ -35,8 +35,7 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
             progress.say(&format!("comparing the gradient: {done} of {} moved", count(of, "parameter")));
         }
     };
-    let outcome =
-        verify::report(&interpreted.program_as_set(), simulation, constrained, *differences, watch);
+    let outcome = verify::report(&interpreted.program_as_set(), simulation, constrained, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
@@ -101,7 +100,7 @@ impl Shown<'_> {
             if beside > 0 { format!(" and {beside} instants beside the run") } else { String::new() },
             verify::TOLERANCE
         );
-        let mut table = Table::new(&["bundle", "derivative", ">error", "of", "by", ">at", ""]);
+        let mut table = Table::new(&["bundle", "derivative", ">error", ">allowed", "of", "by", ">at", ""]);
         let mut before = "";
         for check in &report.derivatives {
             let bundle = if check.bundle == before { "" } else { check.bundle };
@@ -111,6 +110,11 @@ impl Shown<'_> {
                 bundle.into(),
                 check.derivative.into(),
                 error(check.error),
+                if check.tolerance > verify::TOLERANCE {
+                    format!("{:.0e}", check.tolerance)
+                } else {
+                    String::new()
+                },
                 if exact { String::new() } else { check.of.clone() },
                 if exact { String::new() } else { check.by.clone() },
                 if exact { String::new() } else { self.place(check) },
@@ -160,6 +164,10 @@ impl Shown<'_> {
         if self.model.program().objectives.is_empty() {
             out.push_str("  the model has no objectives\n");
         }
+        let least = match by_differences {
+            true => verify::TOLERANCE_OF_DIFFERENCES,
+            false => verify::TOLERANCE_OF_RUNS,
+        };
         let mut table =
             Table::new(&["derivative of", ">error", ">allowed", "of", "by", ">found", ">expected", ""]);
         for check in runs {
@@ -167,7 +175,7 @@ impl Shown<'_> {
             table.row([
                 what.clone(),
                 error(check.error),
-                if by_differences { format!("{:.0e}", check.tolerance) } else { String::new() },
+                if check.tolerance > least { format!("{:.0e}", check.tolerance) } else { String::new() },
                 if of == what { String::new() } else { of.clone() },
                 by.clone(),
                 significant(*found, 9),
@@ -225,5 +233,5 @@ impl Shown<'_> {
     }
 }
 
-const REDUNDANT: &str = "\
-  constraints depend on each other: multipliers are those of least norm\n";
+const REDUNDANT: &str = "  constraints depend on each other: in joint form, accelerations and the forces Φᵀλ of the multipliers are compared, along
+  changes that keep the constraints; multipliers by themselves are a choice, that of least norm\n";

@@ -1,7 +1,7 @@
 //! Derivatives in joint form: of start values, inverse dynamics, accelerations and multipliers, markers, objectives.
 
 use super::point::Point;
-use super::{By, Checks, Columns, Of, Sections};
+use super::{Along, By, Checks, Columns, Of, Sections, admissible};
 use crate::Interpreted;
 use mbs_codegen::program::BundleKind;
 use mbs_runtime::{
@@ -163,13 +163,31 @@ fn joint_linearise(checks: &mut Checks, point: &Point<f64>) {
         });
         columns.collect()
     };
-    let parts = [
-        ("(vd, λ)_z", BY_POSITION, solved(tau_position, c_position)),
-        ("(vd, λ)_v", BY_VELOCITY, solved(tau_velocity, c_velocity)),
-        ("(vd, λ)_ρ", By::Parameters, solved(tau_rho, c_rho)),
-    ];
-    for (what, by, written) in parts {
-        checks.compare(("joint_linearise", what), (Of::JointSolution, by), point, &written, &dynamics);
+    let name = "joint_linearise";
+    let Some(admissible) = admissible::admissible(model, &checks.complex, point) else {
+        let parts = [
+            ("(vd, λ)_z", BY_POSITION, solved(tau_position, c_position)),
+            ("(vd, λ)_v", BY_VELOCITY, solved(tau_velocity, c_velocity)),
+            ("(vd, λ)_ρ", By::Parameters, solved(tau_rho, c_rho)),
+        ];
+        for (what, by, written) in parts {
+            checks.compare((name, what), (Of::JointSolution, by), point, &written, &dynamics);
+        }
+        return;
+    };
+    // Constraints depend on each other.
+    let top = admissible::combine(&admissible.directions, [&tau_position, &tau_velocity, &tau_rho]);
+    let bottom = admissible::combine(&admissible.directions, [&c_position, &c_velocity, &c_rho]);
+    let written = top.into_iter().zip(bottom).map(|(top, bottom)| -> Columns {
+        solved(top, bottom).iter().map(|column| admissible.forces(column)).collect()
+    });
+    let written: Vec<Columns> = written.collect();
+    checks.directions = admissible.directions.clone();
+    let names = ["(vd, Φᵀλ)_z", "(vd, Φᵀλ)_v", "(vd, Φᵀλ)_ρ"];
+    let along = [Along::Positions, Along::Velocities, Along::Parameters];
+    let forces = |model: &_, at: &_| Some(admissible.forces(&dynamics(model, at)?));
+    for ((what, along), written) in names.into_iter().zip(along).zip(&written) {
+        checks.compare((name, what), (Of::JointForces, By::Along(along)), point, written, &forces);
     }
 }
 

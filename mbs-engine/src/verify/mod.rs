@@ -7,8 +7,17 @@
 //!
 //! An error counts against the largest entry of its matrix, of its row for objectives; in derivatives by parameters, which have units of their own,
 //! against the largest entry of its column. Where those are small, which includes derivatives that vanish but for rounding, it
-//! counts against a thousandth of the largest entry, or of the value itself, per unit or per the parameter's size.
+//! counts against a thousandth of the largest entry, or of the value itself, per unit or per the parameter's size. That value is the
+//! largest over the instants, with accelerations and multipliers and without: forces that balance are not small.
+//!
+//! Where constraints depend on each other, only changes that keep them have derivatives of accelerations and multipliers; these are
+//! looked at then, see `admissible`.
+//!
+//! Where equations are badly conditioned, as those of constraints that depend on each other, derivatives are known to less than
+//! rounding. An error that is not allowed is therefore held against what a change of the instant by roundings makes of the
+//! complex step itself.
 
+mod admissible;
 mod coordinate_form;
 mod joint_form;
 mod point;
@@ -19,13 +28,15 @@ mod report;
 mod whole_run;
 
 use crate::Interpreted;
+use admissible::Direction;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
-pub use report::{Failure, Looked, Progress, Report, TOLERANCE, bundles, report};
+pub use report::{Failure, Looked, Progress, Report, bundles, report};
+use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
 pub use whole_run::{
@@ -36,6 +47,14 @@ pub use whole_run::{
 const STEP: f64 = 1e-40;
 /// What hardly matters is measured as if it were this part of what does.
 const LEAST: f64 = 1e-3;
+/// Largest error of an emitted derivative: rounding, times a moderate condition of the equations where they are solved.
+pub const TOLERANCE: f64 = 1e-8;
+/// So much more than what roundings of an instant, or of a parameter, change an independent derivative by is allowed,
+const ALLOWANCE: f64 = 10.0;
+/// but never more than this: beyond it a comparison tells nothing.
+const TELLING: f64 = 1e-3;
+/// The change of an instant, or of a parameter, by roundings.
+const ROUNDINGS: f64 = 1e-15;
 
 /// How a derivative compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +67,21 @@ pub struct Check {
     pub entries: usize,
     /// The largest error; NaN if a value is not a number.
     pub error: f64,
+    /// What is allowed: more than [`TOLERANCE`] where the independent derivative is known to less.
+    pub tolerance: f64,
     /// What the entry with this error is the derivative of.
     pub of: String,
     /// By what.
     pub by: String,
     /// Number of the instant.
     pub instant: usize,
+}
+
+impl Check {
+    /// Whether the error is allowed.
+    pub fn passed(&self) -> bool {
+        self.error <= self.tolerance && self.tolerance <= TELLING
+    }
 }
 
 /// Compares all derivatives of a program at the given instants, its parameters at their defaults.
@@ -63,13 +91,19 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
         complex: Interpreted::new(program.clone()),
         all: Vec::new(),
         instant: 0,
+        sizes: HashMap::new(),
+        measuring: false,
+        directions: Default::default(),
     };
-    joint_form::start(&mut checks);
-    for (number, instant) in instants.iter().enumerate() {
-        checks.instant = number;
-        let Some(point) = Point::new(&checks.model, instant) else { continue };
-        coordinate_form::check(&mut checks, &point);
-        joint_form::check(&mut checks, &point);
+    for measuring in [true, false] {
+        checks.measuring = measuring;
+        joint_form::start(&mut checks);
+        for (number, instant) in instants.iter().enumerate() {
+            checks.instant = number;
+            let Some(point) = Point::new(&checks.model, instant) else { continue };
+            coordinate_form::check(&mut checks, &point);
+            joint_form::check(&mut checks, &point);
+        }
     }
     checks.all
 }
@@ -93,6 +127,16 @@ enum By {
     JointMultipliers,
     /// What the model is differentiated by.
     Parameters,
+    /// Changes that keep the constraints, [`Checks::directions`].
+    Along(Along),
+}
+
+/// Which changes those are nearest to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Along {
+    Positions,
+    Velocities,
+    Parameters,
 }
 
 /// What the rows of a matrix are.
@@ -105,6 +149,8 @@ enum Of {
     Nonholonomic,
     /// Accelerations, then multipliers in joint form.
     JointSolution,
+    /// Accelerations, then forces of constraints.
+    JointForces,
     Objectives,
     /// Components of markers.
     Markers,
@@ -116,6 +162,12 @@ struct Checks {
     complex: Interpreted<Complex64>,
     all: Vec<Check>,
     instant: usize,
+    /// Largest values of what is differentiated, over the instants: by bundle, derivative and first row.
+    sizes: HashMap<(&'static str, &'static str, usize), f64>,
+    /// Whether those are being found.
+    measuring: bool,
+    /// By positions, by velocities, by parameters: one each.
+    directions: [Vec<Direction>; 3],
 }
 
 impl Checks {
@@ -128,6 +180,7 @@ impl Checks {
             By::Joints(_) => dims.nv,
             By::JointMultipliers => dims.joint_rows(),
             By::Parameters => dims.sensitivity.parameters,
+            By::Along(along) => self.directions[along as usize].len(),
         };
         let step = Complex64::new(0.0, STEP);
         let mut columns = Vec::with_capacity(count);
@@ -139,22 +192,28 @@ impl Checks {
                 By::Multipliers => moved.lambda[k] += step,
                 By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
                 By::JointMultipliers => moved.joint_lambda[k] += step,
-                By::Parameters => match self.model.program().seeds[k] {
-                    (Group::U, place) => moved.u[place as usize] += step,
-                    (_, place) => {
-                        let mut changed = parameters.clone();
-                        changed[place as usize] += step;
-                        self.complex.set_parameters(&changed).ok()?;
+                By::Parameters => self.move_seed(k, &mut moved, step),
+                By::Along(along) => {
+                    let direction = self.directions[along as usize][k].clone();
+                    moved.move_along(&self.complex, &direction.positions, &direction.velocities, step)?;
+                    if along == Along::Parameters {
+                        self.move_seed(k, &mut moved, step);
                     }
-                },
+                }
             }
             let values = value(&self.complex, &moved);
-            if by == By::Parameters {
-                self.complex.set_parameters(&parameters).ok()?;
-            }
+            self.complex.set_parameters(&parameters).ok()?;
             columns.push(values?.into_iter().map(|value| value.im / STEP).collect());
         }
         Some(columns)
+    }
+
+    /// Moves what the model is differentiated by: an input at the point, or a parameter of the model.
+    fn move_seed(&mut self, k: usize, point: &mut Point<Complex64>, step: Complex64) {
+        match self.model.program().seeds[k] {
+            (Group::U, place) => point.u[place as usize] += step,
+            (_, place) => self.complex.move_parameter(place as usize, step),
+        }
     }
 
     /// Compares what a bundle wrote with complex steps.
@@ -166,16 +225,21 @@ impl Checks {
         written: &Columns,
         value: Value<'_>,
     ) {
+        if self.measuring {
+            self.measure((bundle, derivative), of, point, value);
+            return;
+        }
         let Some(exact) = self.differentiate(point, by, value) else { return };
-        let Some(values) = value(&self.complex, &point.complex()) else { return };
+        let rows = exact.first().map_or(0, Vec::len);
         let (mut error, mut place): (f64, (usize, usize)) = (0.0, (0, 0));
-        for rows in self.blocks(of, values.len()) {
-            let size = values[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
+        let mut scales = Vec::new();
+        for rows in self.blocks(of, rows) {
+            let size = self.sizes.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
             let block = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
-                    By::Parameters => {
+                    By::Parameters | By::Along(Along::Parameters) => {
                         let least = LEAST * block.max(size / self.size_of_seed(k, point));
                         largest(written).max(largest(exact)).max(least)
                     }
@@ -188,11 +252,40 @@ impl Checks {
                         (error, place) = (here, (i, k));
                     }
                 }
+                scales.push((rows.clone(), k, scale));
+            }
+        }
+        let mut tolerance = TOLERANCE;
+        if error > TOLERANCE
+            && let Some(moved) = self.differentiate(&point.rounded(ROUNDINGS), by, value)
+        {
+            for (rows, k, scale) in scales {
+                for (a, b) in moved[k][rows.clone()].iter().zip(&exact[k][rows]) {
+                    tolerance = tolerance.max(ALLOWANCE * (a - b).abs() / scale);
+                }
             }
         }
         let entries = exact.iter().map(Vec::len).sum();
         let (of, by) = (self.row_name(of, place.0), self.column_name(by, place.1));
-        self.note(Check { bundle, derivative, entries, error, of, by, instant: self.instant });
+        self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant: self.instant });
+    }
+
+    /// The largest values at an instant: with its accelerations and multipliers, and without.
+    fn measure(
+        &mut self,
+        (bundle, derivative): (&'static str, &'static str),
+        of: Of,
+        point: &Point<f64>,
+        value: Value<'_>,
+    ) {
+        for point in [point.complex(), point.complex().without_forces()] {
+            let Some(values) = value(&self.complex, &point) else { continue };
+            for rows in self.blocks(of, values.len()) {
+                let size = values[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
+                let known = self.sizes.entry((bundle, derivative, rows.start)).or_default();
+                *known = known.max(size);
+            }
+        }
     }
 
     /// Rows of one kind: objectives have units of their own, accelerations and multipliers differ.
@@ -200,7 +293,7 @@ impl Checks {
         let nv = self.model.dims().nv;
         match of {
             Of::Objectives => (0..rows).map(|i| i..i + 1).collect(),
-            Of::JointSolution => vec![0..nv, nv..rows],
+            Of::JointSolution | Of::JointForces => vec![0..nv, nv..rows],
             _ => iter::once(0..rows).collect(),
         }
     }
@@ -214,6 +307,9 @@ impl Checks {
         written: &[f64],
         value: Value<'_>,
     ) {
+        if self.measuring {
+            return;
+        }
         let Some(exact) = value(&self.complex, &point.complex()) else { return };
         let size = exact.iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
         let (mut error, mut place): (f64, usize) = (0.0, 0);
@@ -224,17 +320,13 @@ impl Checks {
             }
         }
         let (of, entries, instant) = (self.row_name(of, place), exact.len(), self.instant);
-        self.note(Check { bundle, derivative: "value", entries, error, of, by: String::new(), instant });
+        let (derivative, tolerance, by) = ("value", TOLERANCE, String::new());
+        self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant });
     }
 
     /// Keeps the worst.
     fn note(&mut self, check: Check) {
-        let Check { bundle, derivative, error, .. } = check;
-        match self.all.iter_mut().find(|c| c.bundle == bundle && c.derivative == derivative) {
-            Some(worst) if worst.error >= error || worst.error.is_nan() => {}
-            Some(worst) => *worst = check,
-            None => self.all.push(check),
-        }
+        keep_worse(&mut self.all, check);
     }
 
     /// The parameter's or the input's value, at least one.
@@ -258,6 +350,7 @@ impl Checks {
             Of::Nonholonomic => self.name(Quantity::Nonholonomic, index),
             Of::JointSolution if index < dims.nv => self.name(Quantity::Velocity, index),
             Of::JointSolution => self.joint_row_name(index - dims.nv),
+            Of::JointForces => self.name(Quantity::Velocity, index % dims.nv.max(1)),
             Of::Objectives => self.name(Quantity::Objective, index),
             Of::Markers => {
                 format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
@@ -271,7 +364,8 @@ impl Checks {
             By::Multipliers => self.row_name(Of::Rows, index),
             By::Joints(_) => self.name(Quantity::Velocity, index),
             By::JointMultipliers => self.joint_row_name(index),
-            By::Parameters => self.name(Quantity::Sensitivity, index),
+            By::Along(Along::Positions | Along::Velocities) => self.name(Quantity::Velocity, index),
+            By::Parameters | By::Along(Along::Parameters) => self.name(Quantity::Sensitivity, index),
         }
     }
 
@@ -285,6 +379,16 @@ impl Checks {
 
     fn name(&self, quantity: Quantity, index: usize) -> String {
         self.model.name(quantity, index).unwrap_or_default().to_owned()
+    }
+}
+
+/// Adds a check, or puts it in the place of one of the same derivative that is further from what is not allowed.
+fn keep_worse(all: &mut Vec<Check>, check: Check) {
+    let part = |check: &Check| check.error / check.tolerance;
+    match all.iter_mut().find(|c| c.bundle == check.bundle && c.derivative == check.derivative) {
+        Some(worst) if part(worst) >= part(&check) || worst.error.is_nan() => {}
+        Some(worst) => *worst = check,
+        None => all.push(check),
     }
 }
 

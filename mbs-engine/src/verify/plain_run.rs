@@ -10,8 +10,8 @@ use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Fixed, ImplicitIndex1, Inputs, Motion, Objectives, Output, Penalty, Scalar, Span, State,
-    StepError, System, euler_parameters,
+    Ali3p, Assembly, At, Fixed, ImplicitIndex1, Inputs, Motion, Objectives, Output, Penalty, Scalar, Span,
+    State, StepError, System, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -175,11 +175,9 @@ pub(super) fn settled(method: &Method, redundant: bool) -> Method {
             penalty: if redundant { method.penalty } else { Penalty::Given(LARGE) },
             ..method
         }),
-        Method::Index1(method) => Method::Index1(ImplicitIndex1 {
-            tolerance: TO_ROUNDING,
-            max_iterations: PATIENT,
-            ..method
-        }),
+        Method::Index1(method) => {
+            Method::Index1(ImplicitIndex1 { tolerance: TO_ROUNDING, max_iterations: PATIENT, ..method })
+        }
         method => method,
     }
 }

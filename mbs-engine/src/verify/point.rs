@@ -50,6 +50,19 @@ impl Point<f64> {
         right.then_some(Point { t, z, zd, zdd, v, vd, u, lambda, joint_lambda })
     }
 
+    /// Everything moved by this part of the largest of its kind.
+    pub(super) fn rounded(&self, part: f64) -> Self {
+        let mut moved = self.clone();
+        let Point { z, zd, zdd, v, vd, u, lambda, joint_lambda, .. } = &mut moved;
+        for values in [z, zd, zdd, v, vd, u, lambda, joint_lambda] {
+            let size = values.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            for (x, sign) in values.iter_mut().zip([1.0, -1.0].into_iter().cycle()) {
+                *x += sign * part * size;
+            }
+        }
+        moved
+    }
+
     pub(super) fn complex(&self) -> Point<Complex64> {
         let lift = |x: &[f64]| x.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>();
         Point {
@@ -67,6 +80,14 @@ impl Point<f64> {
 }
 
 impl Point<Complex64> {
+    /// Without accelerations and multipliers.
+    pub(super) fn without_forces(mut self) -> Self {
+        for part in [&mut self.zdd, &mut self.vd, &mut self.lambda, &mut self.joint_lambda] {
+            part.fill(Complex64::ZERO);
+        }
+        self
+    }
+
     /// One coordinate, its rate and acceleration by a step times weights.
     pub(super) fn move_coordinate(&mut self, k: usize, weights: [f64; 3], step: Complex64) {
         for (part, weight) in [&mut self.z, &mut self.zd, &mut self.zdd].into_iter().zip(weights) {
@@ -82,12 +103,27 @@ impl Point<Complex64> {
         weights: [f64; 3],
         step: Complex64,
     ) -> Option<()> {
-        let (mut unit, mut dz) = (vec![Complex64::ZERO; self.v.len()], vec![Complex64::ZERO; self.z.len()]);
-        unit[k] = Complex64::new(weights[0], 0.0) * step;
-        euler_parameters::coordinate_rates(model, &self.z, &unit, &mut dz).ok()?;
-        self.z.iter_mut().zip(dz).for_each(|(z, dz)| *z += dz);
+        let mut unit = vec![0.0; self.v.len()];
+        unit[k] = weights[0];
+        self.move_along(model, &unit, &[], step)?;
         self.v[k] += Complex64::new(weights[1], 0.0) * step;
         self.vd[k] += Complex64::new(weights[2], 0.0) * step;
+        Some(())
+    }
+
+    /// Position along a tangent, and velocities, by a step times these.
+    pub(super) fn move_along(
+        &mut self,
+        model: &Interpreted<Complex64>,
+        positions: &[f64],
+        velocities: &[f64],
+        step: Complex64,
+    ) -> Option<()> {
+        let tangent: Vec<Complex64> = positions.iter().map(|&x| Complex64::new(x, 0.0) * step).collect();
+        let mut dz = vec![Complex64::ZERO; self.z.len()];
+        euler_parameters::coordinate_rates(model, &self.z, &tangent, &mut dz).ok()?;
+        self.z.iter_mut().zip(dz).for_each(|(z, dz)| *z += dz);
+        self.v.iter_mut().zip(velocities).for_each(|(v, &x)| *v += Complex64::new(x, 0.0) * step);
         Some(())
     }
 }

@@ -4,7 +4,7 @@
 
 use super::instants::{Visited, disturbed};
 use super::whole_run::{self, LastState, RunCheck};
-use super::{Check, Instant, verify};
+use super::{Check, Instant, keep_worse, verify};
 use crate::gradient::{self, Found};
 use crate::{Interpreted, Method};
 use mbs_codegen::model::Simulation;
@@ -12,9 +12,6 @@ use mbs_codegen::program::{BundleKind, Program};
 use mbs_runtime::StepError;
 use mbs_runtime::formulation::StartStatistics;
 use std::ops::ControlFlow;
-
-/// Largest error of an emitted derivative: rounding, times the condition of the equations where they are solved.
-pub const TOLERANCE: f64 = 1e-8;
 
 /// Instants that are looked at behind the start, and disturbed ones.
 const VISITED: usize = 5;
@@ -82,13 +79,6 @@ impl Report {
     }
 }
 
-impl Check {
-    /// Whether the error is allowed.
-    pub fn passed(&self) -> bool {
-        self.error <= TOLERANCE
-    }
-}
-
 /// The bundles that a check of everything needs, for a model with constraints or without.
 pub fn bundles(constrained: bool) -> Vec<BundleKind> {
     let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
@@ -125,17 +115,8 @@ pub fn report(
     let (instants, derivatives) = derivatives(&model, visited.instants, redundant);
     let unseen = unseen(program, &derivatives);
     let moved = |done, of| progress(Progress::Moved(done, of));
-    let runs = whole_run::gradient(
-        &model,
-        &method,
-        simulation,
-        redundant,
-        &found,
-        &last,
-        differences,
-        moved,
-    )
-    .map_err(Failure::Differences)?;
+    let runs = whole_run::gradient(&model, &method, simulation, redundant, &found, &last, differences, moved)
+        .map_err(Failure::Differences)?;
     Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
 }
 
@@ -164,14 +145,6 @@ fn derivatives(model: &Interpreted, visited: Vec<Instant>, redundant: bool) -> (
     }
     checks.retain(|check| check.entries > 0);
     (looked, checks)
-}
-
-fn keep_worse(checks: &mut Vec<Check>, check: Check) {
-    match checks.iter_mut().find(|c| c.bundle == check.bundle && c.derivative == check.derivative) {
-        Some(worst) if worst.error >= check.error || worst.error.is_nan() => {}
-        Some(worst) => *worst = check,
-        None => checks.push(check),
-    }
 }
 
 /// Bundles of derivatives that the program has and no check has seen.
