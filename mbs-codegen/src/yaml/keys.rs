@@ -57,7 +57,7 @@ pub const BODY: Keys =
 /// The entry `ground` of `bodies`.
 pub const GROUND: Keys = keys("the ground", &["points", "vectors", "description"]);
 /// The `inertia` of a body.
-pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz", "frame"]);
+pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz", "frame", "unphysical"]);
 /// The `frame` of an inertia.
 pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
