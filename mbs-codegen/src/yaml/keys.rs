@@ -63,8 +63,10 @@ pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
 pub const JOINT: Keys = keys(
     "a joint",
-    &["type", "parent", "child", "axis", "axes", "reference", "names", "start", "cut", "description"],
+    &["type", "parent", "child", "axis", "axes", "reference", "dh", "names", "start", "cut", "description"],
 );
+/// The `dh` of a joint.
+pub const DH: Keys = keys("Denavit–Hartenberg parameters", &["theta", "d", "a", "alpha"]);
 /// The `parent` or `child` of a joint.
 pub const SIDE: Keys = keys("a joint's side", &["body", "point", "axis", "reference"]);
 /// The start of one coordinate.
@@ -171,7 +173,7 @@ pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 pub const CASE: Keys = keys("a case", &["description", "parameters", "start", "inputs", "simulation"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 38] = [
+pub const ALL: [(&str, &Keys); 39] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -181,6 +183,7 @@ pub const ALL: [(&str, &Keys); 38] = [
     ("inertia", &INERTIA),
     ("frame", &FRAME),
     ("joint", &JOINT),
+    ("dh", &DH),
     ("side", &SIDE),
     ("start", &START),
     ("start_spherical", &START_SPHERICAL),
