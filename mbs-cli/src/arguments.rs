@@ -158,6 +158,9 @@ pub(crate) struct Import {
     /// Let joints that mimic others move by themselves.
     #[arg(long)]
     pub(crate) no_mimic: bool,
+    /// Print one JSON object instead of text, also for problems.
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

@@ -26,6 +26,26 @@ fn a_robot_becomes_a_model_that_runs() {
 }
 
 #[test]
+fn one_json_object_says_everything() {
+    let folder = Folder::new();
+    let model = folder.path("robot.yaml");
+    let printed = done(&["import", &robot("every_joint"), "-o", &model, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(
+        (&report["valid"], &report["joints"], &report["locked"][0]),
+        (&true.into(), &7.into(), &"dangle".into())
+    );
+    assert_eq!(report["renamed"][0]["to"], "fore_arm");
+    assert_eq!(report["skipped"]["gazebo"], 2);
+
+    let bad = folder.file("bad.urdf", "<robot/>");
+    let outcome = fails(1, &[], &["import", &bad, "-o", &model, "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert_eq!((&report["valid"], &report["problems"][0]["line"]), (&false.into(), &1.into()));
+    fails(2, &["--output"], &["import", &bad, "--json"]);
+}
+
+#[test]
 fn a_loop_is_closed_and_stays_closed() {
     let folder = Folder::new();
     let model = folder.path("four_bar.yaml");
