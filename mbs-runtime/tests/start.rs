@@ -76,6 +76,58 @@ fn positions_move_as_little_as_possible() {
     }
 }
 
+/// A point on an ellipse with half axes 2 and 1, in two rows or one.
+#[derive(Clone, Copy)]
+struct Ellipse<const COPIES: usize>;
+
+impl<const COPIES: usize> Mechanism for Ellipse<COPIES> {
+    const NQ: usize = 2;
+    const HOLONOMIC: usize = COPIES;
+
+    fn kinetic<S: Scalar>(&self, _: &[S], _: &[S], zd: &[S]) -> S {
+        zd[0] * zd[0] + zd[1] * zd[1]
+    }
+    fn phi<S: Scalar>(&self, _: &[S], _: S, z: &[S], phi: &mut [S]) {
+        let square = S::from_f64(0.25) * z[0] * z[0] + z[1] * z[1];
+        phi[0] = square - S::ONE;
+        if COPIES > 1 {
+            phi[1] = S::from_f64(3.0) * (square.sqrt() - S::ONE);
+        }
+    }
+}
+
+/// Of all positions the nearest one, not where the shortest steps happen to lead.
+#[test]
+fn the_nearest_position_is_found() {
+    fn check<const COPIES: usize>() {
+        let system = Lagrangian::<_, f64>::new(Ellipse::<COPIES>);
+        for k in 0..60 {
+            // Clear of the segment between the centres of curvature, from where two positions are as near.
+            let angle = 0.31 + 0.1047 * f64::from(k);
+            let radius = 1.8 + 0.3 * f64::from(k % 7);
+            let guess = [radius * angle.cos(), radius * angle.sin()];
+            let mut state = system.guess(0.0, &guess, &[0.0, 0.0]);
+            let statistics = start(&system, &mut state).unwrap();
+            assert!(statistics.phi < 1e-14 && statistics.iterations < 40, "{guess:?} {statistics:?}");
+            let found = system.view(&mut state).z.to_vec();
+            // By a search over the ellipse, and Newton's method on (z − guess)·z' = 0.
+            let at = |s: f64| [2.0 * s.cos() - guess[0], s.sin() - guess[1], -2.0 * s.sin(), s.cos()];
+            let distance_at = |s: &f64| at(*s)[0].hypot(at(*s)[1]);
+            let angles = (0..720).map(|i| f64::from(i) * std::f64::consts::PI / 360.0);
+            let mut s = angles.min_by(|a, b| distance_at(a).total_cmp(&distance_at(b))).unwrap();
+            for _ in 0..20 {
+                let [x, y, dx, dy] = at(s);
+                let slope = dx * dx + dy * dy - x * 2.0 * s.cos() - y * s.sin();
+                s -= (x * dx + y * dy) / slope;
+            }
+            let expected = [2.0 * s.cos(), s.sin()];
+            assert!(distance(&found, &expected) < 1e-13, "{guess:?}: {found:?} {expected:?}");
+        }
+    }
+    check::<1>();
+    check::<2>();
+}
+
 #[test]
 fn rates_keep_what_is_held_and_change_the_rest_as_little_as_possible() {
     // z = (0.5, −1.2): tangent (12, 5)/13.

@@ -22,12 +22,14 @@ use super::ali3p::refuse_first_order_states;
 use super::compliance::{least_part, write_least};
 use super::newton::{self, Iteration, Step, StepStatistics, Tangent};
 use super::projection::ProjectionMatrix;
+use super::record::Record;
 use super::state::State;
 use crate::constrained::{Constrained, Stabilisation};
 use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, positive};
 use crate::linear::blocks::holonomic_rows;
+use crate::linear::copy;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -73,6 +75,33 @@ impl ImplicitIndex1 {
         inputs: &mut I,
         state: &mut [M::S],
         h: M::S,
+        scratch: &mut [M::S],
+    ) -> Result<StepStatistics, StepError> {
+        self.advance(system, inputs, state, h, None, scratch)
+    }
+
+    /// [`ImplicitIndex1::step`] that also fills the `record` of the step, see [`Record`].
+    #[inline]
+    pub fn step_recorded<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        h: M::S,
+        record: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StepStatistics, StepError> {
+        self.advance(system, inputs, state, h, Some(record), scratch)
+    }
+
+    #[inline(always)]
+    fn advance<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        h: M::S,
+        record: Option<&mut [M::S]>,
         scratch: &mut [M::S],
     ) -> Result<StepStatistics, StepError> {
         self.check()?;
@@ -132,6 +161,16 @@ impl ImplicitIndex1 {
         )?;
         if rows.redundant && !penalised {
             step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+        }
+        if let Some(record) = record {
+            let mut record = Record::of(&dims, record)?;
+            record.begin(&step, &rows);
+            copy(record.lambda_star, step.lambda);
+            record.end(&step);
+            // With a penalty every multiplier is determined.
+            if penalised {
+                *record.redundant = M::S::ZERO;
+            }
         }
         step.finish(&mut moving)
     }

@@ -27,6 +27,7 @@ pub(crate) mod compliance;
 mod implicit_index1;
 mod index1;
 pub(crate) mod multipliers;
+mod nearest;
 pub(crate) mod newton;
 mod projection;
 mod record;

@@ -20,6 +20,8 @@
 //! [ A         −E  ] [ μ ]   [−(terms of zd and t)  ]
 //! ```
 //!
+//! Then positions move along the constraints to those nearest to the guess, see `nearest`.
+//!
 //! Steps of positions are limited and must reduce Σ (Φ_k/n_k)²; where one does not, the damping grows [Levenberg 1944;
 //! Marquardt 1963]. Damping also decides where rows depend on each other.
 
@@ -82,7 +84,7 @@ impl Assembly {
     /// Length of the scratch it needs, at least; a constant for generated models.
     pub const fn scratch_len(dims: &Dims) -> usize {
         let n = dims.nq + dims.rows();
-        5 * dims.nq + 4 * dims.rows() + 4 * n + n * n + dims.n_matrix + dims.nu + dims.workspace
+        7 * dims.nq + 4 * dims.rows() + 6 * n + n * n + 3 * dims.n_matrix + dims.nu + dims.workspace
     }
 
     /// Makes the state consistent at its time: held coordinates and their rates stay, the others move as little as possible.
@@ -99,6 +101,7 @@ impl Assembly {
         let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, .. } = State::of(&dims, state)?;
         let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
         work.find_positions(self, system.held())?;
+        work.find_nearest(self, system.held())?;
         work.find_rates(system.held())?;
         work.judge_rows()?;
         work.find_accelerations()?;
@@ -148,30 +151,37 @@ impl Default for Assembly {
 }
 
 /// The start under way, in the scratch.
-struct Work<'a, M: Constrained> {
-    system: &'a M,
-    dims: Dims,
-    t: M::S,
-    u: &'a [M::S],
-    active: &'a [M::S],
-    masked: bool,
-    z: &'a mut [M::S],
-    zd: &'a mut [M::S],
-    zdd: &'a mut [M::S],
-    trial: &'a mut [M::S],
-    r: &'a mut [M::S],
-    lambda: &'a mut [M::S],
-    scale: &'a mut [M::S],
-    phi: &'a mut [M::S],
-    sizes: &'a mut [M::S],
-    matrix: &'a mut [M::S],
-    dense: &'a mut [M::S],
+pub(super) struct Work<'a, M: Constrained> {
+    pub(super) system: &'a M,
+    pub(super) dims: Dims,
+    pub(super) t: M::S,
+    pub(super) u: &'a [M::S],
+    pub(super) active: &'a [M::S],
+    pub(super) masked: bool,
+    pub(super) z: &'a mut [M::S],
+    pub(super) zd: &'a mut [M::S],
+    pub(super) zdd: &'a mut [M::S],
+    pub(super) trial: &'a mut [M::S],
+    pub(super) r: &'a mut [M::S],
+    pub(super) lambda: &'a mut [M::S],
+    pub(super) scale: &'a mut [M::S],
+    pub(super) phi: &'a mut [M::S],
+    pub(super) sizes: &'a mut [M::S],
+    pub(super) matrix: &'a mut [M::S],
+    pub(super) dense: &'a mut [M::S],
     /// Pivots of the dense matrix; or what is used in the search for its rank.
-    pivots: &'a mut [M::S],
-    x: &'a mut [M::S],
-    b: &'a mut [M::S],
-    w: &'a mut [M::S],
-    statistics: StartStatistics,
+    pub(super) pivots: &'a mut [M::S],
+    pub(super) x: &'a mut [M::S],
+    pub(super) b: &'a mut [M::S],
+    /// The guess of positions.
+    pub(super) guess: &'a mut [M::S],
+    /// nq + n values.
+    pub(super) kept: &'a mut [M::S],
+    pub(super) spare: &'a mut [M::S],
+    pub(super) curved: &'a mut [M::S],
+    pub(super) flat: &'a mut [M::S],
+    pub(super) w: &'a mut [M::S],
+    pub(super) statistics: StartStatistics,
 }
 
 impl<'a, M: Constrained> Work<'a, M> {
@@ -213,6 +223,11 @@ impl<'a, M: Constrained> Work<'a, M> {
             pivots: pieces.next(2 * n)?,
             x: pieces.next(n)?,
             b: pieces.next(n)?,
+            guess: pieces.next(nq)?,
+            kept: pieces.next(nq + n)?,
+            spare: pieces.next(n)?,
+            curved: pieces.next(dims.n_matrix)?,
+            flat: pieces.next(dims.n_matrix)?,
             w: pieces.next(dims.workspace)?,
             statistics: StartStatistics::default(),
         };
@@ -222,6 +237,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             part.fill(M::S::ZERO);
         }
         renormalise(system, work.z);
+        copy(work.guess, work.z);
         if let Some(index) = work.z.iter().position(|z| !z.is_finite()) {
             return Err(work.failed(EvalError::NotFinite { quantity: Quantity::Coordinate, index }));
         }
@@ -229,12 +245,12 @@ impl<'a, M: Constrained> Work<'a, M> {
     }
 
     #[cold]
-    fn failed(&self, error: EvalError) -> StepError {
+    pub(super) fn failed(&self, error: EvalError) -> StepError {
         error.in_step(self.t.real(), 0.0)
     }
 
     /// Into phi: Φ at the trial or the accepted positions.
-    fn positions(&mut self, trial: bool) -> Result<(), EvalError> {
+    pub(super) fn positions(&mut self, trial: bool) -> Result<(), EvalError> {
         let z = if trial { &*self.trial } else { &*self.z };
         let at = Motion { t: self.t, z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
@@ -268,7 +284,7 @@ impl<'a, M: Constrained> Work<'a, M> {
     }
 
     /// M, Φ_z and A at z, and the sizes of the rows.
-    fn evaluate_matrix(&mut self) -> Result<(), EvalError> {
+    pub(super) fn evaluate_matrix(&mut self) -> Result<(), EvalError> {
         self.system.projection(self.t, self.z, self.u, self.w, self.matrix)?;
         let pattern = self.system.pattern();
         if self.masked {
@@ -279,7 +295,26 @@ impl<'a, M: Constrained> Work<'a, M> {
     }
 
     /// Factors \[D Bᵀ; B −μ\]; without the nonholonomic rows for positions.
-    fn factor_smallest_change(&mut self, held: &[bool], damping: f64, level: Level) -> Result<(), EvalError> {
+    pub(super) fn factor_smallest_change(
+        &mut self,
+        held: &[bool],
+        damping: f64,
+        level: Level,
+    ) -> Result<(), EvalError> {
+        self.fill_smallest_change(held, damping, level)?;
+        lu::factor(self.dims.nq + self.dims.rows(), self.dense, self.pivots).map_err(|column| {
+            let (quantity, index) = unknown(&self.dims, column);
+            EvalError::SingularLeading { quantity, index }
+        })
+    }
+
+    /// Into the dense matrix: \[D Bᵀ; B −μ\].
+    pub(super) fn fill_smallest_change(
+        &mut self,
+        held: &[bool],
+        damping: f64,
+        level: Level,
+    ) -> Result<(), EvalError> {
         let pattern = self.system.pattern();
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
         let (nq, holonomic) = (self.dims.nq, holonomic_rows(&self.dims));
@@ -313,10 +348,7 @@ impl<'a, M: Constrained> Work<'a, M> {
                 }
             }
         }
-        lu::factor(n, self.dense, self.pivots).map_err(|column| {
-            let (quantity, index) = unknown(&self.dims, column);
-            EvalError::SingularLeading { quantity, index }
-        })
+        Ok(())
     }
 
     /// Into x: the smallest change for the residual in phi.
@@ -350,12 +382,17 @@ impl<'a, M: Constrained> Work<'a, M> {
         (self.phi.get(index).map_or(0.0, |phi| phi.real()), quantity, number)
     }
 
-    /// Φ = 0 by damped Newton steps of smallest size.
+    /// Φ = 0 from the guess.
     fn find_positions(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
-        let least = least_damping::<M::S>();
         self.positions(false).map_err(|error| self.failed(error))?;
+        self.assemble(settings, held)
+    }
+
+    /// Φ = 0 by damped Newton steps of smallest size from z, at which phi is known.
+    pub(super) fn assemble(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
+        let least = least_damping::<M::S>();
         let mut damping = least;
-        let mut tried = 0;
+        let mut tried = self.statistics.iterations;
         loop {
             // Sizes belong to the new matrix; the merit is measured with the same ones before and after a step.
             self.evaluate_matrix().map_err(|error| self.failed(error))?;
@@ -366,7 +403,7 @@ impl<'a, M: Constrained> Work<'a, M> {
                 if merit == 0.0 {
                     return self.assembled(held);
                 }
-                if tried == settings.max_iterations || damping > LARGEST_DAMPING {
+                if tried >= settings.max_iterations || damping > LARGEST_DAMPING {
                     return self.not_assembled(worst, size);
                 }
                 tried += 1;

@@ -113,6 +113,12 @@ struct Solution<'s, 'a, M: Constrained> {
 }
 
 impl<'a, M: Constrained> Bordered<'a, M> {
+    /// Whether the factors are those of the matrix itself, but for rounding.
+    #[inline(always)]
+    fn is_exact(&self) -> bool {
+        self.lower.is_none() && !self.redundant
+    }
+
     /// Into `x`: solutions for the columns of `b`.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "a system, its right-hand sides, its memory")]
@@ -130,7 +136,7 @@ impl<'a, M: Constrained> Bordered<'a, M> {
         let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
         let first = solution.first(x);
         let small = first.is_ok() && solution.is_small(x)?;
-        if small && !solution.bordered.redundant { Ok(()) } else { solution.refine(first.is_ok(), x) }
+        if small && solution.bordered.is_exact() { Ok(()) } else { solution.refine(first.is_ok(), x) }
     }
 }
 
@@ -169,47 +175,57 @@ impl<M: Constrained> Solution<'_, '_, M> {
         }))
     }
 
-    /// Refines, or solves again.
+    /// Refines, or solves again. The residual of `x` is known, if it was solved for.
     #[cold]
     #[inline(never)]
     fn refine(mut self, solved: bool, x: &mut [M::S]) -> Result<(), Unsolved> {
-        let dims = self.system.dims();
         if !solved {
-            self.factor_dense(&dims)?;
-            self.first(x)?;
-            if self.is_small(x)? {
-                return Ok(());
-            }
+            self.start_again(x)?;
         }
         let mut previous = f64::INFINITY;
-        // Rows that depend on each other have a large E: what it leaves needs two of them.
-        let least = if self.bordered.redundant { 2 } else { 0 };
-        for refinement in 1..=MAX_REFINEMENTS {
+        for _ in 0..MAX_REFINEMENTS {
             let (now, ..) = self.worst(false);
+            if now <= ROUNDING {
+                // Where factors are not those of the matrix, one more takes what is left.
+                return if self.bordered.is_exact() { Ok(()) } else { Ok(self.correct(x)?) };
+            }
             if now <= STAGNANT * previous {
                 previous = now;
-                let Self { bordered, memory, w, columns, transposed, .. } = &mut self;
-                let Memory { residual, column, .. } = &mut **memory;
-                precondition(bordered, &dims, *transposed, *columns, w, column, residual)?;
-                add_scaled(x, M::S::ONE, residual);
-            } else {
-                let (left, equation, column) = self.worst(self.bordered.redundant);
-                if left <= LOST && (self.bordered.redundant || self.bordered.leading.uses_dense()) {
-                    return Ok(());
-                }
-                if self.bordered.leading.uses_dense() {
-                    return Err(Unsolved::Left { equation, column });
-                }
-                self.factor_dense(&dims)?;
-                self.first(x)?;
-                previous = f64::INFINITY;
+                self.correct(x)?;
+                self.is_small(x)?;
+                continue;
             }
-            if self.is_small(x)? && refinement >= least {
+            let dense = self.bordered.leading.uses_dense();
+            let (left, equation, column) = self.worst(self.bordered.redundant);
+            if left <= LOST && (self.bordered.redundant || dense) {
                 return Ok(());
             }
+            if dense {
+                return Err(Unsolved::Left { equation, column });
+            }
+            self.start_again(x)?;
+            previous = f64::INFINITY;
         }
         let (_, equation, column) = self.worst(false);
         Err(Unsolved::Left { equation, column })
+    }
+
+    /// x = x + (solution for the residual)
+    fn correct(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
+        let dims = self.system.dims();
+        let Self { bordered, memory, w, columns, transposed, .. } = self;
+        let Memory { residual, column, .. } = &mut **memory;
+        precondition(bordered, &dims, *transposed, *columns, w, column, residual)?;
+        add_scaled(x, M::S::ONE, residual);
+        Ok(())
+    }
+
+    /// Solves by the dense LU.
+    fn start_again(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
+        self.factor_dense(&self.system.dims())?;
+        self.first(x)?;
+        self.is_small(x)?;
+        Ok(())
     }
 
     /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
@@ -386,18 +402,22 @@ impl<S: Scalar> Subtract<'_, S> {
     }
 }
 
-/// sizes_i = sizes_i + Σ |b_ij| largest_j
+/// sizes_i = sizes_i + factor Σ |b_ij| (largest |x|)
 pub(crate) fn add_sizes<S: Scalar>(
     places: &[(u32, u32)],
     values: &[S],
-    columns: usize,
     x: &[S],
     factor: f64,
     sizes: &mut [S],
 ) {
-    for (&(i, j), value) in places.iter().zip(values) {
-        if let (Some(size), Some(x)) = (sizes.get_mut(i as usize), row(x, j as usize, columns)) {
-            *size += S::from_f64(factor * value.real().abs() * largest(x));
+    add_sizes_of(places, values, factor * largest(x), sizes);
+}
+
+/// sizes_i = sizes_i + factor Σ |b_ij|
+pub(crate) fn add_sizes_of<S: Scalar>(places: &[(u32, u32)], values: &[S], factor: f64, sizes: &mut [S]) {
+    for (&(i, _), value) in places.iter().zip(values) {
+        if let Some(size) = sizes.get_mut(i as usize) {
+            *size += S::from_f64(factor * value.real().abs());
         }
     }
 }

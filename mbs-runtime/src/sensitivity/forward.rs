@@ -1,6 +1,6 @@
 //! Products with the derivative of a step: from derivatives at its start to those at its end.
 
-use super::bordered::{Unsolved, add_sizes};
+use super::bordered::{Unsolved, add_sizes, add_sizes_of};
 use super::columns::{Directions, add_product, scale, silence, subtract_parameters, subtract_product};
 use super::derivatives::Sensitivities;
 use super::state::{Parts, StateDerivatives};
@@ -140,7 +140,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             silence(active, columns, rows);
         }
         if self.redundant {
-            self.measure_newton(columns, end).map_err(fail)?;
+            self.measure_newton(end).map_err(fail)?;
         }
         self.solve(columns, Which::Newton, directions)?;
 
@@ -211,8 +211,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         }
         if self.redundant {
             let (phi, psi) = split_noise(&dims, self.memory.noise);
-            add_sizes(pattern.holonomic, values.rates_z, columns, end.z, 1.0, phi);
-            add_sizes(pattern.nonholonomic, values.nonholonomic_z, columns, end.z, 1.0, psi);
+            let [_, zd, _] = self.sizes;
+            add_sizes_of(pattern.holonomic, motion.holonomic, zd, phi);
+            add_sizes_of(pattern.nonholonomic, motion.nonholonomic, zd, psi);
+            add_sizes(pattern.holonomic, values.rates_z, end.z, 1.0, phi);
+            add_sizes(pattern.nonholonomic, values.nonholonomic_z, end.z, 1.0, psi);
         }
         self.solve(columns, Which::Projection, directions)?;
         copy(end.zd, self.x);
@@ -254,10 +257,14 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         }
         if self.redundant {
             let (phi, psi) = split_noise(&dims, self.memory.noise);
-            add_sizes(pattern.holonomic, values.accelerations_z, columns, end.z, 1.0, phi);
-            add_sizes(pattern.holonomic, values.rates_z, columns, end.zd, 2.0, phi);
-            add_sizes(pattern.nonholonomic, values.nonholonomic_rates_z, columns, end.z, 1.0, psi);
-            add_sizes(pattern.nonholonomic, values.nonholonomic_rates_zd, columns, end.zd, 1.0, psi);
+            let [_, zd, zdd] = self.sizes;
+            add_sizes_of(pattern.holonomic, motion.holonomic, zdd, phi);
+            add_sizes_of(pattern.holonomic, values.rates_z, zd, phi);
+            add_sizes_of(pattern.nonholonomic, motion.nonholonomic, zdd, psi);
+            add_sizes(pattern.holonomic, values.accelerations_z, end.z, 1.0, phi);
+            add_sizes(pattern.holonomic, values.rates_z, end.zd, 2.0, phi);
+            add_sizes(pattern.nonholonomic, values.nonholonomic_rates_z, end.z, 1.0, psi);
+            add_sizes(pattern.nonholonomic, values.nonholonomic_rates_zd, end.zd, 1.0, psi);
         }
         self.solve(columns, Which::Projection, directions)?;
         let (zdd, kappa) = self.x.split_at_checked(dims.nq * columns).unwrap_or_default();
@@ -268,7 +275,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
 
     /// What cancels in the rows of Newton's method.
     #[cold]
-    fn measure_newton(&mut self, columns: usize, end: &StateDerivatives<'_, M::S>) -> Result<(), EvalError> {
+    fn measure_newton(&mut self, end: &StateDerivatives<'_, M::S>) -> Result<(), EvalError> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let values = MotionValues::of(&pattern, &places, self.motion)?;
         let weights = self.formulas.weights;
@@ -276,16 +283,25 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (phi, psi) = split_noise(&self.dims, self.memory.noise);
         match self.enforcement {
             Enforcement::Positions { .. } => {
-                add_sizes(pattern.holonomic, values.holonomic, columns, end.z, by_position, phi);
-                add_sizes(pattern.nonholonomic, values.nonholonomic, columns, end.zd, by_velocity, psi);
-                add_sizes(pattern.nonholonomic, values.nonholonomic_z, columns, end.z, by_velocity, psi);
+                let [z, zd, _] = self.sizes;
+                add_sizes_of(pattern.holonomic, values.holonomic, z * by_position, phi);
+                add_sizes_of(pattern.nonholonomic, values.nonholonomic, zd * by_velocity, psi);
+                add_sizes(pattern.holonomic, values.holonomic, end.z, by_position, phi);
+                add_sizes(pattern.nonholonomic, values.nonholonomic, end.zd, by_velocity, psi);
+                add_sizes(pattern.nonholonomic, values.nonholonomic_z, end.z, by_velocity, psi);
             }
             Enforcement::Accelerations(_) => {
+                let [z, zd, zdd] = self.sizes;
+                add_sizes_of(pattern.holonomic, values.holonomic, zdd, phi);
+                add_sizes_of(pattern.nonholonomic, values.nonholonomic, zdd, psi);
                 let k = pattern.holonomic.len();
-                for (derivatives, x) in [(&*self.rows_z, &*end.z), (&*self.rows_zd, &*end.zd)] {
+                let parts = [(&*self.rows_z, &*end.z, z), (&*self.rows_zd, &*end.zd, zd)];
+                for (derivatives, x, size) in parts {
                     let (first, second) = derivatives.split_at_checked(k).unwrap_or_default();
-                    add_sizes(pattern.holonomic, first, columns, x, 1.0, phi);
-                    add_sizes(pattern.nonholonomic, second, columns, x, 1.0, psi);
+                    add_sizes_of(pattern.holonomic, first, size, phi);
+                    add_sizes_of(pattern.nonholonomic, second, size, psi);
+                    add_sizes(pattern.holonomic, first, x, 1.0, phi);
+                    add_sizes(pattern.nonholonomic, second, x, 1.0, psi);
                 }
             }
         }

@@ -14,7 +14,7 @@ use super::state::StateDerivatives;
 use super::step::{LinearisedStep, scratch_len};
 use crate::constrained::Motion;
 use crate::error::StepError;
-use crate::formulation::{Ali3p, ImplicitStep, Record, RunStatistics, State, StepStatistics};
+use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, RunStatistics, State, StepStatistics};
 use crate::inputs::Inputs;
 use crate::integrator::{Fixed, Nodes, Span};
 use crate::linear::{all_finite, copy};
@@ -48,30 +48,37 @@ pub trait DifferentiableStep: ImplicitStep {
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 }
 
-impl DifferentiableStep for Ali3p {
-    #[inline(always)]
-    fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
-        &self,
-        system: &M,
-        inputs: &mut I,
-        state: &mut [M::S],
-        h: M::S,
-        record: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<StepStatistics, StepError> {
-        self.step_recorded(system, inputs, state, h, record, scratch)
-    }
+macro_rules! differentiable_step {
+    ($($formulation:ty),+) => {
+        $(
+            impl DifferentiableStep for $formulation {
+                #[inline(always)]
+                fn step_recorded<M: Sensitivities, I: Inputs<M::S>>(
+                    &self,
+                    system: &M,
+                    inputs: &mut I,
+                    state: &mut [M::S],
+                    h: M::S,
+                    record: &mut [M::S],
+                    scratch: &mut [M::S],
+                ) -> Result<StepStatistics, StepError> {
+                    self.step_recorded(system, inputs, state, h, record, scratch)
+                }
 
-    #[inline(always)]
-    fn linearise<'a, M: Sensitivities>(
-        &self,
-        system: &'a M,
-        record: &mut [M::S],
-        scratch: &'a mut [M::S],
-    ) -> Result<LinearisedStep<'a, M>, StepError> {
-        self.linearise(system, record, scratch)
-    }
+                #[inline(always)]
+                fn linearise<'a, M: Sensitivities>(
+                    &self,
+                    system: &'a M,
+                    record: &mut [M::S],
+                    scratch: &'a mut [M::S],
+                ) -> Result<LinearisedStep<'a, M>, StepError> {
+                    self.linearise(system, record, scratch)
+                }
+            }
+        )+
+    };
 }
+differentiable_step!(Ali3p, ImplicitIndex1);
 
 /// What an observer sees at a node.
 #[derive(Clone, Copy, Debug)]

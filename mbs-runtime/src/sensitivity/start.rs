@@ -38,6 +38,8 @@ use crate::system::Dims;
 /// Refinements of each solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 5;
 
+/// How near to the nearest position is near enough, relative to positions and their change: derivatives are wrong by that.
+const NEAREST: f64 = 1e-10;
 /// Rounding of a derivative of a constraint, in units of ε max(1, ‖z‖); with twelve bits lost, see `newton`.
 const ROUNDING: f64 = 4096.0;
 
@@ -372,6 +374,13 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             }
         }
         self.solve(1);
+        // What is left lies along the constraints: it is zero in the position nearest to the guess.
+        let left = largest(self.x.get(..nq).unwrap_or_default());
+        let b = self.b.get(..nq).unwrap_or_default();
+        if left > NEAREST * largest(b).max(largest(self.at.z)) && level == Level::Position {
+            let what = "the start has no derivative: no position is the nearest one to its guesses; hold some coordinates";
+            return Err(StepError::NotDifferentiable { what });
+        }
         let [y, eta] = &mut self.multipliers;
         let to = if level == Level::Position { y } else { eta };
         let found = self.x.get(nq..).unwrap_or_default().iter().zip(self.sizes.iter());

@@ -47,10 +47,10 @@ use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
 use crate::formulation::compliance::{write_least, write_negligible};
 use crate::formulation::newton::Failure;
-use crate::formulation::{Ali3p, ProjectionMatrix, Record};
+use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record};
 use crate::integrator::Formulas;
 use crate::linear::blocks::BlocksMut;
-use crate::linear::{Leading, copy, leading};
+use crate::linear::{Leading, copy, largest, leading};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -77,6 +77,8 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     /// Activity of the rows, if some are not.
     pub(super) active: Option<&'a [M::S]>,
     pub(super) redundant: bool,
+    /// Largest |z|, |zd|, |zdd|, if rows depend on each other.
+    pub(super) sizes: [f64; 3],
     /// What `linearise` wrote.
     pub(super) motion: &'a mut [M::S],
     /// What `linearise_projections` wrote, if it was needed.
@@ -136,6 +138,30 @@ impl Ali3p {
     }
 }
 
+impl ImplicitIndex1 {
+    /// Length of the scratch that [`ImplicitIndex1::linearise`] needs, at least; a constant for generated models.
+    pub const fn linearised_scratch_len(dims: &Dims) -> usize {
+        scratch_len(dims)
+    }
+
+    /// The derivative of the recorded step. It lives in the scratch.
+    #[inline(always)]
+    pub fn linearise<'a, M: Sensitivities>(
+        &self,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError> {
+        let record = Record::of(&system.dims(), record)?;
+        let formulas = self.integrator.formulas(*record.h)?;
+        let Stabilisation { rate, value, compliance } = self.stabilisation;
+        let number = M::S::from_f64;
+        let stabilisation =
+            Stabilisation { rate: number(rate), value: number(value), compliance: number(compliance) };
+        LinearisedStep::new(system, formulas, Enforcement::Accelerations(stabilisation), &record, scratch)
+    }
+}
+
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     #[inline(always)]
     pub(crate) fn new(
@@ -170,6 +196,10 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
             active: masked.then_some(&*active),
             redundant,
+            sizes: match redundant {
+                true => [largest(record.z), largest(record.zd), largest(record.zdd)],
+                false => [0.0; 3],
+            },
             motion: pieces.next(dims.sensitivity.newton)?,
             projections: pieces.next(dims.sensitivity.projections)?,
             rows_z: pieces.next(dims.n_matrix)?,

@@ -1,0 +1,215 @@
+//! The position nearest to a guess in which all constraints hold.
+//!
+//! Enters: a position z near the guess z0 in which they hold. Leaves: the one that makes Σ (z_j − z0_j)² over free coordinates
+//! smallest, so that a start is a function of its guess, with derivatives, and not of the way there.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | f | free coordinates |
+//! | B | Φ_z, rows divided by their largest entries |
+//! | g | z0 − z without its part in the range of Bᵀ: the way to go along the constraints |
+//! | y | that part: z0 − z = g + Bᵀ y on f |
+//! | H | 1 + (Bᵀ y)_z, the curvature |
+//!
+//! ```text
+//! [ 1_f  Bᵀ ] [g]   [z0 − z]        [ H_f  Bᵀ ] [d]   [g ]
+//! [ B    0  ] [y] = [0     ]        [ B    0  ] [·] = [−Φ]
+//! ```
+//!
+//! Newton's step d is taken where it leads down, g elsewhere; each is cut short until it does, and followed by a way back onto
+//! the constraints. Where constraints and held coordinates determine all others, g is zero from the beginning.
+
+use super::newton::size_of;
+use super::start::{Assembly, Work, least_damping};
+use crate::constrained::{Constrained, Motion, Weights};
+use crate::error::{EvalError, Level, StepError};
+use crate::linear::blocks::{Blocks, add_product, add_transposed_product};
+use crate::linear::{add_scaled, copy, largest, lu};
+use crate::scalar::{Scalar, sqrt};
+
+/// Steps that may be taken, and cuts of each.
+const MAX_STEPS: usize = 50;
+const MAX_CUTS: usize = 30;
+/// A way that is no longer than rounding of positions, in units of ε max(1, ‖z‖).
+const ROUNDING: f64 = 16.0;
+/// Of a way along the constraints at least this part must be gained.
+const GAIN: f64 = 1e-4;
+/// Largest step, in units of max(1, ‖z‖).
+const LONGEST: f64 = 0.5;
+/// Each refinement leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 3;
+
+impl<M: Constrained> Work<'_, M> {
+    /// Goes to the nearest position.
+    pub(super) fn find_nearest(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
+        let mut before = f64::INFINITY;
+        for step in 0..MAX_STEPS {
+            let size = largest(self.z).max(1.0);
+            let way = self.find_way(held).map_err(|error| self.failed(error))?;
+            // Steps that do not help any more have come as far as rounding lets them.
+            let arrived = way <= ROUNDING * M::S::EPSILON * size
+                || (way <= sqrt(M::S::EPSILON) * size && way > 0.5 * before);
+            if arrived && step == 0 {
+                return Ok(());
+            }
+            let (length, slope) = self.find_newton_step(held).map_err(|error| self.failed(error))?;
+            if arrived {
+                // One more, for parts of the positions that decisions do not see.
+                if length <= sqrt(M::S::EPSILON) * size {
+                    add_scaled(self.z, M::S::ONE, self.x);
+                }
+                return self.positions(false).map_err(|error| self.failed(error));
+            }
+            before = way;
+            if !self.go(settings, held, size, length, slope)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Into kept: g, and into scale: y. Gives the largest entry of g.
+    fn find_way(&mut self, held: &[bool]) -> Result<f64, EvalError> {
+        self.evaluate_matrix()?;
+        self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position)?;
+        let nq = self.dims.nq;
+        self.b.fill(M::S::ZERO);
+        for (j, (b, (&guess, &z))) in self.b.iter_mut().zip(self.guess.iter().zip(self.z.iter())).enumerate()
+        {
+            if !held.get(j).is_some_and(|held| *held) {
+                *b = guess - z;
+            }
+        }
+        self.solve_refined(held, false)?;
+        let (g, y) = self.x.split_at_checked(nq).unwrap_or_default();
+        copy(self.kept, g);
+        let way = largest(g);
+        for (to, (&y, n)) in self.scale.iter_mut().zip(y.iter().zip(self.sizes.iter())) {
+            *to = y / M::S::from_f64(size_of(*n));
+        }
+        Ok(way)
+    }
+
+    /// Into x: the step from g and y, if it leads down; or g itself. Gives its length and how steep it is.
+    fn find_newton_step(&mut self, held: &[bool]) -> Result<(f64, f64), EvalError> {
+        let nq = self.dims.nq;
+        // W(y) − W(0) = (Φ_zᵀ y)_z where the weights are those of positions alone
+        let weights = Weights { velocity: M::S::ZERO, position: M::S::ONE, ratio: M::S::ZERO };
+        let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
+        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        copy(self.b, g);
+        let (r, phi) = (&mut *self.r, &mut *self.phi);
+        self.system.newton(at, self.scale, weights, self.w, r, phi, self.curved)?;
+        self.system.newton(at, self.lambda, weights, self.w, r, phi, self.flat)?;
+        for (curved, &flat) in self.curved.iter_mut().zip(self.flat.iter()) {
+            *curved -= flat;
+        }
+        self.positions(false)?;
+        let solved = self.add_curvature(held) && {
+            let (_, b) = self.b.split_at_mut_checked(nq).unwrap_or_default();
+            for (b, (&phi, size)) in b.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
+                *b = -phi / M::S::from_f64(size_of(*size));
+            }
+            self.solve_refined(held, true).is_ok()
+        };
+        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let steep = |d: &[M::S]| d.iter().zip(g).map(|(d, g)| d.real() * g.real()).sum::<f64>();
+        let finite = self.x.iter().all(|x| x.is_finite());
+        if !(solved && finite && steep(self.x) > 0.0) {
+            copy(self.x, g);
+        }
+        let (d, _) = self.x.split_at_checked(nq).unwrap_or_default();
+        Ok((largest(d), steep(d)))
+    }
+
+    /// Adds (Bᵀ y)_z to the dense matrix of the smallest change and factors it; whether that was possible.
+    fn add_curvature(&mut self, held: &[bool]) -> bool {
+        let n = self.dims.nq + self.dims.rows();
+        if self.fill_smallest_change(held, least_damping::<M::S>(), Level::Position).is_err() {
+            return false;
+        }
+        for (&(i, j), &value) in self.system.pattern().tangent.iter().zip(self.curved.iter()) {
+            let free = |k: u32| !held.get(k as usize).is_some_and(|held| *held);
+            if let Some(entry) =
+                self.dense.get_mut(j as usize * n + i as usize).filter(|_| free(i) && free(j))
+            {
+                *entry += value;
+            }
+        }
+        lu::factor(n, self.dense, self.pivots).is_ok()
+    }
+
+    /// x from b with the matrix without its damping; with (Bᵀ y)_z in it, if `curved`.
+    fn solve_refined(&mut self, held: &[bool], curved: bool) -> Result<(), EvalError> {
+        let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
+        let pattern = self.system.pattern();
+        self.x.fill(M::S::ZERO);
+        for _ in 0..=REFINEMENTS {
+            // residual = b − [H Bᵀ; B 0] x, in the place of the trial and the constraints
+            let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+            let free = |k: usize| !held.get(k).is_some_and(|held| *held);
+            copy(self.spare, self.b);
+            let (top, bottom) = self.spare.split_at_mut_checked(nq).unwrap_or_default();
+            let (x, y) = self.x.split_at_checked(nq).unwrap_or_default();
+            for (top, &x) in top.iter_mut().zip(x) {
+                *top -= x;
+            }
+            for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
+                let size = self.sizes.get(k as usize).map_or(1.0, |size| size_of(*size));
+                let value = value / M::S::from_f64(-size);
+                if free(j as usize) {
+                    add_product(&[(k, j)], &[value], x, bottom);
+                    add_transposed_product(&[(k, j)], &[value], y, top);
+                }
+            }
+            for (&(i, j), &value) in pattern.tangent.iter().zip(self.curved.iter()) {
+                if curved && free(i as usize) && free(j as usize) {
+                    add_product(&[(i, j)], &[-value], x, top);
+                }
+            }
+            lu::solve(n, self.dense, self.pivots, self.spare);
+            add_scaled(self.x, M::S::ONE, self.spare);
+        }
+        Ok(())
+    }
+
+    /// Σ (z_j − z0_j)² over free coordinates.
+    fn distance(&self, held: &[bool]) -> f64 {
+        let changes = self.z.iter().zip(self.guess.iter()).enumerate();
+        let free = changes.filter(|(j, _)| !held.get(*j).is_some_and(|held| *held));
+        free.map(|(_, (z, guess))| (z.real() - guess.real()) * (z.real() - guess.real())).sum()
+    }
+
+    /// Takes the step in x, or a part of it; whether one was found that leads nearer.
+    fn go(
+        &mut self,
+        settings: &Assembly,
+        held: &[bool],
+        size: f64,
+        length: f64,
+        slope: f64,
+    ) -> Result<bool, StepError> {
+        let nq = self.dims.nq;
+        let (from, step) = (self.distance(held), sqrt(M::S::EPSILON) * size);
+        copy(self.kept, self.z);
+        copy(self.kept.get_mut(nq..).unwrap_or_default(), self.x);
+        let mut part = if length > LONGEST * size { LONGEST * size / length } else { 1.0 };
+        for _ in 0..MAX_CUTS {
+            let (z, d) = self.kept.split_at_checked(nq).unwrap_or_default();
+            copy(self.z, z);
+            add_scaled(self.z, M::S::from_f64(part), d);
+            let known = self.positions(false).is_ok();
+            let assembled = known && self.assemble(settings, held).is_ok();
+            // Distances know nothing of steps that are smaller than half the digits.
+            let nearer = part * length <= step || self.distance(held) < from - GAIN * part * slope;
+            if assembled && nearer {
+                return Ok(true);
+            }
+            part *= 0.5;
+        }
+        let (z, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        copy(self.z, z);
+        self.positions(false).map_err(|error| self.failed(error))?;
+        Ok(false)
+    }
+}
