@@ -68,18 +68,29 @@ fn closed() -> String {
     use random_closed::compiled;
     let mut modules = String::new();
     let mut list = String::from("macro_rules! for_each_closed {\n    ($visit:ident) => {\n");
+    let mut differentiated =
+        String::from("macro_rules! for_each_differentiated_closed {\n    ($visit:ident) => {\n");
     for index in 0..compiled::COUNT {
         let module = format!("closed_{index}");
         let request = Request {
-            options: options(compiled::about_com(index), compiled::frozen(index), compiled::bundles()),
+            options: options(
+                compiled::about_com(index),
+                compiled::frozen(index),
+                compiled::bundles(compiled::differentiated(index)),
+            ),
             target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
         modules.push_str(&code(&compiled::text(index), &request));
-        let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
+        let visit = format!("        $visit!({index}, {module}::Model::default());\n");
+        list.push_str(&visit);
+        if compiled::differentiated(index) {
+            differentiated.push_str(&visit);
+        }
     }
     list.push_str("    };\n}\n");
-    modules + &list
+    differentiated.push_str("    };\n}\n");
+    modules + &list + &differentiated
 }
 
 /// The five-bar linkage with the bundles of closed mechanisms.
@@ -87,7 +98,7 @@ fn five_bar() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/five_bar.yaml");
     let text = std::fs::read_to_string(path).expect("a shipped model");
     let request = Request {
-        options: options(false, false, random_closed::compiled::bundles()),
+        options: options(false, false, random_closed::compiled::bundles(true)),
         target: Target { module: Some("five_bar".into()), ..Target::default() },
         case: None,
     };

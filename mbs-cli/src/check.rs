@@ -87,7 +87,7 @@ pub(crate) fn find_case<'a>(model: &'a Model, name: Option<&str>) -> Result<Opti
     })
 }
 
-fn problems(diagnostics: &Diagnostics) -> Value {
+pub(crate) fn problems(diagnostics: &Diagnostics) -> Value {
     let one = |d: &mbs_codegen::diagnostics::Diagnostic| {
         json!({
             "severity": match d.severity {
@@ -145,6 +145,11 @@ impl Summary<'_> {
         &self.model.bodies[id.index()].name
     }
 
+    /// Names of what the model is differentiated by under the case.
+    fn sensitivity(&self) -> Vec<String> {
+        self.model.sensitivity_names(self.model.sensitivity_under(self.case))
+    }
+
     fn value(&self, index: usize) -> Option<&ParameterNumber> {
         self.values.parameter(ParameterId(index as u32))
     }
@@ -196,6 +201,15 @@ impl Summary<'_> {
             let _ = write!(out, ", formulation {}", simulation.formulation.keyword());
         }
         out.push('\n');
+        let by = self.sensitivity();
+        if !by.is_empty() {
+            let _ = writeln!(
+                out,
+                "  differentiated by {}: {}",
+                count(by.len(), "value"),
+                cut(&by.join(", "), 76)
+            );
+        }
         section(&mut out, "bodies", self.bodies());
         section(&mut out, "joints", self.joints());
         section(&mut out, "loops", self.loops());
@@ -407,6 +421,7 @@ impl Summary<'_> {
             changes.extend((!case.parameters.is_empty()).then_some("parameters"));
             changes.extend((!case.start.is_empty()).then_some("start"));
             changes.extend((!case.inputs.is_empty()).then_some("inputs"));
+            changes.extend(case.sensitivity.is_some().then_some("sensitivity"));
             changes.extend((case.simulation != self.model.simulation).then_some("simulation"));
             table.row([case.name.clone(), changes.join(", "), cut(&one_line(&case.description), 60)]);
         }
@@ -559,6 +574,7 @@ impl Summary<'_> {
                 "unit": objective.unit,
                 "description": objective.description,
             })).collect::<Vec<_>>(),
+            "sensitivity": self.sensitivity(),
             "parameters": model.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
             "inputs": model.inputs.iter().map(|input| json!({
                 "name": input.name,

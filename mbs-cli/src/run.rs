@@ -161,7 +161,11 @@ impl<'a> Job<'a> {
         let mut state =
             self.assembly.as_mut().map(|found| std::mem::take(&mut found.state)).unwrap_or_default();
         if self.settings.analysis == Analysis::Kinematics {
-            return self.implicit(Driven, state);
+            // A driven motion knows no forces: they come from the constraints of accelerations.
+            return match self.settings.judges_forces {
+                true => self.implicit(Driven, OfConstraints(model, Index1::new(model)), state),
+                false => self.implicit(Driven, Known, state),
+            };
         }
         self.damping = match simulation.formulation {
             _ if !self.settings.constrained => None,
@@ -194,7 +198,7 @@ impl<'a> Job<'a> {
                 max_iterations,
                 ..ImplicitIndex1::new(damping.stabilisation())
             };
-            return self.implicit(method, state);
+            return self.implicit(method, Known, state);
         }
         let projection = match simulation.projection {
             model::Projection::Mass => ProjectionMatrix::Mass,
@@ -202,7 +206,7 @@ impl<'a> Job<'a> {
         };
         let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
         let method = Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..Ali3p::DEFAULT };
-        self.implicit(method, state)
+        self.implicit(method, Known, state)
     }
 
     /// The penalty α of the penalty formulation: as given, or so large against the inertia of every row that accelerations
@@ -256,12 +260,17 @@ impl<'a> Job<'a> {
         record(observer, start, assembly, damping, outcome.map(Effort::Explicit))
     }
 
-    fn implicit<T: ImplicitStep>(self, method: T, mut state: Vec<f64>) -> Record {
+    fn implicit<T: ImplicitStep>(
+        self,
+        method: T,
+        accelerate: impl Accelerate,
+        mut state: Vec<f64>,
+    ) -> Record {
         let Job { model, settings, start, assembly, damping, stride, csv } = self;
         let simulation = &settings.simulation;
         let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
         let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
-        let mut observer = Observer::new(model, settings, Known, &start, stride, csv);
+        let mut observer = Observer::new(model, settings, accelerate, &start, stride, csv);
         let mut inputs = model.input_signals();
         let outcome = Fixed { method, h: simulation.step }.run(
             model,

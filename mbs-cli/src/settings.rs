@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) simulation: Simulation,
     pub(crate) recursive: bool,
     pub(crate) reactions: bool,
+    /// Whether objectives name multipliers or reactions.
+    pub(crate) judges_forces: bool,
     /// Options that do nothing for this model.
     pub(crate) idle: Vec<&'static str>,
 }
@@ -55,7 +57,8 @@ impl Settings {
             refuse_too_many(steps, remedy)?;
         }
         let reactions = arguments.reactions;
-        Ok(Settings { analysis: Analysis::Dynamics, constrained, simulation, recursive, reactions, idle })
+        let (analysis, judges_forces) = (Analysis::Dynamics, false);
+        Ok(Settings { analysis, constrained, simulation, recursive, reactions, judges_forces, idle })
     }
 
     /// Of `mbs kinematics`.
@@ -73,6 +76,7 @@ impl Settings {
             simulation,
             recursive: false,
             reactions: false,
+            judges_forces: false,
             idle: Vec::new(),
         })
     }
@@ -98,6 +102,9 @@ impl Settings {
         }
         if self.constrained || !self.is_explicit() {
             bundles.extend(BundleKind::COORDINATE_FORM);
+        }
+        if self.analysis == Analysis::Kinematics && self.judges_forces {
+            bundles.push(BundleKind::ConstrainedDynamics);
         }
         match (self.is_explicit(), self.constrained) {
             (true, true) => {

@@ -9,7 +9,7 @@ use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
 use crate::{report, report_json};
 use mbs_codegen::constrained::Rows;
-use mbs_codegen::model::{self, Model, ParameterValue, Simulation};
+use mbs_codegen::model::{self, Model, Objective, ParameterValue, Simulation};
 use mbs_codegen::program::{Options, Program};
 use mbs_codegen::topology;
 use mbs_engine::{Interpreted, ParameterError};
@@ -43,7 +43,8 @@ fn analyse(
     let model = crate::check::read_model(&common.model)?;
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
-    let settings = settle(defaults, is_constrained(&model))?;
+    let mut settings = settle(defaults, is_constrained(&model))?;
+    settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
     let interpreted = interpret(&model, common, &settings)?;
     if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
         return Err(Failure::error("nothing in the model moves: it has no coordinates"));
@@ -64,6 +65,7 @@ fn analyse(
         None => None,
     };
     let record = run::run(&interpreted, &settings, csv.as_mut());
+    warn_of_redundancy(&model, &record);
     let written = csv.map(|csv| Written { columns: columns.len(), rows: csv.rows, last: csv.last });
 
     let shown = Shown { common, model: &interpreted, settings: &settings, record: &record, written };
@@ -84,6 +86,20 @@ fn analyse(
         None => Ok(()),
         Some((message, true)) => Err(Failure::usage(message)),
         Some((message, false)) => Err(Failure::error(message)),
+    }
+}
+
+/// Where equations follow from each other only the sum of their forces is determined, not each multiplier: an objective
+/// on them judges a choice.
+fn warn_of_redundancy(model: &Model, record: &run::Record) {
+    let redundant =
+        record.assembly.as_ref().is_some_and(|found| found.statistics.rank < found.statistics.rows);
+    for objective in model.objectives.iter().filter(|o| redundant && o.depends_on_multipliers()) {
+        files::complain(&format!(
+            "warning: objective `{}` names multipliers or reactions, which the redundant constraints leave open: they are \
+             those of least norm\n",
+            objective.name
+        ));
     }
 }
 

@@ -12,6 +12,7 @@ fn the_summary_names_everything() {
     for word in [
         "cart_pole, case swing_up",
         "2 bodies, 2 joints, 2 coordinates, 2 velocities, 2 degrees of freedom",
+        "differentiated by 7 values: cart_mass, pole_mass, half, rail_friction, pivot_friction, theta0, push",
         "ground -> cart",
         "cart -> pole",
         "theta       3.14159",
@@ -41,6 +42,8 @@ fn the_json_summary_is_json() {
     let parameter = |name: &str| parameters.iter().find(|p| p["name"] == name).expect(name);
     assert_eq!(parameter("track")["min"], 0.1);
     assert_eq!(parameter("road_time")["value"].as_array().map(Vec::len), Some(6));
+    let by = json["sensitivity"].as_array().expect("a list");
+    assert_eq!((by.len(), &by[0], &by[10]), (11, &"track".into(), &"road_height[5]".into()));
     assert_eq!(json["bundles"][0]["name"], "prepare");
     assert!(json["bundles"][3]["operations"].as_u64().is_some_and(|n| n > 50));
 }

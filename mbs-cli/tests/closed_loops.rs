@@ -403,3 +403,60 @@ fn what_cannot_move_is_said() {
     fails(1, &["nothing in the model moves"], &["simulate", &model, "--integrator", "trapezoidal"]);
     fails(1, &["nothing in the model moves"], &["kinematics", &model]);
 }
+
+/// A shipped model with more objectives.
+fn judged(folder: &Folder, name: &str, objectives: &str) -> String {
+    let model = text(&shipped(name));
+    let key = "\nobjectives:\n";
+    let model = match model.contains(key) {
+        true => model.replacen(key, &format!("{key}{objectives}"), 1),
+        false => format!("{model}{key}{objectives}"),
+    };
+    folder.file(&format!("{name}.yaml"), model)
+}
+
+/// The torque of a motor, by its multiplier: the same in a simulation and in a kinematic analysis, and its work is that of
+/// the drives.
+#[test]
+fn objectives_may_judge_multipliers_and_reactions() {
+    let folder = Folder::new();
+    let objectives = "
+  work: -multiplier(motor)*(speed + 3*ripple*cos(3*t))
+  effort: multiplier(motor)^2
+  press: {integrand: norm(reaction_force(R)), terminal: reaction_force(O).y}
+";
+    let model = judged(&folder, "crank_rocker", objectives);
+    let dynamic = json(&["simulate", &model]);
+    let kinematic = json(&["kinematics", &model]);
+    let of = |run: &Value, name: &str| number(&run["objectives"][name]);
+    for name in ["work", "effort", "press"] {
+        let (a, b) = (of(&dynamic, name), of(&kinematic, name));
+        // Multipliers of nodes are right to h².
+        assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{name}: {a} and {b}");
+        assert!(a.abs() > 1e-3, "{name}: {a}");
+    }
+    let work = number(&dynamic["energy"]["work_of_drives"]);
+    // The trapezoidal rule over nodes 1 ms apart: h²/12 of the change of the power's slope, about 6 W/s.
+    assert!((of(&dynamic, "work") - work).abs() < 1e-6, "{work} and {}", of(&dynamic, "work"));
+    assert!(!mbs(&["simulate", &model, "--end", "0.01"]).err.contains("warning"));
+}
+
+/// Six hinges in a loop that moves by its geometry have one equation more than they need: forces in them are not unique.
+#[test]
+fn an_objective_on_redundant_constraints_gets_a_warning() {
+    let folder = Folder::new();
+    let objectives = "  place: pos(rod3.end).y\n  press: norm(reaction_force(J5))\n  pin: multiplier(J4.x)\n";
+    let model = judged(&folder, "bricard", objectives);
+    for arguments in
+        [&["simulate", &model, "--end", "0.01"][..], &["simulate", &model, "--end", "0.01", "--json"]]
+    {
+        let outcome = mbs(arguments);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        for name in ["press", "pin"] {
+            let warning =
+                format!("warning: objective `{name}` names multipliers or reactions, which the redundant");
+            assert_eq!(outcome.err.matches(&warning).count(), 1, "{}", outcome.err);
+        }
+        assert!(!outcome.err.contains("`place`"), "{}", outcome.err);
+    }
+}

@@ -13,6 +13,7 @@ use crate::lowering::Parameters;
 use crate::model::Model;
 use crate::symbols::Group;
 use crate::topology::{self, Row, RowSource, Tree};
+use std::collections::HashSet;
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
 /// of n velocities loses n units in the last place, and n ≤ 1000.
@@ -26,10 +27,29 @@ const STATES: usize = 4;
 pub fn equations(model: &Model, diagnostics: &mut Diagnostics) {
     let tree = topology::span(model);
     let rows = Rows::of(model, &tree);
+    multipliers_mean_something(model, &rows, diagnostics);
     if rows.kept.is_empty() && model.variables.is_empty() {
         mass_matrix_is_regular(model, &tree, diagnostics);
     } else {
         constraints_determine(model, &tree, &rows, diagnostics);
+    }
+}
+
+/// Warns of objectives that name the multiplier of a row that says nothing.
+fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diagnostics) {
+    let dropped: HashSet<&str> = rows.dropped.iter().map(String::as_str).collect();
+    for objective in &model.objectives {
+        let mut told = HashSet::new();
+        for row in objective.multipliers() {
+            let name = model.row_name(row);
+            if dropped.contains(name.as_str()) && told.insert(row) {
+                let message =
+                    format!("objective `{}` names the multiplier of `{name}`, which is zero", objective.name);
+                diagnostics
+                    .warning(objective.span, message)
+                    .help("the equation holds in every position and needs no force: leave it out");
+            }
+        }
     }
 }
 

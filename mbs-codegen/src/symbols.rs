@@ -34,6 +34,14 @@ pub enum Group {
     Factors,
     /// A right-hand side.
     Rhs,
+    /// What the projection of velocities adds to them: d (nq).
+    VelocityImpulse,
+    /// Its multipliers σ.
+    VelocityMultipliers,
+    /// What the projection of accelerations adds to them: e (nq).
+    AccelerationImpulse,
+    /// Its multipliers κ.
+    AccelerationMultipliers,
     /// Independent parameters, arrays flattened (np).
     Parameters,
     /// What depends on parameters alone, computed once by `prepare`.
@@ -44,7 +52,7 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order in which bundles take them.
-    pub const ALL: [Group; 17] = [
+    pub const ALL: [Group; 21] = [
         Group::Time,
         Group::Z,
         Group::V,
@@ -59,6 +67,10 @@ impl Group {
         Group::Matrix,
         Group::Factors,
         Group::Rhs,
+        Group::VelocityImpulse,
+        Group::VelocityMultipliers,
+        Group::AccelerationImpulse,
+        Group::AccelerationMultipliers,
         Group::Parameters,
         Group::Prepared,
         Group::Free,
@@ -81,6 +93,10 @@ impl Group {
             Group::Matrix => "matrix",
             Group::Factors => "factors",
             Group::Rhs => "rhs",
+            Group::VelocityImpulse => "d",
+            Group::VelocityMultipliers => "sigma",
+            Group::AccelerationImpulse => "e",
+            Group::AccelerationMultipliers => "kappa",
             Group::Parameters => "p",
             Group::Prepared => "c",
             Group::Free => "a",
@@ -104,6 +120,10 @@ impl Group {
             Group::Matrix => "a",
             Group::Factors => "f",
             Group::Rhs => "b",
+            Group::VelocityImpulse => "d",
+            Group::VelocityMultipliers => r"\sigma",
+            Group::AccelerationImpulse => "e",
+            Group::AccelerationMultipliers => r"\kappa",
             Group::Parameters => r"\rho",
             Group::Prepared => r"c(\rho)",
             Group::Free => "a",
@@ -127,6 +147,10 @@ impl Group {
             Group::Matrix => "entries of the leading matrix",
             Group::Factors => "factors of the leading matrix",
             Group::Rhs => "right-hand side",
+            Group::VelocityImpulse => "what the projection adds to velocities",
+            Group::VelocityMultipliers => "multipliers of the projection of velocities",
+            Group::AccelerationImpulse => "what the projection adds to accelerations",
+            Group::AccelerationMultipliers => "multipliers of the projection of accelerations",
             Group::Parameters => "independent parameters",
             Group::Prepared => "values that depend on parameters alone",
             Group::Free => "free symbols",

@@ -92,6 +92,11 @@ fn closure_rows_forbid_what_the_joint_forbids_and_nothing_else() {
                 assert_eq!(tree.cuts.len(), 1);
                 let rows = topology::rows(&model, &tree);
                 assert_eq!(rows.len(), kind.closure_equations(), "{kind:?}");
+                let names: Vec<String> = kind.closure_rows().iter().map(|end| format!("cut.{end}")).collect();
+                assert_eq!(
+                    rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+                    names.iter().collect::<Vec<_>>()
+                );
                 let names = tree.coordinate_names(&model);
                 let first = names.iter().position(|n| n == "free.x").expect("the free joint");
                 let mut z = coordinates(&mut random, &names);

@@ -2,9 +2,10 @@
 
 use mbs_codegen::model::evaluate::{Value, Values};
 use mbs_codegen::model::{
-    BodyId, ForceKind, JointKind, JointPoint, Model, OutputValue, ParameterId, ParameterValue, PointRef,
-    Scalar, Vector,
+    BodyId, ForceKind, InputId, JointKind, JointPoint, Model, OutputValue, ParameterId, ParameterValue,
+    PointRef, Scalar, SensitivityRef, Vector,
 };
+use mbs_codegen::program::{Options, Program};
 use mbs_codegen::yaml::read;
 
 fn model(text: &str) -> Model {
@@ -129,4 +130,37 @@ fn aliases_stand_for_what_they_name() {
     );
     assert_eq!(m.bodies[1].points, m.bodies[2].points);
     assert_eq!(m.bodies[0].points[0].1, m.bodies[1].points[0].1);
+}
+
+#[test]
+fn sensitivity_lists_are_flattened() {
+    let m = model(&format!(
+        "mbs: 1{ARM}parameters: {{d: a + 1, a: 1, k: [1, 2, 3], b: 2, one: [5]}}
+inputs: {{v: 0, u: 0}}
+forces:
+  f: {{type: joint_force, coordinate: hinge, value: 'd + b*k[0] + k[1] + k[2] + one[0] + u + v'}}
+sensitivity: [u, k, b, 'one[0]']
+cases:
+  same: {{}}
+  other: {{sensitivity: ['k[2]', a]}}
+  none: {{sensitivity: []}}
+  empty: {{sensitivity: }}
+"
+    ));
+    let names = |case: usize| m.sensitivity_names(m.sensitivity_under(Some(&m.cases[case])));
+    let all = ["u", "k[0]", "k[1]", "k[2]", "b", "one[0]"];
+    assert_eq!(m.sensitivity_names(&m.sensitivity), all);
+    assert_eq!(m.sensitivity_names(m.sensitivity_under(None)), all);
+    assert_eq!(names(0), all);
+    assert_eq!(names(1), ["k[2]", "a"]);
+    assert_eq!((names(2).len(), names(3).len()), (0, 0));
+    assert_eq!(m.sensitivity[0], SensitivityRef::Input(InputId(1)));
+    assert_eq!(m.sensitivity[3], SensitivityRef::Parameter { id: ParameterId(2), element: 2 });
+    // Places among the independent parameters a, k, b, one.
+    let places: Vec<_> = m.sensitivity.iter().map(|one| m.sensitivity_parameter(*one)).collect();
+    assert_eq!(places, [None, Some(1), Some(2), Some(3), Some(4), Some(5)]);
+    assert_eq!(m.sensitivity_parameter(SensitivityRef::Parameter { id: ParameterId(0), element: 0 }), None);
+    assert_eq!(m.sensitivity_parameter(SensitivityRef::Parameter { id: ParameterId(1), element: 1 }), None);
+    let program = Program::new(&m, Some(&m.cases[1]), &Options::default()).unwrap();
+    assert_eq!(program.parameter_names()[m.sensitivity_parameter(m.sensitivity[3]).unwrap()], "k[2]");
 }

@@ -52,6 +52,7 @@ fn the_schema_has_the_words_of_the_reader() {
     let length = limits::NAME_CHARS - 1;
     let pattern = schema["definitions"]["name"]["pattern"].as_str().unwrap();
     assert_eq!(pattern, format!("^[A-Za-z_][A-Za-z0-9_]{{0,{length}}}$"));
+    assert_eq!(schema["definitions"]["sensitivity"]["maxItems"], limits::SENSITIVITY);
 }
 
 /// Every reference `#/definitions/…` of the schema leads somewhere.
@@ -83,7 +84,12 @@ fn the_reference_names_every_key() {
         }
     }
     for kind in JointKind::ALL {
-        for word in [kind.keyword()].iter().chain(kind.coordinates()).chain(kind.velocities()) {
+        for word in [kind.keyword()]
+            .iter()
+            .chain(kind.coordinates())
+            .chain(kind.velocities())
+            .chain(kind.closure_rows())
+        {
             assert!(text.contains(&format!("`{word}`")), "`{word}` is not in the reference");
         }
     }

@@ -5,6 +5,7 @@
 //! exactly its length, the scratch at least its own.
 
 use crate::parameters::{self, ParameterError};
+use crate::sensitivities;
 use crate::signals::Signals;
 use crate::tape::{Arguments, Tape};
 use mbs_codegen::model;
@@ -60,6 +61,7 @@ impl<S: Scalar> Interpreted<S> {
             n_nonholonomic: program.nonholonomic.len(),
             n_matrix: program.matrix_len(),
             n_factors: program.factors_len(),
+            sensitivity: sensitivities::dims(&program),
             // Pivots, or a right-hand side, stand behind the memory of a bundle.
             workspace: bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0),
             ..Dims::ZERO
@@ -162,12 +164,12 @@ impl<S: Scalar> Interpreted<S> {
         let _ = self.prepare.run(&arguments, &mut w, &mut [&mut self.prepared]);
     }
 
-    fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
+    pub(crate) fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
         self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
     }
 
     /// The arguments of an instant in joint form.
-    fn in_joint_form<'a>(&'a self, time: &'a [S], at: &At<'a, S>) -> Arguments<'a, S> {
+    pub(crate) fn in_joint_form<'a>(&'a self, time: &'a [S], at: &At<'a, S>) -> Arguments<'a, S> {
         let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
         for (group, values) in [
             (Group::Time, time),
@@ -211,7 +213,7 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     /// The scratch of a bundle, and as many values behind it.
-    fn behind<'w>(
+    pub(crate) fn behind<'w>(
         &self,
         kind: BundleKind,
         w: &'w mut [S],
@@ -225,7 +227,7 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     /// The arguments of an instant in coordinate form.
-    fn in_coordinates<'a>(&'a self, time: &'a [S], at: &Motion<'a, S>) -> Arguments<'a, S> {
+    pub(crate) fn in_coordinates<'a>(&'a self, time: &'a [S], at: &Motion<'a, S>) -> Arguments<'a, S> {
         let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
         for (group, values) in [
             (Group::Time, time),
@@ -240,22 +242,37 @@ impl<S: Scalar> Interpreted<S> {
         arguments
     }
 
+    /// The arguments of a bundle of parameters alone.
+    pub(crate) fn prepared_only(&self) -> Arguments<'_, S> {
+        with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared)
+    }
+
     /// The part of the leading matrix that bundles write.
     fn entries<'m>(&self, matrix: &'m mut [S]) -> Result<&'m mut [S], EvalError> {
         let (expected, found) = (self.program.structure.pattern.entries(), matrix.len());
         matrix.get_mut(..expected).ok_or(EvalError::Length { what: "matrix", expected, found })
     }
 
-    fn solve_with(&self, kind: BundleKind, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+    pub(crate) fn solve_with(
+        &self,
+        kind: BundleKind,
+        factors: &[S],
+        w: &mut [S],
+        x: &mut [S],
+    ) -> Result<(), EvalError> {
         let (w, rhs) = self.behind(kind, w, x.len())?;
         rhs.copy_from_slice(x);
-        let arguments = with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared);
+        let arguments = self.prepared_only();
         let arguments = with(with(arguments, Group::Factors, factors), Group::Rhs, rhs);
         self.bundle(kind)?.run(&arguments, w, &mut [x])
     }
 }
 
-fn with<'a, S>(mut arguments: Arguments<'a, S>, group: Group, values: &'a [S]) -> Arguments<'a, S> {
+pub(crate) fn with<'a, S>(
+    mut arguments: Arguments<'a, S>,
+    group: Group,
+    values: &'a [S],
+) -> Arguments<'a, S> {
     arguments[group as usize] = values;
     arguments
 }
@@ -287,6 +304,7 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Marker => program.markers.get(index).map(String::as_str),
             Quantity::Output => program.outputs.get(index).map(|(name, _)| name.as_str()),
             Quantity::Objective => program.objectives.get(index).map(|(name, _)| name.as_str()),
+            Quantity::Sensitivity => program.sensitivity.get(index).map(String::as_str),
             Quantity::Joint => program.joints.get(index).map(String::as_str),
             Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
             Quantity::Normalisation => program.normalised.get(index).map(String::as_str),

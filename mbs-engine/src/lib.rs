@@ -39,6 +39,8 @@ mod tape;
 
 mod interpreted;
 mod parameters;
+mod sensitivities;
+pub mod verify;
 mod signals;
 
 pub use interpreted::Interpreted;

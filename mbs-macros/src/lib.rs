@@ -57,7 +57,7 @@ mod request;
 ///
 ///     pub(crate) mod pushed = "../models/cart_pole.yaml" { case: "shaken", bundles: all }
 /// }
-/// # assert_eq!(slow::NP, 4);
+/// # assert_eq!(slow::NP, 6);
 /// # assert_eq!(fast::NP, 0);
 /// # assert_eq!(pushed::NU, 1);
 /// ```

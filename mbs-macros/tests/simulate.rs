@@ -48,7 +48,7 @@ fn a_module_simulates_and_keeps_energy() {
 
 #[test]
 fn settings_are_kept() {
-    assert_eq!((pendulum::NP, frozen::NP), (2, 0));
+    assert_eq!((pendulum::NP, frozen::NP), (3, 0));
     let (mut free, mut fixed) =
         (pendulum::Model::default().start_state(), frozen::Model::default().start_state());
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS) + Rk4::scratch_len(&frozen::DIMS)];

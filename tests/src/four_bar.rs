@@ -28,11 +28,13 @@ description: >
   Planar four-bar mechanism of {windows} windows: {uprights} uprights and {windows} bars on top of them, parallelograms in a row. It starts
   upright, its upper joints moving at 1 m/s along x, and passes a singular position whenever its bars lie flat. IFToMM
   library of computational benchmark problems, A02. Written by tests/src/four_bar.rs.
-gravity: [0, -9.81, 0]
+gravity: [0, -g, 0]
 
 parameters:
   L: {{value: 1, min: 0.1, unit: m, description: length of every bar}}
-  m: {{value: 1, min: 0, unit: kg, description: its mass}}
+  m: {{value: 1, min: 0, unit: kg, description: mass of every bar but the first}}
+  m_first: {{value: 1, min: 0, unit: kg, description: mass of the first upright}}
+  g: {{value: 9.81, unit: m/s²}}
   speed: {{value: 1, unit: m/s, description: of the upper joints at start}}
 
 elements:
@@ -50,13 +52,20 @@ elements:
 bodies:
   ground: {{points: {{p0: [0, 0, 0]{pivots}}}}}
   # Every bar lies along x of its own frame.
-  first: {{mass: m, com: [L/2, 0, 0], inertia: [0, 0, m*L^2/12], points: {{top: [L, 0, 0]}}}}
+  first: {{mass: m_first, com: [L/2, 0, 0], inertia: [0, 0, m_first*L^2/12], points: {{top: [L, 0, 0]}}}}
 
 joints:
   foot: {{type: revolute, parent: ground.p0, child: first, axis: [0, 0, 1], start: {{value: pi/2, rate: -speed/L, hold: true}}}}
 
 instances:
 {instances}
+objectives:
+  haste: {{integrand: \"dot(vel(first.top), vel(first.top))\", unit: m²/s}}
+  height: {{terminal: pos(first.top).y, unit: m}}
+
+# Other lengths of single bars would change its singular positions: only what leaves them.
+sensitivity: [m, m_first, g, speed]
+
 outputs:
   top: {{value: pos(first.top), unit: m}}
 

@@ -6,3 +6,4 @@ pub mod hostile_names;
 pub mod random_model;
 pub mod random_closed;
 pub mod closed;
+pub mod gradient;

@@ -609,14 +609,23 @@ pub mod compiled {
     pub const COUNT: u64 = 6;
 
     /// What constrained mechanisms have beside the bundles of trees.
-    pub fn bundles() -> Vec<BundleKind> {
+    pub fn bundles(differentiated: bool) -> Vec<BundleKind> {
         let others = [
             BundleKind::ConstrainedDynamics,
             BundleKind::ConstraintCorrection,
             BundleKind::Reactions,
             BundleKind::Objectives,
         ];
-        [&BundleKind::COORDINATE_FORM[..], &others].concat()
+        let mut all = [&BundleKind::COORDINATE_FORM[..], &others].concat();
+        if differentiated {
+            all.extend([BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES].concat());
+        }
+        all
+    }
+
+    /// Whether it has the bundles of derivatives, the largest ones.
+    pub fn differentiated(index: u64) -> bool {
+        [1, 2].contains(&index)
     }
 
     /// The model file: small ones, since the tangent of every coordinate costs seconds to compile.
@@ -628,7 +637,11 @@ pub mod compiled {
             nonholonomic: index % 2 == 1,
             runs: false,
         };
-        random_closed(3000 + index, shape)
+        let mut text = random_closed(3000 + index, shape);
+        if differentiated(index) {
+            text.push_str("sensitivity: [l0, \"curve[1]\", push]\n");
+        }
+        text
     }
 
     /// Whether its parameters are constants.

@@ -11,9 +11,11 @@
 //! printed with its seed and its smallest text, which is also saved under Cargo's directory for temporary files. A
 //! process that dies (a stack overflow, no memory) leaves the seed it died of in `fuzz-seed` there.
 
+use mbs_tests::fuzz::corpus::good_file;
 use mbs_tests::fuzz::harness::{Harness, Limits, Summary};
 use mbs_tests::fuzz::input::{Input, of_seed};
 use mbs_tests::fuzz::target::{Outcome, whole_way};
+use mbs_tests::random_model::Random;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -70,6 +72,18 @@ fn any_text_keeps_the_promises() {
     );
     // The inputs reach what they are meant to reach.
     assert!(inputs < 1000 || summary.accepted * 7 > inputs, "only {} were accepted", summary.accepted);
+}
+
+/// What the fuzzer damages is good before.
+#[test]
+fn good_files_are_good() {
+    let mut random = Random::new(1);
+    for _ in 0..300 {
+        let text = good_file(&mut random);
+        if let Err(problems) = mbs_codegen::read("good.yaml", &text) {
+            panic!("{}", problems.render("good.yaml", &text));
+        }
+    }
 }
 
 /// A harness that cannot fail proves nothing.

@@ -296,7 +296,7 @@ fn integrator_weights(g: &mut Graph) -> IntegratorWeights {
 }
 
 /// Lᵀ tau, L given by the position weights of the directions.
-fn transpose_times(g: &mut Graph, along: &[Direction], tau: &[ExprId]) -> Vec<ExprId> {
+pub(super) fn transpose_times(g: &mut Graph, along: &[Direction], tau: &[ExprId]) -> Vec<ExprId> {
     let row = |direction: &Direction| {
         let terms: Vec<ExprId> =
             direction.terms.iter().map(|term| g.mul(term.weights.position, tau[term.j])).collect();
@@ -306,7 +306,7 @@ fn transpose_times(g: &mut Graph, along: &[Direction], tau: &[ExprId]) -> Vec<Ex
 }
 
 /// What Euler parameters add beyond Lᵀ ∂tau: (∂L)ᵀ tau in the tangent, and the normalisation row's force λp.
-fn add_balls(
+pub(super) fn add_balls(
     g: &mut Graph,
     tree: &Tree,
     rows: &Rows,
@@ -361,7 +361,7 @@ fn normalisation(g: &mut Graph, rows: &Rows) -> [Vec<ExprId>; 3] {
 }
 
 /// The elements of holonomic rows and those of nonholonomic ones.
-fn split<'a>(
+pub(super) fn split<'a>(
     elements: Vec<ConstraintElement<'a>>,
     rows: &Rows,
 ) -> (Vec<ConstraintElement<'a>>, Vec<ConstraintElement<'a>>) {
@@ -370,7 +370,7 @@ fn split<'a>(
 }
 
 /// v = L zd and vd = L zdd + h, symbol by symbol.
-fn joint_to_coordinate_form(g: &mut Graph, tree: &Tree) -> HashMap<ExprId, ExprId> {
+pub(crate) fn joint_to_coordinate_form(g: &mut Graph, tree: &Tree) -> HashMap<ExprId, ExprId> {
     let mut replacements = HashMap::new();
     let mut rename = |g: &mut Graph, v: usize, z: usize| {
         for (joint, coordinate) in [(Group::V, Group::Zd), (Group::Vd, Group::Zdd)] {

@@ -28,6 +28,10 @@ pub struct JointForm {
     pub solution: Solution,
     /// The way back onto the constraints.
     pub correction: Correction,
+    /// Factors of the matrix above.
+    pub(super) factors: Factors,
+    /// ε of the rows.
+    small: Vec<ExprId>,
 }
 
 /// vd, λ and the pivots they came by.
@@ -109,16 +113,7 @@ impl JointForm {
             velocity.push(g.neg(rate));
             all_rates.push(rate);
         }
-        let mut x = solved.solve(g, answer);
-        // (0, −ε λ)
-        let mut rest = vec![g.zero(); n];
-        rest.extend(x[n..].iter().zip(&small).map(|(&lambda, &small)| {
-            let product = g.mul(small, lambda);
-            g.neg(product)
-        }));
-        for (x, change) in x.iter_mut().zip(solved.solve(g, rest)) {
-            *x = g.add(*x, change);
-        }
+        let mut x = refined(g, &solved, &small, answer);
         let moved = corrected.solve(g, position);
         let pushed = corrected.solve(g, velocity);
         let multipliers = x.split_off(n);
@@ -139,8 +134,33 @@ impl JointForm {
                 values,
                 rates: all_rates,
             },
+            factors: solved,
+            small,
         })
     }
+
+    /// A refined solution by the factors, or by others in their place.
+    pub(super) fn solve(&self, g: &mut Graph, factors: &Factors, rhs: Vec<ExprId>) -> Vec<ExprId> {
+        refined(g, factors, &self.small, rhs)
+    }
+}
+
+/// A solution x, and the correction for the right-hand side (0, −ε λ).
+fn refined(g: &mut Graph, factors: &Factors, small: &[ExprId], rhs: Vec<ExprId>) -> Vec<ExprId> {
+    let n = rhs.len() - small.len();
+    let mut x = factors.solve(g, rhs);
+    if small.is_empty() {
+        return x;
+    }
+    let mut rest = vec![g.zero(); n];
+    rest.extend(x[n..].iter().zip(small).map(|(&lambda, &small)| {
+        let product = g.mul(small, lambda);
+        g.neg(product)
+    }));
+    for (x, change) in x.iter_mut().zip(factors.solve(g, rest)) {
+        *x = g.add(*x, change);
+    }
+    x
 }
 
 /// [M Φ_vᵀ; Φ_v 0] by its nonzero entries, rows of A among those of Φ_v.

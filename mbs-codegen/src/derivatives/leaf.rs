@@ -1,7 +1,13 @@
 //! How an element's placeholders move with the joints, and so along a direction.
 //!
-//! For a point r of link i, and a column S_j that moves it (V₀ before j's group, V_i of the link):
-//! ∂r/∂θ_j = s_j + w_j × r,  ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂(axis)/∂θ_j = w_j × axis,  ∂V_i/∂v_j = S_j.
+//! For a point r of link i, and a column S_j that moves it (V₀, A₀ before j's group, V after it; V_i, A_i of the
+//! link):
+//!
+//! ∂r/∂θ_j = s_j + w_j × r,  ∂(axis)/∂θ_j = w_j × axis,  ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂V_i/∂v_j = S_j,
+//!
+//! ∂A_i/∂θ_j = S_j × (A_i − A₀) + ψd_j × (V_i − V₀),  ∂A_i/∂v_j = ψd_j + S_j × (V_i − V),  ∂A_i/∂vd_j = S_j.
+//!
+//! The first of the last line: seen from before the group, what comes after is turned as a whole.
 
 use super::direction::{Direction, Weights};
 use super::motion::{Column, movers};
@@ -19,12 +25,19 @@ pub(super) struct LeafChange {
     pub change: Vec<ExprId>,
 }
 
-/// One entry per unknown that moves the placeholder: Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j.
+/// The columns, the parents of velocities, and the accelerations of the links.
+#[derive(Clone, Copy)]
+pub(super) struct Moved<'a> {
+    pub columns: &'a [Column],
+    pub parents: &'a [Option<usize>],
+    pub accelerations: &'a [Spatial],
+}
+
+/// One entry per unknown that moves the placeholder: Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j + w_a ∂leaf/∂vd_j.
 pub(super) fn leaf_changes(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
-    columns: &[Column],
-    parents: &[Option<usize>],
+    moved: Moved<'_>,
     directions: &[Direction],
     leaf: Leaf,
 ) -> Vec<LeafChange> {
@@ -36,13 +49,15 @@ pub(super) fn leaf_changes(
     }
     let zero = g.zero();
     let mut changes: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
-    for derivative in leaf_derivatives(g, mechanism, columns, parents, leaf) {
-        for &(unknown, weights) in &of_velocity[derivative.j] {
-            let change = changes.entry(unknown).or_insert_with(|| vec![zero; derivative.by_position.len()]);
-            let parts = derivative.by_position.iter().zip(&derivative.by_velocity);
-            for (sum, (&position, &velocity)) in change.iter_mut().zip(parts) {
-                let (p, q) = (g.mul(weights.position, position), g.mul(weights.velocity, velocity));
+    for LeafDerivative { j, by } in leaf_derivatives(g, mechanism, moved, leaf) {
+        for &(unknown, weights) in &of_velocity[j] {
+            let change = changes.entry(unknown).or_insert_with(|| vec![zero; by[0].len()]);
+            let Weights { position, velocity, acceleration } = weights;
+            for (k, sum) in change.iter_mut().enumerate() {
+                let (p, q) = (g.mul(position, by[0][k]), g.mul(velocity, by[1][k]));
                 let share = g.add(p, q);
+                let pushed = g.mul(acceleration, by[2][k]);
+                let share = g.add(share, pushed);
                 *sum = g.add(*sum, share);
             }
         }
@@ -51,99 +66,150 @@ pub(super) fn leaf_changes(
     moving.map(|(unknown, change)| LeafChange { unknown, change }).collect()
 }
 
-/// Derivatives of a placeholder's scalars by θ_j and by v_j.
+/// Derivatives of a placeholder's scalars by θ_j, v_j and vd_j.
 struct LeafDerivative {
     j: usize,
-    by_position: Vec<ExprId>,
-    by_velocity: Vec<ExprId>,
+    by: [Vec<ExprId>; 3],
+}
+
+impl LeafDerivative {
+    /// Of a placeholder with one scalar.
+    fn scalar(j: usize, by: [ExprId; 3]) -> LeafDerivative {
+        LeafDerivative { j, by: by.map(|x| vec![x]) }
+    }
+}
+
+/// Velocity and acceleration of a link.
+#[derive(Clone, Copy)]
+struct LinkMotion {
+    velocity: Spatial,
+    acceleration: Spatial,
+}
+
+/// A motion per θ_j, v_j and vd_j.
+type By = [Spatial; 3];
+
+impl Graph {
+    /// How the velocity of a link changes.
+    fn velocity_changes(&mut self, column: &Column, link: LinkMotion) -> By {
+        let relative = self.sub6(link.velocity, column.before);
+        [self.cross_motion(column.s, relative), column.s, self.zero_spatial()]
+    }
+
+    /// How its acceleration changes.
+    fn acceleration_changes(&mut self, column: &Column, link: LinkMotion) -> By {
+        let velocity = self.sub6(link.velocity, column.before);
+        let acceleration = self.sub6(link.acceleration, column.before_acceleration);
+        let (p, q) =
+            (self.cross_motion(column.s, acceleration), self.cross_motion(column.psi_rate, velocity));
+        let beyond = self.sub6(link.velocity, column.after);
+        let turned = self.cross_motion(column.s, beyond);
+        [self.add6(p, q), self.add6(column.psi_rate, turned), column.s]
+    }
+
+    /// v = V_lin + ω × r for the changes of V and of r.
+    fn point_velocity_changes(&mut self, column: &Column, link: LinkMotion, r: Vec3) -> [Vec3; 3] {
+        let moved = self.shift_motion(column.s, r).linear;
+        let carried = self.cross3(link.velocity.angular, moved);
+        let [position, velocity, acceleration] =
+            self.velocity_changes(column, link).map(|motion| self.shift_motion(motion, r).linear);
+        [self.add3(position, carried), velocity, acceleration]
+    }
+
+    /// a = A_lin + α × r + ω × v for the changes of A, V, r and v.
+    fn point_acceleration_changes(
+        &mut self,
+        column: &Column,
+        link: LinkMotion,
+        r: Vec3,
+        v: Vec3,
+    ) -> [Vec3; 3] {
+        let faster = self.point_velocity_changes(column, link, r);
+        let turned = self.velocity_changes(column, link);
+        let pushed = self.acceleration_changes(column, link);
+        let mut changes: [Vec3; 3] = std::array::from_fn(|k| {
+            let shifted = self.shift_motion(pushed[k], r).linear;
+            let (p, q) = (self.cross3(turned[k].angular, v), self.cross3(link.velocity.angular, faster[k]));
+            let rest = self.add3(p, q);
+            self.add3(shifted, rest)
+        });
+        let moved = self.shift_motion(column.s, r).linear;
+        let carried = self.cross3(link.acceleration.angular, moved);
+        changes[0] = self.add3(changes[0], carried);
+        changes
+    }
 }
 
 /// One entry per velocity that moves the placeholder.
 fn leaf_derivatives(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
-    columns: &[Column],
-    parents: &[Option<usize>],
+    moved: Moved<'_>,
     leaf: Leaf,
 ) -> Vec<LeafDerivative> {
+    let (zero, one) = (g.zero(), g.one());
+    let none = g.zero_vector();
     match leaf {
         Leaf::Position(marker) => {
             let r = mechanism.position(g, marker);
-            of_body(g, mechanism, columns, parents, marker.body, |g, column, _| {
-                let zero = g.zero_vector();
-                (g.shift_motion(column.s, r).linear, zero)
+            of_body(g, mechanism, moved, marker.body, |g, column, _| {
+                [g.shift_motion(column.s, r).linear, none, none]
             })
         }
         Leaf::PointVelocity(marker) => {
             let r = mechanism.position(g, marker);
-            of_body(g, mechanism, columns, parents, marker.body, |g, column, motion| {
-                // v = V_lin + ω × r
-                let change = motion_derivative(g, column, motion);
-                let shifted = g.shift_motion(change, r).linear;
-                let moved = g.shift_motion(column.s, r).linear;
-                let carried = g.cross3(motion.angular, moved);
-                (g.add3(shifted, carried), moved)
+            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+                g.point_velocity_changes(column, link, r)
             })
         }
-        Leaf::AngularVelocity(body) => of_body(g, mechanism, columns, parents, body, |g, column, motion| {
-            (motion_derivative(g, column, motion).angular, column.s.angular)
+        Leaf::PointAcceleration(marker) => {
+            let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
+            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+                g.point_acceleration_changes(column, link, r, v)
+            })
+        }
+        Leaf::AngularVelocity(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+            g.velocity_changes(column, link).map(|motion| motion.angular)
+        }),
+        Leaf::AngularAcceleration(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+            g.acceleration_changes(column, link).map(|motion| motion.angular)
         }),
         Leaf::Axis(body, k) => {
             let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
-            of_body(g, mechanism, columns, parents, body, |g, column, _| {
-                let zero = g.zero_vector();
-                (g.cross3(column.s.angular, axis), zero)
-            })
+            of_body(g, mechanism, moved, body, |g, column, _| [g.cross3(column.s.angular, axis), none, none])
         }
-        Leaf::Coordinate(z) => {
-            let zero = g.zero();
-            let along = coordinate_map(g, mechanism, z);
-            let entries = along.into_iter();
-            entries
-                .map(|(j, d)| LeafDerivative { j, by_position: vec![d], by_velocity: vec![zero] })
-                .collect()
-        }
-        // zd = N(z) v: ∂zd/∂v = N; along the tangent, ∂zd/∂θ_j = N(N e_j) v
-        Leaf::Rate(z) => rate_derivatives(g, mechanism, z),
-        Leaf::JointVelocity(j) => {
-            let (zero, one) = (g.zero(), g.one());
-            vec![LeafDerivative { j, by_position: vec![zero], by_velocity: vec![one] }]
-        }
+        Leaf::Coordinate(z) => coordinate_changes(g, mechanism, z, 0),
+        Leaf::Rate(z) => coordinate_changes(g, mechanism, z, 1),
+        Leaf::Acceleration(z) => coordinate_changes(g, mechanism, z, 2),
+        Leaf::JointVelocity(j) => vec![LeafDerivative::scalar(j, [zero, one, zero])],
+        Leaf::JointAcceleration(j) => vec![LeafDerivative::scalar(j, [zero, zero, one])],
     }
-}
-
-/// S_j × (V_i − V₀)
-fn motion_derivative(g: &mut Graph, column: &Column, motion: Spatial) -> Spatial {
-    let relative = g.sub6(motion, column.before);
-    g.cross_motion(column.s, relative)
 }
 
 fn of_body(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
-    columns: &[Column],
-    parents: &[Option<usize>],
+    moved: Moved<'_>,
     body: BodyId,
-    derivative: impl Fn(&mut Graph, &Column, Spatial) -> (Vec3, Vec3),
+    derivative: impl Fn(&mut Graph, &Column, LinkMotion) -> [Vec3; 3],
 ) -> Vec<LeafDerivative> {
     // The nearest link with a joint velocity, on the way to ground.
     let mut link = mechanism.tree.link_of_body[body.index()];
     let Some(own) = link else {
         return Vec::new();
     };
-    let motion = mechanism.velocities.links[own].motion;
+    let motion = LinkMotion {
+        velocity: mechanism.velocities.links[own].motion,
+        acceleration: moved.accelerations[own],
+    };
     while let Some(i) = link {
         let range = mechanism.tree.links[i].v_range();
         if let Some(last) = range.last() {
-            return movers(columns, parents, last)
+            return movers(moved.columns, moved.parents, last)
                 .into_iter()
                 .map(|j| {
-                    let (by_position, by_velocity) = derivative(g, &columns[j], motion);
-                    LeafDerivative {
-                        j,
-                        by_position: by_position.0.to_vec(),
-                        by_velocity: by_velocity.0.to_vec(),
-                    }
+                    let by = derivative(g, &moved.columns[j], motion);
+                    LeafDerivative { j, by: by.map(|change| change.0.to_vec()) }
                 })
                 .collect();
         }
@@ -152,42 +218,50 @@ fn of_body(
     Vec::new()
 }
 
-/// The velocities that change a coordinate, and how much: a row of N, for Euler parameters at unit length.
-fn coordinate_map(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<(usize, ExprId)> {
+/// Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters stand at unit length, p, and
+/// along the tangent move by N(p) e_j, so that with the bilinear N(a) b
+///
+/// p_j = N(p) e_j,   (pd)_j = N(p_j) ω,   (pdd)_j = N(p_j) ωd + N((pd)_j) ω,   pd = N(p) ω,   pdd = N(p) ωd + N(pd) ω.
+fn coordinate_changes(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    z: usize,
+    level: usize,
+) -> Vec<LeafDerivative> {
     let tree = mechanism.tree;
-    match tree.link_of_z(z).map(|link| (link, link.euler_parameters())) {
-        Some((_, Some((first, v)))) if z >= first => {
-            let p = mechanism.unit_euler_parameters(g, first);
-            (0..3).map(|k| (v + k, unit_rates(g, p, k)[z - first])).collect()
+    let (zero, one) = (g.zero(), g.one());
+    let own = |j: usize| {
+        let mut by = [zero; 3];
+        by[level] = one;
+        vec![LeafDerivative::scalar(j, by)]
+    };
+    let (first, v) = match tree.link_of_z(z).map(|link| (link, link.euler_parameters())) {
+        Some((_, Some((first, v)))) if z >= first => (first, v),
+        Some((link, _)) => return own(link.v + z - link.z),
+        None => return own(tree.variables_v + z - tree.variables_z),
+    };
+    let p = mechanism.unit_euler_parameters(g, first);
+    let [omega, alpha] =
+        [Group::V, Group::Vd].map(|group| Vec3(std::array::from_fn(|k| g.symbol(group, (v + k) as u32))));
+    let pd = euler_parameter_rates(g, p, omega);
+    let mut change = |k: usize| {
+        let unit = Vec3(std::array::from_fn(|i| if i == k { one } else { zero }));
+        let moved = euler_parameter_rates(g, p, unit);
+        let at = |x: [ExprId; 4]| x[z - first];
+        match level {
+            0 => [at(moved), zero, zero],
+            1 => [at(euler_parameter_rates(g, moved, omega)), at(moved), zero],
+            _ => {
+                let faster = euler_parameter_rates(g, moved, omega);
+                let (pushed, turned) =
+                    (euler_parameter_rates(g, moved, alpha), euler_parameter_rates(g, faster, omega));
+                let by_position = g.add(at(pushed), at(turned));
+                // ∂(N(pd) ω)/∂ω_k = N(N(p) e_k) ω + N(pd) e_k
+                let carried = euler_parameter_rates(g, pd, unit);
+                let by_velocity = g.add(at(faster), at(carried));
+                [by_position, by_velocity, at(moved)]
+            }
         }
-        Some((link, _)) => vec![(link.v + z - link.z, g.one())],
-        None => vec![(tree.variables_v + z - tree.variables_z, g.one())],
-    }
-}
-
-/// Column k of N(p).
-fn unit_rates(g: &mut Graph, p: [ExprId; 4], k: usize) -> [ExprId; 4] {
-    let mut unit = g.zero_vector();
-    unit.0[k] = g.one();
-    euler_parameter_rates(g, p, unit)
-}
-
-fn rate_derivatives(g: &mut Graph, mechanism: &Mechanism<'_>, z: usize) -> Vec<LeafDerivative> {
-    let map = coordinate_map(g, mechanism, z);
-    let link = mechanism.tree.link_of_z(z);
-    let euler = link.and_then(|link| link.euler_parameters()).filter(|&(first, _)| z >= first);
-    map.into_iter()
-        .map(|(j, by_velocity)| {
-            let by_position = match euler {
-                Some((first, v)) => {
-                    let p = mechanism.unit_euler_parameters(g, first);
-                    let moved = unit_rates(g, p, j - v);
-                    let omega = Vec3(std::array::from_fn(|k| g.symbol(Group::V, (v + k) as u32)));
-                    euler_parameter_rates(g, moved, omega)[z - first]
-                }
-                None => g.zero(),
-            };
-            LeafDerivative { j, by_position: vec![by_position], by_velocity: vec![by_velocity] }
-        })
-        .collect()
+    };
+    (0..3).map(|k| LeafDerivative::scalar(v + k, change(k))).collect()
 }

@@ -6,8 +6,7 @@
 
 use super::Square;
 use super::direction::Direction;
-use super::leaf::{LeafChange, leaf_changes};
-use super::motion::Column;
+use super::leaf::{LeafChange, Moved, leaf_changes};
 use crate::elements::{Element, Leaf, Load, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::Spatial;
@@ -29,8 +28,7 @@ pub(super) fn load_tangent(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
     elements: &[&Element<'_>],
-    columns: &[Column],
-    parents: &[Option<usize>],
+    moved: Moved<'_>,
     directions: &[Direction],
 ) -> LoadTangent {
     let tree = mechanism.tree;
@@ -46,9 +44,7 @@ pub(super) fn load_tangent(
             .leaves
             .seen()
             .iter()
-            .map(|(leaf, symbols)| {
-                (symbols.as_slice(), leaf_changes(g, mechanism, columns, parents, directions, *leaf))
-            })
+            .map(|(leaf, symbols)| (symbols.as_slice(), leaf_changes(g, mechanism, moved, directions, *leaf)))
             .collect();
         for load in &element.loads {
             // explicit derivatives over the placeholders, then the mechanism in their place
@@ -74,11 +70,10 @@ pub(super) fn load_tangent(
                         out.add(g, link, b, change);
                     }
                     // ∂r × F
-                    for moved in leaf_changes(g, mechanism, columns, parents, directions, Leaf::Position(at))
-                    {
-                        let by = Vec3([moved.change[0], moved.change[1], moved.change[2]]);
+                    for shifted in leaf_changes(g, mechanism, moved, directions, Leaf::Position(at)) {
+                        let by = Vec3([shifted.change[0], shifted.change[1], shifted.change[2]]);
                         let change = Spatial { linear: g.zero_vector(), angular: g.cross3(by, value) };
-                        out.add(g, link, moved.unknown, change);
+                        out.add(g, link, shifted.unknown, change);
                     }
                 }
                 Load::Torque(on, value) => {

@@ -16,6 +16,7 @@
 
 use super::Square;
 use super::direction::Direction;
+use super::leaf::Moved;
 use super::loads::{LoadTangent, load_tangent};
 use super::motion::{Column, columns, movers};
 use crate::dynamics::{BodyInertia, Symmetric, composite_inertias};
@@ -51,6 +52,7 @@ pub struct Linearisation<'m, 'a> {
     mechanism: &'m mut Mechanism<'a>,
     columns: Vec<Column>,
     parents: Vec<Option<usize>>,
+    accelerations: Vec<Spatial>,
     composites: Vec<Composite>,
 }
 
@@ -63,7 +65,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let (columns, accelerations) = columns(g, mechanism, &v, &vd);
         let composites = composites(g, mechanism, inertias, &accelerations);
         let parents = mechanism.tree.v_parents();
-        Linearisation { mechanism, columns, parents, composites }
+        Linearisation { mechanism, columns, parents, accelerations, composites }
     }
 
     /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along the directions. Rows and
@@ -76,7 +78,8 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         directions: &[Direction],
     ) -> Square {
         let n = directions.len();
-        let loads = load_tangent(g, self.mechanism, elements, &self.columns, &self.parents, directions);
+        let (mechanism, moved) = self.parts();
+        let loads = load_tangent(g, mechanism, elements, moved, directions);
         let moving: Vec<Option<Moving>> =
             rows.iter().zip(directions).map(|(row, d)| self.moving(g, row, d)).collect();
         let mut unknowns: Vec<Vec<usize>> = vec![Vec::new(); self.columns.len()];
@@ -197,9 +200,10 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         self.mechanism.tree
     }
 
-    /// The columns and the parents of velocities, for derivatives of elements.
-    pub(super) fn parts(&mut self) -> (&mut Mechanism<'a>, &[Column], &[Option<usize>]) {
-        (self.mechanism, &self.columns, &self.parents)
+    /// What derivatives of elements need.
+    pub(super) fn parts(&mut self) -> (&mut Mechanism<'a>, Moved<'_>) {
+        let Linearisation { mechanism, columns, parents, accelerations, .. } = self;
+        (mechanism, Moved { columns, parents, accelerations })
     }
 }
 

@@ -15,7 +15,6 @@ use crate::lowering::Lowering;
 use crate::model::{BodyId, ConstraintKind};
 use crate::symbols::Group;
 use crate::topology::{Row, RowSource};
-use std::collections::HashMap;
 
 /// A row over placeholders.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +34,15 @@ pub struct ConstraintElement<'a> {
     pub element: Element<'a>,
     /// The rows.
     pub rows: Vec<RowOver>,
+    /// Their values and time derivatives, over the placeholders of `rate_leaves`.
+    pub rates: Vec<RowRates>,
+    /// The element's placeholders, and those of the rates of what they stand for.
+    pub rate_leaves: Leaves<'a>,
     /// Where they come from.
     pub source: RowSource,
 }
 
-/// Value and time derivatives of a row, for the mechanism's v and vd.
+/// Value and time derivatives of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRates {
     /// Φ or Ψ
@@ -71,6 +74,8 @@ pub fn constraint_elements<'a>(
                     power: zero,
                 },
                 rows: Vec::new(),
+                rates: Vec::new(),
+                rate_leaves: Leaves::new(model, tree, parameters),
                 source: row.source,
             });
         }
@@ -80,6 +85,7 @@ pub fn constraint_elements<'a>(
     }
     for element in &mut elements {
         element.write_loads(g, mechanism, &multiplier);
+        element.write_rates(g);
     }
     elements
 }
@@ -123,6 +129,11 @@ impl ConstraintElement<'_> {
                 }
                 Leaf::Coordinate(z) | Leaf::Rate(z) => self.along_coordinate(g, mechanism, z, slopes[0]),
                 Leaf::JointVelocity(v) => self.element.loads.push(Load::Generalized(v, slopes[0])),
+                // Rows read no accelerations.
+                Leaf::PointAcceleration(_)
+                | Leaf::AngularAcceleration(_)
+                | Leaf::Acceleration(_)
+                | Leaf::JointAcceleration(_) => {}
             }
         }
     }
@@ -156,48 +167,45 @@ impl ConstraintElement<'_> {
         }
     }
 
-    /// Values and time derivatives of the rows, the mechanism in place of the placeholders. By the chain rule
-    /// Φd = Φ_q qd + Φ_t, and again for Φdd.
-    pub fn rates(&self, g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Vec<RowRates> {
-        let time = g.symbol(Group::Time, 0);
-        let seen = self.element.leaves.seen();
-        let q: Vec<ExprId> = seen.iter().flat_map(|(_, symbols)| symbols.clone()).collect();
-        let qd: Vec<ExprId> = self.element.leaves.companions(g, 0).concat();
-        let qdd: Vec<ExprId> = self.element.leaves.companions(g, 1).concat();
-        let mut replacements: HashMap<ExprId, ExprId> = HashMap::new();
-        let (mut values, mut rates, mut accelerations) = (Vec::new(), Vec::new(), Vec::new());
-        for (leaf, _) in seen {
-            values.extend(mechanism.leaf(g, *leaf));
-            rates.extend(mechanism.leaf_rate(g, *leaf));
-            accelerations.extend(mechanism.leaf_acceleration(g, *leaf));
-        }
-        for (symbols, expressions) in [(&q, values), (&qd, rates), (&qdd, accelerations)] {
-            replacements.extend(symbols.iter().copied().zip(expressions));
-        }
-        let one = g.one();
-        let mut by: Vec<ExprId> = q.clone();
-        by.extend(&qd);
-        by.push(time);
-        let mut factors: Vec<ExprId> = qd.clone();
-        factors.extend(&qdd);
-        factors.push(one);
-        let derivative = |g: &mut Graph, value: ExprId| {
-            let slopes = gradient(g, &[(value, one)], &by);
-            let terms: Vec<ExprId> = slopes.iter().zip(&factors).map(|(&s, &f)| g.mul(s, f)).collect();
-            g.sum(&terms)
-        };
-        self.rows
+    /// Values and time derivatives of the rows over placeholders. By the chain rule Φd = Φ_q qd + Φ_t, and again for Φdd.
+    fn write_rates(&mut self, g: &mut Graph) {
+        self.rate_leaves = self.element.leaves.clone();
+        let rows: Vec<RowOver> = self.rows.clone();
+        self.rates = rows
             .iter()
             .map(|row| {
-                let rate = derivative(g, row.value);
+                let rate = self.time_derivative(g, row.value);
                 let acceleration = match row.kind {
-                    ConstraintKind::Holonomic => derivative(g, rate),
+                    ConstraintKind::Holonomic => self.time_derivative(g, rate),
                     ConstraintKind::Nonholonomic => g.zero(),
                 };
-                let all = g.substitute(&[row.value, rate, acceleration], &replacements);
-                RowRates { value: all[0], rate: all[1], acceleration: all[2] }
+                RowRates { value: row.value, rate, acceleration }
             })
-            .collect()
+            .collect();
+    }
+
+    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
+        let (one, time) = (g.one(), g.symbol(Group::Time, 0));
+        let mut terms = gradient(g, &[(value, one)], &[time]);
+        for (leaf, symbols) in self.rate_leaves.seen().to_vec() {
+            let slopes = gradient(g, &[(value, one)], &symbols);
+            if slopes.iter().all(|&slope| g.is(slope, 0.0)) {
+                continue;
+            }
+            let rates = self.rate_leaves.rate_of(g, leaf).unwrap_or_default();
+            terms.extend(slopes.iter().zip(rates).map(|(&slope, rate)| g.mul(slope, rate)));
+        }
+        g.sum(&terms)
+    }
+
+    /// Values and time derivatives of the rows, the mechanism in place of the placeholders.
+    pub fn rates(&self, g: &mut Graph, mechanism: &mut Mechanism<'_>) -> Vec<RowRates> {
+        let replacements = self.rate_leaves.replacements(g, mechanism);
+        let rates = self.rates.iter().map(|row| {
+            let all = g.substitute(&[row.value, row.rate, row.acceleration], &replacements);
+            RowRates { value: all[0], rate: all[1], acceleration: all[2] }
+        });
+        rates.collect()
     }
 
     /// The rows that are not linear in velocities, or holonomic rows that read one: what the reader cannot see.
@@ -223,17 +231,5 @@ impl ConstraintElement<'_> {
             }
         }
         found
-    }
-}
-
-impl Leaf {
-    /// Whether it is a velocity.
-    pub fn is_velocity(self) -> bool {
-        match self {
-            Leaf::PointVelocity(_) | Leaf::AngularVelocity(_) | Leaf::Rate(_) | Leaf::JointVelocity(_) => {
-                true
-            }
-            Leaf::Position(_) | Leaf::Axis(..) | Leaf::Coordinate(_) => false,
-        }
     }
 }

@@ -21,20 +21,55 @@ pub enum Leaf {
     Position(MarkerRef),
     /// World velocity of a point.
     PointVelocity(MarkerRef),
+    /// World acceleration of a point.
+    PointAcceleration(MarkerRef),
     /// World angular velocity of a body.
     AngularVelocity(BodyId),
+    /// World angular acceleration of a body.
+    AngularAcceleration(BodyId),
     /// World direction of axis 0, 1 or 2 of a body's frame.
     Axis(BodyId, u8),
     /// A coordinate, by its place among z; Euler parameters at unit length, so that no element depends on |p|.
     Coordinate(usize),
     /// Its rate.
     Rate(usize),
+    /// The rate of its rate.
+    Acceleration(usize),
     /// A joint velocity, by its place among v.
     JointVelocity(usize),
+    /// A joint acceleration, by its place among vd.
+    JointAcceleration(usize),
+}
+
+impl Leaf {
+    /// Whether it is a velocity.
+    pub fn is_velocity(self) -> bool {
+        matches!(
+            self,
+            Leaf::PointVelocity(_) | Leaf::AngularVelocity(_) | Leaf::Rate(_) | Leaf::JointVelocity(_)
+        )
+    }
+
+    /// How many scalars it has.
+    fn count(self) -> u32 {
+        match self {
+            Leaf::Coordinate(_)
+            | Leaf::Rate(_)
+            | Leaf::Acceleration(_)
+            | Leaf::JointVelocity(_)
+            | Leaf::JointAcceleration(_) => 1,
+            Leaf::Position(_)
+            | Leaf::PointVelocity(_)
+            | Leaf::PointAcceleration(_)
+            | Leaf::AngularVelocity(_)
+            | Leaf::AngularAcceleration(_)
+            | Leaf::Axis(..) => 3,
+        }
+    }
 }
 
 /// The placeholders of one element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Leaves<'a> {
     model: &'a Model,
     tree: &'a Tree,
@@ -67,21 +102,29 @@ impl<'a> Leaves<'a> {
 
     /// The placeholders of a leaf, asked for now if not before.
     pub(super) fn ask(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
-        let count = match leaf {
-            Leaf::Coordinate(_) | Leaf::Rate(_) | Leaf::JointVelocity(_) => 1,
-            _ => 3,
-        };
-        self.placeholders(g, leaf, count).to_vec()
+        self.placeholders(g, leaf, leaf.count()).to_vec()
     }
 
-    /// As many symbols as there are placeholders, none of them a placeholder: the `k`-th such set.
-    pub(super) fn companions(&self, g: &mut Graph, k: u32) -> Vec<Vec<ExprId>> {
-        let mut next = self.next * (k + 1);
-        let mut symbols = |count: usize| {
-            next += count as u32;
-            (next - count as u32..next).map(|i| g.symbol(Group::Free, i)).collect()
-        };
-        self.seen.iter().map(|(_, placeholders)| symbols(placeholders.len())).collect()
+    /// The rate of a leaf's scalars, over placeholders; none for accelerations.
+    pub(super) fn rate_of(&mut self, g: &mut Graph, leaf: Leaf) -> Option<Vec<ExprId>> {
+        Some(match leaf {
+            Leaf::Position(marker) => self.ask(g, Leaf::PointVelocity(marker)),
+            Leaf::PointVelocity(marker) => self.ask(g, Leaf::PointAcceleration(marker)),
+            Leaf::AngularVelocity(body) => self.ask(g, Leaf::AngularAcceleration(body)),
+            // ω × a
+            Leaf::Axis(body, _) => {
+                let axis = self.vector(g, leaf);
+                let omega = self.vector(g, Leaf::AngularVelocity(body));
+                g.cross3(omega, axis).0.to_vec()
+            }
+            Leaf::Coordinate(z) => self.ask(g, Leaf::Rate(z)),
+            Leaf::Rate(z) => self.ask(g, Leaf::Acceleration(z)),
+            Leaf::JointVelocity(v) => self.ask(g, Leaf::JointAcceleration(v)),
+            Leaf::PointAcceleration(_)
+            | Leaf::AngularAcceleration(_)
+            | Leaf::Acceleration(_)
+            | Leaf::JointAcceleration(_) => return None,
+        })
     }
 
     fn placeholders(&mut self, g: &mut Graph, leaf: Leaf, count: u32) -> &[ExprId] {

@@ -89,47 +89,15 @@ impl<'a> Mechanism<'a> {
         match leaf {
             Leaf::Position(marker) => self.position(g, marker).0.to_vec(),
             Leaf::PointVelocity(marker) => self.point_velocity(g, marker).0.to_vec(),
+            Leaf::PointAcceleration(marker) => self.point_acceleration(g, marker).0.to_vec(),
             Leaf::AngularVelocity(body) => self.angular_velocity(g, body).0.to_vec(),
+            Leaf::AngularAcceleration(body) => self.angular_acceleration(g, body).0.to_vec(),
             Leaf::Axis(body, k) => self.positions.rotation(g, self.tree, body).column(k.into()).0.to_vec(),
             Leaf::Coordinate(z) => vec![self.unit_coordinate(g, z)],
             Leaf::Rate(z) => vec![self.unit_rate(g, z)],
+            Leaf::Acceleration(z) => vec![self.unit_acceleration(g, z)],
             Leaf::JointVelocity(v) => vec![g.symbol(Group::V, v as u32)],
-        }
-    }
-
-    /// The rates of a placeholder's expressions.
-    pub fn leaf_rate(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
-        match leaf {
-            Leaf::Position(marker) => self.point_velocity(g, marker).0.to_vec(),
-            Leaf::PointVelocity(marker) => self.point_acceleration(g, marker).0.to_vec(),
-            Leaf::AngularVelocity(body) => self.angular_acceleration(g, body).0.to_vec(),
-            // ω × a
-            Leaf::Axis(body, k) => {
-                let axis = self.positions.rotation(g, self.tree, body).column(k.into());
-                let omega = self.angular_velocity(g, body);
-                g.cross3(omega, axis).0.to_vec()
-            }
-            Leaf::Coordinate(z) => vec![self.unit_rate(g, z)],
-            Leaf::Rate(z) => vec![self.unit_acceleration(g, z)],
-            Leaf::JointVelocity(v) => vec![g.symbol(Group::Vd, v as u32)],
-        }
-    }
-
-    /// The rates of the rates; only positions, axes and coordinates have them.
-    pub fn leaf_acceleration(&mut self, g: &mut Graph, leaf: Leaf) -> Vec<ExprId> {
-        match leaf {
-            Leaf::Position(marker) => self.point_acceleration(g, marker).0.to_vec(),
-            // α × a + ω × (ω × a)
-            Leaf::Axis(body, k) => {
-                let axis = self.positions.rotation(g, self.tree, body).column(k.into());
-                let (omega, alpha) = (self.angular_velocity(g, body), self.angular_acceleration(g, body));
-                let turned = g.cross3(omega, axis);
-                let (p, q) = (g.cross3(alpha, axis), g.cross3(omega, turned));
-                g.add3(p, q).0.to_vec()
-            }
-            Leaf::Coordinate(z) => vec![self.unit_acceleration(g, z)],
-            Leaf::PointVelocity(_) | Leaf::AngularVelocity(_) => vec![g.zero(); 3],
-            Leaf::Rate(_) | Leaf::JointVelocity(_) => vec![g.zero()],
+            Leaf::JointAcceleration(v) => vec![g.symbol(Group::Vd, v as u32)],
         }
     }
 

@@ -9,7 +9,7 @@ mod forces;
 mod constraints;
 pub mod markers;
 
-pub use constraints::{ConstraintElement, RowOver, constraint_elements};
+pub use constraints::{ConstraintElement, RowOver, RowRates, constraint_elements};
 pub use forces::{Element, Load, Loads, forces, loads};
 pub use leaves::{Leaf, Leaves};
 pub use mechanism::Mechanism;

@@ -113,7 +113,7 @@ pub(super) fn implementation(program: &Program, kind: BundleKind) -> TokenStream
     }
 }
 
-fn places(entries: &[(u32, u32)]) -> TokenStream {
+pub(super) fn places(entries: &[(u32, u32)]) -> TokenStream {
     let pairs = entries.iter().map(|&(i, j)| {
         let (i, j) = (count(i as usize), count(j as usize));
         quote!((#i, #j))

@@ -109,6 +109,7 @@ fn constants_of(program: &Program) -> TokenStream {
         workspace,
     ]
     .map(count);
+    let sensitivity = super::sensitivities::dims(program);
     quote! {
         /// Number of coordinates z.
         pub const NQ: usize = #nq;
@@ -139,6 +140,7 @@ fn constants_of(program: &Program) -> TokenStream {
             n_nonholonomic: #nonholonomic,
             n_matrix: #matrix,
             n_factors: #factors,
+            sensitivity: #sensitivity,
             workspace: WORKSPACE,
             ..rt::Dims::ZERO
         };
@@ -179,6 +181,7 @@ fn names_of(program: &Program) -> TokenStream {
         index_module("marker", "markers", "MARKERS", &program.markers),
         index_module("joint", "joints", "JOINTS", &program.joints),
         index_module("objective", "objectives", "OBJECTIVES", &objectives),
+        index_module("sensitivity", "differentiated parameters", "SENSITIVITIES", &program.sensitivity),
         index_module("holonomic", "holonomic constraint rows", "HOLONOMIC", &program.holonomic),
         index_module("nonholonomic", "nonholonomic constraint rows", "NONHOLONOMIC", &program.nonholonomic),
     ];
@@ -418,6 +421,7 @@ fn model_of(program: &Program) -> TokenStream {
                     rt::Quantity::Output => &OUTPUTS,
                     rt::Quantity::Joint => &JOINTS,
                     rt::Quantity::Objective => &OBJECTIVES,
+                    rt::Quantity::Sensitivity => &SENSITIVITIES,
                     rt::Quantity::Holonomic => &HOLONOMIC,
                     rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                     rt::Quantity::Normalisation => &[#(#normalised),*],
@@ -469,6 +473,14 @@ pub(super) fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenS
             Group::Weights => quote!(&[weights.velocity, weights.position, weights.ratio]),
             Group::Stabilisation => {
                 quote!(&[stabilisation.rate, stabilisation.value, stabilisation.compliance])
+            }
+            Group::VelocityImpulse => quote!(rt::system::array("d", impulses.velocity)?),
+            Group::VelocityMultipliers => {
+                quote!(rt::system::array("sigma", impulses.velocity_multipliers)?)
+            }
+            Group::AccelerationImpulse => quote!(rt::system::array("e", impulses.acceleration)?),
+            Group::AccelerationMultipliers => {
+                quote!(rt::system::array("kappa", impulses.acceleration_multipliers)?)
             }
             Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => {
                 let name = group.identifier();
@@ -616,6 +628,9 @@ fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
                     }
                 }
             }
+        }
+        BundleKind::StartDerivatives | BundleKind::Linearise | BundleKind::JointLinearise => {
+            super::sensitivities::implementation(program, kind)
         }
         kind => super::constrained::implementation(program, kind),
     }

@@ -11,6 +11,7 @@ mod constrained;
 mod face;
 mod free_text;
 mod names;
+mod sensitivities;
 
 pub use names::identifier;
 

@@ -15,8 +15,8 @@ pub use parameters::{ParameterExpr, Parameters};
 use crate::graph::BinaryOp as Operation;
 use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3};
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, MarkerRef, Scalar, Vector,
-    VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, JointId, MarkerRef, RowRef,
+    Scalar, Vector, VelocityRef,
 };
 use crate::symbols::Group;
 
@@ -39,6 +39,14 @@ pub trait Environment {
     /// v
     fn velocity(&mut self, g: &mut Graph, velocity: VelocityRef) -> ExprId {
         g.zero()
+    }
+    /// λ of an equation.
+    fn multiplier(&mut self, g: &mut Graph, row: RowRef) -> ExprId {
+        g.zero()
+    }
+    /// Force and torque that the parent of a joint puts on its child, at the child's joint point, world.
+    fn reaction(&mut self, g: &mut Graph, joint: JointId) -> [Vec3; 2] {
+        [g.zero_vector(), g.zero_vector()]
     }
     /// Length or angle of the spring whose law is lowered.
     fn length(&mut self, g: &mut Graph) -> ExprId {
@@ -126,6 +134,7 @@ impl<'a, E: Environment> Lowering<'a, E> {
             Scalar::Rate(c) => self.environment.rate(self.graph, *c),
             Scalar::Acceleration(c) => self.environment.acceleration(self.graph, *c),
             Scalar::Velocity(v) => self.environment.velocity(self.graph, *v),
+            Scalar::Multiplier(row) => self.environment.multiplier(self.graph, *row),
             Scalar::Length => self.environment.length(self.graph),
             Scalar::LengthRate => self.environment.length_rate(self.graph),
             Scalar::Negate(a) => {
@@ -180,6 +189,8 @@ impl<'a, E: Environment> Lowering<'a, E> {
             }
             Vector::AngularVelocity(body) => self.environment.angular_velocity(self.graph, *body),
             Vector::AngularAcceleration(body) => self.environment.angular_acceleration(self.graph, *body),
+            Vector::ReactionForce(joint) => self.environment.reaction(self.graph, *joint)[0],
+            Vector::ReactionTorque(joint) => self.environment.reaction(self.graph, *joint)[1],
             Vector::FromFrame(body, v) => {
                 let v = self.vector(v);
                 self.environment.to_world(self.graph, *body, v)

@@ -1,6 +1,8 @@
 //! What binds coordinates together, what they are asked to minimise, and coordinates that belong to no joint.
 
-use super::expression::Scalar;
+use super::expression::{Scalar, Vector};
+use super::ids::RowRef;
+use super::walk::Part;
 use crate::diagnostics::Span;
 
 /// A constraint of the model file: rows that must vanish.
@@ -86,4 +88,38 @@ pub struct Objective {
     pub terminal: Scalar,
     /// Where the file declares it.
     pub span: Span,
+}
+
+impl Objective {
+    /// Calls `f` for every part of integrand and terminal term.
+    pub fn for_each_part<'e>(&'e self, f: &mut dyn FnMut(Part<'e>)) {
+        self.integrand.for_each_part(f);
+        self.terminal.for_each_part(f);
+    }
+
+    /// The equations whose multipliers it names, as often as it names them.
+    pub fn multipliers(&self) -> Vec<RowRef> {
+        let mut rows = Vec::new();
+        self.for_each_part(&mut |part| {
+            if let Part::Scalar(Scalar::Multiplier(row)) = part {
+                rows.push(*row);
+            }
+        });
+        rows
+    }
+
+    /// Whether it names what a joint transmits.
+    pub fn names_reactions(&self) -> bool {
+        let mut found = false;
+        self.for_each_part(&mut |part| {
+            found |= matches!(part, Part::Vector(Vector::ReactionForce(_) | Vector::ReactionTorque(_)));
+        });
+        found
+    }
+
+    /// Whether it depends on multipliers, by name or through what joints transmit. Where equations follow from each
+    /// other these are not unique: their values are those of the multipliers of least norm.
+    pub fn depends_on_multipliers(&self) -> bool {
+        self.names_reactions() || !self.multipliers().is_empty()
+    }
 }

@@ -1,75 +1,22 @@
 //! Which parameters follow which.
 
-use super::{ArrayRef, Parameter, ParameterId, ParameterValue, Scalar, Vector};
+use super::walk::Part;
+use super::{ArrayRef, Parameter, ParameterId, ParameterValue, Scalar};
 
 impl Scalar {
     /// Calls `f` for every parameter the expression names, as often as it names it.
     pub fn for_each_parameter(&self, f: &mut dyn FnMut(ParameterId)) {
-        match self {
-            Scalar::Number(_)
-            | Scalar::Time
-            | Scalar::Input(_)
-            | Scalar::Coordinate(_)
-            | Scalar::Rate(_)
-            | Scalar::Acceleration(_)
-            | Scalar::Velocity(_)
-            | Scalar::Length
-            | Scalar::LengthRate => {}
-            Scalar::Parameter(p) => f(*p),
-            Scalar::Element(p, index) => {
-                f(*p);
-                index.for_each_parameter(f);
-            }
-            Scalar::Negate(a) => a.for_each_parameter(f),
-            Scalar::Binary(_, a, b) => {
-                a.for_each_parameter(f);
-                b.for_each_parameter(f);
-            }
-            Scalar::Call(_, arguments) => arguments.iter().for_each(|a| a.for_each_parameter(f)),
-            Scalar::Select(_, parts) => parts.iter().for_each(|a| a.for_each_parameter(f)),
-            Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values } => {
-                at.for_each_parameter(f);
+        self.for_each_part(&mut |part| match part {
+            Part::Scalar(Scalar::Parameter(p) | Scalar::Element(p, _)) => f(*p),
+            Part::Scalar(Scalar::Table { knots, values, .. } | Scalar::Spline { knots, values, .. }) => {
                 for array in [knots, values] {
-                    match array {
-                        ArrayRef::Parameter(p) => f(*p),
-                        ArrayRef::Literal(items) => items.iter().for_each(|a| a.for_each_parameter(f)),
+                    if let ArrayRef::Parameter(p) = array {
+                        f(*p);
                     }
                 }
             }
-            Scalar::Dot(a, b) => {
-                a.for_each_parameter(f);
-                b.for_each_parameter(f);
-            }
-            Scalar::Norm(a) | Scalar::Component(a, _) => a.for_each_parameter(f),
-        }
-    }
-}
-
-impl Vector {
-    /// Calls `f` for every parameter the expression names, as often as it names it.
-    pub fn for_each_parameter(&self, f: &mut dyn FnMut(ParameterId)) {
-        match self {
-            Vector::Components(c) => c.iter().for_each(|a| a.for_each_parameter(f)),
-            Vector::Position(_)
-            | Vector::PointVelocity(_)
-            | Vector::PointAcceleration(_)
-            | Vector::Direction(..)
-            | Vector::AngularVelocity(_)
-            | Vector::AngularAcceleration(_) => {}
-            Vector::FromFrame(_, a)
-            | Vector::InFrame(_, a)
-            | Vector::Negate(a)
-            | Vector::Unit(a)
-            | Vector::Mirror { of: a, .. } => a.for_each_parameter(f),
-            Vector::Add(a, b) | Vector::Subtract(a, b) | Vector::Cross(a, b) => {
-                a.for_each_parameter(f);
-                b.for_each_parameter(f);
-            }
-            Vector::Scale(s, a) | Vector::Divide(a, s) => {
-                s.for_each_parameter(f);
-                a.for_each_parameter(f);
-            }
-        }
+            _ => {}
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 //! Vectors are in the world (ground) frame wherever the context is the world, and in the body frame where a
 //! body's own data is described (its points, its centre of mass).
 
-use super::ids::{BodyId, CoordinateRef, InputId, MarkerRef, ParameterId, VelocityRef};
+use super::ids::{BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, RowRef, VelocityRef};
 
 /// A scalar expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub enum Scalar {
     Acceleration(CoordinateRef),
     /// A joint velocity v (angular velocity component of a spherical or floating joint, for example).
     Velocity(VelocityRef),
+    /// Lagrange multiplier of an equation (objectives only); zero if the equation says nothing.
+    Multiplier(RowRef),
     /// Length or angle of the spring whose law this is.
     Length,
     /// Its rate.
@@ -82,6 +84,10 @@ pub enum Vector {
     AngularVelocity(BodyId),
     /// World angular acceleration of a body (outputs only).
     AngularAcceleration(BodyId),
+    /// Force that the parent of a joint puts on its child, world (objectives only).
+    ReactionForce(JointId),
+    /// Torque that the parent of a joint puts on its child, about the child's joint point, world (objectives only).
+    ReactionTorque(JointId),
     /// The same vector, given in a body's frame, turned into the world frame.
     FromFrame(BodyId, Box<Vector>),
     /// `in(body, v)`: components of a world vector in a body's frame.
@@ -201,35 +207,6 @@ impl Function {
 }
 
 impl Scalar {
-    /// How many parts the expression has.
-    pub fn size(&self) -> usize {
-        1 + match self {
-            Scalar::Number(_)
-            | Scalar::Time
-            | Scalar::Parameter(_)
-            | Scalar::Input(_)
-            | Scalar::Coordinate(_)
-            | Scalar::Rate(_)
-            | Scalar::Acceleration(_)
-            | Scalar::Velocity(_)
-            | Scalar::Length
-            | Scalar::LengthRate => 0,
-            Scalar::Element(_, a) | Scalar::Negate(a) => a.size(),
-            Scalar::Binary(_, a, b) => a.size() + b.size(),
-            Scalar::Call(_, arguments) => arguments.iter().map(Scalar::size).sum(),
-            Scalar::Select(_, parts) => parts.iter().map(Scalar::size).sum(),
-            Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values } => {
-                let arrays = [knots, values].into_iter().map(|array| match array {
-                    ArrayRef::Parameter(_) => 1,
-                    ArrayRef::Literal(items) => items.iter().map(Scalar::size).sum(),
-                });
-                at.size() + arrays.sum::<usize>()
-            }
-            Scalar::Dot(a, b) => a.size() + b.size(),
-            Scalar::Norm(a) | Scalar::Component(a, _) => a.size(),
-        }
-    }
-
     /// a − b
     pub fn minus(self, b: Scalar) -> Scalar {
         match b {
@@ -283,26 +260,6 @@ impl Vector {
     /// A component.
     pub fn component(self, axis: u8) -> Scalar {
         Scalar::Component(Box::new(self), axis)
-    }
-
-    /// How many parts the expression has.
-    pub fn size(&self) -> usize {
-        1 + match self {
-            Vector::Components(c) => c.iter().map(Scalar::size).sum(),
-            Vector::Position(_)
-            | Vector::PointVelocity(_)
-            | Vector::PointAcceleration(_)
-            | Vector::Direction(..)
-            | Vector::AngularVelocity(_)
-            | Vector::AngularAcceleration(_) => 0,
-            Vector::FromFrame(_, a)
-            | Vector::InFrame(_, a)
-            | Vector::Negate(a)
-            | Vector::Unit(a)
-            | Vector::Mirror { of: a, .. } => a.size(),
-            Vector::Add(a, b) | Vector::Subtract(a, b) | Vector::Cross(a, b) => a.size() + b.size(),
-            Vector::Scale(s, a) | Vector::Divide(a, s) => s.size() + a.size(),
-        }
     }
 
     /// The unit vector of the part of a that is normal to a unit vector n: (a − (a · n) n) / |…|

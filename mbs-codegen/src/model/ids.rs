@@ -33,6 +33,11 @@ id! {
 }
 
 id! {
+    /// A constraint of a [`crate::model::Model`].
+    ConstraintId
+}
+
+id! {
     /// A variable of a [`crate::model::Model`].
     VariableId
 }
@@ -74,6 +79,25 @@ pub enum CoordinateRef {
     },
     /// A declared variable.
     Variable(VariableId),
+}
+
+/// One equation that has a Lagrange multiplier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowRef {
+    /// Of a constraint.
+    Constraint {
+        /// The constraint.
+        constraint: ConstraintId,
+        /// Its place among [`crate::model::Constraint::rows`].
+        row: u32,
+    },
+    /// Of a joint that is cut.
+    Joint {
+        /// The joint.
+        joint: JointId,
+        /// Its place among [`crate::model::JointKind::closure_rows`].
+        row: u32,
+    },
 }
 
 /// One velocity of a joint (joint form), by its place among the joint's velocities.

@@ -115,6 +115,20 @@ impl JointKind {
         }
     }
 
+    /// Names of the equations that close a loop at this joint when it is cut.
+    pub fn closure_rows(self) -> &'static [&'static str] {
+        match self {
+            JointKind::Fixed => &["x", "y", "z", "tilt1", "tilt2", "twist"],
+            JointKind::Revolute => &["x", "y", "z", "tilt1", "tilt2"],
+            JointKind::Prismatic => &["across1", "across2", "tilt1", "tilt2", "twist"],
+            JointKind::Cardan => &["x", "y", "z", "axes"],
+            JointKind::Cylindrical => &["across1", "across2", "tilt1", "tilt2"],
+            JointKind::Spherical => &["x", "y", "z"],
+            JointKind::Planar => &["normal", "tilt1", "tilt2"],
+            JointKind::Floating => &[],
+        }
+    }
+
     /// How many equations close a loop at this joint when it is cut.
     pub fn closure_equations(self) -> usize {
         6 - self.velocities().len()

@@ -12,15 +12,20 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod moments;
 pub mod references;
+pub mod sensitivity;
+pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 pub use ids::{
-    BodyId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, VariableId, VelocityRef,
+    BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
+    VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 pub use references::{Reference, User};
+pub use sensitivity::SensitivityRef;
 
 use crate::diagnostics::Span;
 
@@ -51,6 +56,8 @@ pub struct Model {
     pub constraints: Vec<Constraint>,
     /// What a run is judged by.
     pub objectives: Vec<Objective>,
+    /// What the model is differentiated by, arrays flattened; no two are the same.
+    pub sensitivity: Vec<SensitivityRef>,
     /// Defaults for a simulation.
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
@@ -69,6 +76,22 @@ impl Model {
             }
         }
         defaults
+    }
+
+    /// The full name of an equation, as it goes by everywhere.
+    pub fn row_name(&self, row: RowRef) -> String {
+        let name = match row {
+            RowRef::Constraint { constraint, row } => self
+                .constraints
+                .get(constraint.index())
+                .and_then(|constraint| constraint.rows.get(row as usize))
+                .map(|row| row.name.clone()),
+            RowRef::Joint { joint, row } => self.joints.get(joint.index()).and_then(|joint| {
+                let suffix = joint.kind.closure_rows().get(row as usize)?;
+                Some(format!("{}.{suffix}", joint.name))
+            }),
+        };
+        name.unwrap_or_default()
     }
 }
 
@@ -407,6 +430,8 @@ pub struct Case {
     pub variables: Vec<(VariableId, VariableStart)>,
     /// Inputs as expressions of time and parameters.
     pub inputs: Vec<(InputId, Scalar)>,
+    /// What the model is differentiated by, in place of its own list.
+    pub sensitivity: Option<Vec<SensitivityRef>>,
     /// Simulation defaults, complete (already merged with the model's).
     pub simulation: Simulation,
     /// Where the file declares it.

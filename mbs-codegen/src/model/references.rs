@@ -1,8 +1,7 @@
 //! Which coordinates and velocities expressions name, and who names them.
 
-use super::{
-    ArrayRef, CoordinateRef, ForceKind, JointId, Model, OutputValue, Scalar, SpringLaw, Vector, VelocityRef,
-};
+use super::walk::Part;
+use super::{CoordinateRef, ForceKind, JointId, Model, OutputValue, Scalar, SpringLaw, Vector, VelocityRef};
 
 /// What of the state an expression names directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,63 +26,26 @@ impl Reference {
 impl Scalar {
     /// Calls `f` for every coordinate and velocity the expression names, as often as it names it.
     pub fn for_each_reference(&self, f: &mut dyn FnMut(Reference)) {
-        match self {
-            Scalar::Number(_)
-            | Scalar::Time
-            | Scalar::Input(_)
-            | Scalar::Parameter(_)
-            | Scalar::Length
-            | Scalar::LengthRate => {}
-            Scalar::Coordinate(c) | Scalar::Rate(c) | Scalar::Acceleration(c) => f(Reference::Coordinate(*c)),
-            Scalar::Velocity(v) => f(Reference::Velocity(*v)),
-            Scalar::Element(_, a) | Scalar::Negate(a) => a.for_each_reference(f),
-            Scalar::Binary(_, a, b) => {
-                a.for_each_reference(f);
-                b.for_each_reference(f);
-            }
-            Scalar::Call(_, arguments) => arguments.iter().for_each(|a| a.for_each_reference(f)),
-            Scalar::Select(_, parts) => parts.iter().for_each(|a| a.for_each_reference(f)),
-            Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values } => {
-                at.for_each_reference(f);
-                for array in [knots, values] {
-                    if let ArrayRef::Literal(items) = array {
-                        items.iter().for_each(|a| a.for_each_reference(f));
-                    }
-                }
-            }
-            Scalar::Dot(a, b) => {
-                a.for_each_reference(f);
-                b.for_each_reference(f);
-            }
-            Scalar::Norm(a) | Scalar::Component(a, _) => a.for_each_reference(f),
-        }
+        self.for_each_part(&mut |part| part.reference().into_iter().for_each(&mut *f));
     }
 }
 
 impl Vector {
     /// Calls `f` for every coordinate and velocity the expression names, as often as it names it.
     pub fn for_each_reference(&self, f: &mut dyn FnMut(Reference)) {
+        self.for_each_part(&mut |part| part.reference().into_iter().for_each(&mut *f));
+    }
+}
+
+impl Part<'_> {
+    /// What of the state this part itself names.
+    fn reference(self) -> Option<Reference> {
         match self {
-            Vector::Components(c) => c.iter().for_each(|a| a.for_each_reference(f)),
-            Vector::Position(_)
-            | Vector::PointVelocity(_)
-            | Vector::PointAcceleration(_)
-            | Vector::Direction(..)
-            | Vector::AngularVelocity(_)
-            | Vector::AngularAcceleration(_) => {}
-            Vector::FromFrame(_, a)
-            | Vector::InFrame(_, a)
-            | Vector::Negate(a)
-            | Vector::Unit(a)
-            | Vector::Mirror { of: a, .. } => a.for_each_reference(f),
-            Vector::Add(a, b) | Vector::Subtract(a, b) | Vector::Cross(a, b) => {
-                a.for_each_reference(f);
-                b.for_each_reference(f);
+            Part::Scalar(Scalar::Coordinate(c) | Scalar::Rate(c) | Scalar::Acceleration(c)) => {
+                Some(Reference::Coordinate(*c))
             }
-            Vector::Scale(s, a) | Vector::Divide(a, s) => {
-                s.for_each_reference(f);
-                a.for_each_reference(f);
-            }
+            Part::Scalar(Scalar::Velocity(v)) => Some(Reference::Velocity(*v)),
+            _ => None,
         }
     }
 }

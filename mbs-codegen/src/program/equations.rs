@@ -1,5 +1,6 @@
 //! Which expressions each bundle wants.
 
+use super::observed::Observed;
 use super::{BundleKind, ProgramError, Structure};
 use crate::bundle::{Specification, Wanted};
 use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States, reactions};
@@ -17,32 +18,40 @@ use crate::model::{Case, OutputValue};
 use crate::symbols::Group;
 
 /// What depends on the state of the mechanism at one instant.
-const INSTANT: [Group; 4] = [Group::Time, Group::Z, Group::V, Group::U];
+pub(super) const INSTANT: [Group; 4] = [Group::Time, Group::Z, Group::V, Group::U];
 /// The same with accelerations.
-const MOTION: [Group; 5] = [Group::Time, Group::Z, Group::V, Group::Vd, Group::U];
+pub(super) const MOTION: [Group; 5] = [Group::Time, Group::Z, Group::V, Group::Vd, Group::U];
 /// The same in coordinate form.
-const COORDINATES: [Group; 5] = [Group::Time, Group::Z, Group::Zd, Group::Zdd, Group::U];
+pub(super) const COORDINATES: [Group; 5] = [Group::Time, Group::Z, Group::Zd, Group::Zdd, Group::U];
 
 /// The equations of one mechanism, written as bundles ask for them.
 pub(super) struct Equations<'g, 'm, 'a> {
-    g: &'g mut Graph,
-    mechanism: &'m mut Mechanism<'a>,
-    rows: &'m Rows,
-    structure: Structure,
-    forces: Vec<Element<'a>>,
+    pub(super) g: &'g mut Graph,
+    pub(super) mechanism: &'m mut Mechanism<'a>,
+    pub(super) rows: &'m Rows,
+    pub(super) structure: Structure,
+    pub(super) forces: Vec<Element<'a>>,
     loads: Loads,
     inertias: Vec<(ExprId, Symmetric)>,
     joint_form: Option<JointForm>,
+    pub(super) coordinate_form: Option<CoordinateForm>,
     states: Option<States>,
+    /// What the model is differentiated by.
+    pub(super) seeds: &'m [ExprId],
 }
 
-fn wanted(name: &'static str, doc: &'static str, expressions: Vec<ExprId>) -> Wanted {
+pub(super) fn wanted(name: &'static str, doc: &'static str, expressions: Vec<ExprId>) -> Wanted {
     Wanted { name, doc, expressions }
 }
 
 impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     /// Nothing written yet but forces and inertias.
-    pub(super) fn new(g: &'g mut Graph, mechanism: &'m mut Mechanism<'a>, rows: &'m Rows) -> Self {
+    pub(super) fn new(
+        g: &'g mut Graph,
+        mechanism: &'m mut Mechanism<'a>,
+        rows: &'m Rows,
+        seeds: &'m [ExprId],
+    ) -> Self {
         let forces = forces(g, mechanism);
         let loads = loads(g, mechanism, &forces.iter().collect::<Vec<_>>());
         let inertias = body_inertias(g, mechanism);
@@ -55,7 +64,9 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             loads,
             inertias,
             joint_form: None,
+            coordinate_form: None,
             states: None,
+            seeds,
         }
     }
 
@@ -112,12 +123,21 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::ConstraintCorrection => self.constraint_correction()?,
             BundleKind::Reactions => self.reactions(),
             BundleKind::Objectives => self.objectives(),
+            BundleKind::StartDerivatives => self.start_derivatives(),
+            BundleKind::Linearise => return self.linearised(),
+            BundleKind::JointLinearise => return self.joint_linearised(),
+            BundleKind::LineariseProjections
+            | BundleKind::IntegrandDerivatives
+            | BundleKind::TerminalDerivatives
+            | BundleKind::JointSolve
+            | BundleKind::JointIntegrandDerivatives
+            | BundleKind::JointTerminalDerivatives => return Ok(Vec::new()),
         };
         Ok(vec![Specification { name: kind.name(), doc, arguments: self.lengths(&arguments), results }])
     }
 
     /// Arguments whose length is not the same in every bundle.
-    fn lengths(&self, arguments: &[Group]) -> Vec<(Group, Option<u32>)> {
+    pub(super) fn lengths(&self, arguments: &[Group]) -> Vec<(Group, Option<u32>)> {
         let multipliers = Some(self.rows.kept.len() as u32);
         arguments
             .iter()
@@ -126,7 +146,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     }
 }
 
-type Parts = (&'static str, Vec<Group>, Vec<Wanted>);
+pub(super) type Parts = (&'static str, Vec<Group>, Vec<Wanted>);
 
 impl Equations<'_, '_, '_> {
     fn forward_dynamics(&mut self, kind: BundleKind) -> Parts {
@@ -201,13 +221,7 @@ impl Equations<'_, '_, '_> {
     }
 
     fn objectives(&mut self) -> Parts {
-        let (mut integrands, mut terminals) = (Vec::new(), Vec::new());
-        let parameters = self.mechanism.parameters;
-        for objective in &self.mechanism.model.objectives {
-            let mut lowering = Lowering::new(self.g, parameters, self.mechanism);
-            integrands.push(lowering.scalar(&objective.integrand));
-            terminals.push(lowering.scalar(&objective.terminal));
-        }
+        let [integrands, terminals] = self.objective_expressions();
         let results = vec![
             wanted("integrands", "what is integrated over the run", integrands),
             wanted("terminals", "what counts at its end", terminals),
@@ -215,6 +229,19 @@ impl Equations<'_, '_, '_> {
         let mut arguments = MOTION.to_vec();
         arguments.push(Group::Lambda);
         ("The model's objectives.", arguments, results)
+    }
+
+    /// Integrands and terminal terms, in joint form.
+    pub(super) fn objective_expressions(&mut self) -> [Vec<ExprId>; 2] {
+        let (mut integrands, mut terminals) = (Vec::new(), Vec::new());
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let mut observed = Observed::new(self.g, self.mechanism, &self.inertias, &self.forces, self.rows);
+        for objective in &model.objectives {
+            let mut lowering = Lowering::new(self.g, parameters, &mut observed);
+            integrands.push(lowering.scalar(&objective.integrand));
+            terminals.push(lowering.scalar(&objective.terminal));
+        }
+        [integrands, terminals]
     }
 
     fn reactions(&mut self) -> Parts {
@@ -225,7 +252,7 @@ impl Equations<'_, '_, '_> {
         ("What the joints transmit.", arguments, results)
     }
 
-    fn joint_form(&mut self) -> Result<&JointForm, ProgramError> {
+    pub(super) fn joint_form(&mut self) -> Result<&JointForm, ProgramError> {
         if self.joint_form.is_none() {
             let mut mechanism = at_origin(self.g, self.mechanism);
             let inertias = body_inertias(self.g, &mechanism);
@@ -271,6 +298,7 @@ impl Equations<'_, '_, '_> {
                 self.states.get_or_insert_with(|| States::new(self.g, &mut mechanism, &inertias, self.rows));
             CoordinateForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows, states)
         };
+        self.coordinate_form = Some(form.clone());
         let LeadingMatrix { factors, pivots, columns, solution, transposed } =
             form.leading.clone().ok_or(ProgramError::Singular)?;
         let rows = self.rows.in_coordinate_form();
@@ -376,7 +404,7 @@ impl Equations<'_, '_, '_> {
 }
 
 /// The closed forms of derivatives are referred to the origin, whatever the other bundles are.
-fn at_origin<'a>(g: &mut Graph, mechanism: &Mechanism<'a>) -> Mechanism<'a> {
+pub(super) fn at_origin<'a>(g: &mut Graph, mechanism: &Mechanism<'a>) -> Mechanism<'a> {
     let (model, tree, parameters) = (mechanism.model, mechanism.tree, mechanism.parameters);
     Mechanism::new(g, model, tree, parameters, ReferencePoint::Origin)
 }

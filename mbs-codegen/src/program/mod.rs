@@ -4,14 +4,16 @@
 //! Holds afterwards: every bundle is verified.
 
 mod equations;
+mod observed;
+mod sensitivities;
 
 use crate::bundle::{self, Bundle};
-use crate::constrained::{Pattern, Rows};
+use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, Simulation};
+use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
 use crate::topology::{self, Tree};
 use equations::Equations;
@@ -84,11 +86,29 @@ pub enum BundleKind {
     Reactions,
     /// The model's objectives.
     Objectives,
+    /// Derivatives of the start values.
+    StartDerivatives,
+    /// Derivatives of the residual and the constraints, in coordinate form. This and the next three come together.
+    Linearise,
+    /// Derivatives of the projections.
+    LineariseProjections,
+    /// Integrands of the objectives and their derivatives.
+    IntegrandDerivatives,
+    /// Terminal terms of the objectives and their derivatives.
+    TerminalDerivatives,
+    /// Derivatives of accelerations and multipliers, in joint form. This and the next three come together.
+    JointLinearise,
+    /// A solution with the factors it writes.
+    JointSolve,
+    /// Integrands of the objectives and their derivatives, in joint form.
+    JointIntegrandDerivatives,
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    JointTerminalDerivatives,
 }
 
 impl BundleKind {
     /// All of them.
-    pub const ALL: [BundleKind; 22] = [
+    pub const ALL: [BundleKind; 31] = [
         BundleKind::ForwardDynamics,
         BundleKind::ForwardDynamicsRecursive,
         BundleKind::MassMatrix,
@@ -111,6 +131,33 @@ impl BundleKind {
         BundleKind::ConstraintCorrection,
         BundleKind::Reactions,
         BundleKind::Objectives,
+        BundleKind::StartDerivatives,
+        BundleKind::Linearise,
+        BundleKind::LineariseProjections,
+        BundleKind::IntegrandDerivatives,
+        BundleKind::TerminalDerivatives,
+        BundleKind::JointLinearise,
+        BundleKind::JointSolve,
+        BundleKind::JointIntegrandDerivatives,
+        BundleKind::JointTerminalDerivatives,
+    ];
+
+    /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], one family.
+    pub const SENSITIVITIES: [BundleKind; 5] = [
+        BundleKind::StartDerivatives,
+        BundleKind::Linearise,
+        BundleKind::LineariseProjections,
+        BundleKind::IntegrandDerivatives,
+        BundleKind::TerminalDerivatives,
+    ];
+
+    /// What sensitivities of explicit runs need beside forward dynamics, one family.
+    pub const JOINT_SENSITIVITIES: [BundleKind; 5] = [
+        BundleKind::StartDerivatives,
+        BundleKind::JointLinearise,
+        BundleKind::JointSolve,
+        BundleKind::JointIntegrandDerivatives,
+        BundleKind::JointTerminalDerivatives,
     ];
 
     /// Those in coordinate form, one family: implicit integrators need them all.
@@ -148,25 +195,41 @@ impl BundleKind {
         BundleKind::Objectives,
     ];
 
-    /// What a request means for a model: forward dynamics under constraints is the constrained families, and one
-    /// bundle of the coordinate form brings the others.
-    fn resolve(requested: &[BundleKind], constrained: bool) -> Vec<BundleKind> {
+    /// What a request means for a model: forward dynamics under constraints is the constrained families, a model that is
+    /// differentiated brings the derivatives of its dynamics, and one bundle of a family brings the others.
+    fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
         let mut kinds = Vec::new();
         for &kind in requested {
-            match kind {
-                BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive if constrained => {
-                    kinds.extend(BundleKind::COORDINATE_FORM);
-                    kinds.extend([
-                        BundleKind::ConstrainedDynamics,
-                        BundleKind::ConstraintCorrection,
-                        BundleKind::Reactions,
-                    ]);
-                }
-                kind if BundleKind::COORDINATE_FORM.contains(&kind) => {
-                    kinds.extend(BundleKind::COORDINATE_FORM);
-                }
-                kind => kinds.push(kind),
+            let dynamics = matches!(kind, BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive);
+            if dynamics && constrained {
+                kinds.extend(BundleKind::COORDINATE_FORM);
+                kinds.extend([
+                    BundleKind::ConstrainedDynamics,
+                    BundleKind::ConstraintCorrection,
+                    BundleKind::Reactions,
+                ]);
+            } else {
+                kinds.push(kind);
             }
+            if dynamics && differentiated {
+                kinds.extend(if constrained {
+                    BundleKind::SENSITIVITIES
+                } else {
+                    BundleKind::JOINT_SENSITIVITIES
+                });
+            }
+        }
+        let of = |family: &[BundleKind], kinds: &[BundleKind]| {
+            let mut own = family.iter().filter(|&&kind| kind != BundleKind::StartDerivatives);
+            own.any(|kind| kinds.contains(kind))
+        };
+        for family in [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES] {
+            if of(&family, &kinds) {
+                kinds.extend(family);
+            }
+        }
+        if of(&BundleKind::COORDINATE_FORM, &kinds) || of(&BundleKind::SENSITIVITIES, &kinds) {
+            kinds.extend(BundleKind::COORDINATE_FORM);
         }
         // The order in which bundles are asked for, or how often, changes nothing.
         kinds.sort();
@@ -199,6 +262,15 @@ impl BundleKind {
             BundleKind::ConstraintCorrection => "constraint_correction",
             BundleKind::Reactions => "reactions",
             BundleKind::Objectives => "objectives",
+            BundleKind::StartDerivatives => "start_derivatives",
+            BundleKind::Linearise => "linearise",
+            BundleKind::LineariseProjections => "linearise_projections",
+            BundleKind::IntegrandDerivatives => "integrand_derivatives",
+            BundleKind::TerminalDerivatives => "terminal_derivatives",
+            BundleKind::JointLinearise => "joint_linearise",
+            BundleKind::JointSolve => "joint_solve",
+            BundleKind::JointIntegrandDerivatives => "joint_integrand_derivatives",
+            BundleKind::JointTerminalDerivatives => "joint_terminal_derivatives",
         }
     }
 
@@ -247,6 +319,23 @@ pub struct Structure {
     pub columns: Vec<u32>,
     /// The same for the elimination in joint form.
     pub joint_columns: Vec<u32>,
+    /// Places of the derivatives.
+    pub derivatives: DerivativePlaces,
+}
+
+/// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DerivativePlaces {
+    /// Of start values z and v by parameters.
+    pub start: [Vec<(u32, u32)>; 2],
+    /// By parameters, in coordinate form.
+    pub parameters: ParameterPlaces,
+    /// Of integrands and terminal terms by (z, zd, zdd, λ, parameters).
+    pub objectives: [Vec<(u32, u32)>; 2],
+    /// In joint form.
+    pub joint: JointPlaces,
+    /// Of integrands and terminal terms by (θ, v, vd, λ, parameters).
+    pub joint_objectives: [Vec<(u32, u32)>; 2],
 }
 
 /// A model as bundles, with its names.
@@ -276,6 +365,10 @@ pub struct Program {
     pub outputs: Vec<(String, String)>,
     /// Names and units of the objectives.
     pub objectives: Vec<(String, String)>,
+    /// Names of what it is differentiated by: parameters, elements of arrays, inputs.
+    pub sensitivity: Vec<String>,
+    /// The same by place: a value of [`Group::Parameters`], or of [`Group::U`].
+    pub seeds: Vec<(Group, u32)>,
     /// Names of the joints.
     pub joints: Vec<String>,
     /// Names of the joints that are cut.
@@ -303,14 +396,19 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let model = &under_case(model, case);
+        let mut model = under_case(model, case);
+        if options.freeze {
+            // What is a constant has no derivatives.
+            model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+        }
+        let model = &model;
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
         let tree = topology::span(model);
         let rows = Rows::of(model, &tree);
-        let kinds =
-            BundleKind::resolve(&options.bundles, !rows.kept.is_empty() || !model.variables.is_empty());
+        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
+        let kinds = BundleKind::resolve(&options.bundles, constrained, !model.sensitivity.is_empty());
         for &kind in &kinds {
             let operations = estimate(kind, model, &tree);
             if operations > MAX_OPERATIONS {
@@ -328,8 +426,16 @@ impl Program {
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows);
+        let seeds = seeds(model);
+        let symbols: Vec<ExprId> = seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
+        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
+        if let Some(&(input, parameter)) = equations.differentiated_signals(&specifications[1]).first() {
+            return Err(ProgramError::Signal {
+                input: model.inputs[input as usize].name.clone(),
+                parameter: model.sensitivity_name(model.sensitivity[parameter as usize]),
+            });
+        }
         for &kind in &kinds {
             specifications.extend(equations.specifications(kind)?);
         }
@@ -347,14 +453,17 @@ impl Program {
 
         let len = |group| match group {
             Group::Time => 1,
-            Group::Z | Group::Zd | Group::Zdd => tree.nq as u32,
+            Group::Z | Group::Zd | Group::Zdd | Group::VelocityImpulse | Group::AccelerationImpulse => {
+                tree.nq as u32
+            }
             Group::V | Group::Vd => tree.nv as u32,
             Group::U => model.inputs.len() as u32,
             Group::Weights | Group::Stabilisation => 3,
             Group::Parameters => np as u32,
             Group::X | Group::Prepared | Group::Free => 0,
             // Their lengths are their bundles' own.
-            Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => 0,
+            Group::Lambda | Group::VelocityMultipliers | Group::AccelerationMultipliers => 0,
+            Group::Matrix | Group::Factors | Group::Rhs => 0,
         };
         let bundles = bundle::build(&g, &specifications, len);
         debug_assert!(bundles.iter().all(|b| bundle::verify::verify(b) == Ok(())));
@@ -380,6 +489,8 @@ impl Program {
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
+            sensitivity: model.sensitivity_names(&model.sensitivity),
+            seeds,
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
             cuts: cut_names(model, &tree),
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
@@ -407,7 +518,13 @@ impl Program {
 
     /// Numbers of its factors.
     pub fn factors_len(&self) -> usize {
-        self.bundle(BundleKind::Factor.name()).map_or(0, |bundle| bundle.results[0].len as usize)
+        self.result_len(BundleKind::Factor, 0)
+    }
+
+    /// How many scalars a result of a bundle has; none without the bundle.
+    pub fn result_len(&self, kind: BundleKind, result: usize) -> usize {
+        let bundle = self.bundle(kind.name());
+        bundle.and_then(|bundle| bundle.results.get(result)).map_or(0, |result| result.len as usize)
     }
 
     /// A bundle by its name.
@@ -442,10 +559,17 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 pub const MAX_NAMES: usize = 100_000;
 
 /// Why a model has no program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
     /// No order of elimination solves the equations of motion.
     Singular,
+    /// The signal of an input depends on a parameter by which the model is differentiated.
+    Signal {
+        /// Name of the input.
+        input: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -464,18 +588,23 @@ pub enum ProgramError {
 
 impl std::fmt::Display for ProgramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
+        match self {
             ProgramError::Bundle { bundle, operations } => {
                 write!(
                     f,
                     "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; "
                 )?;
-                f.write_str(if bundle == BundleKind::ForwardDynamics.name() {
+                f.write_str(if *bundle == BundleKind::ForwardDynamics.name() {
                     "ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only"
                 } else {
                     "leave it out, or split the model"
                 })
             }
+            ProgramError::Signal { input, parameter } => write!(
+                f,
+                "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \
+                 write the signal where the input is used, or take `{parameter}` from `sensitivity`"
+            ),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -505,6 +634,7 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         eliminations += b;
     }
     let markers: usize = model.bodies.iter().map(|b| b.points.len()).sum();
+    let parameters = model.sensitivity.len();
     // A link's kinematics and inertia, and an entry of M, in operations.
     let (link, entry) = (600 * tree.links.len(), 11 * entries);
     match kind {
@@ -523,7 +653,24 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         BundleKind::ConstrainedDynamics | BundleKind::ConstraintCorrection => link + entry + eliminations,
         BundleKind::Residual | BundleKind::ConstraintRates | BundleKind::ConstraintAccelerations => link,
         BundleKind::Reactions | BundleKind::Objectives => link,
+        BundleKind::StartDerivatives | BundleKind::JointSolve => 0,
+        BundleKind::Linearise => (2 + parameters) * link + 5 * entry + 3 * tree.nq * tree.nq,
+        BundleKind::JointLinearise => (2 + parameters) * link + 5 * entry + eliminations,
+        BundleKind::LineariseProjections => (3 + parameters) * link + 5 * entry + 2 * tree.nq * tree.nq,
+        BundleKind::IntegrandDerivatives
+        | BundleKind::TerminalDerivatives
+        | BundleKind::JointIntegrandDerivatives
+        | BundleKind::JointTerminalDerivatives => 4 * link,
     }
+}
+
+/// By what a model is differentiated, by place.
+fn seeds(model: &Model) -> Vec<(Group, u32)> {
+    let place = |one: &SensitivityRef| match *one {
+        SensitivityRef::Input(id) => Some((Group::U, id.index() as u32)),
+        parameter => model.sensitivity_parameter(parameter).map(|place| (Group::Parameters, place as u32)),
+    };
+    model.sensitivity.iter().filter_map(place).collect()
 }
 
 /// The model with a case's parameters and start values in place of its own.
@@ -533,6 +680,7 @@ fn under_case(model: &Model, case: Option<&Case>) -> Model {
         for (id, value) in &case.parameters {
             model.parameters[id.index()].value = value.clone();
         }
+        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
         for (id, start) in &case.start {
             model.joints[id.index()].start = start.clone();
         }

@@ -41,7 +41,7 @@ impl<'t> Reader<'t> {
         node: &'t super::node::Node,
         outside: &Scope,
     ) -> Option<Meaning> {
-        let context = Context::Output;
+        let context = Context::Objective;
         Some(match kind {
             ArgumentKind::Scalar | ArgumentKind::Vector => {
                 let resolved = self.either(node, outside, context)?;

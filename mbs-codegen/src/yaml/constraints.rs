@@ -14,11 +14,12 @@ use super::keys::{self, Keys};
 use super::limits;
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
-use super::scope::{Scope, Thing, Uses};
+use super::scope::{RowNames, Scope, Thing, Uses};
 use crate::diagnostics::Span;
 use crate::model::evaluate::EvaluateError;
 use crate::model::{
-    BodyId, Constraint, ConstraintKind, ConstraintRow, Function, MarkerRef, PointRef, Scalar, Vector,
+    BodyId, Constraint, ConstraintId, ConstraintKind, ConstraintRow, Function, MarkerRef, PointRef, Scalar,
+    Vector,
 };
 use crate::topology::least_aligned;
 
@@ -87,7 +88,17 @@ impl<'t> Reader<'t> {
         for unit in &declarations.units {
             for declared in &unit.constraints {
                 let read = self.read_constraint(declared, &unit.scope);
-                let Some((kind, rows)) = read.filter(|(_, rows)| !rows.is_empty()) else {
+                let read = read.filter(|(_, rows)| !rows.is_empty());
+                let names = match &read {
+                    Some((_, rows)) => {
+                        RowNames::Known(rows.iter().map(|(suffix, _)| suffix.clone()).collect())
+                    }
+                    None => RowNames::Broken,
+                };
+                if let Some(rows) = self.symbols.rows.get_mut(declared.id.index()) {
+                    *rows = names;
+                }
+                let Some((kind, rows)) = read else {
                     self.constraints_incomplete = true;
                     continue;
                 };
@@ -112,7 +123,7 @@ impl<'t> Reader<'t> {
 
     fn read_constraint(
         &mut self,
-        declared: &Declared<'t, ()>,
+        declared: &Declared<'t, ConstraintId>,
         scope: &Scope,
     ) -> Option<(ConstraintKind, Rows)> {
         let entry = declared.entry;

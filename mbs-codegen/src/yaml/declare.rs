@@ -15,9 +15,11 @@ use super::load::shorten;
 use super::names::{CONSTANTS, Unique, check_name, is_reserved};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
-use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, Scope, Symbol, Thing};
+use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, RowNames, Scope, Symbol, Thing};
 use crate::diagnostics::Span;
-use crate::model::{BodyId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId};
+use crate::model::{
+    BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId,
+};
 
 /// Something declared and still to be read.
 pub(super) struct Declared<'t, Id> {
@@ -35,7 +37,7 @@ pub(super) struct Unit<'t> {
     pub(super) joints: Vec<Declared<'t, JointId>>,
     pub(super) variables: Vec<Declared<'t, VariableId>>,
     pub(super) forces: Vec<Declared<'t, ()>>,
-    pub(super) constraints: Vec<Declared<'t, ()>>,
+    pub(super) constraints: Vec<Declared<'t, ConstraintId>>,
     pub(super) outputs: Vec<Declared<'t, ()>>,
     pub(super) objectives: Vec<Declared<'t, ()>>,
 }
@@ -205,7 +207,7 @@ impl<'t> Reader<'t> {
             local.things.insert(entry.key.to_string(), Thing::Joint(id));
             unit.joints.push(Declared { id, name, entry });
         }
-        self.declare_variables(fields, prefix, local, global, spaces, &mut unit);
+        self.declare_variables(fields, prefix, local, global.as_deref_mut(), spaces, &mut unit);
         for (key, what) in [("forces", "force"), ("outputs", "output"), ("objectives", "objective")] {
             for entry in self.section(fields, key) {
                 let (space, list) = match key {
@@ -227,10 +229,17 @@ impl<'t> Reader<'t> {
             }
             spaces.constraints += 1;
             // Rows are called after their constraint or their cut joint.
-            match self.declare_name(entry, prefix, "constraint", &mut spaces.things) {
-                Some(name) => unit.constraints.push(Declared { id: (), name, entry }),
-                None => self.constraints_incomplete = true,
+            let Some(name) = self.declare_name(entry, prefix, "constraint", &mut spaces.things) else {
+                self.constraints_incomplete = true;
+                continue;
+            };
+            let id = ConstraintId(self.symbols.rows.len() as u32);
+            self.symbols.rows.push(RowNames::Unread);
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), Thing::Constraint(id));
             }
+            local.things.insert(entry.key.to_string(), Thing::Constraint(id));
+            unit.constraints.push(Declared { id, name, entry });
         }
         unit
     }
@@ -515,6 +524,7 @@ impl<'t> Reader<'t> {
                 ("bodies", "body"),
                 ("joints", "joint"),
                 ("variables", "variable"),
+                ("constraints", "constraint"),
             ] {
                 for part in self.section(&fields, key) {
                     unique.add(&part.key, part.key_span, what, &mut self.diagnostics);

@@ -252,7 +252,8 @@ fn flip_scalar(e: &mut Scalar) {
         | Scalar::Coordinate(_)
         | Scalar::Rate(_)
         | Scalar::Acceleration(_)
-        | Scalar::Velocity(_) => {}
+        | Scalar::Velocity(_)
+        | Scalar::Multiplier(_) => {}
         Scalar::Element(_, a) | Scalar::Negate(a) => flip_scalar(a),
         Scalar::Binary(_, a, b) => {
             flip_scalar(a);
@@ -284,7 +285,9 @@ fn flip_vector(v: &mut Vector) {
         | Vector::PointAcceleration(_)
         | Vector::Direction(..)
         | Vector::AngularVelocity(_)
-        | Vector::AngularAcceleration(_) => {}
+        | Vector::AngularAcceleration(_)
+        | Vector::ReactionForce(_)
+        | Vector::ReactionTorque(_) => {}
         Vector::FromFrame(_, a)
         | Vector::InFrame(_, a)
         | Vector::Negate(a)

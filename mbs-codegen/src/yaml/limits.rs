@@ -26,3 +26,7 @@ pub const SUGGESTIONS: usize = 100;
 pub const INSTANCES: usize = 2_000;
 /// Values of one array parameter or of one list in an expression's table.
 pub const ARRAY_VALUES: usize = 100_000;
+/// Values and inputs a model is differentiated by, arrays flattened.
+pub const SENSITIVITY: usize = 1_000;
+/// Cases; every parameter is evaluated anew for each.
+pub const CASES: usize = 500;

@@ -12,6 +12,7 @@ mod arguments;
 mod bodies;
 mod constraints;
 mod declare;
+mod denavit_hartenberg;
 mod expression;
 mod fields;
 mod forces;
@@ -28,6 +29,7 @@ mod parameters;
 mod place;
 mod reader;
 mod scope;
+mod sensitivity;
 mod simulation;
 mod start;
 mod tree;
@@ -45,6 +47,7 @@ use names::{check_name, is_name};
 use node::{Kind, Node};
 use reader::Reader;
 use scope::Symbols;
+use sensitivity::Choices;
 use simulation::{Around, Settings};
 
 /// The version of the model file this reader understands: the value of the key `mbs`.
@@ -73,6 +76,8 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
         constraints_incomplete: false,
         operations: 0,
         knots: Vec::new(),
+        cuts: Vec::new(),
+        listed: Vec::new(),
     };
     let model = reader.read_model(file_name, &root);
     let model = model.filter(|_| !reader.diagnostics.has_errors());
@@ -123,6 +128,8 @@ impl<'t> Reader<'t> {
         let objectives = self.read_objectives(&declarations);
         let constrained = !constraints.is_empty() || joints.len() >= self.bodies.len();
         let settings = self.read_simulation(file.get("simulation"), Settings::new(constrained));
+        let choices = Choices { scope: &scope, parameters: &parameters, inputs: &inputs };
+        let sensitivity = file.value("sensitivity").map(|n| self.read_sensitivity(n, choices, None));
         let root_unit = declarations.units.first()?;
         let around =
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
@@ -141,11 +148,13 @@ impl<'t> Reader<'t> {
             forces,
             constraints,
             objectives,
+            sensitivity: sensitivity.unwrap_or_default(),
             simulation: settings.simulation,
             cases,
         };
         self.check_tree(&model);
         self.check_variables(&model);
+        self.check_sensitivity(&model);
         Some(model)
     }
 

@@ -31,9 +31,27 @@ pub(super) const FUNCTIONS: [(&str, Function); 19] = [
 ];
 
 /// The other functions, each with arguments of its own kind.
-pub(super) const SPECIAL_FUNCTIONS: [&str; 17] = [
-    "if", "table", "spline", "rate", "accel", "pos", "vel", "acc", "dir", "omega", "alpha", "in", "from",
-    "dot", "cross", "norm", "unit",
+pub(super) const SPECIAL_FUNCTIONS: [&str; 20] = [
+    "if",
+    "table",
+    "spline",
+    "rate",
+    "accel",
+    "pos",
+    "vel",
+    "acc",
+    "dir",
+    "omega",
+    "alpha",
+    "in",
+    "from",
+    "dot",
+    "cross",
+    "norm",
+    "unit",
+    "multiplier",
+    "reaction_force",
+    "reaction_torque",
 ];
 
 /// Names with a meaning of their own as values.

@@ -35,7 +35,7 @@ impl<'t> Reader<'t> {
                     {
                         given |= fields.get(key).is_some() || fields.is_misspelt(key);
                         if let Some(value) =
-                            fields.value(key).and_then(|n| self.scalar(n, &unit.scope, Context::Output))
+                            fields.value(key).and_then(|n| self.scalar(n, &unit.scope, Context::Objective))
                         {
                             *slot = value;
                         }
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
                             .error(entry.key_span, "the objective has neither `integrand` nor `terminal`")
                             .help("give what is integrated over the run, what is taken at its end, or both");
                     }
-                } else if let Some(value) = self.scalar(&entry.value, &unit.scope, Context::Output) {
+                } else if let Some(value) = self.scalar(&entry.value, &unit.scope, Context::Objective) {
                     objective.integrand = value;
                 }
                 objectives.push(objective);

@@ -9,9 +9,10 @@ use super::load::shorten;
 use super::node::{Kind, Node, Style, Text};
 use super::place::place;
 use super::scope::{Scope, Symbols, Uses};
+use super::sensitivity::Listed;
 use crate::diagnostics::{Diagnostics, Span, nearest};
 use crate::model::evaluate::Values;
-use crate::model::{ArrayRef, Body, Scalar, Vector};
+use crate::model::{ArrayRef, Body, JointId, Scalar, Vector};
 
 /// The state of reading one file.
 pub(super) struct Reader<'t> {
@@ -32,6 +33,10 @@ pub(super) struct Reader<'t> {
     pub(super) operations: usize,
     /// Knots to be checked once the parameters have values.
     pub(super) knots: Vec<(Span, ArrayRef)>,
+    /// Joints that must turn out to be cut, since their multipliers are named.
+    pub(super) cuts: Vec<(Span, JointId)>,
+    /// What the model is differentiated by, to be looked at once the model is complete.
+    pub(super) listed: Vec<Listed>,
 }
 
 /// A resolved expression and what it depends on.
@@ -96,9 +101,12 @@ impl<'t> Reader<'t> {
         let (syntax, text) = self.syntax(node, wanted)?;
         let mut resolver = Resolver::new(&self.symbols, scope, context, self.suggests());
         let found = f(&mut resolver, &syntax);
-        let (uses, size, knots) = (resolver.uses, resolver.size, resolver.knots);
+        let (uses, size, knots, cuts) = (resolver.uses, resolver.size, resolver.knots, resolver.cuts);
         for ((start, end), array) in knots {
             self.knots.push((place(self.text, node.span, text, start, end), array));
+        }
+        for ((start, end), joint) in cuts {
+            self.cuts.push((place(self.text, node.span, text, start, end), joint));
         }
         self.spend(node.span, size);
         match found {
@@ -128,7 +136,7 @@ impl<'t> Reader<'t> {
         if self.suggests() { nearest(name, names) } else { None }
     }
 
-    fn suggests(&self) -> bool {
+    pub(super) fn suggests(&self) -> bool {
         self.diagnostics.error_count() < limits::SUGGESTIONS
     }
 

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::mirror::mirror;
 use crate::model::{
-    BodyId, CoordinateRef, InputId, JointId, JointKind, MarkerRef, ParameterId, PointRef, Scalar, Vector,
+    BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, MarkerRef, ParameterId, PointRef,
+    Scalar, Vector,
 };
 
 /// Everything declared, before its contents are read.
@@ -17,6 +18,17 @@ pub(super) struct Symbols {
     pub(super) joints: Vec<JointSymbol>,
     /// How many variables there are.
     pub(super) variables: usize,
+    /// By constraint.
+    pub(super) rows: Vec<RowNames>,
+}
+
+/// The ends of the names of a constraint's rows; that of a single row may be empty.
+pub(super) enum RowNames {
+    /// Constraints are not read yet.
+    Unread,
+    /// It could not be read, which is reported.
+    Broken,
+    Known(Vec<String>),
 }
 
 pub(super) struct ParameterSymbol {
@@ -84,6 +96,7 @@ pub(super) enum Thing {
     Point(MarkerRef),
     /// A coordinate argument of an element.
     Coordinate(CoordinateRef),
+    Constraint(ConstraintId),
     /// Declared, but what it is could not be read; reported already.
     Broken,
 }
@@ -98,6 +111,8 @@ pub(super) struct Uses {
     pub(super) state: bool,
     pub(super) velocities: bool,
     pub(super) accelerations: bool,
+    /// Multipliers or reactions.
+    pub(super) reactions: bool,
     /// It bends where it changes: a table.
     pub(super) bends: bool,
     /// It jumps where it changes: an element of an array by a changing index.
@@ -114,6 +129,7 @@ impl Uses {
             state: self.state || other.state,
             velocities: self.velocities || other.velocities,
             accelerations: self.accelerations || other.accelerations,
+            reactions: self.reactions || other.reactions,
             bends: self.bends || other.bends,
             jumps: self.jumps || other.jumps,
         }
@@ -121,7 +137,7 @@ impl Uses {
 
     /// Whether the value changes during a run.
     pub(super) fn changes(self) -> bool {
-        self.time || self.inputs || self.state || self.accelerations
+        self.time || self.inputs || self.state || self.accelerations || self.reactions
     }
 }
 

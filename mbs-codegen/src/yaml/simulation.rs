@@ -4,11 +4,14 @@ use super::declare::Unit;
 use super::expression::resolve::Context;
 use super::fields::Fields;
 use super::keys;
+use super::limits;
 use super::load::shorten;
 use super::names::{Unique, check_name};
 use super::node::Entry;
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
+use super::sensitivity::Choices;
+use crate::model::dependencies::evaluation_order;
 use crate::model::evaluate::{Value, Values};
 use crate::model::{
     Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
@@ -241,8 +244,13 @@ impl<'t> Reader<'t> {
             return cases;
         };
         let clean = !self.diagnostics.has_errors();
+        let order = evaluation_order(parameters).unwrap_or_default();
         let mut names = Unique::default();
-        for entry in self.entries(node, "cases") {
+        for (count, entry) in self.entries(node, "cases").iter().enumerate() {
+            if count >= limits::CASES {
+                self.diagnostics.error(entry.key_span, format!("more than {} cases", limits::CASES));
+                break;
+            }
             let diagnostics = &mut self.diagnostics;
             if !check_name(&entry.key, entry.key_span, "a case", diagnostics)
                 || !names.add(&entry.key, entry.key_span, "case", diagnostics)
@@ -256,6 +264,7 @@ impl<'t> Reader<'t> {
                 start: Vec::new(),
                 variables: Vec::new(),
                 inputs: Vec::new(),
+                sensitivity: None,
                 simulation: simulation.clone(),
                 span: entry.key_span,
             };
@@ -269,10 +278,13 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                let choices = Choices { scope: &root.scope, parameters, inputs };
+                case.sensitivity =
+                    fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
             }
             if clean {
-                self.check_case(&case, parameters);
+                self.check_case(&case, parameters, &order);
             }
             cases.push(case);
         }
@@ -410,8 +422,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks that everything the case gives is finite under its own parameters.
-    fn check_case(&mut self, case: &Case, parameters: &[Parameter]) {
-        let values = Values::of(parameters, &case.parameters);
+    fn check_case(&mut self, case: &Case, parameters: &[Parameter], order: &[ParameterId]) {
+        let values = match case.parameters.is_empty() {
+            true => self.values.clone(),
+            false => Values::in_order(parameters, order, &case.parameters),
+        };
         for (i, parameter) in parameters.iter().enumerate() {
             if let Some(Value::Number(x)) = values.parameter(ParameterId(i as u32))
                 && !x.is_finite()

@@ -127,8 +127,18 @@ impl Reader<'_> {
 
     /// What is lost where a joint is cut, and what its closure costs.
     fn check_cuts(&mut self, model: &Model) {
-        let cuts = topology::span(model).cuts;
-        if cuts.is_empty() {
+        let tree = topology::span(model);
+        for (at, id) in std::mem::take(&mut self.cuts) {
+            if tree.link_of_joint[id.index()].is_some() {
+                let name = &model.joints[id.index()].name;
+                self.diagnostics
+                    .error(at, format!("joint `{name}` is not cut, so it has no multipliers"))
+                    .help(format!(
+                        "what it transmits is `reaction_force({name})` and `reaction_torque({name})`"
+                    ));
+            }
+        }
+        if tree.cuts.is_empty() {
             return;
         }
         let mut started: Vec<bool> =
@@ -140,7 +150,7 @@ impl Reader<'_> {
         for joint in &model.joints {
             of_child[joint.child.body.index()].push(&joint.name);
         }
-        for id in cuts {
+        for id in tree.cuts {
             let joint = &model.joints[id.index()];
             self.spend(joint.span, CLOSURE_COPIES * size(joint));
             if !started[id.index()] {

@@ -17,11 +17,11 @@ const SHIPPED: [&str; 8] = [
 const LOOPS: &str = "mbs: 1
 name: loops
 gravity: [0, -9.81, 0]
-parameters: {L: 2, m: 1, ratio: 3}
+parameters: {L: 2, m: 1, ratio: 3, law: [1, 2, 3]}
 inputs: {u: 0.1}
 bodies:
   ground: {points: {B: [3, 0, 0]}, vectors: {up: [0, 0, 1]}}
-  bar1: &bar {mass: m, com: [L/2, 0, 0], inertia: [0.1, 0.1, m*L^2/12], points: {end: [L, 0, 0]}, vectors: {along: [1, 0, 0]}}
+  bar1: &bar {mass: m, com: [L/2, 0, 0], inertia: [0.3, 0.3, m*L^2/12], points: {end: [L, 0, 0]}, vectors: {along: [1, 0, 0]}}
   bar2: *bar
   bar3: *bar
   bar4: *bar
@@ -50,13 +50,15 @@ constraints:
   any: {type: equation, value: 'q - dot(pos(bar2.end), pos(sled))'}
   blade: {type: nonholonomic, value: 'dot(vel(sled), dir(sled.across))'}
 forces:
-  pull: {type: torsional_spring, coordinate: s, stiffness: 500, natural_angle: L}
+  pull: {type: torsional_spring, coordinate: s, stiffness: 500, natural_angle: 'L*law[1]'}
 objectives:
   effort: u^2
   miss: {integrand: rate(s)^2, terminal: norm(pos(sled.nose)), unit: m, description: at the end}
+  strain: {integrand: 'multiplier(rod)^2 + multiplier(back.tilt1)', terminal: 'dot(reaction_force(p1), reaction_torque(back))'}
+sensitivity: [L, m, 'law[1]', u]
 simulation: {formulation: ali3p, integrator: generalized_alpha, spectral_radius: 0.7, penalty: 1e9, projection: tangent, newton: {tolerance: 1e-9, iterations: 10}, end: 0.1}
 cases:
-  c0: {start: {s: 1.5, A: {value: 1.9, hold: true}}, simulation: {integrator: newmark, beta: 0.3, gamma: 0.6}}
+  c0: {sensitivity: [law, ratio], start: {s: 1.5, A: {value: 1.9, hold: true}}, simulation: {integrator: newmark, beta: 0.3, gamma: 0.6}}
 ";
 
 /// A good file, mostly a small one.

@@ -20,6 +20,10 @@ pub struct Names {
     pub vectors: Vec<String>,
     /// Bodies.
     pub bodies: Vec<String>,
+    /// Joints.
+    pub joints: Vec<String>,
+    /// Equations of constraints, and of joints that may be cut.
+    pub equations: Vec<String>,
 }
 
 /// Where an expression stands: what it may depend on.
@@ -33,8 +37,10 @@ pub enum Place {
     Position,
     /// Everything but accelerations.
     Force,
-    /// Everything.
+    /// Everything but multipliers and reactions.
     Output,
+    /// Everything.
+    Objective,
 }
 
 const FUNCTIONS: [(&str, usize); 19] = [
@@ -95,6 +101,7 @@ impl Expressions<'_> {
             (7, place) if place >= Place::Output => {
                 self.one_of(&names.coordinates).map(|c| format!("accel({c})"))
             }
+            (8, Place::Objective) => self.one_of(&names.equations).map(|e| format!("multiplier({e})")),
             (8, _) => Some("pi".into()),
             _ => None,
         };
@@ -167,18 +174,28 @@ impl Expressions<'_> {
         let names = self.names;
         if depth == 0 || self.r.chance(0.3) {
             let name = match (self.r.below(7), self.place) {
-                (0, Place::Position | Place::Force | Place::Output) => {
+                (0, place) if place >= Place::Position => {
                     self.one_of(&names.points).map(|p| format!("pos({p})"))
                 }
-                (1, Place::Force | Place::Output) => self.one_of(&names.points).map(|p| format!("vel({p})")),
-                (2, Place::Output) => self.one_of(&names.points).map(|p| format!("acc({p})")),
-                (3, Place::Force | Place::Output) => {
+                (1, place) if place >= Place::Force => {
+                    self.one_of(&names.points).map(|p| format!("vel({p})"))
+                }
+                (2, place) if place >= Place::Output => {
+                    self.one_of(&names.points).map(|p| format!("acc({p})"))
+                }
+                (3, place) if place >= Place::Force => {
                     self.one_of(&names.bodies).map(|b| format!("omega({b})"))
                 }
-                (4, Place::Position | Place::Force | Place::Output) => {
+                (4, place) if place >= Place::Position => {
                     self.one_of(&names.vectors).map(|v| format!("dir({v})"))
                 }
-                (5, Place::Output) => self.one_of(&names.bodies).map(|b| format!("alpha({b})")),
+                (5, place) if place >= Place::Output => {
+                    self.one_of(&names.bodies).map(|b| format!("alpha({b})"))
+                }
+                (6, Place::Objective) => {
+                    let what = ["force", "torque"][self.r.below(2)];
+                    self.one_of(&names.joints).map(|j| format!("reaction_{what}({j})"))
+                }
                 _ => None,
             };
             return name.unwrap_or_else(|| {

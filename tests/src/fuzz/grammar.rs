@@ -126,6 +126,7 @@ impl Grammar<'_> {
             ("constraints", constraints),
             ("outputs", optional(self.r, outputs)),
             ("objectives", objectives),
+            ("sensitivity", self.r.chance(0.3).then(|| self.sensitivity())),
             ("simulation", self.r.chance(0.3).then(|| self.simulation())),
             ("cases", self.r.chance(0.3).then(|| self.cases())),
         ])
@@ -257,6 +258,7 @@ impl Grammar<'_> {
             self.names.vectors.push(format!("{name}.mark"));
             let parent = parents[self.r.below(parents.len())].clone();
             let tree = self.joint(&joint, &parent, &name);
+            self.names.joints.push(joint.clone());
             joints.push((joint, tree));
             parents.push(name);
         }
@@ -268,6 +270,8 @@ impl Grammar<'_> {
             let child = parents[at].clone();
             let parent = parents[(at + 1 + self.r.below(parents.len() - 1)) % parents.len()].clone();
             let tree = self.joint(&joint, &parent, &child);
+            self.names.equations.push(format!("{joint}.{}", ["x", "tilt1", "across2"][self.r.below(3)]));
+            self.names.joints.push(joint.clone());
             joints.push((joint, tree));
         }
         self.names.coordinates = used;
@@ -479,7 +483,14 @@ impl Grammar<'_> {
             }
             let fields =
                 fields.into_iter().filter_map(|(key, tree)| Some((key.to_string(), tree?))).collect();
-            entries.push((self.new_name("r", i), Tree::Map(fields)));
+            let name = self.new_name("r", i);
+            let end = match kind {
+                "coincident" => ".x",
+                "point_on_line" | "aligned" => ".across2",
+                _ => "",
+            };
+            self.names.equations.push(format!("{name}{end}"));
+            entries.push((name, Tree::Map(fields)));
         }
         Tree::Map(entries)
     }
@@ -488,11 +499,11 @@ impl Grammar<'_> {
         let mut entries = Vec::new();
         for i in 0..1 + self.r.below(2) {
             let tree = if self.r.chance(0.5) {
-                self.scalar(Place::Output)
+                self.scalar(Place::Objective)
             } else {
                 Tree::map([
-                    ("integrand", Some(self.scalar(Place::Output))),
-                    ("terminal", self.r.chance(0.5).then(|| self.scalar(Place::Output))),
+                    ("integrand", Some(self.scalar(Place::Objective))),
+                    ("terminal", self.r.chance(0.5).then(|| self.scalar(Place::Objective))),
                     ("unit", self.free_text(0.3)),
                     ("description", self.free_text(0.3)),
                 ])
@@ -500,6 +511,28 @@ impl Grammar<'_> {
             entries.push((self.new_name("g", i), tree));
         }
         Tree::Map(entries)
+    }
+
+    /// Parameters, whole arrays or one element, and inputs.
+    fn sensitivity(&mut self) -> Tree {
+        let names = self.names.clone();
+        let mut listed: Vec<Tree> = Vec::new();
+        for name in names.scalars {
+            if self.r.chance(0.5) {
+                listed.push(Tree::Plain(name));
+            }
+        }
+        for name in names.arrays {
+            match self.r.below(4) {
+                0 => listed.push(Tree::Plain(name)),
+                1 => listed.push(Tree::Quoted(format!("{name}[{}]", self.r.below(2)))),
+                _ => {}
+            }
+        }
+        if self.r.chance(0.05) {
+            listed.push(self.name(0));
+        }
+        Tree::List(listed)
     }
 
     fn one_name(&mut self, names: &[String]) -> String {
@@ -669,6 +702,7 @@ impl Grammar<'_> {
                             Tree::Map(vec![(input, self.scalar(Place::Signal))])
                         }),
                     ),
+                    ("sensitivity", self.r.chance(0.2).then(|| self.sensitivity())),
                     ("simulation", self.r.chance(0.3).then(|| self.simulation())),
                 ]);
                 (format!("c{i}"), tree)

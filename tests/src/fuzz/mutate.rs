@@ -6,7 +6,7 @@ use crate::random_model::Random;
 use std::ops::Range;
 
 /// What is put in the place of a word: keys, words and signs of the format.
-const WORDS: [&str; 74] = [
+const WORDS: [&str; 78] = [
     "{",
     "}",
     "[",
@@ -76,6 +76,10 @@ const WORDS: [&str; 74] = [
     "constraints",
     "variables",
     "objectives",
+    "sensitivity",
+    "multiplier(",
+    "reaction_force(",
+    "reaction_torque(",
     "type: coincident",
     "type: equation",
     "type: nonholonomic",

@@ -10,8 +10,8 @@ use mbs_codegen::{Generated, generate};
 use mbs_engine::Interpreted;
 use mbs_runtime::{
     Adaptive, At, Energy, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive, Integrator,
-    InverseDynamics, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Output, Outputs, Rk4, Span,
-    System,
+    InverseDynamics, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Objectives, Output,
+    Outputs, Rk4, Span, System,
 };
 use std::ops::ControlFlow;
 
@@ -104,6 +104,14 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
         model.markers(at, &vd, &mut w, &mut p, &mut pd, &mut pdd),
         model.marker_jacobians(at, &mut w, &mut out(3 * d.n_markers * d.nv)),
         model.outputs(at, &vd, &mut w, &mut out(d.n_outputs)),
+        model.objectives(
+            at,
+            &vd,
+            &vec![0.5; d.joint_rows()],
+            &mut w,
+            &mut out(d.n_objectives),
+            &mut out(d.n_objectives),
+        ),
     ];
     for result in results {
         match result {

@@ -7,8 +7,9 @@ use mbs_codegen::program::{Options, Program};
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Reactions, Stabilisation,
-    Start, System, Weights,
+    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Impulses, JointObjectiveDerivatives,
+    JointSensitivities, Motion, ObjectiveDerivatives, Objectives, Reactions, Sensitivities, Stabilisation,
+    Start, StartDerivatives, System, Weights,
 };
 use mbs_tests::random_closed::compiled;
 use mbs_tests::random_model::Random;
@@ -16,7 +17,7 @@ use mbs_tests::random_model::Random;
 include!(concat!(env!("OUT_DIR"), "/closed_models.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 
-/// Every bundle of a constrained mechanism.
+/// Every bundle of a constrained mechanism but the derivatives.
 trait Closed:
     System<S = f64> + Start + Constrained + ConstrainedDynamics + ConstraintCorrection + Reactions + Objectives
 {
@@ -30,6 +31,27 @@ impl<M> Closed for M where
         + ConstraintCorrection
         + Reactions
         + Objectives
+{
+}
+
+/// Every bundle of derivatives.
+trait Differentiated:
+    Closed
+    + StartDerivatives
+    + Sensitivities
+    + ObjectiveDerivatives
+    + JointSensitivities
+    + JointObjectiveDerivatives
+{
+}
+
+impl<M> Differentiated for M where
+    M: Closed
+        + StartDerivatives
+        + Sensitivities
+        + ObjectiveDerivatives
+        + JointSensitivities
+        + JointObjectiveDerivatives
 {
 }
 
@@ -103,8 +125,61 @@ fn evaluate(model: &impl Closed, given: &Given) -> Vec<(&'static str, Vec<f64>)>
     all
 }
 
+/// The results of every bundle of derivatives.
+fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str, Vec<f64>)> {
+    let d = model.dims();
+    let Given { t, z, zd, zdd, v, vd, u, lambda, multipliers, rhs } = given;
+    let (at, here) = (Motion { t: *t, z, zd, zdd, u }, At { t: *t, z, v, x: &[], u });
+    let mut w = vec![f64::NAN; d.workspace];
+    let s = d.sensitivity;
+    let mut all = Vec::new();
+    let mut values = vec![f64::NAN; s.start];
+    model.start_derivatives(&mut w, &mut values).expect("lengths");
+    all.push(("start_derivatives", values));
+    let mut values = vec![f64::NAN; s.newton];
+    model.linearise(at, lambda, &mut w, &mut values).expect("lengths");
+    all.push(("linearise", values));
+    let mut values = vec![f64::NAN; s.projections];
+    let impulses = Impulses {
+        velocity: zd,
+        velocity_multipliers: lambda,
+        acceleration: zdd,
+        acceleration_multipliers: lambda,
+    };
+    model.linearise_projections(at, impulses, &mut w, &mut values).expect("lengths");
+    all.push(("linearise_projections", values));
+    let mut values = vec![f64::NAN; s.integrands];
+    model.integrand_derivatives(at, lambda, &mut w, &mut values).expect("lengths");
+    all.push(("integrand_derivatives", values));
+    let mut values = vec![f64::NAN; s.terminals];
+    model.terminal_derivatives(at, lambda, &mut w, &mut values).expect("lengths");
+    all.push(("terminal_derivatives", values));
+    let (mut values, mut factors) = (vec![f64::NAN; s.joint], vec![f64::NAN; s.joint_factors]);
+    let [rate, value, compliance] = STABILISATION;
+    let stabilisation = Stabilisation { rate, value, compliance };
+    model
+        .joint_linearise(here, vd, multipliers, stabilisation, &mut w, &mut values, &mut factors)
+        .expect("regular");
+    all.push(("joint_linearise", [&values[..], &factors].concat()));
+    let mut x = rhs[..d.nv + multipliers.len()].to_vec();
+    model.joint_solve(&factors, &mut w, &mut x).expect("lengths");
+    all.push(("joint_solve", x));
+    let mut values = vec![f64::NAN; s.joint_integrands];
+    model.joint_integrand_derivatives(here, vd, multipliers, &mut w, &mut values).expect("lengths");
+    all.push(("joint_integrand_derivatives", values));
+    let mut values = vec![f64::NAN; s.joint_terminals];
+    model.joint_terminal_derivatives(here, vd, multipliers, &mut w, &mut values).expect("lengths");
+    all.push(("joint_terminal_derivatives", values));
+    all
+}
+
 /// The same by the generator's own interpreter, which never fuses. Pivots are for the caller, not results.
-fn interpret(program: &Program, given: &Given, engine: &Interpreted) -> Vec<(&'static str, Vec<f64>)> {
+fn interpret(
+    program: &Program,
+    given: &Given,
+    engine: &Interpreted,
+    differentiated: bool,
+) -> Vec<(&'static str, Vec<f64>)> {
     let call = |name: &str, arguments: &Arguments<'_, f64>| {
         let bundle = program.bundle(name).expect("an emitted bundle");
         let mut scratch = vec![f64::NAN; scratch_len(bundle)];
@@ -128,6 +203,10 @@ fn interpret(program: &Program, given: &Given, engine: &Interpreted) -> Vec<(&'s
         .with(Group::U, &given.u)
         .with(Group::Weights, &WEIGHTS)
         .with(Group::Stabilisation, &STABILISATION)
+        .with(Group::VelocityImpulse, &given.zd)
+        .with(Group::VelocityMultipliers, &given.lambda)
+        .with(Group::AccelerationImpulse, &given.zdd)
+        .with(Group::AccelerationMultipliers, &given.lambda)
         .with(Group::Prepared, &prepared);
     let (in_coordinates, in_joints) =
         (motion.with(Group::Lambda, &given.lambda), motion.with(Group::Lambda, &given.multipliers));
@@ -142,23 +221,43 @@ fn interpret(program: &Program, given: &Given, engine: &Interpreted) -> Vec<(&'s
         .with(Group::Rhs, &given.rhs)
         .with(Group::Prepared, &prepared);
     let named = |name: &'static str, arguments: &Arguments<'_, f64>| (name, call(name, arguments));
+    if !differentiated {
+        return vec![
+            named("residual", &in_coordinates),
+            ("newton", newton.clone()),
+            ("factor", factors.clone()),
+            named("solve", &solving),
+            named("solve_transposed", &solving),
+            named("projection", &in_coordinates),
+            named("constraint_rates", &in_coordinates),
+            named("constraint_accelerations", &in_coordinates),
+            named("constrained_dynamics", &in_joints),
+            named("constraint_correction", &in_joints),
+            named("reactions", &in_joints),
+            named("objectives", &in_joints),
+        ];
+    }
+    let joint = call("joint_linearise", &in_joints);
+    let joint_factors = &joint[d.sensitivity.joint..];
+    let joint_solving = Arguments::new()
+        .with(Group::Factors, joint_factors)
+        .with(Group::Rhs, &given.rhs[..d.nv + d.joint_rows()])
+        .with(Group::Prepared, &prepared);
     vec![
-        named("residual", &in_coordinates),
-        ("newton", newton.clone()),
-        ("factor", factors.clone()),
-        named("solve", &solving),
-        named("solve_transposed", &solving),
-        named("projection", &in_coordinates),
-        named("constraint_rates", &in_coordinates),
-        named("constraint_accelerations", &in_coordinates),
-        named("constrained_dynamics", &in_joints),
-        named("constraint_correction", &in_joints),
-        named("reactions", &in_joints),
-        named("objectives", &in_joints),
+        named("start_derivatives", &motion),
+        named("linearise", &in_coordinates),
+        named("linearise_projections", &in_coordinates),
+        named("integrand_derivatives", &in_coordinates),
+        named("terminal_derivatives", &in_coordinates),
+        ("joint_linearise", joint.clone()),
+        named("joint_solve", &joint_solving),
+        named("joint_integrand_derivatives", &in_joints),
+        named("joint_terminal_derivatives", &in_joints),
     ]
 }
 
 fn program(index: Option<u64>) -> Program {
+    let differentiated = index.is_none_or(compiled::differentiated);
     let (text, about_com, freeze) = match index {
         Some(index) => (compiled::text(index), compiled::about_com(index), compiled::frozen(index)),
         None => {
@@ -168,7 +267,7 @@ fn program(index: Option<u64>) -> Program {
     };
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    let options = Options { reference, freeze, bundles: compiled::bundles() };
+    let options = Options { reference, freeze, bundles: compiled::bundles(differentiated) };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 
@@ -178,7 +277,15 @@ fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], e
         assert_eq!(bundle, other);
         assert_eq!(x.len(), y.len(), "{name}, {bundle}, {who}");
         let largest = x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        let solved = ["factor", "solve", "solve_transposed", "constrained_dynamics", "constraint_correction"];
+        let solved = [
+            "factor",
+            "solve",
+            "solve_transposed",
+            "constrained_dynamics",
+            "constraint_correction",
+            "joint_linearise",
+            "joint_solve",
+        ];
         // Fused or not, solves differ by the condition of what they solve with, below 1e9 by SMALL.
         let tolerance = if solved.contains(bundle) { 1e-6 } else { 1e-13 } * largest;
         for (p, q) in x.iter().zip(y) {
@@ -189,8 +296,37 @@ fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], e
     }
 }
 
-/// The numbers compared.
+/// The numbers compared of all bundles but the derivatives.
 fn check(index: Option<u64>, model: &impl Closed) -> usize {
+    compare(
+        index,
+        model,
+        |model, given| evaluate(model, given),
+        |engine, given| evaluate(engine, given),
+        false,
+    )
+}
+
+/// The numbers compared of the derivatives.
+fn check_derivatives(index: Option<u64>, model: &impl Differentiated) -> usize {
+    compare(
+        index,
+        model,
+        |model, given| derivatives(model, given),
+        |engine, given| derivatives(engine, given),
+        true,
+    )
+}
+
+type Results = Vec<(&'static str, Vec<f64>)>;
+
+fn compare<M: Closed>(
+    index: Option<u64>,
+    model: &M,
+    of_model: impl Fn(&M, &Given) -> Results,
+    of_engine: impl Fn(&Interpreted, &Given) -> Results,
+    differentiated: bool,
+) -> usize {
     let name = index.map_or("five_bar".into(), |index| format!("closed_{index}"));
     let program = program(index);
     let engine = Interpreted::<f64>::new(program.clone());
@@ -224,9 +360,10 @@ fn check(index: Option<u64>, model: &impl Closed) -> usize {
         assert_eq!((&z, &v), (&given.z, &given.v), "{name}: start");
         given.z.iter_mut().zip(&away[0]).for_each(|(z, away)| *z += away);
         given.v.iter_mut().zip(&away[1]).for_each(|(v, away)| *v += away);
-        let results = evaluate(model, &given);
-        same(&name, "engine", &results, &evaluate(&engine, &given), true);
-        same(&name, "interpreter", &results, &interpret(&program, &given, &engine), !FUSED);
+        let results = of_model(model, &given);
+        same(&name, "engine", &results, &of_engine(&engine, &given), true);
+        let interpreted = interpret(&program, &given, &engine, differentiated);
+        same(&name, "interpreter", &results, &interpreted, !FUSED);
         compared += results.iter().map(|(_, r)| r.len()).sum::<usize>();
     }
     compared
@@ -243,6 +380,18 @@ fn compiled_closed_mechanisms_equal_both_interpreters() {
     for_each_closed!(visit);
     assert!(compared > 10_000, "{compared}");
     println!("{compared} numbers compared, fused: {FUSED}");
+}
+
+#[test]
+fn compiled_derivatives_of_closed_mechanisms_equal_both_interpreters() {
+    let mut compared = check_derivatives(None, &five_bar::Model::default());
+    macro_rules! visit {
+        ($index:expr, $model:expr) => {
+            compared += check_derivatives(Some($index), &$model);
+        };
+    }
+    for_each_differentiated_closed!(visit);
+    assert!(compared > 5_000, "{compared}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, MarkerRef, PointRef, Scalar, Vector,
-    VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, PointRef, Scalar,
+    Vector, VelocityRef,
 };
 use crate::yaml::limits;
 use crate::yaml::load::shorten;
@@ -31,8 +31,10 @@ pub(in crate::yaml) enum Context {
     Nonholonomic,
     /// A prescribed motion: time and parameters, as smooth as a constraint must be.
     Motion,
-    /// An output or objective: everything.
+    /// An output: everything but multipliers and reactions.
     Output,
+    /// An objective: everything.
+    Objective,
 }
 
 /// A typed expression.
@@ -57,6 +59,8 @@ pub(in crate::yaml) struct Resolver<'a> {
     pub(in crate::yaml) size: usize,
     /// Knots whose order is to be checked once all parameters have values.
     pub(in crate::yaml) knots: Vec<((usize, usize), ArrayRef)>,
+    /// Joints whose multipliers are named: they must turn out to be cut.
+    pub(in crate::yaml) cuts: Vec<((usize, usize), JointId)>,
 }
 
 impl<'a> Resolver<'a> {
@@ -66,7 +70,16 @@ impl<'a> Resolver<'a> {
         context: Context,
         suggests: bool,
     ) -> Self {
-        Resolver { symbols, scope, context, suggests, uses: Uses::default(), size: 0, knots: Vec::new() }
+        Resolver {
+            symbols,
+            scope,
+            context,
+            suggests,
+            uses: Uses::default(),
+            size: 0,
+            knots: Vec::new(),
+            cuts: Vec::new(),
+        }
     }
 
     /// A scalar, or the complaint that it is a vector.
@@ -247,6 +260,8 @@ impl<'a> Resolver<'a> {
                     None => problem,
                 }
             }
+            Thing::Constraint(_) => Problem::new(e.at, format!("`{name}` is a constraint, not a value"))
+                .help("in objectives `multiplier(…)` is the Lagrange multiplier of one of its equations"),
             Thing::Point(_) => Problem::new(e.at, format!("`{name}` is a point, not a value"))
                 .help(format!("write `pos({name})`, `vel({name})` or `acc({name})`")),
             _ => Problem::new(e.at, format!("`{name}` is a body, not a value"))
@@ -325,7 +340,7 @@ impl<'a> Resolver<'a> {
                 }
             }
             Some(Thing::Broken) => Err(Problem::reported()),
-            Some(Thing::Point(_) | Thing::Coordinate(_)) => {
+            Some(Thing::Point(_) | Thing::Coordinate(_) | Thing::Constraint(_)) => {
                 Err(Problem::new(e.at, format!("`{head}` has no part `{}`", shorten(member))))
             }
             None if self.scope.symbol(head).is_some() => {
@@ -374,7 +389,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn unknown_thing(
+    pub(super) fn unknown_thing(
         &self,
         e: &Syntax,
         name: &str,
@@ -410,8 +425,10 @@ impl<'a> Resolver<'a> {
         self.allow(e, Uses { state: true, velocities: true, ..Uses::default() }, shown)
     }
 
-    fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
+    pub(super) fn allow(&mut self, e: &Syntax, uses: Uses, shown: &str) -> Found<()> {
         let ok = match self.context {
+            Context::Objective => true,
+            _ if uses.reactions => false,
             Context::Constant => uses == Uses::default(),
             Context::Parameters => !(uses.time || uses.inputs || uses.state || uses.accelerations),
             Context::Signal => !(uses.inputs || uses.state || uses.accelerations),
@@ -429,6 +446,12 @@ impl<'a> Resolver<'a> {
         }
         let mut help = "";
         let rule = match self.context {
+            _ if uses.reactions => {
+                if self.context == Context::Output {
+                    help = "results list multipliers, and reactions if asked for";
+                }
+                "multipliers and reactions may stand in objectives only"
+            }
             Context::Holonomic | Context::Nonholonomic | Context::Motion if uses.inputs => {
                 help = "write an expression of time `t`";
                 "a constraint needs the value, the rate and the acceleration of what drives it"
@@ -455,7 +478,7 @@ impl<'a> Resolver<'a> {
             Context::Constant => "only numbers and constant expressions may",
             Context::Parameters => "parameters, mass, geometry and start values depend on parameters only",
             Context::Signal => "an input's signal depends on time and parameters only",
-            Context::Force | Context::Law | Context::Output => {
+            Context::Force | Context::Law | Context::Output | Context::Objective => {
                 "accelerations may stand in outputs and objectives only"
             }
         };
@@ -629,6 +652,14 @@ impl<'a> Resolver<'a> {
                 let (a, b) = two()?;
                 Ok(Typed::Vector(Vector::Cross(Box::new(self.vector(a)?), Box::new(self.vector(b)?))))
             }
+            "multiplier" => self.multiplier(e, one()?).map(Typed::Scalar),
+            "reaction_force" | "reaction_torque" => {
+                let joint = self.reacting_joint(e, name, one()?)?;
+                Ok(match name {
+                    "reaction_force" => self.seen(Vector::ReactionForce(joint), false),
+                    _ => self.seen(Vector::ReactionTorque(joint), true),
+                })
+            }
             "norm" => Ok(Typed::Scalar(Scalar::Norm(Box::new(self.vector(one()?)?)))),
             "unit" => Ok(Typed::Vector(Vector::Unit(Box::new(self.vector(one()?)?)))),
             _ => {
@@ -642,6 +673,10 @@ impl<'a> Resolver<'a> {
                     ("pow", _) => problem.help("a power is written `a^b`"),
                     ("position", _) => problem.help("the position of a point is `pos(body.point)`"),
                     ("velocity", _) => problem.help("the velocity of a point is `vel(body.point)`"),
+                    ("reaction", _) => problem.help(
+                        "what a joint transmits is `reaction_force(joint)` and `reaction_torque(joint)`",
+                    ),
+                    ("lambda", _) => problem.help("a Lagrange multiplier is `multiplier(name)`"),
                     ("acceleration", _) => problem.help("the acceleration of a point is `acc(body.point)`"),
                     (_, Some(near)) => problem.help(format!("did you mean `{near}(…)`?")),
                     _ if self.scope.symbol(name).is_some() => problem.help("a product is written with `*`"),

@@ -1,0 +1,233 @@
+//! Which expressions the bundles of derivatives want.
+
+use super::equations::{COORDINATES, Equations, MOTION, Parts, at_origin, wanted};
+use super::{BundleKind, ProgramError};
+use crate::bundle::Specification;
+use crate::constrained::{CoordinateDerivatives, JointDerivatives, Sparse, joint_to_coordinate_form};
+use crate::dynamics::body_inertias;
+use crate::graph::{ExprId, Graph, Vec3, gradient};
+use crate::kinematics::euler_parameter_rates;
+use crate::symbols::Group;
+use crate::topology::Tree;
+
+impl Equations<'_, '_, '_> {
+    /// Signals of inputs that depend on what the model is differentiated by: (input, parameter).
+    pub(super) fn differentiated_signals(&mut self, signals: &Specification) -> Vec<(u32, u32)> {
+        Sparse::by(self.g, &signals.results[0].expressions, self.seeds).places
+    }
+
+    pub(super) fn start_derivatives(&mut self) -> Parts {
+        let start = self.mechanism.start(self.g);
+        let [z, v] = start.map(|values| Sparse::by(self.g, &values, self.seeds));
+        self.structure.derivatives.start = [z.places, v.places];
+        let all = [z.entries, v.entries].concat();
+        let results = vec![wanted("values", "of coordinates, then of velocities, by the parameters", all)];
+        ("Derivatives of the start values.", Vec::new(), results)
+    }
+
+    /// All bundles of derivatives in coordinate form.
+    pub(super) fn linearised(&mut self) -> Result<Vec<Specification>, ProgramError> {
+        let derivatives = {
+            let form = self.coordinate_form.as_ref().ok_or(ProgramError::Singular)?;
+            let mut mechanism = at_origin(self.g, self.mechanism);
+            let inertias = body_inertias(self.g, &mechanism);
+            CoordinateDerivatives::new(
+                self.g,
+                &mut mechanism,
+                &inertias,
+                &self.forces,
+                self.rows,
+                form,
+                self.seeds,
+            )
+        };
+        self.structure.derivatives.parameters = derivatives.places;
+        let (nq, rows) = (self.mechanism.tree.nq, self.rows.in_coordinate_form());
+        let multipliers = |group| (group, Some(rows as u32));
+        let coordinates: Vec<(Group, Option<u32>)> = COORDINATES.iter().map(|&group| (group, None)).collect();
+        let with = |more: &[(Group, Option<u32>)]| [&coordinates[..], more].concat();
+        let mut all = vec![
+            Specification {
+                name: BundleKind::Linearise.name(),
+                doc: "Derivatives of the residual and the constraints.",
+                arguments: with(&[multipliers(Group::Lambda)]),
+                results: vec![wanted(
+                    "values",
+                    "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters",
+                    derivatives.newton,
+                )],
+            },
+            Specification {
+                name: BundleKind::LineariseProjections.name(),
+                doc: "Derivatives of the projections.",
+                arguments: with(&[
+                    (Group::VelocityImpulse, None),
+                    multipliers(Group::VelocityMultipliers),
+                    (Group::AccelerationImpulse, None),
+                    multipliers(Group::AccelerationMultipliers),
+                ]),
+                results: vec![wanted(
+                    "values",
+                    "of both impulses, of rates and accelerations of the constraints, by z and by the parameters",
+                    derivatives.projections,
+                )],
+            },
+        ];
+
+        // Objectives see v = L zd, vd = L zdd + h, and their multipliers among those of all rows.
+        let mut replacements = joint_to_coordinate_form(self.g, self.mechanism.tree);
+        for k in 0..self.rows.kept.len() {
+            let place = self.rows.place(k) as u32;
+            replacements.insert(self.g.symbol(Group::Lambda, k as u32), self.g.symbol(Group::Lambda, place));
+        }
+        let sections = [(Group::Z, nq), (Group::Zd, nq), (Group::Zdd, nq), (Group::Lambda, rows)];
+        let unknowns = symbols(self.g, &sections, self.seeds);
+        let expressions = self.objective_expressions();
+        let kinds = [BundleKind::IntegrandDerivatives, BundleKind::TerminalDerivatives];
+        for (which, (kind, expressions)) in kinds.into_iter().zip(expressions).enumerate() {
+            let values = self.g.substitute(&expressions, &replacements);
+            let rows = gradients(self.g, &values, &unknowns);
+            let sparse = sparse_rows(self.g, &rows);
+            self.structure.derivatives.objectives[which] = sparse.places;
+            all.push(Specification {
+                name: kind.name(),
+                doc: objective_doc(kind),
+                arguments: with(&[multipliers(Group::Lambda)]),
+                results: vec![wanted("values", OBJECTIVE_VALUES, [values, sparse.entries].concat())],
+            });
+        }
+        Ok(all)
+    }
+
+    /// All bundles of derivatives in joint form.
+    pub(super) fn joint_linearised(&mut self) -> Result<Vec<Specification>, ProgramError> {
+        let form = self.joint_form()?.clone();
+        let derivatives = {
+            let mut mechanism = at_origin(self.g, self.mechanism);
+            let inertias = body_inertias(self.g, &mechanism);
+            JointDerivatives::new(
+                self.g,
+                &mut mechanism,
+                &inertias,
+                &self.forces,
+                self.rows,
+                &form,
+                self.seeds,
+            )
+        };
+        let JointDerivatives { values, places, factors, pivots, columns, solution } = derivatives;
+        self.structure.derivatives.joint = places;
+        self.structure.joint_columns = columns;
+        let mut motion = MOTION.to_vec();
+        motion.push(Group::Lambda);
+        let mut linearise = motion.clone();
+        linearise.push(Group::Stabilisation);
+        let given = (Group::Factors, Some(factors.len() as u32));
+        let rhs = (Group::Rhs, Some(solution.len() as u32));
+        let mut all = vec![
+            Specification {
+                name: BundleKind::JointLinearise.name(),
+                doc: "Derivatives of accelerations and multipliers, in joint form.",
+                arguments: self.lengths(&linearise),
+                results: vec![
+                    wanted("values", "M, tau_θ, tau_v, c_θ, c_v, and those by the parameters", values),
+                    wanted("factors", "1/pivot, column of L, row of U, for each pivot", factors),
+                    wanted("pivots", "pivots; none is zero where the factors are right", pivots),
+                ],
+            },
+            Specification {
+                name: BundleKind::JointSolve.name(),
+                doc: "Solves for derivatives of accelerations and multipliers.",
+                arguments: vec![given, rhs],
+                results: vec![wanted("x", "solution", solution)],
+            },
+        ];
+
+        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
+        let sections = [(Group::Z, nq), (Group::V, nv), (Group::Vd, nv), (Group::Lambda, rows)];
+        let unknowns = symbols(self.g, &sections, self.seeds);
+        let expressions = self.objective_expressions();
+        let kinds = [BundleKind::JointIntegrandDerivatives, BundleKind::JointTerminalDerivatives];
+        for (which, (kind, values)) in kinds.into_iter().zip(expressions).enumerate() {
+            let mut rows = gradients(self.g, &values, &unknowns);
+            for row in &mut rows {
+                let along = along_tangent(self.g, self.mechanism.tree, &row[..nq]);
+                row.splice(..nq, along);
+            }
+            let sparse = sparse_rows(self.g, &rows);
+            self.structure.derivatives.joint_objectives[which] = sparse.places;
+            all.push(Specification {
+                name: kind.name(),
+                doc: objective_doc(kind),
+                arguments: self.lengths(&motion),
+                results: vec![wanted("values", OBJECTIVE_VALUES, [values, sparse.entries].concat())],
+            });
+        }
+        Ok(all)
+    }
+}
+
+const OBJECTIVE_VALUES: &str = "values, then derivatives by motion, multipliers and parameters";
+
+fn objective_doc(kind: BundleKind) -> &'static str {
+    match kind {
+        BundleKind::IntegrandDerivatives => "Integrands of the objectives and their derivatives.",
+        BundleKind::TerminalDerivatives => "Terminal terms of the objectives and their derivatives.",
+        BundleKind::JointIntegrandDerivatives => {
+            "Integrands of the objectives and their derivatives, in joint form."
+        }
+        _ => "Terminal terms of the objectives and their derivatives, in joint form.",
+    }
+}
+
+/// The symbols of some groups, then the seeds.
+fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<ExprId> {
+    let mut all = Vec::new();
+    for &(group, count) in sections {
+        all.extend((0..count as u32).map(|i| g.symbol(group, i)));
+    }
+    all.extend(seeds);
+    all
+}
+
+fn gradients(g: &mut Graph, values: &[ExprId], unknowns: &[ExprId]) -> Vec<Vec<ExprId>> {
+    let one = g.one();
+    values.iter().map(|&value| gradient(g, &[(value, one)], unknowns)).collect()
+}
+
+fn sparse_rows(g: &mut Graph, rows: &[Vec<ExprId>]) -> Sparse {
+    let mut sparse = Sparse::default();
+    for (i, row) in rows.iter().enumerate() {
+        for (j, &entry) in row.iter().enumerate() {
+            if !g.is(entry, 0.0) {
+                sparse.places.push((i as u32, j as u32));
+                sparse.entries.push(entry);
+            }
+        }
+    }
+    sparse
+}
+
+/// g_θ = g_z N(z)
+fn along_tangent(g: &mut Graph, tree: &Tree, by_z: &[ExprId]) -> Vec<ExprId> {
+    let (zero, one) = (g.zero(), g.one());
+    let mut along = vec![zero; tree.nv];
+    for link in &tree.links {
+        let euler = link.euler_parameters();
+        for z in link.z_range().filter(|&z| euler.is_none_or(|(first, _)| z < first)) {
+            along[link.v + z - link.z] = by_z[z];
+        }
+        let Some((first, v)) = euler else { continue };
+        let p = std::array::from_fn(|k| g.symbol(Group::Z, (first + k) as u32));
+        for k in 0..3 {
+            let unit = Vec3(std::array::from_fn(|i| if i == k { one } else { zero }));
+            let rates = euler_parameter_rates(g, p, unit);
+            let terms: Vec<ExprId> = (0..4).map(|i| g.mul(by_z[first + i], rates[i])).collect();
+            along[v + k] = g.sum(&terms);
+        }
+    }
+    for k in 0..tree.nq - tree.variables_z {
+        along[tree.variables_v + k] = by_z[tree.variables_z + k];
+    }
+    along
+}

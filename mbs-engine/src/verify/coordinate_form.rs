@@ -1,0 +1,263 @@
+//! Derivatives in coordinate form: the leading matrix, the matrix of projections, and what sensitivities need.
+
+use super::point::Point;
+use super::{By, Checks, Of, Sections};
+use crate::Interpreted;
+use mbs_runtime::linear::blocks::holonomic_rows;
+use mbs_runtime::{
+    At, Complex64, Constrained, Impulses, ObjectiveDerivatives, Objectives, Scalar, Sensitivities, System,
+    Weights,
+};
+
+const BY_Z: By = By::Motion([1.0, 0.0, 0.0]);
+const BY_ZD: By = By::Motion([0.0, 1.0, 0.0]);
+const BY_ZDD: By = By::Motion([0.0, 0.0, 1.0]);
+
+type Numbers<S> = Option<Vec<S>>;
+
+fn residual<S: Scalar>(model: &Interpreted<S>, at: &Point<S>) -> Option<(Vec<S>, Vec<S>)> {
+    let dims = model.dims();
+    let (mut r, mut phi) = (vec![S::ZERO; dims.nq], vec![S::ZERO; dims.rows()]);
+    let mut w = vec![S::ZERO; dims.workspace];
+    model.residual(at.motion(), &at.lambda, &mut w, &mut r, &mut phi).ok()?;
+    Some((r, phi))
+}
+
+fn forces(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    residual(model, at).map(|(r, _)| r)
+}
+
+/// Φ alone.
+fn holonomic(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    let (_, mut phi) = residual(model, at)?;
+    phi.truncate(holonomic_rows(&model.dims()));
+    Some(phi)
+}
+
+/// Ψ alone.
+fn nonholonomic(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    let (_, mut phi) = residual(model, at)?;
+    Some(phi.split_off(holonomic_rows(&model.dims())))
+}
+
+fn rows(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    residual(model, at).map(|(_, phi)| phi)
+}
+
+fn rates(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    let dims = model.dims();
+    let (mut phid, mut w) = (vec![Complex64::ZERO; dims.rows()], vec![Complex64::ZERO; dims.workspace]);
+    model.constraint_rates(at.motion(), &mut w, &mut phid).ok()?;
+    Some(phid)
+}
+
+fn accelerations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers<Complex64> {
+    let dims = model.dims();
+    let (mut phidd, mut w) = (vec![Complex64::ZERO; dims.rows()], vec![Complex64::ZERO; dims.workspace]);
+    model.constraint_accelerations(at.motion(), &mut w, &mut phidd).ok()?;
+    Some(phidd)
+}
+
+/// M x + (Φ_zᵀ, Aᵀ) y: the residual at rest, linear in accelerations and multipliers, less its constant part.
+fn impulse(
+    model: &Interpreted<Complex64>,
+    at: &Point<Complex64>,
+    x: &[f64],
+    y: &[f64],
+) -> Numbers<Complex64> {
+    let lift = |values: &[f64]| values.iter().map(|&x| Complex64::new(x, 0.0)).collect::<Vec<_>>();
+    let mut still = at.clone();
+    still.zd.fill(Complex64::ZERO);
+    (still.zdd, still.lambda) = (lift(x), lift(y));
+    let pushed = forces(model, &still)?;
+    still.zdd.fill(Complex64::ZERO);
+    still.lambda.fill(Complex64::ZERO);
+    let rest = forces(model, &still)?;
+    Some(pushed.into_iter().zip(rest).map(|(a, b)| a - b).collect())
+}
+
+/// Integrands, or terminal terms.
+fn objectives(model: &Interpreted<Complex64>, at: &Point<Complex64>, terminal: bool) -> Numbers<Complex64> {
+    let dims = model.dims();
+    let (v, vd) = at.in_joint_form(model).ok()?;
+    let lambda = [at.lambda.get(..dims.n_holonomic)?, at.lambda.get(holonomic_rows(&dims)..)?].concat();
+    let mut w = vec![Complex64::ZERO; dims.workspace];
+    let mut values = [vec![Complex64::ZERO; dims.n_objectives], vec![Complex64::ZERO; dims.n_objectives]];
+    let [integrands, terminals] = &mut values;
+    let instant = At { t: at.t, z: &at.z, v: &v, x: &[], u: &at.u };
+    model.objectives(instant, &vd, &lambda, &mut w, integrands, terminals).ok()?;
+    let [integrands, terminals] = values;
+    Some(if terminal { terminals } else { integrands })
+}
+
+/// All derivatives in coordinate form that the model has.
+pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
+    newton(checks, point);
+    linearise(checks, point);
+    projections(checks, point);
+    objective_derivatives(checks, point);
+}
+
+/// The leading matrices of Newton's method and of the projections.
+fn newton(checks: &mut Checks, point: &Point<f64>) {
+    let model = &checks.model;
+    let dims = model.dims();
+    let (nq, first) = (dims.nq, holonomic_rows(&dims));
+    let mut w = vec![0.0; dims.workspace];
+    let (mut r, mut phi) = (vec![0.0; nq], vec![0.0; dims.rows()]);
+    let mut matrix = vec![0.0; dims.n_matrix];
+    let weights = Weights { velocity: 0.3, position: 0.2, ratio: 0.7 };
+    let pattern = model.pattern();
+    let [tangent, holonomic_places, nonholonomic_places] =
+        [pattern.tangent, pattern.holonomic, pattern.nonholonomic].map(<[_]>::to_vec);
+    if model.newton(point.motion(), &point.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).is_ok() {
+        let mut sections = Sections(&matrix);
+        let leading = sections.matrix(&tangent, nq, nq);
+        let phi_z = sections.matrix(&holonomic_places, first, nq);
+        let [a, a_newton] = [(); 2].map(|()| sections.matrix(&nonholonomic_places, dims.n_nonholonomic, nq));
+        let mixed = By::Motion([0.2, 0.3, 1.0]);
+        checks.compare(("newton", "W"), (Of::Coordinates, mixed), point, &leading, &forces);
+        checks.compare(("newton", "Φ_z"), (Of::Rows, BY_Z), point, &phi_z, &holonomic);
+        let of = Of::Nonholonomic;
+        checks.compare(("newton", "A"), (of, BY_ZD), point, &a, &nonholonomic);
+        let mixed = By::Motion([0.7, 1.0, 0.0]);
+        checks.compare(("newton", "A'"), (of, mixed), point, &a_newton, &nonholonomic);
+    }
+    let model = &checks.model;
+    if model.projection(point.t, &point.z, &point.u, &mut w, &mut matrix).is_ok() {
+        let mut sections = Sections(&matrix);
+        let mass = sections.matrix(&tangent, nq, nq);
+        let phi_z = sections.matrix(&holonomic_places, first, nq);
+        let a = sections.matrix(&nonholonomic_places, dims.n_nonholonomic, nq);
+        checks.compare(("projection", "M"), (Of::Coordinates, BY_ZDD), point, &mass, &forces);
+        checks.compare(("projection", "Φ_z"), (Of::Rows, BY_Z), point, &phi_z, &holonomic);
+        checks.compare(("projection", "A"), (Of::Nonholonomic, BY_ZD), point, &a, &nonholonomic);
+    }
+}
+
+fn linearise(checks: &mut Checks, point: &Point<f64>) {
+    let model = &checks.model;
+    let dims = model.dims();
+    let (nq, p) = (dims.nq, dims.sensitivity.parameters);
+    let (mut w, mut values) = (vec![0.0; dims.workspace], vec![0.0; dims.sensitivity.newton]);
+    if values.is_empty() || model.linearise(point.motion(), &point.lambda, &mut w, &mut values).is_err() {
+        return;
+    }
+    let (pattern, places) = (model.pattern(), model.parameter_places());
+    let mut sections = Sections(&values);
+    let [m, c, k] = [(); 3].map(|()| sections.matrix(pattern.tangent, nq, nq));
+    let phi_z = sections.matrix(pattern.holonomic, holonomic_rows(&dims), nq);
+    let [a, psi_z] = [(); 2].map(|()| sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq));
+    let r_rho = sections.matrix(places.residual, nq, p);
+    let phi_rho = sections.matrix(places.constraints, dims.rows(), p);
+    let name = "linearise";
+    for (what, by, written) in [("r_zdd", BY_ZDD, &m), ("r_zd", BY_ZD, &c), ("r_z", BY_Z, &k)] {
+        checks.compare((name, what), (Of::Coordinates, by), point, written, &forces);
+    }
+    checks.compare((name, "Φ_z"), (Of::Rows, BY_Z), point, &phi_z, &holonomic);
+    checks.compare((name, "Ψ_zd"), (Of::Nonholonomic, BY_ZD), point, &a, &nonholonomic);
+    checks.compare((name, "Ψ_z"), (Of::Nonholonomic, BY_Z), point, &psi_z, &nonholonomic);
+    checks.compare((name, "r_ρ"), (Of::Coordinates, By::Parameters), point, &r_rho, &forces);
+    checks.compare((name, "Φ_ρ"), (Of::Rows, By::Parameters), point, &phi_rho, &rows);
+}
+
+fn projections(checks: &mut Checks, point: &Point<f64>) {
+    let model = &checks.model;
+    let dims = model.dims();
+    let (nq, p, first) = (dims.nq, dims.sensitivity.parameters, holonomic_rows(&dims));
+    let (mut w, mut values) = (vec![0.0; dims.workspace], vec![0.0; dims.sensitivity.projections]);
+    // Any impulses will do: here the instant's own motion and multipliers.
+    let reversed: Vec<f64> = point.lambda.iter().rev().copied().collect();
+    let impulses = Impulses {
+        velocity: &point.zd,
+        velocity_multipliers: &point.lambda,
+        acceleration: &point.zdd,
+        acceleration_multipliers: &reversed,
+    };
+    if values.is_empty()
+        || model.linearise_projections(point.motion(), impulses, &mut w, &mut values).is_err()
+    {
+        return;
+    }
+    let (pattern, places) = (model.pattern(), model.parameter_places());
+    let mut sections = Sections(&values);
+    let [velocity_z, acceleration_z] = [(); 2].map(|()| sections.matrix(pattern.tangent, nq, nq));
+    let phid_z = sections.matrix(pattern.holonomic, first, nq);
+    let psi_z = sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq);
+    let phidd_z = sections.matrix(pattern.holonomic, first, nq);
+    let [psid_z, psid_zd] = [(); 2].map(|()| sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq));
+    let [velocity_rho, acceleration_rho] = [(); 2].map(|()| sections.matrix(places.impulse, nq, p));
+    let rates_rho = sections.matrix(places.rates, dims.rows(), p);
+    let accelerations_rho = sections.matrix(places.accelerations, dims.rows(), p);
+    let twice: Vec<Vec<f64>> = phid_z.iter().map(|c| c.iter().map(|x| 2.0 * x).collect()).collect();
+
+    let name = "linearise_projections";
+    let by_velocity = |model: &_, at: &_| impulse(model, at, &point.zd, &point.lambda);
+    let by_acceleration = |model: &_, at: &_| impulse(model, at, &point.zdd, &reversed);
+    let of = Of::Coordinates;
+    checks.compare((name, "(M d + Φ_zᵀ σ)_z"), (of, BY_Z), point, &velocity_z, &by_velocity);
+    checks.compare((name, "(M e + Φ_zᵀ κ)_z"), (of, BY_Z), point, &acceleration_z, &by_acceleration);
+    checks.compare((name, "(M d + Φ_zᵀ σ)_ρ"), (of, By::Parameters), point, &velocity_rho, &by_velocity);
+    checks.compare(
+        (name, "(M e + Φ_zᵀ κ)_ρ"),
+        (of, By::Parameters),
+        point,
+        &acceleration_rho,
+        &by_acceleration,
+    );
+    let of_phi = |values: Option<Vec<Complex64>>| {
+        let mut values = values?;
+        values.truncate(first);
+        Some(values)
+    };
+    let of_psi = |values: Option<Vec<Complex64>>| Some(values?.split_off(first));
+    let phid = |model: &_, at: &_| of_phi(rates(model, at));
+    let phidd = |model: &_, at: &_| of_phi(accelerations(model, at));
+    let psi = |model: &_, at: &_| of_psi(rates(model, at));
+    let psid = |model: &_, at: &_| of_psi(accelerations(model, at));
+    checks.compare((name, "Φd_z"), (Of::Rows, BY_Z), point, &phid_z, &phid);
+    checks.compare((name, "Φdd_z"), (Of::Rows, BY_Z), point, &phidd_z, &phidd);
+    checks.compare((name, "Φdd_zd"), (Of::Rows, BY_ZD), point, &twice, &phidd);
+    checks.compare((name, "Ψ_z"), (Of::Nonholonomic, BY_Z), point, &psi_z, &psi);
+    checks.compare((name, "Ψd_z"), (Of::Nonholonomic, BY_Z), point, &psid_z, &psid);
+    checks.compare((name, "Ψd_zd"), (Of::Nonholonomic, BY_ZD), point, &psid_zd, &psid);
+    checks.compare((name, "Φd_ρ"), (Of::Rows, By::Parameters), point, &rates_rho, &rates);
+    checks.compare((name, "Φdd_ρ"), (Of::Rows, By::Parameters), point, &accelerations_rho, &accelerations);
+}
+
+fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
+    let dims = checks.model.dims();
+    let (n, nq, p) = (dims.n_objectives, dims.nq, dims.sensitivity.parameters);
+    let mut w = vec![0.0; dims.workspace];
+    for (terminal, len) in [(false, dims.sensitivity.integrands), (true, dims.sensitivity.terminals)] {
+        let model = &checks.model;
+        let mut values = vec![0.0; len];
+        let written = if terminal {
+            model.terminal_derivatives(point.motion(), &point.lambda, &mut w, &mut values)
+        } else {
+            model.integrand_derivatives(point.motion(), &point.lambda, &mut w, &mut values)
+        };
+        if len == 0 || written.is_err() {
+            continue;
+        }
+        let columns = 3 * nq + dims.rows() + p;
+        let places = model.objective_places()[usize::from(terminal)];
+        let mut sections = Sections(&values);
+        let own = sections.take(n);
+        let mut rest = sections.matrix(places, n, columns);
+        let name = if terminal { "terminal_derivatives" } else { "integrand_derivatives" };
+        let value = |model: &_, at: &_| objectives(model, at, terminal);
+        checks.compare_values(name, Of::Objectives, point, &own, &value);
+        for (what, by, count) in [
+            ("by z", BY_Z, nq),
+            ("by zd", BY_ZD, nq),
+            ("by zdd", BY_ZDD, nq),
+            ("by λ", By::Multipliers, dims.rows()),
+            ("by ρ", By::Parameters, p),
+        ] {
+            let later = rest.split_off(count);
+            checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            rest = later;
+        }
+    }
+}

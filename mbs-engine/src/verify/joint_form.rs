@@ -1,0 +1,211 @@
+//! Derivatives in joint form: of start values, inverse dynamics, accelerations and multipliers, markers, objectives.
+
+use super::point::Point;
+use super::{By, Checks, Columns, Of, Sections};
+use crate::Interpreted;
+use mbs_codegen::program::BundleKind;
+use mbs_runtime::{
+    Complex64, ConstrainedDynamics, ForwardDynamics, InverseDynamics, InverseDynamicsDerivatives,
+    JointObjectiveDerivatives, JointSensitivities, MarkerJacobians, Markers, Objectives, Scalar,
+    Stabilisation, Start, StartDerivatives, System,
+};
+
+const BY_POSITION: By = By::Joints([1.0, 0.0, 0.0]);
+const BY_VELOCITY: By = By::Joints([0.0, 1.0, 0.0]);
+const BY_ACCELERATION: By = By::Joints([0.0, 0.0, 1.0]);
+
+/// Gains as a user may choose them.
+const GAINS: [f64; 3] = [2.0, 3.0, 0.0];
+
+type Numbers = Option<Vec<Complex64>>;
+
+fn zeros(n: usize) -> Vec<Complex64> {
+    vec![Complex64::ZERO; n]
+}
+
+fn inverse_dynamics(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+    let dims = model.dims();
+    let (mut w, mut tau) = (zeros(dims.workspace), zeros(dims.nv));
+    model.inverse_dynamics(at.at(), &at.vd, &mut w, &mut tau).ok()?;
+    Some(tau)
+}
+
+/// Accelerations, then multipliers.
+fn dynamics(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+    let dims = model.dims();
+    let (mut w, mut zd, mut vd) = (zeros(dims.workspace), zeros(dims.nq), zeros(dims.nv));
+    let mut lambda = zeros(dims.joint_rows());
+    if model.program().kinds.contains(&BundleKind::ConstrainedDynamics) {
+        let [rate, value, compliance] = GAINS.map(|gain| Complex64::new(gain, 0.0));
+        let gains = Stabilisation { rate, value, compliance };
+        model.constrained_dynamics(at.at(), gains, &mut w, &mut zd, &mut vd, &mut [], &mut lambda).ok()?;
+    } else {
+        model.forward_dynamics(at.at(), &mut w, &mut zd, &mut vd, &mut []).ok()?;
+    }
+    Some([vd, lambda].concat())
+}
+
+fn marker_velocities(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+    let dims = model.dims();
+    let mut all = [(); 3].map(|()| zeros(3 * dims.n_markers));
+    let [positions, velocities, accelerations] = &mut all;
+    let mut w = zeros(dims.workspace);
+    model.markers(at.at(), &at.vd, &mut w, positions, velocities, accelerations).ok()?;
+    let [_, velocities, _] = all;
+    Some(velocities)
+}
+
+fn objectives(model: &Interpreted<Complex64>, at: &Point<Complex64>, terminal: bool) -> Numbers {
+    let dims = model.dims();
+    let mut w = zeros(dims.workspace);
+    let (mut integrands, mut terminals) = (zeros(dims.n_objectives), zeros(dims.n_objectives));
+    let vd = &at.vd;
+    model.objectives(at.at(), vd, &at.joint_lambda, &mut w, &mut integrands, &mut terminals).ok()?;
+    Some(if terminal { terminals } else { integrands })
+}
+
+/// Derivatives of the start values.
+pub(super) fn start(checks: &mut Checks) {
+    let model = &checks.model;
+    let dims = model.dims();
+    let p = dims.sensitivity.parameters;
+    let (mut w, mut values) = (vec![0.0; dims.workspace], vec![0.0; dims.sensitivity.start]);
+    if model.start_derivatives(&mut w, &mut values).is_err() {
+        return;
+    }
+    let [z, v] = model.start_places();
+    let mut sections = Sections(&values);
+    let (z_rho, v_rho) = (sections.matrix(z, dims.nq, p), sections.matrix(v, dims.nv, p));
+    let begin = |model: &Interpreted<Complex64>| {
+        let (mut z, mut v) = (zeros(dims.nq), zeros(dims.nv));
+        model.start(&mut z, &mut v, &mut []).ok()?;
+        Some([z, v])
+    };
+    let point = Point {
+        t: 0.0,
+        z: vec![0.0; dims.nq],
+        zd: vec![0.0; dims.nq],
+        zdd: vec![0.0; dims.nq],
+        v: vec![0.0; dims.nv],
+        vd: vec![0.0; dims.nv],
+        u: vec![0.0; dims.nu],
+        lambda: vec![0.0; dims.rows()],
+        joint_lambda: vec![0.0; dims.joint_rows()],
+    };
+    let positions = |model: &_, _: &_| begin(model).map(|[z, _]| z);
+    let velocities = |model: &_, _: &_| begin(model).map(|[_, v]| v);
+    let name = "start_derivatives";
+    checks.compare((name, "z_ρ"), (Of::Coordinates, By::Parameters), &point, &z_rho, &positions);
+    checks.compare((name, "v_ρ"), (Of::Velocities, By::Parameters), &point, &v_rho, &velocities);
+}
+
+/// All derivatives in joint form that the model has.
+pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
+    let (model, dims) = (&checks.model, checks.model.dims());
+    let nv = dims.nv;
+    let mut w = vec![0.0; dims.workspace];
+    let dense = |values: &[f64], rows: usize| -> Columns {
+        if rows == 0 { Vec::new() } else { values.chunks(rows).map(<[f64]>::to_vec).collect() }
+    };
+    let mut all = [(); 3].map(|()| vec![0.0; nv * nv]);
+    let [by_position, by_velocity, mass] = &mut all;
+    if model
+        .inverse_dynamics_derivatives(point.at(), &point.vd, &mut w, by_position, by_velocity, mass)
+        .is_ok()
+    {
+        let name = "inverse_dynamics_derivatives";
+        let matrices = all.each_ref().map(|values| dense(values, nv));
+        let parts = [("tau_z", BY_POSITION), ("tau_v", BY_VELOCITY), ("M", BY_ACCELERATION)];
+        for ((what, by), written) in parts.into_iter().zip(&matrices) {
+            checks.compare((name, what), (Of::Velocities, by), point, written, &inverse_dynamics);
+        }
+    }
+    let mut jacobians = vec![0.0; 3 * dims.n_markers * nv];
+    if checks.model.marker_jacobians(point.at(), &mut w, &mut jacobians).is_ok() {
+        let written = dense(&jacobians, 3 * dims.n_markers);
+        let of = (Of::Markers, BY_VELOCITY);
+        checks.compare(("marker_jacobians", "J"), of, point, &written, &marker_velocities);
+    }
+    joint_linearise(checks, point);
+    objective_derivatives(checks, point);
+}
+
+/// Derivatives of accelerations and multipliers: solutions with the factors, against the dynamics themselves.
+fn joint_linearise(checks: &mut Checks, point: &Point<f64>) {
+    let (model, dims) = (&checks.model, checks.model.dims());
+    let (nv, rows, p) = (dims.nv, dims.joint_rows(), dims.sensitivity.parameters);
+    if dims.sensitivity.joint == 0 {
+        return;
+    }
+    // The instant's own accelerations.
+    let Some(solution) = dynamics(&checks.complex, &point.complex()) else { return };
+    let (vd, lambda): (Vec<f64>, Vec<f64>) =
+        (solution[..nv].iter().map(|x| x.re).collect(), solution[nv..].iter().map(|x| x.re).collect());
+    let [rate, value, compliance] = GAINS;
+    let gains = Stabilisation { rate, value, compliance };
+    let mut w = vec![0.0; dims.workspace];
+    let mut values = vec![0.0; dims.sensitivity.joint];
+    let mut factors = vec![0.0; dims.sensitivity.joint_factors];
+    let written = model.joint_linearise(point.at(), &vd, &lambda, gains, &mut w, &mut values, &mut factors);
+    if written.is_err() {
+        return;
+    }
+    let places = model.joint_places();
+    let mut sections = Sections(&values);
+    let [_, tau_position, tau_velocity] = [(); 3].map(|()| sections.matrix(places.tangent, nv, nv));
+    let [c_position, c_velocity] = [(); 2].map(|()| sections.matrix(places.rows, rows, nv));
+    let (tau_rho, c_rho) = (sections.matrix(places.force, nv, p), sections.matrix(places.row, rows, p));
+    let mut solved = |top: Columns, bottom: Columns| -> Columns {
+        let columns = top.into_iter().zip(bottom).map(|(top, bottom)| {
+            let mut x: Vec<f64> = top.iter().chain(&bottom).map(|x| -x).collect();
+            let done = model.joint_solve(&factors, &mut w, &mut x);
+            if done.is_ok() { x } else { vec![f64::NAN; nv + rows] }
+        });
+        columns.collect()
+    };
+    let parts = [
+        ("(vd, λ)_z", BY_POSITION, solved(tau_position, c_position)),
+        ("(vd, λ)_v", BY_VELOCITY, solved(tau_velocity, c_velocity)),
+        ("(vd, λ)_ρ", By::Parameters, solved(tau_rho, c_rho)),
+    ];
+    for (what, by, written) in parts {
+        checks.compare(("joint_linearise", what), (Of::JointSolution, by), point, &written, &dynamics);
+    }
+}
+
+fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
+    let dims = checks.model.dims();
+    let (n, nv, p) = (dims.n_objectives, dims.nv, dims.sensitivity.parameters);
+    let mut w = vec![0.0; dims.workspace];
+    let lens = [dims.sensitivity.joint_integrands, dims.sensitivity.joint_terminals];
+    for (terminal, len) in [false, true].into_iter().zip(lens) {
+        let model = &checks.model;
+        let (mut values, lambda) = (vec![0.0; len], &point.joint_lambda);
+        let written = if terminal {
+            model.joint_terminal_derivatives(point.at(), &point.vd, lambda, &mut w, &mut values)
+        } else {
+            model.joint_integrand_derivatives(point.at(), &point.vd, lambda, &mut w, &mut values)
+        };
+        if len == 0 || written.is_err() {
+            continue;
+        }
+        let places = model.joint_objective_places()[usize::from(terminal)];
+        let mut sections = Sections(&values);
+        let own = sections.take(n);
+        let mut rest = sections.matrix(places, n, 3 * nv + dims.joint_rows() + p);
+        let name = if terminal { "joint_terminal_derivatives" } else { "joint_integrand_derivatives" };
+        let value = |model: &_, at: &_| objectives(model, at, terminal);
+        checks.compare_values(name, Of::Objectives, point, &own, &value);
+        for (what, by, count) in [
+            ("by z", BY_POSITION, nv),
+            ("by v", BY_VELOCITY, nv),
+            ("by vd", BY_ACCELERATION, nv),
+            ("by λ", By::JointMultipliers, dims.joint_rows()),
+            ("by ρ", By::Parameters, p),
+        ] {
+            let later = rest.split_off(count);
+            checks.compare((name, what), (Of::Objectives, by), point, &rest, &value);
+            rest = later;
+        }
+    }
+}

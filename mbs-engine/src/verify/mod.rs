@@ -1,0 +1,300 @@
+//! Every derivative that a model has, against complex steps of what it is the derivative of.
+//!
+//! Enters: a program and instants at which to look. Leaves: for every derivative the worst error over the instants.
+//!
+//! f' = Im f(x + i h)/h with h = 1e−40 is exact to rounding where f is analytic; the functions are the bundles that give the
+//! values, interpreted in complex numbers. At a kink decisions are made by the real part, so both sides are one-sided.
+//!
+//! An error counts against the largest entry of its matrix, of its row for objectives; in derivatives by parameters, which have units of their own,
+//! against the largest entry of its column. Where those are small, which includes derivatives that vanish but for rounding, it
+//! counts against a thousandth of the largest entry, or of the value itself, per unit or per the parameter's size.
+
+mod coordinate_form;
+mod joint_form;
+mod point;
+
+use crate::Interpreted;
+use mbs_codegen::program::Program;
+use mbs_codegen::symbols::Group;
+use mbs_runtime::linear::blocks::row;
+use mbs_runtime::{Complex64, Names, Quantity, System};
+pub use point::Instant;
+use point::Point;
+use std::iter;
+use std::ops::Range;
+
+/// Of complex steps: its square is nothing.
+const STEP: f64 = 1e-40;
+/// What hardly matters is measured as if it were this part of what does.
+const LEAST: f64 = 1e-3;
+
+/// How a derivative compares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The bundle that writes it.
+    pub bundle: &'static str,
+    /// What it is.
+    pub derivative: &'static str,
+    /// Entries compared at each instant.
+    pub entries: usize,
+    /// The largest error; NaN if a value is not a number.
+    pub error: f64,
+    /// What the entry with this error is the derivative of.
+    pub of: String,
+    /// By what.
+    pub by: String,
+    /// Number of the instant.
+    pub instant: usize,
+}
+
+/// Compares all derivatives of a program at the given instants, its parameters at their defaults.
+pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
+    let mut checks = Checks {
+        model: Interpreted::new(program.clone()),
+        complex: Interpreted::new(program.clone()),
+        all: Vec::new(),
+        instant: 0,
+    };
+    joint_form::start(&mut checks);
+    for (number, instant) in instants.iter().enumerate() {
+        checks.instant = number;
+        let Some(point) = Point::new(&checks.model, instant) else { continue };
+        coordinate_form::check(&mut checks, &point);
+        joint_form::check(&mut checks, &point);
+    }
+    checks.all
+}
+
+/// A value at an instant, in complex numbers; `None` where the model has no such bundle or no value.
+type Value<'f> = &'f dyn Fn(&Interpreted<Complex64>, &Point<Complex64>) -> Option<Vec<Complex64>>;
+
+/// A dense matrix by its columns.
+type Columns = Vec<Vec<f64>>;
+
+/// By what a value is differentiated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    /// Coordinates, their rates and accelerations, with these weights.
+    Motion([f64; 3]),
+    /// Multipliers, of all rows.
+    Multipliers,
+    /// Positions along the tangent, velocities, accelerations, with these weights.
+    Joints([f64; 3]),
+    /// Multipliers, in joint form.
+    JointMultipliers,
+    /// What the model is differentiated by.
+    Parameters,
+}
+
+/// What the rows of a matrix are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Coordinates,
+    Velocities,
+    /// All rows, or the first of them.
+    Rows,
+    Nonholonomic,
+    /// Accelerations, then multipliers in joint form.
+    JointSolution,
+    Objectives,
+    /// Components of markers.
+    Markers,
+}
+
+/// The model in two kinds of numbers, and what was found.
+struct Checks {
+    model: Interpreted<f64>,
+    complex: Interpreted<Complex64>,
+    all: Vec<Check>,
+    instant: usize,
+}
+
+impl Checks {
+    /// The derivative of a value by complex steps.
+    fn differentiate(&mut self, point: &Point<f64>, by: By, value: Value<'_>) -> Option<Columns> {
+        let dims = self.model.dims();
+        let count = match by {
+            By::Motion(_) => dims.nq,
+            By::Multipliers => dims.rows(),
+            By::Joints(_) => dims.nv,
+            By::JointMultipliers => dims.joint_rows(),
+            By::Parameters => dims.sensitivity.parameters,
+        };
+        let step = Complex64::new(0.0, STEP);
+        let mut columns = Vec::with_capacity(count);
+        for k in 0..count {
+            let mut moved = point.complex();
+            let parameters = self.complex.parameters().to_vec();
+            match by {
+                By::Motion(weights) => moved.move_coordinate(k, weights, step),
+                By::Multipliers => moved.lambda[k] += step,
+                By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
+                By::JointMultipliers => moved.joint_lambda[k] += step,
+                By::Parameters => match self.model.program().seeds[k] {
+                    (Group::U, place) => moved.u[place as usize] += step,
+                    (_, place) => {
+                        let mut changed = parameters.clone();
+                        changed[place as usize] += step;
+                        self.complex.set_parameters(&changed).ok()?;
+                    }
+                },
+            }
+            let values = value(&self.complex, &moved);
+            if by == By::Parameters {
+                self.complex.set_parameters(&parameters).ok()?;
+            }
+            columns.push(values?.into_iter().map(|value| value.im / STEP).collect());
+        }
+        Some(columns)
+    }
+
+    /// Compares what a bundle wrote with complex steps.
+    fn compare(
+        &mut self,
+        (bundle, derivative): (&'static str, &'static str),
+        (of, by): (Of, By),
+        point: &Point<f64>,
+        written: &Columns,
+        value: Value<'_>,
+    ) {
+        let Some(exact) = self.differentiate(point, by, value) else { return };
+        let Some(values) = value(&self.complex, &point.complex()) else { return };
+        let (mut error, mut place): (f64, (usize, usize)) = (0.0, (0, 0));
+        for rows in self.blocks(of, values.len()) {
+            let size = values[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
+            let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            let block = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
+            for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
+                let scale = match by {
+                    By::Parameters => {
+                        let least = LEAST * block.max(size / self.size_of_seed(k, point));
+                        largest(written).max(largest(exact)).max(least)
+                    }
+                    _ => block.max(LEAST * size),
+                };
+                for i in rows.clone() {
+                    let (a, b) = (written[i], exact[i]);
+                    let here = if a == b { 0.0 } else { (a - b).abs() / scale };
+                    if here > error || here.is_nan() {
+                        (error, place) = (here, (i, k));
+                    }
+                }
+            }
+        }
+        let entries = exact.iter().map(Vec::len).sum();
+        let (of, by) = (self.row_name(of, place.0), self.column_name(by, place.1));
+        self.note(Check { bundle, derivative, entries, error, of, by, instant: self.instant });
+    }
+
+    /// Rows of one kind: objectives have units of their own, accelerations and multipliers differ.
+    fn blocks(&self, of: Of, rows: usize) -> Vec<Range<usize>> {
+        let nv = self.model.dims().nv;
+        match of {
+            Of::Objectives => (0..rows).map(|i| i..i + 1).collect(),
+            Of::JointSolution => vec![0..nv, nv..rows],
+            _ => iter::once(0..rows).collect(),
+        }
+    }
+
+    /// Compares values that a bundle wrote beside its derivatives.
+    fn compare_values(
+        &mut self,
+        bundle: &'static str,
+        of: Of,
+        point: &Point<f64>,
+        written: &[f64],
+        value: Value<'_>,
+    ) {
+        let Some(exact) = value(&self.complex, &point.complex()) else { return };
+        let size = exact.iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
+        let (mut error, mut place): (f64, usize) = (0.0, 0);
+        for (i, (a, b)) in written.iter().zip(&exact).enumerate() {
+            let here = if *a == b.re { 0.0 } else { (a - b.re).abs() / size };
+            if here > error || here.is_nan() {
+                (error, place) = (here, i);
+            }
+        }
+        let (of, entries, instant) = (self.row_name(of, place), exact.len(), self.instant);
+        self.note(Check { bundle, derivative: "value", entries, error, of, by: String::new(), instant });
+    }
+
+    /// Keeps the worst.
+    fn note(&mut self, check: Check) {
+        let Check { bundle, derivative, error, .. } = check;
+        match self.all.iter_mut().find(|c| c.bundle == bundle && c.derivative == derivative) {
+            Some(worst) if worst.error >= error || worst.error.is_nan() => {}
+            Some(worst) => *worst = check,
+            None => self.all.push(check),
+        }
+    }
+
+    /// The parameter's or the input's value, at least one.
+    fn size_of_seed(&self, k: usize, point: &Point<f64>) -> f64 {
+        let value = match self.model.program().seeds[k] {
+            (Group::U, place) => point.u[place as usize],
+            (_, place) => self.model.parameters()[place as usize],
+        };
+        value.abs().max(1.0)
+    }
+
+    fn row_name(&self, of: Of, index: usize) -> String {
+        let dims = self.model.dims();
+        match of {
+            Of::Coordinates => self.name(Quantity::Coordinate, index),
+            Of::Velocities => self.name(Quantity::Velocity, index),
+            Of::Rows => {
+                let (quantity, index) = row(&dims, index);
+                self.name(quantity, index)
+            }
+            Of::Nonholonomic => self.name(Quantity::Nonholonomic, index),
+            Of::JointSolution if index < dims.nv => self.name(Quantity::Velocity, index),
+            Of::JointSolution => self.joint_row_name(index - dims.nv),
+            Of::Objectives => self.name(Quantity::Objective, index),
+            Of::Markers => {
+                format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
+            }
+        }
+    }
+
+    fn column_name(&self, by: By, index: usize) -> String {
+        match by {
+            By::Motion(_) => self.name(Quantity::Coordinate, index),
+            By::Multipliers => self.row_name(Of::Rows, index),
+            By::Joints(_) => self.name(Quantity::Velocity, index),
+            By::JointMultipliers => self.joint_row_name(index),
+            By::Parameters => self.name(Quantity::Sensitivity, index),
+        }
+    }
+
+    fn joint_row_name(&self, index: usize) -> String {
+        let holonomic = self.model.dims().n_holonomic;
+        match index.checked_sub(holonomic) {
+            Some(index) => self.name(Quantity::Nonholonomic, index),
+            None => self.name(Quantity::Holonomic, index),
+        }
+    }
+
+    fn name(&self, quantity: Quantity, index: usize) -> String {
+        self.model.name(quantity, index).unwrap_or_default().to_owned()
+    }
+}
+
+/// The sections of what a bundle writes, one after the other.
+struct Sections<'a>(&'a [f64]);
+
+impl Sections<'_> {
+    fn take(&mut self, count: usize) -> Vec<f64> {
+        let (first, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        first.to_vec()
+    }
+
+    /// A matrix of `columns` columns by its nonzero entries.
+    fn matrix(&mut self, places: &[(u32, u32)], rows: usize, columns: usize) -> Columns {
+        let mut matrix = vec![vec![0.0; rows]; columns];
+        for (&(i, j), value) in places.iter().zip(self.take(places.len())) {
+            matrix[j as usize][i as usize] = value;
+        }
+        matrix
+    }
+}

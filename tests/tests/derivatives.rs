@@ -1,0 +1,260 @@
+//! Every emitted derivative of random mechanisms, by state and by parameters, against complex steps of the values.
+
+use mbs_codegen::bundle::{Operand, Operation, Segment, Statement, ValueId};
+use mbs_codegen::graph::BinaryOp;
+use mbs_codegen::model::{InputId, Model, ParameterId, ParameterValue, SensitivityRef};
+use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_engine::Interpreted;
+use mbs_engine::verify::{Check, Instant, verify};
+use mbs_runtime::System;
+use mbs_runtime::formulation::State;
+use mbs_runtime::inputs::Inputs;
+use mbs_tests::closed;
+use mbs_tests::random_closed::{Shape, random_closed};
+use mbs_tests::random_model::{self, Random, random_model};
+
+/// How many mechanisms are tried; `MBS_RANDOM_CLOSED=1000` tries more.
+fn mechanisms(few: u64) -> u64 {
+    std::env::var("MBS_RANDOM_CLOSED").map_or(few, |text| text.parse().expect("a whole number"))
+}
+
+/// Of a model that is differentiated by everything it can be differentiated by.
+fn program(text: &str, bundles: &[BundleKind]) -> Program {
+    let (mut model, _) = mbs_codegen::read("random.yaml", text)
+        .unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("random.yaml", text)));
+    model.sensitivity = everything(&model);
+    let options = Options { bundles: bundles.to_vec(), ..Options::default() };
+    Program::new(&model, None, &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The same model with up to `count` of the numbers in its vectors (points, axes, centres of mass, inertias, gravity,
+/// constants of constraints) and start values turned into parameters.
+fn parametrised(text: &str, count: usize, random: &mut Random) -> String {
+    let mut out = String::new();
+    let mut parameters = String::new();
+    let mut rest = text;
+    let mut taken = 0;
+    while let Some(at) = rest.find(['[', ',', ':']) {
+        let (before, after) = rest.split_at(at + 1);
+        out.push_str(before);
+        rest = after;
+        let number = after.trim_start_matches(' ');
+        let len = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(0);
+        let ends = number[len..].starts_with([']', ',', '}']);
+        let value: f64 = number[..len].parse().unwrap_or(0.0);
+        let plain = number[..len].contains('.') && (0.01..0.99).contains(&value.abs());
+        // Parameters and knots are no expressions.
+        let structure = out.contains("bodies:");
+        if ends && plain && structure && taken < count && random.chance(0.3) {
+            parameters.push_str(&format!("  free{taken}: {}\n", &number[..len]));
+            out.push_str(&format!(" free{taken}"));
+            rest = &number[len..];
+            taken += 1;
+        }
+    }
+    out.push_str(rest);
+    out.replacen("parameters:\n", &format!("parameters:\n{parameters}"), 1)
+}
+
+fn everything(model: &Model) -> Vec<SensitivityRef> {
+    let mut all = Vec::new();
+    for (i, parameter) in model.parameters.iter().enumerate() {
+        let count = match &parameter.value {
+            ParameterValue::Number(_) => 1,
+            ParameterValue::Array(values) => values.len(),
+            ParameterValue::Derived(_) => 0,
+        };
+        let id = ParameterId(i as u32);
+        all.extend((0..count).map(|element| SensitivityRef::Parameter { id, element }));
+    }
+    all.extend((0..model.inputs.len()).map(|i| SensitivityRef::Input(InputId(i as u32))));
+    all
+}
+
+/// Away from the start and from every constraint, Euler parameters not of unit length.
+fn instant(program: &Program, random: &mut Random) -> Instant {
+    let model = Interpreted::<f64>::new(program.clone());
+    let d = model.dims();
+    let mut z = model.start_state()[..d.nq].to_vec();
+    for z in &mut z {
+        *z += random.uniform(-0.2, 0.2);
+    }
+    for &first in model.euler_parameters() {
+        let length = random.uniform(0.6, 1.7);
+        z[first..first + 4].iter_mut().for_each(|e| *e *= length);
+    }
+    let mut some = |n: usize, size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<_>>();
+    let (zd, zdd, u, lambda) = (some(d.nq, 1.0), some(d.nq, 3.0), some(d.nu, 1.0), some(d.rows(), 2.0));
+    Instant { t: random.uniform(0.2, 2.8), z, zd, zdd, u, lambda }
+}
+
+fn worst(all: &mut Vec<Check>, found: Vec<Check>) {
+    for check in found {
+        match all.iter_mut().find(|c| c.bundle == check.bundle && c.derivative == check.derivative) {
+            Some(known) if known.error >= check.error => {}
+            Some(known) => *known = check,
+            None => all.push(check),
+        }
+    }
+}
+
+fn show(all: &[Check]) {
+    for c in all {
+        println!("{:32}{:24}{:9.1e}   {} by {}", c.bundle, c.derivative, c.error, c.of, c.by);
+    }
+}
+
+/// Derivatives are exact to rounding of their matrix.
+const EXACT: f64 = 1e-10;
+
+#[test]
+fn derivatives_of_random_mechanisms_in_coordinate_form() {
+    let mut all = Vec::new();
+    for seed in 0..mechanisms(40) {
+        let shape = Shape {
+            bodies: 1 + (seed % 5) as usize,
+            closures: (seed / 2 % 3) as usize,
+            constraints: 1 + (seed / 3 % 4) as usize,
+            nonholonomic: seed % 3 == 1,
+            runs: false,
+        };
+        let mut random = Random::new(seed);
+        let text = parametrised(&random_closed(seed, shape), 12, &mut random);
+        let bundles = [&BundleKind::SENSITIVITIES[..], &[BundleKind::Objectives]].concat();
+        let program = program(&text, &bundles);
+        let checks = verify(&program, &[instant(&program, &mut random)]);
+        for check in &checks {
+            assert!(check.error <= EXACT, "seed {seed}: {check:?}\n{text}");
+        }
+        worst(&mut all, checks);
+    }
+    show(&all);
+    assert!(all.len() > 25 && all.iter().all(|check| check.entries > 0));
+}
+
+#[test]
+fn derivatives_of_random_trees_in_joint_form() {
+    let mut all = Vec::new();
+    for seed in 0..mechanisms(40) {
+        let shape = random_model::Shape { bodies: 1 + (seed % 6) as usize, dissipative: true };
+        let mut random = Random::new(seed);
+        let text = parametrised(&random_model(seed, shape), 12, &mut random);
+        let bundles = [
+            &BundleKind::JOINT_SENSITIVITIES[..],
+            &[
+                BundleKind::ForwardDynamics,
+                BundleKind::InverseDynamics,
+                BundleKind::InverseDynamicsDerivatives,
+                BundleKind::Markers,
+                BundleKind::MarkerJacobians,
+                BundleKind::Objectives,
+            ],
+        ]
+        .concat();
+        let program = program(&text, &bundles);
+        let checks = verify(&program, &[instant(&program, &mut random)]);
+        for check in &checks {
+            assert!(check.error <= EXACT, "seed {seed}: {check:?}\n{text}");
+        }
+        worst(&mut all, checks);
+    }
+    show(&all);
+}
+
+/// A consistent instant at the start of a mechanism.
+fn started(program: &Program) -> Option<(Instant, bool)> {
+    let model = Interpreted::<f64>::new(program.clone());
+    let d = model.dims();
+    let (mut state, statistics) = closed::start(&model, 0.0).ok()?;
+    let view = State::of(&d, &mut state).ok()?;
+    let mut u = vec![0.0; d.nu];
+    model.input_signals().at(0.0, &mut u);
+    let [z, zd, zdd, lambda] = [&*view.z, view.zd, view.zdd, view.lambda].map(<[f64]>::to_vec);
+    Some((Instant { t: 0.0, z, zd, zdd, u, lambda }, statistics.rank == statistics.rows))
+}
+
+#[test]
+fn derivatives_of_random_mechanisms_in_joint_form() {
+    let (mut all, mut compared) = (Vec::new(), 0);
+    for seed in 0..mechanisms(30) {
+        let shape = Shape {
+            bodies: 2 + (seed % 3) as usize,
+            closures: (seed % 2) as usize,
+            constraints: 1 + (seed / 2 % 2) as usize,
+            nonholonomic: seed % 3 == 1,
+            runs: true,
+        };
+        let mut random = Random::new(seed);
+        let text = parametrised(&random_closed(9000 + seed, shape), 8, &mut random);
+        let joint = [BundleKind::ForwardDynamics, BundleKind::Objectives];
+        let program = program(&text, &[&BundleKind::JOINT_SENSITIVITIES[..], &joint].concat());
+        // Where rows repeat each other their multipliers are known to less.
+        let Some((instant, true)) = started(&program) else { continue };
+        compared += 1;
+        let mut checks = verify(&program, &[instant]);
+        checks.retain(|check| check.bundle.starts_with("joint"));
+        for check in &checks {
+            // Times the condition of the equations.
+            assert!(check.error <= 1e-8, "seed {seed}: {check:?}\n{text}");
+        }
+        worst(&mut all, checks);
+    }
+    show(&all);
+    assert!(compared > 10 && all.len() > 8, "{compared} compared");
+}
+
+/// A derivative that is wrong by a tenth is found, whichever bundle it stands in.
+#[test]
+fn broken_derivatives_are_found() {
+    let text = std::fs::read_to_string(format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR")));
+    let text = text.expect("a shipped model");
+    let program = program(&text, &[&BundleKind::ALL[..]].concat());
+    let instant = instant(&program, &mut Random::new(7));
+    let clean = verify(&program, std::slice::from_ref(&instant));
+    assert!(clean.iter().all(|check| check.error < EXACT), "{clean:?}");
+    for name in [
+        "newton",
+        "projection",
+        "linearise",
+        "linearise_projections",
+        "integrand_derivatives",
+        "joint_linearise",
+        "joint_integrand_derivatives",
+        "inverse_dynamics_derivatives",
+        "marker_jacobians",
+    ] {
+        let checks = verify(&broken(&program, name), std::slice::from_ref(&instant));
+        let found = checks.iter().filter(|check| check.error > 1e-6);
+        assert!(found.clone().count() > 0, "{name} is broken and nobody sees it");
+        assert!(found.clone().all(|check| check.bundle == name), "{name}: {:?}", found.collect::<Vec<_>>());
+    }
+}
+
+/// The program with the last computed number of a bundle's derivatives off by a tenth.
+fn broken(program: &Program, name: &str) -> Program {
+    let mut program = program.clone();
+    let bundle = program.bundles.iter_mut().find(|bundle| bundle.name == name).expect("the bundle");
+    let last = bundle.results.iter().position(|r| ["values", "matrix", "jacobians", "m"].contains(&r.name));
+    let last = last.expect("a result of derivatives") as u32;
+    let mut place = None;
+    for (s, segment) in bundle.segments.iter().enumerate() {
+        let Segment::Flat(statements) = segment else { continue };
+        for (i, statement) in statements.iter().enumerate() {
+            if let Statement::Result { result, value: Operand::Value(_) | Operand::Argument(..), .. } =
+                statement
+                && *result == last
+            {
+                place = Some((s, i));
+            }
+        }
+    }
+    let (s, i) = place.expect("something computed");
+    let Segment::Flat(statements) = &mut bundle.segments[s] else { unreachable!() };
+    let Statement::Result { result, index, value } = statements[i] else { unreachable!() };
+    let wrong = ValueId(bundle.values);
+    bundle.values += 1;
+    let moved = Operation::Binary(BinaryOp::Add, Operand::Constant(0.1), value);
+    statements[i] = Statement::Result { result, index, value: Operand::Value(wrong) };
+    statements.insert(i, Statement::Compute(wrong, moved));
+    program
+}
