@@ -22,13 +22,14 @@ Examples:
   mbs gradient models/five_bar.yaml
   mbs verify models/five_bar.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
+  mbs import robot.urdf -o robot.yaml --floating-base
 
 Exit codes:
   0  done
   1  the model, a file or the run has errors, or `verify` found a wrong derivative
   2  the command line is wrong, or `generate --check` found a stale file";
 
-/// Multibody models: check them, simulate them, differentiate their runs, and generate solvers for them.
+/// Multibody models: check them, simulate them, differentiate their runs, generate solvers for them, import them from robots.
 #[derive(Debug, Parser)]
 #[command(name = "mbs", version, about, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -42,6 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Check(Check),
     Generate(Generate),
+    Import(Import),
     Simulate(Simulate),
     Kinematics(Kinematics),
     Gradient(Gradient),
@@ -116,6 +118,60 @@ pub(crate) struct Generate {
     /// Write nothing; fail if what is there differs from what would be written.
     #[arg(long, requires = "output")]
     pub(crate) check: bool,
+}
+
+const IMPORT_HELP: &str = "\
+Examples:
+  mbs import ur5.urdf -o ur5.yaml
+  mbs import anymal.urdf -o anymal.yaml --floating-base
+  mbs import four_bar.urdf --loop close=revolute:coupler@0.4,0,0:rocker@0.3,0,0:0,0,1
+
+A loop is a joint NAME=TYPE:PARENT:CHILD[:AXIS] beyond the tree that URDF allows:
+  TYPE           fixed, revolute, prismatic, cylindrical, spherical, planar
+  PARENT, CHILD  LINK, LINK@X,Y,Z or LINK@X,Y,Z,ROLL,PITCH,YAW: the joint's frame on the link, in m and rad.
+                 The two frames coincide where the joint is at zero
+  AXIS           X,Y,Z in these frames; 1,0,0 if not given
+
+Links that are fixed to each other become one body; the frames of merged links stay as points and vectors. Limits
+become descriptions, damping and friction forces, mimicking joints couplings. What is skipped is listed.";
+
+/// Write a robot in URDF as a model file.
+///
+/// Problems go to standard error, each with file, line and column. xacro files must be expanded first.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{IMPORT_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Import {
+    /// The URDF file.
+    #[arg(value_name = "ROBOT")]
+    pub(crate) robot: PathBuf,
+    /// The model file to write. Standard output if not given.
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) output: Option<PathBuf>,
+    /// Let the root link float; otherwise it is part of ground.
+    #[arg(long)]
+    pub(crate) floating_base: bool,
+    /// Close a loop by one more joint; may be given many times.
+    #[arg(long = "loop", value_name = "NAME=TYPE:PARENT:CHILD[:AXIS]")]
+    pub(crate) loops: Vec<mbs_urdf::Loop>,
+    /// Take angles this near to a multiple of π/2 for it, rad; files write π/2 with a few digits.
+    #[arg(long, value_name = "RAD", default_value_t = 1e-11, value_parser = tolerance)]
+    pub(crate) snap: f64,
+    /// Leave out damping and friction of joints.
+    #[arg(long)]
+    pub(crate) no_friction: bool,
+    /// Let joints that mimic others move by themselves.
+    #[arg(long)]
+    pub(crate) no_mimic: bool,
+    /// Print one JSON object instead of text, also for problems.
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(x) if (0.0..=0.1).contains(&x) => Ok(x),
+        _ => Err(format!("`{text}` is not an angle from 0 to 0.1")),
+    }
 }
 
 /// Where velocities and forces of bodies are referred to.

@@ -87,7 +87,7 @@ pub(crate) fn find_case<'a>(model: &'a Model, name: Option<&str>) -> Result<Opti
     })
 }
 
-fn problems(diagnostics: &Diagnostics) -> Value {
+pub(crate) fn problems(diagnostics: &Diagnostics) -> Value {
     let one = |d: &mbs_codegen::diagnostics::Diagnostic| {
         json!({
             "severity": match d.severity {

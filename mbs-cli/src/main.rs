@@ -1,4 +1,4 @@
-//! The `mbs` command: checks, generates, simulates and differentiates multibody models.
+//! The `mbs` command: checks, imports, generates, simulates and differentiates multibody models.
 //!
 //! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
 //! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
@@ -11,6 +11,7 @@ mod files;
 mod check;
 mod generate;
 mod gradient;
+mod import;
 mod simulate;
 mod verify;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),

@@ -59,6 +59,7 @@ fn commands_in_the_text_are_right() {
                 .skip(1)
                 .map(|word| match word {
                     "MODEL" => model.clone(),
+                    "ROBOT" => format!("{}/../tests/urdf/every_joint.urdf", env!("CARGO_MANIFEST_DIR")),
                     word if word == "FILE" || word.ends_with(".rs") => folder.path("module.rs"),
                     word => word.into(),
                 })
@@ -70,7 +71,7 @@ fn commands_in_the_text_are_right() {
             }
         }
     }
-    for name in ["check", "generate", "simulate", "kinematics"] {
+    for name in ["check", "generate", "simulate", "kinematics", "import"] {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
     // Options, named one by one.

@@ -226,6 +226,54 @@ fn files_made_to_hurt() {
             })
         ),
     );
+    let numbers = many(9_000, &|i| format!("  p{i}: {i}\n"));
+    let derived = many(500, &|i| {
+        format!(
+            "  d{i}: {}\n",
+            (0..150).map(|k| format!("p{}", 60 * k + i % 60)).collect::<Vec<_>>().join("+")
+        )
+    });
+    let all = format!("  d: {}\n", (0..150).map(|i| format!("d{}", 3 * i)).collect::<Vec<_>>().join("+"));
+    let parameters = format!("{head}{body}parameters:\n{numbers}{derived}{all}");
+    survive(
+        "a parameter of many, listed often",
+        &format!("{parameters}sensitivity: [{}]\n", "d, ".repeat(200_000)),
+    );
+    let listed = (0..990).map(|i| format!("p{i}")).collect::<Vec<_>>().join(", ");
+    survive(
+        "a long list in many cases",
+        &format!(
+            "{parameters}cases:\n  c: {{sensitivity: &list [{listed}]}}\n{}",
+            many(499, &|i| format!("  c{i}: {{sensitivity: *list}}\n"))
+        ),
+    );
+    let ones = "1, ".repeat(450);
+    survive(
+        "arrays listed often",
+        &format!(
+            "{head}{body}parameters: {{a: [{ones}], b: [{ones}]}}\ncases:\n  c: {{sensitivity: &list [{}]}}\n{}",
+            "a, b, ".repeat(490),
+            many(499, &|i| format!("  c{i}: {{sensitivity: *list}}\n"))
+        ),
+    );
+    survive(
+        "many cases",
+        &format!(
+            "{parameters}cases:\n{}",
+            many(100_000, &|i| format!("  c{i}: {{parameters: {{p1: 2}}}}\n"))
+        ),
+    );
+    survive(
+        "objectives of many multipliers",
+        &format!(
+            "{head}{body}constraints:\n{}objectives:\n{}",
+            many(9_999, &|i| format!("  k{i}: {{type: equation, value: pos(arm).x - {i}}}\n")),
+            many(2_000, &|i| format!(
+                "  o{i}: {}\n",
+                format!("multiplier(k{i})+").repeat(100) + "norm(reaction_force(j))"
+            ))
+        ),
+    );
     let element = format!(
         "elements:\n  e:\n    arguments: {{a: scalar}}\n    bodies:\n      b:\n        points:\n{}\n    joints:\n      j: {{type: fixed, parent: ground, child: b}}\n",
         many(900, &|i| format!("          p{i}: [a, a, a]\n"))

@@ -3,6 +3,8 @@
 //! Enters: the parameter table (and a case's overlay). Leaves: [`Values`], which evaluates any expression of
 //! parameters and, if a time is set, of time. What depends on the state is an error value, never a panic.
 
+use std::collections::HashMap;
+
 use super::dependencies::evaluation_order;
 use super::{
     ArrayRef, BinaryOp, Case, Comparison, Function, Model, Parameter, ParameterId, ParameterValue, Scalar,
@@ -58,12 +60,20 @@ impl Values {
 
     /// The values of a table of parameters, some of them replaced.
     pub fn of(parameters: &[Parameter], replaced: &[(ParameterId, ParameterValue)]) -> Values {
+        Values::in_order(parameters, &evaluation_order(parameters).unwrap_or_default(), replaced)
+    }
+
+    /// The same with an order in which each parameter comes after all it follows; one that is not in it has no value.
+    pub fn in_order(
+        parameters: &[Parameter],
+        order: &[ParameterId],
+        replaced: &[(ParameterId, ParameterValue)],
+    ) -> Values {
         let mut values = Values { parameters: vec![None; parameters.len()], time: None };
-        let Ok(order) = evaluation_order(parameters) else {
-            return values;
-        };
+        // The last one wins.
+        let replaced: HashMap<ParameterId, &ParameterValue> = replaced.iter().map(|(p, v)| (*p, v)).collect();
         for id in order {
-            let given = replaced.iter().rev().find(|(p, _)| *p == id).map(|(_, v)| v);
+            let given = replaced.get(id).copied();
             values.parameters[id.index()] = match given.unwrap_or(&parameters[id.index()].value) {
                 ParameterValue::Number(x) => Some(Value::Number(*x)),
                 ParameterValue::Array(x) if x.is_empty() => None,

@@ -12,6 +12,7 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod moments;
 pub mod references;
 pub mod sensitivity;
 pub mod walk;

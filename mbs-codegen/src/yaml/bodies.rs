@@ -10,6 +10,7 @@ use super::reader::Reader;
 use super::scope::Scope;
 use crate::diagnostics::Span;
 use crate::model::evaluate::{cross, norm};
+use crate::model::moments::impossible;
 use crate::model::{Body, BodyId, Inertia, Scalar, Vector};
 
 impl<'t> Reader<'t> {
@@ -137,6 +138,7 @@ impl<'t> Reader<'t> {
         let node: &'t Node = &entry.value;
         let context = Context::Parameters;
         let mut inertia = empty_inertia();
+        let mut unphysical = false;
         match &node.kind {
             Kind::Sequence(items) if items.len() == 3 => {
                 let ([xx, yy, zz], ..) = self.list_of::<3>(node, scope, context)?;
@@ -176,9 +178,10 @@ impl<'t> Reader<'t> {
                 if !ok {
                     return None;
                 }
+                unphysical = fields.value("unphysical").and_then(|n| self.boolean(n)).unwrap_or(false);
             }
         }
-        self.check_inertia(node.span, body, &inertia);
+        self.check_inertia(node.span, body, &inertia, unphysical);
         Some(mirrored_inertia(inertia, scope))
     }
 
@@ -194,8 +197,9 @@ impl<'t> Reader<'t> {
         Some((a, r))
     }
 
-    /// Reports an inertia no body can have. A frame does not change the principal moments.
-    fn check_inertia(&mut self, span: Span, body: &str, inertia: &Inertia) {
+    /// Reports an inertia that is not finite or, unless it may be `unphysical`, that no body can have. A frame does
+    /// not change the principal moments.
+    fn check_inertia(&mut self, span: Span, body: &str, inertia: &Inertia, unphysical: bool) {
         let Inertia { xx, yy, zz, xy, xz, yz, .. } = inertia;
         let mut j = [0.0; 6];
         for (slot, e) in j.iter_mut().zip([xx, yy, zz, xy, xz, yz]) {
@@ -204,40 +208,12 @@ impl<'t> Reader<'t> {
             };
             *slot = x;
         }
-        let moments = principal_moments(j);
-        let [least, middle, largest] = moments;
-        let size = largest.abs().max(least.abs());
-        // Written numbers are rounded: a thin rod's smallest moment may come out a little below zero, and the
-        // moments of a plate may miss their sum in the third digit.
-        if least < -1e-6 * size {
+        if let Some(why) = impossible(j).filter(|_| !unphysical) {
             self.diagnostics
-                .error(
-                    span,
-                    format!("no body has the inertia of `{body}`: a principal moment is {}", short(least)),
-                )
-                .help("entries are tensor elements: xy is −∫xy dm");
-        } else if middle > 1e-6 * size && largest > least + middle + 1e-3 * size {
-            // One moment alone is how planar models are written, and rotors.
-            self.diagnostics
-                .error(
-                    span,
-                    format!(
-                        "no body has the inertia of `{body}`: its principal moments are {}, {} and {}, and the largest \
-                         exceeds the sum of the others",
-                        short(least),
-                        short(middle),
-                        short(largest)
-                    ),
-                )
-                .help("entries are about the centre of mass, in kg m²");
+                .error(span, format!("no body has the inertia of `{body}`: {why}"))
+                .help(format!("{}; in a mapping, `unphysical: true` accepts any", why.help()));
         }
     }
-}
-
-/// A number with four digits.
-fn short(x: f64) -> String {
-    let rounded: f64 = format!("{x:.3e}").parse().unwrap_or(x);
-    if (1e-4..1e6).contains(&rounded.abs()) { format!("{rounded}") } else { format!("{rounded:e}") }
 }
 
 /// Whether two directions are parallel, to within a microradian.
@@ -287,56 +263,5 @@ fn empty_body(name: &str, span: Span) -> Body {
         points: Vec::new(),
         vectors: Vec::new(),
         span,
-    }
-}
-
-/// Eigenvalues of a symmetric matrix given as xx, yy, zz, xy, xz, yz, ascending, by Jacobi rotations.
-fn principal_moments(j: [f64; 6]) -> [f64; 3] {
-    let mut a = [[j[0], j[3], j[4]], [j[3], j[1], j[5]], [j[4], j[5], j[2]]];
-    // Quadratic convergence: six sweeps leave rounding only.
-    for _ in 0..8 {
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if a[p][q] == 0.0 {
-                continue;
-            }
-            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-            let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-            let c = 1.0 / (t * t + 1.0).sqrt();
-            let s = t * c;
-            for row in &mut a {
-                let (x, y) = (row[p], row[q]);
-                (row[p], row[q]) = (c * x - s * y, s * x + c * y);
-            }
-            let (x, y) = (a[p], a[q]);
-            a[p] = std::array::from_fn(|k| c * x[k] - s * y[k]);
-            a[q] = std::array::from_fn(|k| s * x[k] + c * y[k]);
-        }
-    }
-    let mut moments = [a[0][0], a[1][1], a[2][2]];
-    moments.sort_by(f64::total_cmp);
-    moments
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn principal_moments_of_a_turned_tensor() {
-        // diag(1, 2, 4) turned by a rotation with the quaternion (2, 1, −1, 3)/√15.
-        let (e0, e1, e2, e3) = (2.0, 1.0, -1.0, 3.0);
-        let n: f64 = 15.0;
-        let r = [
-            [e0 * e0 + e1 * e1 - e2 * e2 - e3 * e3, 2.0 * (e1 * e2 - e0 * e3), 2.0 * (e1 * e3 + e0 * e2)],
-            [2.0 * (e1 * e2 + e0 * e3), e0 * e0 - e1 * e1 + e2 * e2 - e3 * e3, 2.0 * (e2 * e3 - e0 * e1)],
-            [2.0 * (e1 * e3 - e0 * e2), 2.0 * (e2 * e3 + e0 * e1), e0 * e0 - e1 * e1 - e2 * e2 + e3 * e3],
-        ];
-        let d = [1.0, 2.0, 4.0];
-        let j = |a: usize, b: usize| (0..3).map(|k| r[a][k] * d[k] * r[b][k]).sum::<f64>() / (n * n);
-        let m = principal_moments([j(0, 0), j(1, 1), j(2, 2), j(0, 1), j(0, 2), j(1, 2)]);
-        for (m, d) in m.iter().zip(d) {
-            assert!((m - d).abs() < 1e-14, "{m} {d}");
-        }
-        assert_eq!(principal_moments([3.0, 1.0, 2.0, 0.0, 0.0, 0.0]), [1.0, 2.0, 3.0]);
     }
 }

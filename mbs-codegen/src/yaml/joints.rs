@@ -17,15 +17,15 @@ use crate::diagnostics::Span;
 use crate::model::{BodyId, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, PointRef, Vector};
 
 /// A direction and where it is written.
-type Placed = (Span, Vector);
+pub(super) type Placed = (Span, Vector);
 
 /// A side as written.
-struct Side {
-    body: BodyId,
-    point: JointPoint,
-    axis: Option<Placed>,
-    reference: Option<Placed>,
-    span: Span,
+pub(super) struct Side {
+    pub(super) body: BodyId,
+    pub(super) point: JointPoint,
+    pub(super) axis: Option<Placed>,
+    pub(super) reference: Option<Placed>,
+    pub(super) span: Span,
 }
 
 impl<'t> Reader<'t> {
@@ -58,7 +58,10 @@ impl<'t> Reader<'t> {
         let start = self.read_start(fields.value("start"), declared.id, kind, scope);
         let (mut parent, mut child) = (parent?, child?);
         self.check_bodies(&parent, &child);
-        self.read_directions(&fields, kind, &mut parent, &mut child, scope)?;
+        match fields.get("dh") {
+            Some(dh) => self.read_dh(dh, &fields, kind, (&mut parent, &mut child), scope)?,
+            None => self.read_directions(&fields, kind, &mut parent, &mut child, scope)?,
+        }
         self.check_sides(kind, &parent, &child);
 
         let symbol = self.symbols.joints.get(declared.id.index())?;

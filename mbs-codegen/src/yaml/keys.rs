@@ -58,14 +58,16 @@ pub const BODY: Keys =
 /// The entry `ground` of `bodies`.
 pub const GROUND: Keys = keys("the ground", &["points", "vectors", "description"]);
 /// The `inertia` of a body.
-pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz", "frame"]);
+pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz", "frame", "unphysical"]);
 /// The `frame` of an inertia.
 pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
 pub const JOINT: Keys = keys(
     "a joint",
-    &["type", "parent", "child", "axis", "axes", "reference", "names", "start", "cut", "description"],
+    &["type", "parent", "child", "axis", "axes", "reference", "dh", "names", "start", "cut", "description"],
 );
+/// The `dh` of a joint.
+pub const DH: Keys = keys("Denavit–Hartenberg parameters", &["theta", "d", "a", "alpha"]);
 /// The `parent` or `child` of a joint.
 pub const SIDE: Keys = keys("a joint's side", &["body", "point", "axis", "reference"]);
 /// The start of one coordinate.
@@ -176,7 +178,7 @@ pub const CASE: Keys =
     keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 38] = [
+pub const ALL: [(&str, &Keys); 39] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -186,6 +188,7 @@ pub const ALL: [(&str, &Keys); 38] = [
     ("inertia", &INERTIA),
     ("frame", &FRAME),
     ("joint", &JOINT),
+    ("dh", &DH),
     ("side", &SIDE),
     ("start", &START),
     ("start_spherical", &START_SPHERICAL),

@@ -28,5 +28,5 @@ pub const INSTANCES: usize = 2_000;
 pub const ARRAY_VALUES: usize = 100_000;
 /// Values and inputs a model is differentiated by, arrays flattened.
 pub const SENSITIVITY: usize = 1_000;
-/// Cases.
-pub const CASES: usize = 1_000;
+/// Cases; every parameter is evaluated anew for each.
+pub const CASES: usize = 500;

@@ -12,6 +12,7 @@ mod arguments;
 mod bodies;
 mod constraints;
 mod declare;
+mod denavit_hartenberg;
 mod expression;
 mod fields;
 mod forces;

@@ -136,7 +136,7 @@ impl<'t> Reader<'t> {
         if self.suggests() { nearest(name, names) } else { None }
     }
 
-    fn suggests(&self) -> bool {
+    pub(super) fn suggests(&self) -> bool {
         self.diagnostics.error_count() < limits::SUGGESTIONS
     }
 

@@ -53,14 +53,15 @@ impl<'t> Reader<'t> {
         };
         let mut all = Vec::new();
         let mut places: HashMap<SensitivityRef, Span> = HashMap::new();
-        for item in items {
+        for (count, item) in items.iter().enumerate() {
+            if count == limits::SENSITIVITY {
+                self.too_many_listed(item.span);
+                break;
+            }
             let Some((syntax, text)) = self.syntax(item, "a parameter or an input") else { continue };
             let Some(what) = self.sensitivity_entry(item, text, &syntax, choices) else { continue };
             if all.len() + what.len() > limits::SENSITIVITY {
-                let limit = limits::SENSITIVITY;
-                self.diagnostics
-                    .error(item.span, format!("a model is differentiated by at most {limit} values"))
-                    .help("every element of an array counts");
+                self.too_many_listed(item.span);
                 break;
             }
             if let Some(first) = what.iter().find_map(|one| places.get(one)) {
@@ -116,9 +117,14 @@ impl<'t> Reader<'t> {
         };
         let parameter = choices.parameters.get(id.index())?;
         if let ParameterValue::Derived(_) = parameter.value {
-            let made_of = independent(choices.parameters, id);
-            let names = made_of.iter().map(|p| choices.parameters[p.index()].name.as_str());
-            let help = format!("differentiate by what it is made of: {}", list(names));
+            // Finding them walks through all parameters.
+            let help = if self.suggests() {
+                let made_of = independent(choices.parameters, id);
+                let names = made_of.iter().map(|p| choices.parameters[p.index()].name.as_str());
+                format!("differentiate by what it is made of: {}", list(names))
+            } else {
+                "differentiate by what it is made of".into()
+            };
             self.diagnostics
                 .error(item.span, format!("parameter `{name}` follows others and has no value of its own"))
                 .help(help);
@@ -149,6 +155,13 @@ impl<'t> Reader<'t> {
                 None
             }
         }
+    }
+
+    fn too_many_listed(&mut self, at: Span) {
+        let limit = limits::SENSITIVITY;
+        self.diagnostics
+            .error(at, format!("a model is differentiated by at most {limit} values"))
+            .help("every element of an array counts");
     }
 
     fn not_differentiable(&mut self, at: Span, name: &str) {

@@ -11,6 +11,7 @@ use super::node::Entry;
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
 use super::sensitivity::Choices;
+use crate::model::dependencies::evaluation_order;
 use crate::model::evaluate::{Value, Values};
 use crate::model::{
     Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
@@ -243,6 +244,7 @@ impl<'t> Reader<'t> {
             return cases;
         };
         let clean = !self.diagnostics.has_errors();
+        let order = evaluation_order(parameters).unwrap_or_default();
         let mut names = Unique::default();
         for (count, entry) in self.entries(node, "cases").iter().enumerate() {
             if count >= limits::CASES {
@@ -282,7 +284,7 @@ impl<'t> Reader<'t> {
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
             }
             if clean {
-                self.check_case(&case, parameters);
+                self.check_case(&case, parameters, &order);
             }
             cases.push(case);
         }
@@ -420,8 +422,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks that everything the case gives is finite under its own parameters.
-    fn check_case(&mut self, case: &Case, parameters: &[Parameter]) {
-        let values = Values::of(parameters, &case.parameters);
+    fn check_case(&mut self, case: &Case, parameters: &[Parameter], order: &[ParameterId]) {
+        let values = match case.parameters.is_empty() {
+            true => self.values.clone(),
+            false => Values::in_order(parameters, order, &case.parameters),
+        };
         for (i, parameter) in parameters.iter().enumerate() {
             if let Some(Value::Number(x)) = values.parameter(ParameterId(i as u32))
                 && !x.is_finite()

@@ -20,7 +20,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    fn new(at: (usize, usize), message: impl Into<String>) -> Self {
+    pub(super) fn new(at: (usize, usize), message: impl Into<String>) -> Self {
         Problem { start: at.0, end: at.1, message: message.into(), help: String::new() }
     }
 
@@ -34,7 +34,7 @@ impl Problem {
         self.message.is_empty()
     }
 
-    fn help(mut self, help: impl Into<String>) -> Self {
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
