@@ -18,6 +18,17 @@ use crate::error::EvalError;
 use crate::scalar::Scalar;
 use crate::system::System;
 
+/// 2 Ḡ(p) x
+#[inline(always)]
+fn twice<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3] {
+    let two = S::from_f64(2.0);
+    [
+        two * (e0 * x1 - e1 * x0 + e3 * x2 - e2 * x3),
+        two * (e0 * x2 - e2 * x0 + e1 * x3 - e3 * x1),
+        two * (e0 * x3 - e3 * x0 + e2 * x1 - e1 * x2),
+    ]
+}
+
 /// 2 Ḡ(p) x/|p|²
 #[inline(always)]
 fn angular<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3] {
@@ -140,49 +151,144 @@ pub fn coordinate_rates<M: System>(
     Ok(())
 }
 
-/// zd′ = N v′ + (N v)_z z′, which is linear in z: N(z) v′ + N(z′) v
-pub fn coordinate_rates_derivative<M: System>(
+/// Row i of a matrix with this many columns.
+#[inline(always)]
+fn row<S>(x: &[S], i: usize, columns: usize) -> impl Iterator<Item = &S> {
+    x.get(i * columns..).unwrap_or_default().iter().take(columns)
+}
+
+/// N values of column k, from row i on.
+#[inline(always)]
+fn column<const N: usize, S: Scalar>(x: &[S], i: usize, k: usize, columns: usize) -> [S; N] {
+    core::array::from_fn(|n| x.get((i + n) * columns + k).copied().unwrap_or_default())
+}
+
+#[inline(always)]
+fn put_column<const N: usize, S: Scalar>(x: &mut [S], i: usize, k: usize, columns: usize, values: [S; N]) {
+    for (n, value) in values.into_iter().enumerate() {
+        if let Some(x) = x.get_mut((i + n) * columns + k) {
+            *x = value;
+        }
+    }
+}
+
+/// For the columns of changes z′: θ′ = L(z) z′.
+#[inline(always)]
+pub(crate) fn tangents<M: System>(
     system: &M,
     z: &[M::S],
-    v: &[M::S],
-    z_change: &[M::S],
-    v_change: &[M::S],
-    zd_change: &mut [M::S],
-) -> Result<(), EvalError> {
+    columns: usize,
+    change: &[M::S],
+    theta: &mut [M::S],
+) {
     for part in parts(system) {
         match part {
-            Part::One(i, k) => write("zd", zd_change, i, read::<1, _>("v", v_change, k)?)?,
-            Part::Block(i, k) => {
-                let mut sum = parameters(read("z", z, i)?, read("v", v_change, k)?);
-                let turned = parameters(read("z", z_change, i)?, read("v", v, k)?);
-                for (sum, turned) in sum.iter_mut().zip(turned) {
-                    *sum += turned;
+            Part::One(i, j) => {
+                let to = theta.get_mut(j * columns..).unwrap_or_default().iter_mut();
+                for (to, &from) in to.zip(row(change, i, columns)) {
+                    *to = from;
                 }
-                write("zd", zd_change, i, sum)?;
+            }
+            Part::Block(i, j) => {
+                let p = column(z, i, 0, 1);
+                for k in 0..columns {
+                    put_column(theta, j, k, columns, angular(p, column(change, i, k, columns)));
+                }
             }
         }
     }
-    Ok(())
 }
 
-/// Into `z_change`: what a change of z becomes by the normalisation of all Euler parameters, p′/|p| − p (p·p′)/|p|³. `z` is not
-/// normalised yet.
-pub fn renormalise_derivative<M: System>(
+/// For the columns of changes z′, v′: zd′ = N(z) v′ + N(z′) v.
+#[inline(always)]
+pub(crate) fn rates<M: System>(
     system: &M,
     z: &[M::S],
-    z_change: &mut [M::S],
-) -> Result<(), EvalError> {
-    for &offset in system.euler_parameters() {
-        let (p, change): ([_; 4], [_; 4]) = (read("z", z, offset)?, read("z", z_change, offset)?);
-        let square = dot(p, p);
-        let (norm, part) = (square.sqrt(), dot(p, change) / square);
-        let mut to = change;
-        for (to, p) in to.iter_mut().zip(p) {
-            *to = (*to - part * p) / norm;
+    v: &[M::S],
+    columns: usize,
+    change: &[M::S],
+    v_change: &[M::S],
+    zd_change: &mut [M::S],
+) {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                let to = zd_change.get_mut(i * columns..).unwrap_or_default().iter_mut();
+                for (to, &from) in to.zip(row(v_change, j, columns)) {
+                    *to = from;
+                }
+            }
+            Part::Block(i, j) => {
+                let (p, omega) = (column(z, i, 0, 1), column(v, j, 0, 1));
+                for k in 0..columns {
+                    let mut sum = parameters(p, column(v_change, j, k, columns));
+                    let turned = parameters(column(change, i, k, columns), omega);
+                    for (sum, turned) in sum.iter_mut().zip(turned) {
+                        *sum += turned;
+                    }
+                    put_column(zd_change, i, k, columns, sum);
+                }
+            }
         }
-        write("z", z_change, offset, to)?;
     }
-    Ok(())
+}
+
+/// For the columns of changes z′, zd′: v′ = L(z) zd′ + (L zd)_z z′. With ω = 2 Ḡ(p) pd/|p|², which is bilinear but for the norm,
+/// ω′ = 2 Ḡ(p) pd′/|p|² + 2 Ḡ(p′) pd/|p|² − 2 (p·p′)/|p|² ω.
+pub(crate) fn velocities_change<M: System>(
+    system: &M,
+    z: &[M::S],
+    zd: &[M::S],
+    columns: usize,
+    change: &[M::S],
+    zd_change: &[M::S],
+    v_change: &mut [M::S],
+) {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                let to = v_change.get_mut(j * columns..).unwrap_or_default().iter_mut();
+                for (to, &from) in to.zip(row(zd_change, i, columns)) {
+                    *to = from;
+                }
+            }
+            Part::Block(i, j) => {
+                let (p, pd): ([_; 4], [_; 4]) = (column(z, i, 0, 1), column(zd, i, 0, 1));
+                let (square, omega) = (dot(p, p), angular(p, pd));
+                for k in 0..columns {
+                    let (p_change, pd_change): ([_; 4], [_; 4]) =
+                        (column(change, i, k, columns), column(zd_change, i, k, columns));
+                    let turned = angular(p, pd_change);
+                    let across = twice(p_change, pd).map(|x| x / square);
+                    let stretch = M::S::from_f64(-2.0) * dot(p, p_change) / square;
+                    let mut sum = turned;
+                    for ((sum, across), omega) in sum.iter_mut().zip(across).zip(omega) {
+                        *sum += across + stretch * omega;
+                    }
+                    put_column(v_change, j, k, columns, sum);
+                }
+            }
+        }
+    }
+}
+
+/// For the columns of changes of z: what they become by the normalisation of all Euler parameters, p′/|p| − p (p·p′)/|p|³. `z`
+/// is not normalised yet.
+#[inline(always)]
+pub(crate) fn normalised<M: System>(system: &M, z: &[M::S], columns: usize, change: &mut [M::S]) {
+    for &offset in system.euler_parameters() {
+        let p: [M::S; 4] = column(z, offset, 0, 1);
+        let square = dot(p, p);
+        let norm = square.sqrt();
+        for k in 0..columns {
+            let mut to: [M::S; 4] = column(change, offset, k, columns);
+            let part = dot(p, to) / square;
+            for (to, p) in to.iter_mut().zip(p) {
+                *to = (*to - part * p) / norm;
+            }
+            put_column(change, offset, k, columns, to);
+        }
+    }
 }
 
 /// zdd = N vd + Nd v

@@ -116,9 +116,9 @@ pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
-    Differentiated, Gradient, Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities,
-    LinearisedStep, ObjectiveDerivatives, ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives,
-    StateDerivatives,
+    DifferentiableIntegrator, Differentiated, Gradient, Impulses, JointDerivatives,
+    JointObjectiveDerivatives, JointPlaces, JointSensitivities, LinearisedStep, ObjectiveDerivatives,
+    ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives, StateDerivatives,
 };
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,

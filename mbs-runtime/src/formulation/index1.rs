@@ -25,8 +25,8 @@ use crate::system::{At, Dims, ForwardDynamics, Quantity, System};
 /// A mechanism with constraints as forward dynamics.
 #[derive(Clone, Copy, Debug)]
 pub struct Index1<'a, M: System> {
-    system: &'a M,
-    stabilisation: Stabilisation<M::S>,
+    pub(crate) system: &'a M,
+    pub(crate) stabilisation: Stabilisation<M::S>,
 }
 
 impl<'a, M: ConstrainedDynamics> Index1<'a, M> {
@@ -174,32 +174,46 @@ impl<T: ForwardDynamics + ConstraintCorrection> ForwardDynamics for OnConstraint
         v: &mut [T::S],
         x: &[T::S],
     ) -> Result<(), EvalError> {
-        let dims = self.0.dims();
-        let (dz, w) = cut(w, dims.nq)?;
-        let (dv, w) = cut(w, dims.nv)?;
-        let (phi, w) = cut(w, dims.n_holonomic)?;
-        let (phid, w) = cut(w, dims.joint_rows())?;
-        let mut before = f64::INFINITY;
-        for _ in 0..MAX_CORRECTIONS {
-            self.0.constraint_correction(At { t, z, v, x, u }, w, dz, dv, phi, phid)?;
-            let size = largest(dz);
-            if !(all_finite(dz) && all_finite(dv)) || size > before {
-                break;
-            }
-            add_scaled(z, T::S::ONE, dz);
-            add_scaled(v, T::S::ONE, dv);
-            let scale = largest(z).max(1.0);
-            if size <= SETTLED * T::S::EPSILON * scale {
-                // A violation that calls for no correction is one that none can mend: rows contradict each other.
-                if largest(phi) <= sqrt(T::S::EPSILON) * scale {
-                    return Ok(());
-                }
-                break;
-            }
-            before = size;
-        }
-        Err(violated(phi))
+        correct(&self.0, At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
     }
+}
+
+/// Corrects z and v until nothing is left; `each` sees every correction before it is made: the instant, dz, dv, scratch.
+#[inline(always)]
+pub(crate) fn correct<T: ConstraintCorrection>(
+    system: &T,
+    at: At<'_, T::S>,
+    w: &mut [T::S],
+    z: &mut [T::S],
+    v: &mut [T::S],
+    mut each: impl FnMut(At<'_, T::S>, &[T::S], &[T::S], &mut [T::S]) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let dims = system.dims();
+    let (dz, w) = cut(w, dims.nq)?;
+    let (dv, w) = cut(w, dims.nv)?;
+    let (phi, w) = cut(w, dims.n_holonomic)?;
+    let (phid, w) = cut(w, dims.joint_rows())?;
+    let mut before = f64::INFINITY;
+    for _ in 0..MAX_CORRECTIONS {
+        system.constraint_correction(At { z, v, ..at }, w, dz, dv, phi, phid)?;
+        let size = largest(dz);
+        if !(all_finite(dz) && all_finite(dv)) || size > before {
+            break;
+        }
+        each(At { z, v, ..at }, dz, dv, w)?;
+        add_scaled(z, T::S::ONE, dz);
+        add_scaled(v, T::S::ONE, dv);
+        let scale = largest(z).max(1.0);
+        if size <= SETTLED * T::S::EPSILON * scale {
+            // A violation that calls for no correction is one that none can mend: rows contradict each other.
+            if largest(phi) <= sqrt(T::S::EPSILON) * scale {
+                return Ok(());
+            }
+            break;
+        }
+        before = size;
+    }
+    Err(violated(phi))
 }
 
 #[cold]

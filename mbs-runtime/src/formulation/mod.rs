@@ -25,7 +25,7 @@
 mod ali3p;
 pub(crate) mod compliance;
 mod implicit_index1;
-mod index1;
+pub(crate) mod index1;
 pub(crate) mod multipliers;
 mod nearest;
 pub(crate) mod newton;

@@ -16,8 +16,8 @@
 use core::ops::ControlFlow;
 
 use super::dormand_prince::Stages;
-use super::field::{Field, check_state, entry};
-use super::{DormandPrince, Integrator, Output, Span, Statistics, copy, positive};
+use super::field::{Field, Rates, check_state, entry};
+use super::{DormandPrince, Integrator, Output, Span, Statistics, copy, positive, renormalise};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
@@ -137,7 +137,7 @@ impl Adaptive {
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let mut stages = Stages::new(dims.state(), &mut pieces)?;
-        copy(y, stages.dense(system, step.h, theta));
+        copy(y, stages.dense(step.h, theta, |y| renormalise(system, y)));
         Ok(())
     }
 
@@ -160,15 +160,15 @@ impl Adaptive {
     }
 
     /// One accepted step. `rate_known`: k7 of `stages` is the rate at `y`.
-    fn advance<M: ForwardDynamics, I: Inputs<M::S>>(
+    pub(crate) fn advance<F: Rates>(
         &self,
-        field: &mut Field<'_, M, I>,
-        stages: &mut Stages<'_, M::S>,
-        memory: &mut Memory<M::S>,
-        y: &mut [M::S],
-        limit: M::S,
+        field: &mut F,
+        stages: &mut Stages<'_, F::S>,
+        memory: &mut Memory<F::S>,
+        y: &mut [F::S],
+        limit: F::S,
         rate_known: bool,
-    ) -> Result<Accepted<M::S>, StepError> {
+    ) -> Result<Accepted<F::S>, StepError> {
         let t = memory.t;
         let left = (limit - t).real();
         if !(left > 0.0 && left.is_finite()) {
@@ -178,15 +178,15 @@ impl Adaptive {
             });
         }
         let scale = t.real().abs().max(limit.real().abs());
-        let least = self.h_min.max(LEAST_STEP * M::S::EPSILON * scale);
-        let evaluations = field.evaluations;
+        let least = self.h_min.max(LEAST_STEP * F::S::EPSILON * scale);
+        let evaluations = field.evaluations();
 
         copy(stages.y0, y);
         if rate_known {
             copy(stages.k1, stages.k7);
         } else {
             // Held inputs at the start of the step do not depend on where it ends.
-            field.inputs.begin_step(t, limit);
+            field.begin_step(t, limit);
             let known = field.rate(t, 0.0, stages.y0, stages.k1);
             known.map_err(|error| error.in_step(t.real(), memory.h))?;
         }
@@ -203,7 +203,7 @@ impl Adaptive {
             let (h_trial, t_next) = if lands {
                 (limit - t, limit)
             } else {
-                let h = M::S::from_f64(h);
+                let h = F::S::from_f64(h);
                 (h, t + h)
             };
             let h_real = h_trial.real();
@@ -220,14 +220,14 @@ impl Adaptive {
                     }
                     *memory = Memory { t: t_next, h: h_next.min(self.h_max), error: error.max(LEAST_ERROR) };
                     copy(y, stages.y1);
-                    let evaluations = field.evaluations - evaluations;
+                    let evaluations = field.evaluations() - evaluations;
                     return Ok(Accepted { t, h: h_trial, rejected, evaluations });
                 }
                 // A wrong length does not mend with a smaller step.
                 Err(error @ EvalError::Length { .. }) => return Err(error.in_step(t.real(), h_real)),
                 Err(error) if h_real <= least => return Err(error.in_step(t.real(), h_real)),
                 Ok(error) if h_real <= least => {
-                    let (quantity, index) = self.worst(&field.dims, stages);
+                    let (quantity, index) = self.worst(&field.dims(), stages);
                     return Err(StepError::StepTooSmall { t: t.real(), h: h_real, error, quantity, index });
                 }
                 Err(_) => h = (SHRINK * h_real).max(least),
@@ -240,19 +240,19 @@ impl Adaptive {
 
     /// Makes the step in `stages` and measures its error.
     #[inline(always)]
-    fn try_step<M: ForwardDynamics, I: Inputs<M::S>>(
+    fn try_step<F: Rates>(
         &self,
-        field: &mut Field<'_, M, I>,
-        stages: &mut Stages<'_, M::S>,
-        t: M::S,
-        h: M::S,
-        t_next: M::S,
+        field: &mut F,
+        stages: &mut Stages<'_, F::S>,
+        t: F::S,
+        h: F::S,
+        t_next: F::S,
     ) -> Result<f64, EvalError> {
-        field.inputs.begin_step(t, t_next);
+        field.begin_step(t, t_next);
         stages.solve(field, t, h)?;
         stages.close(field, t_next)?;
         stages.error(h);
-        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter()));
+        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).take(field.dims().state());
         Ok(root_mean_square(states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1))))
     }
 
@@ -265,7 +265,7 @@ impl Adaptive {
     /// The state with the largest part in the error that k2 holds.
     #[cold]
     fn worst<S: Scalar>(&self, dims: &Dims, stages: &Stages<'_, S>) -> (crate::Quantity, usize) {
-        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter()));
+        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).take(dims.state());
         let errors = states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1).abs());
         let largest = errors.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
         entry(dims, largest.map_or(0, |(index, _)| index))
@@ -273,23 +273,19 @@ impl Adaptive {
 
     /// A first step from the size of y, y' and y'' [ODEs I, II.4, starting step size]. Expects k1; uses y1 and k2.
     #[cold]
-    fn first_step<M: ForwardDynamics, I: Inputs<M::S>>(
-        &self,
-        field: &mut Field<'_, M, I>,
-        stages: &mut Stages<'_, M::S>,
-        t: M::S,
-        left: f64,
-    ) -> f64 {
+    fn first_step<F: Rates>(&self, field: &mut F, stages: &mut Stages<'_, F::S>, t: F::S, left: f64) -> f64 {
         let Stages { y0, y1, k1, k2, .. } = stages;
-        let size = |values: &[M::S]| {
-            root_mean_square(values.iter().zip(y0.iter()).map(|(value, y0)| self.scaled(*value, *y0, *y0)))
+        let n = field.dims().state();
+        let size = |values: &[F::S]| {
+            let states = values.iter().zip(y0.iter()).take(n);
+            root_mean_square(states.map(|(value, y0)| self.scaled(*value, *y0, *y0)))
         };
         let (d0, d1) = (size(y0), size(k1));
         let guess = if d0 < 1e-5 || d1 < 1e-5 { 1e-6 } else { 0.01 * (d0 / d1) };
         let h0 = guess.min(left).min(self.h_max);
-        let h = M::S::from_f64(h0);
+        let h = F::S::from_f64(h0);
         super::combine(y1, y0, h, [(1.0, k1)]);
-        field.inputs.begin_step(t, t + h);
+        field.begin_step(t, t + h);
         if field.rate(t + h, 1.0, y1, k2).is_err() {
             return h0;
         }
@@ -299,6 +295,69 @@ impl Adaptive {
         let steepest = d1.max(size(k2) / h0);
         let h1 = if steepest <= 1e-15 { (1e-3 * h0).max(1e-6) } else { powf(0.01 / steepest, 0.2) };
         h1.min(100.0 * h0)
+    }
+
+    /// A run over anything that has rates. The observer gets time, y and inputs.
+    pub(crate) fn drive<F: Rates>(
+        &self,
+        field: &mut F,
+        stages: &mut Stages<'_, F::S>,
+        y: &mut [F::S],
+        span: &Span<F::S>,
+        mut observe: impl FnMut(F::S, &[F::S], &[F::S]) -> Result<ControlFlow<()>, StepError>,
+    ) -> Result<Statistics, StepError> {
+        self.check()?;
+        span.length()?;
+        let interval = match span.output {
+            Output::Steps => None,
+            Output::Every(interval) => {
+                Some(positive("the output interval must be positive and finite", interval)?)
+            }
+        };
+
+        let mut memory = Memory::new(span.start);
+        let mut statistics = Statistics { t: span.start.real(), ..Statistics::default() };
+        statistics.stopped = observe(span.start, y, field.at_node(span.start))?.is_break();
+        // An output time closer to the end than this is the end.
+        let rounding = LEAST_STEP * F::S::EPSILON * span.start.real().abs().max(span.end.real().abs());
+        let mut outputs = 1_u64;
+        let mut rate_known = false;
+        while memory.t.real() < span.end.real() && !statistics.stopped {
+            if statistics.steps + statistics.rejected >= self.max_steps {
+                let steps = statistics.steps + statistics.rejected;
+                return Err(StepError::TooManySteps { t: memory.t.real(), h: statistics.h, steps });
+            }
+            let step = self.advance(field, stages, &mut memory, y, span.end, rate_known)?;
+            rate_known = !field.jumps_between_steps();
+            let t = memory.t;
+            statistics.steps += 1;
+            statistics.rejected += step.rejected;
+            statistics.evaluations = field.evaluations();
+            statistics.h = step.h.real();
+            statistics.t = t.real();
+
+            if let Some(interval) = interval {
+                loop {
+                    let t_out = span.start + F::S::from_f64(outputs as f64 * interval);
+                    if t_out.real() > t.real() || t_out.real() >= span.end.real() - rounding {
+                        break;
+                    }
+                    outputs += 1;
+                    let theta = (t_out - step.t) / step.h;
+                    let y_out = stages.dense(step.h, theta, |y| field.normalise(y));
+                    if observe(t_out, y_out, field.during_step(t_out, theta))?.is_break() {
+                        copy(y, y_out);
+                        statistics.t = t_out.real();
+                        statistics.stopped = true;
+                        return Ok(statistics);
+                    }
+                }
+            }
+            if interval.is_none() || t == span.end {
+                statistics.stopped = observe(t, y, field.at_node(t))?.is_break();
+            }
+        }
+        Ok(statistics)
     }
 }
 
@@ -328,67 +387,14 @@ impl Integrator for Adaptive {
         I: Inputs<M::S>,
         O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
     {
-        self.check()?;
-        span.length()?;
-        let interval = match span.output {
-            Output::Steps => None,
-            Output::Every(interval) => {
-                Some(positive("the output interval must be positive and finite", interval)?)
-            }
-        };
         let dims = system.dims();
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let mut stages = Stages::new(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        let wrong = |error: EvalError| error.in_step(span.start.real(), 0.0);
-
-        let mut memory = Memory::new(span.start);
-        let mut statistics = Statistics { t: span.start.real(), ..Statistics::default() };
-        statistics.stopped =
-            observe(At::of_state(&dims, span.start, y, field.inputs.at_node(span.start)).map_err(wrong)?)
-                .is_break();
-        // An output time closer to the end than this is the end.
-        let rounding = LEAST_STEP * M::S::EPSILON * span.start.real().abs().max(span.end.real().abs());
-        let mut outputs = 1_u64;
-        let mut rate_known = false;
-        while memory.t.real() < span.end.real() && !statistics.stopped {
-            if statistics.steps + statistics.rejected >= self.max_steps {
-                let steps = statistics.steps + statistics.rejected;
-                return Err(StepError::TooManySteps { t: memory.t.real(), h: statistics.h, steps });
-            }
-            let step = self.advance(&mut field, &mut stages, &mut memory, y, span.end, rate_known)?;
-            rate_known = !field.inputs.jumps_between_steps();
-            let t = memory.t;
-            statistics.steps += 1;
-            statistics.rejected += step.rejected;
-            statistics.evaluations = field.evaluations;
-            statistics.h = step.h.real();
-            statistics.t = t.real();
-
-            if let Some(interval) = interval {
-                loop {
-                    let t_out = span.start + M::S::from_f64(outputs as f64 * interval);
-                    if t_out.real() > t.real() || t_out.real() >= span.end.real() - rounding {
-                        break;
-                    }
-                    outputs += 1;
-                    let theta = (t_out - step.t) / step.h;
-                    let y_out = stages.dense(system, step.h, theta);
-                    let u = field.inputs.during_step(t_out, theta);
-                    if observe(At::of_state(&dims, t_out, y_out, u).map_err(wrong)?).is_break() {
-                        copy(y, y_out);
-                        statistics.t = t_out.real();
-                        statistics.stopped = true;
-                        return Ok(statistics);
-                    }
-                }
-            }
-            if interval.is_none() || t == span.end {
-                let u = field.inputs.at_node(t);
-                statistics.stopped = observe(At::of_state(&dims, t, y, u).map_err(wrong)?).is_break();
-            }
-        }
-        Ok(statistics)
+        self.drive(&mut field, &mut stages, y, span, |t, y, u| {
+            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
+            Ok(observe(at))
+        })
     }
 }

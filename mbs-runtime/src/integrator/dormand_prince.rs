@@ -8,9 +8,9 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
-use super::field::{self, Field, check_state};
+use super::field::{self, Field, Rates, check_state};
 use super::fixed::FixedStep;
-use super::{combine, copy, renormalise, weighted_sum};
+use super::{ExplicitMethod, combine, copy, weighted_sum};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
@@ -49,17 +49,17 @@ const D: [f64; 6] = [
 ];
 
 /// A step in the scratch: where it began, where it ended, its stages.
-pub(super) struct Stages<'a, S> {
-    pub(super) y0: &'a mut [S],
-    pub(super) y1: &'a mut [S],
-    pub(super) k1: &'a mut [S],
+pub(crate) struct Stages<'a, S> {
+    pub(crate) y0: &'a mut [S],
+    pub(crate) y1: &'a mut [S],
+    pub(crate) k1: &'a mut [S],
     /// Has no weight in solution, error and dense output: free once the step is made.
-    pub(super) k2: &'a mut [S],
+    pub(crate) k2: &'a mut [S],
     k3: &'a mut [S],
     k4: &'a mut [S],
     k5: &'a mut [S],
     k6: &'a mut [S],
-    pub(super) k7: &'a mut [S],
+    pub(crate) k7: &'a mut [S],
 }
 
 impl DormandPrince {
@@ -71,7 +71,7 @@ impl DormandPrince {
 
 impl<'a, S: Scalar> Stages<'a, S> {
     #[inline(always)]
-    pub(super) fn new(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+    pub(crate) fn new(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
         Ok(Self {
             y0: pieces.next(n)?,
             y1: pieces.next(n)?,
@@ -87,12 +87,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
     /// From y0 and k1: k2 to k6, and y1 renormalised and finite.
     #[inline(always)]
-    pub(super) fn solve<M: ForwardDynamics<S = S>, I: Inputs<S>>(
-        &mut self,
-        field: &mut Field<'_, M, I>,
-        t: S,
-        h: S,
-    ) -> Result<(), EvalError> {
+    pub(super) fn solve<F: Rates<S = S>>(&mut self, field: &mut F, t: S, h: S) -> Result<(), EvalError> {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, .. } = self;
         let at = |c: f64| t + S::from_f64(c) * h;
         combine(y1, y0, h, [(A2[0], k1)]);
@@ -111,11 +106,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
     /// k7, the rate at the end `t1` of the step.
     #[inline(always)]
-    pub(super) fn close<M: ForwardDynamics<S = S>, I: Inputs<S>>(
-        &mut self,
-        field: &mut Field<'_, M, I>,
-        t1: S,
-    ) -> Result<(), EvalError> {
+    pub(super) fn close<F: Rates<S = S>>(&mut self, field: &mut F, t1: S) -> Result<(), EvalError> {
         field.rate(t1, C[6], self.y1, self.k7)
     }
 
@@ -137,7 +128,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
     /// r2 = y1 - y0    r3 = h k1 - r2    r4 = r2 - h k7 - r3    r5 = h Σ d k
     /// ```
     #[inline(always)]
-    pub(super) fn dense<M: ForwardDynamics<S = S>>(&mut self, system: &M, h: S, theta: S) -> &[S] {
+    pub(crate) fn dense(&mut self, h: S, theta: S, normalise: impl FnOnce(&mut [S])) -> &[S] {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, k7 } = self;
         weighted_sum(k2, [(D[0], k1), (D[1], k3), (D[2], k4), (D[3], k5), (D[4], k6), (D[5], k7)]);
         let rest = S::ONE - theta;
@@ -149,7 +140,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
             let r4 = r2 - h * k7 - r3;
             *y = y0 + theta * (r2 + rest * (r3 + theta * (r4 + rest * r5)));
         }
-        renormalise(system, k2);
+        normalise(k2);
         k2
     }
 }
@@ -176,16 +167,42 @@ impl FixedStep for DormandPrince {
         let dims = system.dims();
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let stages = Stages::new(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        copy(stages.y0, y);
-        field.inputs.begin_step(*t, *t + h);
-        field
-            .rate(*t, C[0], stages.y0, stages.k1)
-            .and_then(|()| stages.solve(&mut field, *t, h))
-            .map_err(|error| error.in_step(t.real(), h.real()))?;
-        copy(y, stages.y1);
+        let stepped = Self::advance(&mut field, stages, *t, y, h);
+        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         *t += h;
+        Ok(())
+    }
+}
+
+impl ExplicitMethod for DormandPrince {
+    const STAGES: usize = 6;
+    type Stages<'a, S: Scalar> = Stages<'a, S>;
+
+    #[inline(always)]
+    fn memory_len(n: usize) -> usize {
+        9 * n
+    }
+
+    #[inline(always)]
+    fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {
+        Stages::new(n, pieces)
+    }
+
+    #[inline(always)]
+    fn advance<F: Rates>(
+        field: &mut F,
+        mut stages: Self::Stages<'_, F::S>,
+        t: F::S,
+        y: &mut [F::S],
+        h: F::S,
+    ) -> Result<(), EvalError> {
+        copy(stages.y0, y);
+        field.begin_step(t, t + h);
+        field.rate(t, C[0], stages.y0, stages.k1)?;
+        stages.solve(field, t, h)?;
+        copy(y, stages.y1);
         Ok(())
     }
 }

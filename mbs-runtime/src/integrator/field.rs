@@ -7,6 +7,39 @@ use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
 
+/// What an explicit method steps: rates of a state, and what ends a step.
+pub(crate) trait Rates {
+    /// Its scalar.
+    type S: Scalar;
+
+    /// Samples what is held over the step from `t0` to `t1`.
+    fn begin_step(&mut self, t0: Self::S, t1: Self::S);
+
+    /// yd = f(t, y) at the part `c` of the step; finite, or an error.
+    fn rate(&mut self, t: Self::S, c: f64, y: &[Self::S], yd: &mut [Self::S]) -> Result<(), EvalError>;
+
+    /// Ends a step at `t`.
+    fn finish(&mut self, t: Self::S, y: &mut [Self::S]) -> Result<(), EvalError>;
+
+    /// Euler parameters of unit norm, between steps.
+    fn normalise(&self, y: &mut [Self::S]);
+
+    /// Sizes of the system; its state comes first in y, and is what step control looks at.
+    fn dims(&self) -> Dims;
+
+    /// Evaluations so far.
+    fn evaluations(&self) -> usize;
+
+    /// Whether inputs may jump where one step ends and the next begins.
+    fn jumps_between_steps(&self) -> bool;
+
+    /// Inputs at a node, where the next step begins.
+    fn at_node(&mut self, t: Self::S) -> &[Self::S];
+
+    /// Inputs at time `t`, which is the part `c` of the step.
+    fn during_step(&mut self, t: Self::S, c: Self::S) -> &[Self::S];
+}
+
 /// Scratch of a [`Field`].
 pub(super) const fn scratch_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.workspace
@@ -18,7 +51,7 @@ pub(super) struct Field<'a, M: ForwardDynamics, I> {
     pub(super) dims: Dims,
     pub(super) inputs: Held<'a, M::S, I>,
     w: &'a mut [M::S],
-    pub(super) evaluations: usize,
+    evaluations: usize,
 }
 
 impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
@@ -34,10 +67,18 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         let inputs = Held::new(inputs, system.holds(), held);
         Ok(Self { system, dims, inputs, w: pieces.next(dims.workspace)?, evaluations: 0 })
     }
+}
 
-    /// yd = f(t, y) at the part `c` of the step; finite, or an error that says which state's rate is not.
+impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
+    type S = M::S;
+
     #[inline(always)]
-    pub(super) fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
+    fn begin_step(&mut self, t0: M::S, t1: M::S) {
+        self.inputs.begin_step(t0, t1);
+    }
+
+    #[inline(always)]
+    fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
         let at = At::of_state(&self.dims, t, y, u)?;
         let wrong = EvalError::Length { what: "yd", expected: self.dims.state(), found: yd.len() };
@@ -47,12 +88,10 @@ impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
         self.system.forward_dynamics(at, self.w, zd, vd, xd)?;
         check_finite(&self.dims, yd)
     }
-}
 
-impl<M: ForwardDynamics, I: Inputs<M::S>> Field<'_, M, I> {
-    /// Ends a step at `t`: Euler parameters of unit norm, what the system corrects, and a state that is finite.
+    /// Euler parameters of unit norm, what the system corrects, and a state that is finite.
     #[inline(always)]
-    pub(super) fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
+    fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
         if M::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, M::S::ONE);
@@ -63,11 +102,41 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Field<'_, M, I> {
         }
         check_finite(&self.dims, y)
     }
+
+    #[inline(always)]
+    fn normalise(&self, y: &mut [M::S]) {
+        renormalise(self.system, y);
+    }
+
+    #[inline(always)]
+    fn dims(&self) -> Dims {
+        self.dims
+    }
+
+    #[inline(always)]
+    fn evaluations(&self) -> usize {
+        self.evaluations
+    }
+
+    #[inline(always)]
+    fn jumps_between_steps(&self) -> bool {
+        self.inputs.jumps_between_steps()
+    }
+
+    #[inline(always)]
+    fn at_node(&mut self, t: M::S) -> &[M::S] {
+        self.inputs.at_node(t)
+    }
+
+    #[inline(always)]
+    fn during_step(&mut self, t: M::S, c: M::S) -> &[M::S] {
+        self.inputs.during_step(t, c)
+    }
 }
 
 /// An error that names the first entry of a state, or of its rate, that is not finite.
 #[inline(always)]
-pub(super) fn check_finite<S: Scalar>(dims: &Dims, y: &[S]) -> Result<(), EvalError> {
+pub(crate) fn check_finite<S: Scalar>(dims: &Dims, y: &[S]) -> Result<(), EvalError> {
     match y.iter().position(|y| !y.is_finite()) {
         None => Ok(()),
         Some(index) => {
@@ -90,7 +159,7 @@ pub(super) fn entry(dims: &Dims, index: usize) -> (Quantity, usize) {
 
 /// The state has the length of the system's.
 #[inline(always)]
-pub(super) fn check_state<S>(dims: &Dims, y: &[S]) -> Result<(), StepError> {
+pub(crate) fn check_state<S>(dims: &Dims, y: &[S]) -> Result<(), StepError> {
     let (expected, found) = (dims.state(), y.len());
     if expected == found { Ok(()) } else { Err(StepError::Length { what: "y", expected, found }) }
 }

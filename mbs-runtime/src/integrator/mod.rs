@@ -27,6 +27,8 @@ mod rk4;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub use dormand_prince::DormandPrince;
+pub(crate) use dormand_prince::Stages;
+pub(crate) use field::{Rates, check_finite, check_state};
 pub(crate) use fixed::Nodes;
 pub use fixed::{Fixed, FixedStep};
 pub use newmark::Implicit;
@@ -36,10 +38,34 @@ pub use rk4::Rk4;
 
 use core::ops::ControlFlow;
 
-use crate::error::StepError;
+use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics};
+
+/// An explicit method, over anything that has rates.
+pub(crate) trait ExplicitMethod {
+    /// Evaluations of the rates in a step.
+    const STAGES: usize;
+    /// Its memory.
+    type Stages<'a, S: Scalar>;
+
+    /// Length of its memory for a state of `n` values.
+    fn memory_len(n: usize) -> usize;
+
+    /// Takes its memory from `pieces`.
+    fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError>;
+
+    /// Takes `y` at `t` one step further by `h`. After an error it is as before.
+    fn advance<F: Rates>(
+        field: &mut F,
+        stages: Self::Stages<'_, F::S>,
+        t: F::S,
+        y: &mut [F::S],
+        h: F::S,
+    ) -> Result<(), EvalError>;
+}
 
 /// The time of a run, and when it is observed.
 #[derive(Clone, Copy, Debug, PartialEq)]

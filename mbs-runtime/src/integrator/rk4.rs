@@ -8,9 +8,9 @@
 //! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
 //! ```
 
-use super::field::{self, Field, check_state};
+use super::field::{self, Field, Rates, check_state};
 use super::fixed::FixedStep;
-use super::{combine, copy};
+use super::{ExplicitMethod, combine, copy};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
@@ -48,29 +48,55 @@ impl FixedStep for Rk4 {
     ) -> Result<(), StepError> {
         let dims = system.dims();
         check_state(&dims, y)?;
-        let n = dims.state();
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let k = [pieces.next(n)?, pieces.next(n)?, pieces.next(n)?, pieces.next(n)?];
-        let y_next = pieces.next(n)?;
+        let stages = Self::stages(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        stages(&mut field, *t, y, h, k, y_next).map_err(|error| error.in_step(t.real(), h.real()))?;
-        copy(y, y_next);
+        let stepped = Self::advance(&mut field, stages, *t, y, h);
+        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         *t += h;
         Ok(())
     }
 }
 
+impl ExplicitMethod for Rk4 {
+    const STAGES: usize = 4;
+    type Stages<'a, S: Scalar> = [&'a mut [S]; 5];
+
+    #[inline(always)]
+    fn memory_len(n: usize) -> usize {
+        5 * n
+    }
+
+    #[inline(always)]
+    fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError> {
+        Ok([pieces.next(n)?, pieces.next(n)?, pieces.next(n)?, pieces.next(n)?, pieces.next(n)?])
+    }
+
+    #[inline(always)]
+    fn advance<F: Rates>(
+        field: &mut F,
+        [k1, k2, k3, k4, y_next]: Self::Stages<'_, F::S>,
+        t: F::S,
+        y: &mut [F::S],
+        h: F::S,
+    ) -> Result<(), EvalError> {
+        stages(field, t, y, h, [k1, k2, k3, k4], y_next)?;
+        copy(y, y_next);
+        Ok(())
+    }
+}
+
 #[inline(always)]
-fn stages<M: ForwardDynamics, I: Inputs<M::S>>(
-    field: &mut Field<'_, M, I>,
-    t: M::S,
-    y: &[M::S],
-    h: M::S,
-    [k1, k2, k3, k4]: [&mut [M::S]; 4],
-    y_next: &mut [M::S],
+fn stages<F: Rates>(
+    field: &mut F,
+    t: F::S,
+    y: &[F::S],
+    h: F::S,
+    [k1, k2, k3, k4]: [&mut [F::S]; 4],
+    y_next: &mut [F::S],
 ) -> Result<(), EvalError> {
-    let half = M::S::from_f64(0.5) * h;
-    field.inputs.begin_step(t, t + h);
+    let half = F::S::from_f64(0.5) * h;
+    field.begin_step(t, t + h);
     field.rate(t, 0.0, y, k1)?;
     combine(y_next, y, half, [(1.0, k1)]);
     field.rate(t + half, 0.5, y_next, k2)?;
@@ -78,6 +104,6 @@ fn stages<M: ForwardDynamics, I: Inputs<M::S>>(
     field.rate(t + half, 0.5, y_next, k3)?;
     combine(y_next, y, h, [(1.0, k3)]);
     field.rate(t + h, 1.0, y_next, k4)?;
-    combine(y_next, y, h / M::S::from_f64(6.0), [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)]);
+    combine(y_next, y, h / F::S::from_f64(6.0), [(1.0, k1), (2.0, k2), (2.0, k3), (1.0, k4)]);
     field.finish(t + h, y_next)
 }

@@ -6,7 +6,7 @@
 //!
 //! Symbols as in [`constrained`](crate::constrained).
 
-use crate::constrained::{Constrained, Motion, Stabilisation};
+use crate::constrained::{Constrained, Motion, Stabilisation, by_columns};
 use crate::error::EvalError;
 use crate::system::{At, Start, System};
 
@@ -220,6 +220,20 @@ pub trait JointSensitivities: System {
     /// Solves with the matrix above, in place: nv + joint_rows values.
     fn joint_solve(&self, factors: &[Self::S], w: &mut [Self::S], x: &mut [Self::S])
     -> Result<(), EvalError>;
+
+    /// Solves for many right-hand sides, in place: row i of column k is `x[i * columns + k]`. `column`: for nv + joint_rows
+    /// values. Column by column, unless a system knows better.
+    #[inline(always)]
+    fn joint_solve_many(
+        &self,
+        factors: &[Self::S],
+        columns: usize,
+        w: &mut [Self::S],
+        column: &mut [Self::S],
+        x: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        by_columns(columns, column, x, |x| self.joint_solve(factors, w, x))
+    }
 
     /// Solves with the transposed matrix, which is the same: it is symmetric.
     #[inline(always)]

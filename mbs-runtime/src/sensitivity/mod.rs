@@ -4,19 +4,25 @@
 //! |---|---|
 //! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
 //! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |
-//! | [`Differentiated`] | a run → its derivatives at every node, objectives and their gradient |
+//! | [`Differentiated`] | a run, implicit or explicit → its derivatives at every node, objectives and their gradient |
 //!
 //! Derivatives are those of the discrete solution: of what Newton's method and the projections converge to, step by step, with
 //! the steps' sizes fixed. Matrices have their parameters fastest: the derivative of entry i by parameter k is at `i * p + k`.
 
 pub mod derivatives;
 
+mod augmented;
 mod bordered;
 mod columns;
+mod correction;
 mod forward;
+mod joint_dynamics;
+mod joint_state;
+mod joint_values;
 mod least_norm;
 mod objectives;
 mod run;
+mod simulate;
 mod start;
 mod state;
 mod step;
@@ -27,7 +33,10 @@ pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub use joint_dynamics::JointDynamics;
+pub use joint_state::JointDerivatives;
 pub use objectives::Gradient;
 pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
+pub use simulate::{DifferentiableIntegrator, DifferentiatedAt, Explicit};
 pub use state::StateDerivatives;
 pub use step::LinearisedStep;

@@ -8,7 +8,7 @@ use super::derivatives::{ObjectiveDerivatives, Places};
 use super::state::objective_rows;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
-use crate::linear::copy;
+use crate::linear::{add_scaled, copy};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -89,7 +89,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [places, _] = system.objective_places();
         let values = self.values.get_mut(..dims.sensitivity.integrands).unwrap_or_default();
         system.integrand_derivatives(at, lambda, w, values)?;
-        chain(&dims, places, values, derivatives, self.now);
+        chain(&dims, objective_rows(&dims), places, values, derivatives, self.now);
         if let Some(before) = self.t {
             let half = S::from_f64(0.5) * (at.t - before);
             let nodes = self.last.iter().zip(self.now.iter());
@@ -118,23 +118,55 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [_, places] = system.objective_places();
         let values = self.values.get_mut(..dims.sensitivity.terminals).unwrap_or_default();
         system.terminal_derivatives(at, lambda, w, values)?;
-        chain(&dims, places, values, derivatives, self.now);
-        for (sum, &now) in self.sums.iter_mut().zip(self.now.iter()) {
-            *sum += now;
-        }
+        add_chain(&dims, objective_rows(&dims), places, values, derivatives, self.sums);
         Ok(())
     }
 }
 
-/// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives by ρ) + (derivative by ρ).
+/// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives by ρ) + (derivative by ρ). The state has
+/// `states` entries.
 #[inline(always)]
-fn chain<S: Scalar>(dims: &Dims, places: Places<'_>, values: &[S], derivatives: &[S], to: &mut [S]) {
+pub(crate) fn chain<S: Scalar>(
+    dims: &Dims,
+    states: usize,
+    places: Places<'_>,
+    values: &[S],
+    derivatives: &[S],
+    to: &mut [S],
+) {
     let columns = dims.sensitivity.parameters;
     let (plain, partial) = values.split_at_checked(dims.n_objectives).unwrap_or_default();
     let (objectives, gradient) = to.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
     copy(objectives, plain);
     gradient.fill(S::ZERO);
-    let states = objective_rows(dims);
+    add_partials(states, places, partial, columns, derivatives, gradient);
+}
+
+/// The same, added to `to`.
+pub(crate) fn add_chain<S: Scalar>(
+    dims: &Dims,
+    states: usize,
+    places: Places<'_>,
+    values: &[S],
+    derivatives: &[S],
+    to: &mut [S],
+) {
+    let columns = dims.sensitivity.parameters;
+    let (plain, partial) = values.split_at_checked(dims.n_objectives).unwrap_or_default();
+    let (objectives, gradient) = to.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+    add_scaled(objectives, S::ONE, plain);
+    add_partials(states, places, partial, columns, derivatives, gradient);
+}
+
+#[inline(always)]
+fn add_partials<S: Scalar>(
+    states: usize,
+    places: Places<'_>,
+    partial: &[S],
+    columns: usize,
+    derivatives: &[S],
+    gradient: &mut [S],
+) {
     for (&(i, j), &value) in places.iter().zip(partial) {
         let Some(gradient) = row_mut(gradient, i as usize, columns) else { continue };
         let j = j as usize;

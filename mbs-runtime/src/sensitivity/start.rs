@@ -23,7 +23,7 @@ use super::step::{self, Enforcement, LinearisedStep};
 use super::values::{MotionValues, ProjectionValues};
 use crate::constrained::{Motion, Stabilisation};
 use crate::error::{EvalError, Level, StepError};
-use crate::euler_parameters::{coordinate_rates, coordinate_rates_derivative, renormalise_derivative};
+use crate::euler_parameters::{coordinate_rates, normalised, rates};
 use crate::formulation::newton::{Failure, size_of};
 use crate::formulation::start::least_damping;
 use crate::formulation::{Assembly, Record, StartStatistics, State};
@@ -38,14 +38,15 @@ use crate::system::Dims;
 /// Refinements of each solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 5;
 
-/// How near to the nearest position is near enough, relative to positions and their change: derivatives are wrong by that.
-const NEAREST: f64 = 1e-10;
+/// How near to the nearest position is near enough, relative to positions and their change, in units of √ε: derivatives are
+/// wrong by that.
+const NEAREST: f64 = 0.01;
 /// Rounding of a derivative of a constraint, in units of ε max(1, ‖z‖); with twelve bits lost, see `newton`.
 const ROUNDING: f64 = 4096.0;
 
-/// Length of what stays over all of it: guesses, and one column of a matrix for each of z, v, zd.
+/// Length of what stays over all of it: guesses, and derivatives of v.
 const fn guess_len(dims: &Dims) -> usize {
-    4 * dims.nq + 2 * dims.nv
+    2 * dims.nq + dims.nv * (1 + dims.sensitivity.parameters)
 }
 
 impl Assembly {
@@ -73,8 +74,7 @@ impl Assembly {
         let change = StateDerivatives::of(&dims, derivatives)?;
         let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
         let (z, v) = (pieces.next(dims.nq)?, pieces.next(dims.nv)?);
-        let (z_change, zd_change) = (pieces.next(dims.nq)?, pieces.next(dims.nq)?);
-        let v_change = pieces.next(dims.nv)?;
+        let v_change = pieces.next(dims.nv * dims.sensitivity.parameters)?;
         let values = pieces.next(dims.sensitivity.start)?;
         let w = pieces.rest();
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
@@ -87,24 +87,20 @@ impl Assembly {
         let [z_places, v_places] = system.start_places();
         let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
         let columns = dims.sensitivity.parameters;
-        for part in [&mut *change.zdd, change.lambda, change.a] {
+        for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
             part.fill(M::S::ZERO);
         }
-        for k in 0..columns {
-            let parts = [(&mut *z_change, z_places, z_values), (&mut *v_change, v_places, v_values)];
-            for (to, places, values) in parts {
-                to.fill(M::S::ZERO);
-                for (&(i, parameter), &value) in places.iter().zip(values) {
-                    if let Some(to) = to.get_mut(i as usize).filter(|_| parameter as usize == k) {
-                        *to = value;
-                    }
+        v_change.fill(M::S::ZERO);
+        let parts = [(&mut *change.z, z_places, z_values), (&mut *v_change, v_places, v_values)];
+        for (to, places, values) in parts {
+            for (&(i, k), &value) in places.iter().zip(values) {
+                if let Some(to) = to.get_mut(i as usize * columns + k as usize) {
+                    *to = value;
                 }
             }
-            renormalise_derivative(system, z, z_change).map_err(fail)?;
-            coordinate_rates_derivative(system, view.z, v, z_change, v_change, zd_change).map_err(fail)?;
-            put_column(columns, k, z_change, change.z);
-            put_column(columns, k, zd_change, change.zd);
         }
+        normalised(system, z, columns, change.z);
+        rates(system, view.z, v, columns, change.z, v_change, change.zd);
         Ok(())
     }
 
@@ -128,7 +124,6 @@ impl Assembly {
 
         let view = State::of(&dims, state)?;
         let t = *view.t;
-        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         copy(z0, view.z);
         copy(zd0, view.zd);
         let change = StateDerivatives::of(&dims, derivatives)?;
@@ -136,12 +131,7 @@ impl Assembly {
             part.fill(M::S::ZERO);
         }
         let columns = dims.sensitivity.parameters;
-        let column = scratch.get_mut(..dims.nq).unwrap_or_default();
-        for k in 0..columns {
-            get_column(columns, k, change.z, column);
-            renormalise_derivative(system, z0, column).map_err(fail)?;
-            put_column(columns, k, column, change.z);
-        }
+        normalised(system, z0, columns, change.z);
         renormalise(system, z0);
         let statistics = self.start(system, inputs, state, scratch)?;
         if !u.is_empty() {
@@ -377,7 +367,9 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         // What is left lies along the constraints: it is zero in the position nearest to the guess.
         let left = largest(self.x.get(..nq).unwrap_or_default());
         let b = self.b.get(..nq).unwrap_or_default();
-        if left > NEAREST * largest(b).max(largest(self.at.z)) && level == Level::Position {
+        if left > NEAREST * sqrt(M::S::EPSILON) * largest(b).max(largest(self.at.z))
+            && level == Level::Position
+        {
             let what = "the start has no derivative: no position is the nearest one to its guesses; hold some coordinates";
             return Err(StepError::NotDifferentiable { what });
         }

@@ -9,7 +9,12 @@ use super::dual::Dual;
 use super::lagrangian::{Instant, Lagrangian, Mechanism, constant, duals, unit};
 
 /// Writes rows × columns values, the derivative `column(j)` in column j.
-fn put<S: Scalar>(rows: usize, columns: usize, to: &mut [S], column: impl Fn(usize) -> Vec<Dual<S>>) {
+pub(super) fn put<S: Scalar>(
+    rows: usize,
+    columns: usize,
+    to: &mut [S],
+    column: impl Fn(usize) -> Vec<Dual<S>>,
+) {
     for j in 0..columns {
         let column = column(j);
         for i in 0..rows {
@@ -18,7 +23,7 @@ fn put<S: Scalar>(rows: usize, columns: usize, to: &mut [S], column: impl Fn(usi
     }
 }
 
-fn cut<'a, S>(rest: &mut &'a mut [S], n: usize) -> &'a mut [S] {
+pub(super) fn cut<'a, S>(rest: &mut &'a mut [S], n: usize) -> &'a mut [S] {
     let (part, other) = std::mem::take(rest).split_at_mut(n);
     *rest = other;
     part

@@ -10,9 +10,8 @@ use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
 use mbs_runtime::sensitivity::StateDerivatives;
 use mbs_runtime::{
-    Assembly, At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, Hold, Motion,
-    Names, Pattern, Quantity, Scalar, SensitivityDims, Stabilisation, State, StepError, StepStatistics,
-    System, Weights,
+    Assembly, Constrained, Dims, EvalError, Hold, Motion, Names, Pattern, Quantity, Scalar, SensitivityDims,
+    State, StepError, StepStatistics, System, Weights,
 };
 
 use super::dual::Dual;
@@ -93,6 +92,11 @@ pub(super) struct Places {
     pub(super) coordinates: Vec<(u32, u32)>,
     pub(super) rows: Vec<(u32, u32)>,
     pub(super) objectives: Vec<(u32, u32)>,
+    pub(super) joint_tangent: Vec<(u32, u32)>,
+    pub(super) joint_rows: Vec<(u32, u32)>,
+    pub(super) joint_force: Vec<(u32, u32)>,
+    pub(super) joint_row: Vec<(u32, u32)>,
+    pub(super) joint_objectives: Vec<(u32, u32)>,
 }
 
 pub(super) fn full(rows: usize, columns: usize) -> Vec<(u32, u32)> {
@@ -115,6 +119,9 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
     pub(crate) const HOLONOMIC: usize = T::HOLONOMIC + T::NORMALISATION;
     pub(crate) const ROWS: usize = Self::HOLONOMIC + T::NONHOLONOMIC;
     pub(crate) const N: usize = T::NQ + Self::ROWS;
+    pub(crate) const NV: usize = T::NQ - T::NORMALISATION;
+    pub(crate) const JOINT_ROWS: usize = T::HOLONOMIC + T::NONHOLONOMIC;
+    pub(crate) const JOINT: usize = Self::NV + Self::JOINT_ROWS;
     const SENSITIVITY: SensitivityDims = {
         let (q, h, n, p) = (T::NQ, Self::HOLONOMIC, T::NONHOLONOMIC, T::PARAMETERS);
         let objectives = T::OBJECTIVES * (1 + 3 * q + Self::ROWS + p);
@@ -125,7 +132,10 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             projections: 2 * q * q + 2 * h * q + 3 * n * q + 2 * (q + h + n) * p,
             integrands: objectives,
             terminals: objectives,
-            ..SensitivityDims::ZERO
+            joint: Self::NV * (3 * Self::NV + 2 * Self::JOINT_ROWS + p) + Self::JOINT_ROWS * p,
+            joint_factors: 2 * Self::JOINT * Self::JOINT + Self::JOINT,
+            joint_integrands: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
+            joint_terminals: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
         }
     };
     pub(crate) const DIMS: Dims = Dims {
@@ -151,6 +161,11 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
                 coordinates: full(T::NQ, T::PARAMETERS),
                 rows: full(Self::ROWS, T::PARAMETERS),
                 objectives: full(T::OBJECTIVES, 3 * T::NQ + Self::ROWS + T::PARAMETERS),
+                joint_tangent: full(Self::NV, Self::NV),
+                joint_rows: full(Self::JOINT_ROWS, Self::NV),
+                joint_force: full(Self::NV, T::PARAMETERS),
+                joint_row: full(Self::JOINT_ROWS, T::PARAMETERS),
+                joint_objectives: full(T::OBJECTIVES, 3 * Self::NV + Self::JOINT_ROWS + T::PARAMETERS),
             },
             tangent: full(T::NQ, T::NQ),
             holonomic: full(Self::HOLONOMIC, T::NQ),
@@ -459,94 +474,5 @@ impl<T: Mechanism, S> Names for Lagrangian<T, S> {
             Quantity::Nonholonomic => self.mechanism.names().get(T::HOLONOMIC + index).copied(),
             _ => None,
         }
-    }
-}
-
-/// In joint form, for mechanisms without Euler parameters: there z and v are the same.
-impl<T: Mechanism, S: Scalar> ConstrainedDynamics for Lagrangian<T, S> {
-    fn constrained_dynamics(
-        &self,
-        at: At<'_, S>,
-        stabilisation: Stabilisation<S>,
-        _: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        _: &mut [S],
-        lambda: &mut [S],
-    ) -> Result<(), EvalError> {
-        let zero = vec![S::ZERO; T::NQ];
-        let none = vec![S::ZERO; Self::ROWS];
-        let mut matrix = vec![S::ZERO; Self::DIMS.n_matrix];
-        self.projection(at.t, at.z, at.u, &mut [], &mut matrix)?;
-        let rows = self.rows(&self.rho, at.t, at.z, at.v);
-        let rates = self.rates(&self.rho, at.t, at.z, at.v);
-        let terms = self.accelerations(&self.rho, at.t, at.z, at.v, &zero);
-        let r = self.r(&self.rho, at.t, at.z, at.v, &zero, &none, at.u);
-        let mut b: Vec<S> = r.iter().map(|r| -*r).collect();
-        for k in 0..Self::ROWS {
-            let value = if k < Self::HOLONOMIC { stabilisation.value * rows[k] } else { S::ZERO };
-            b.push(-terms[k] - stabilisation.rate * rates[k] - value);
-        }
-        // Exact constraints: regularised and refined, for redundant rows.
-        let exact = stabilisation.compliance == S::ZERO;
-        let e = if exact { S::from_f64(1e-8) } else { stabilisation.compliance };
-        let length = matrix.len();
-        matrix[length - Self::ROWS..].fill(e);
-        let mut factors = vec![S::ZERO; Self::DIMS.n_factors];
-        self.factor(&matrix, &mut [], &mut factors)?;
-        let mut x = b.clone();
-        self.solve(&factors, &mut [], &mut x)?;
-        for _ in 0..if exact { 3 } else { 0 } {
-            let mut next = b.clone();
-            for k in T::NQ..Self::N {
-                next[k] -= e * x[k];
-            }
-            self.solve(&factors, &mut [], &mut next)?;
-            x = next;
-        }
-        zd.copy_from_slice(at.v);
-        vd.copy_from_slice(&x[..T::NQ]);
-        lambda.copy_from_slice(&x[T::NQ..]);
-        Ok(())
-    }
-}
-
-impl<T: Mechanism, S: Scalar> ConstraintCorrection for Lagrangian<T, S> {
-    fn constraint_correction(
-        &self,
-        at: At<'_, S>,
-        _: &mut [S],
-        dz: &mut [S],
-        dv: &mut [S],
-        phi: &mut [S],
-        phid: &mut [S],
-    ) -> Result<(), EvalError> {
-        let mut matrix = vec![S::ZERO; Self::DIMS.n_matrix];
-        self.projection(at.t, at.z, at.u, &mut [], &mut matrix)?;
-        let length = matrix.len();
-        matrix[length - Self::ROWS..].fill(S::from_f64(1e-10));
-        let mut factors = vec![S::ZERO; Self::DIMS.n_factors];
-        phid.copy_from_slice(&self.rates(&self.rho, at.t, at.z, at.v));
-        self.factor(&matrix, &mut [], &mut factors)?;
-        let mut x = vec![S::ZERO; Self::N];
-        for k in 0..Self::ROWS {
-            x[T::NQ + k] = -phid[k];
-        }
-        self.solve(&factors, &mut [], &mut x)?;
-        dv.copy_from_slice(&x[..T::NQ]);
-        // Positions know the holonomic rows alone.
-        for entry in &mut matrix[T::NQ * (T::NQ + Self::HOLONOMIC)..length - Self::ROWS] {
-            *entry = S::ZERO;
-        }
-        self.factor(&matrix, &mut [], &mut factors)?;
-        let rows = self.rows(&self.rho, at.t, at.z, at.v);
-        phi.copy_from_slice(&rows[..Self::HOLONOMIC]);
-        x.fill(S::ZERO);
-        for k in 0..Self::HOLONOMIC {
-            x[T::NQ + k] = -rows[k];
-        }
-        self.solve(&factors, &mut [], &mut x)?;
-        dz.copy_from_slice(&x[..T::NQ]);
-        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod differentiated;
 pub(crate) mod dual;
 pub(crate) mod five_bar;
+pub(crate) mod joint;
 pub(crate) mod lagrangian;
 pub(crate) mod mechanisms;
 pub(crate) mod parametric;

@@ -233,6 +233,14 @@ impl Top {
     }
 }
 
+/// Objectives of what turns: lengths of Euler parameters mean nothing.
+fn turning_objectives<S: Scalar>(rho: &[S], at: Instant<'_, S>, g: &mut [S], w: &mut [S]) {
+    let norm = at.z.iter().fold(S::ZERO, |sum, p| sum + *p * *p).sqrt();
+    let z: Vec<S> = at.z.iter().map(|p| *p / norm).collect();
+    let (zd, zdd) = (Top::omega(at.z, at.zd), Top::omega(at.z, at.zdd));
+    objectives(rho, Instant { z: &z, zd: &zd, zdd: &zdd, ..at }, g, w);
+}
+
 impl Mechanism for Top {
     const NQ: usize = 4;
     const HOLONOMIC: usize = 0;
@@ -275,7 +283,50 @@ impl Mechanism for Top {
         phi[0] = S::from_f64(0.5) * (norm - S::ONE);
     }
     fn objectives<S: Scalar>(&self, rho: &[S], at: Instant<'_, S>, g: &mut [S], w: &mut [S]) {
-        objectives(rho, at, g, w);
+        turning_objectives(rho, at, g, w);
+    }
+    fn euler_parameters(&self) -> &[usize] {
+        &[0]
+    }
+}
+
+/// The top with its axis guided: its height is prescribed.
+#[derive(Clone, Copy)]
+pub(crate) struct GuidedTop {
+    pub(crate) top: Top,
+}
+
+impl GuidedTop {
+    pub(crate) const DEFAULT: Self = Self { top: Top::DEFAULT };
+}
+
+impl Mechanism for GuidedTop {
+    const NQ: usize = 4;
+    const HOLONOMIC: usize = 1;
+    const NORMALISATION: usize = 1;
+    const PARAMETERS: usize = 6;
+    const OBJECTIVES: usize = 3;
+
+    fn parameters(&self) -> &[f64] {
+        &self.top.rho
+    }
+    fn guesses<S: Scalar>(&self, rho: &[S], z: &mut [S], v: &mut [S]) {
+        self.top.guesses(rho, z, v);
+    }
+    fn kinetic<S: Scalar>(&self, rho: &[S], p: &[S], pd: &[S]) -> S {
+        self.top.kinetic(rho, p, pd)
+    }
+    fn force<S: Scalar>(&self, rho: &[S], t: S, p: &[S], pd: &[S], u: &[S], q: &mut [S]) {
+        self.top.force(rho, t, p, pd, u, q);
+    }
+    fn phi<S: Scalar>(&self, rho: &[S], t: S, p: &[S], phi: &mut [S]) {
+        let norm = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
+        let height = (p[0] * p[0] - p[1] * p[1] - p[2] * p[2] + p[3] * p[3]) / norm;
+        phi[0] = height - S::from_f64(0.7) - S::from_f64(0.1) * (rho[3] * S::from_f64(4.0) * t).sin();
+        self.top.phi(rho, t, p, &mut phi[1..]);
+    }
+    fn objectives<S: Scalar>(&self, rho: &[S], at: Instant<'_, S>, g: &mut [S], w: &mut [S]) {
+        turning_objectives(rho, at, g, w);
     }
     fn euler_parameters(&self) -> &[usize] {
         &[0]

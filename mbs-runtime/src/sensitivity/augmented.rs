@@ -1,0 +1,379 @@
+//! The rates of a state together with those of its derivatives and of the objectives' integrals.
+//!
+//! Enters: forward dynamics whose model knows its derivatives. Leaves: rates of
+//!
+//! | part of y | rate | length |
+//! |---|---|---|
+//! | z, v | N(z) v, vd | nq, nv |
+//! | z_ρ | N(z) v_ρ + N(z_ρ) v | nq × p |
+//! | v_ρ | vd_ρ | nv × p |
+//! | ∫ g dt | g | objectives |
+//! | ∫ g_ρ dt | g_θ θ_ρ + g_v v_ρ + g_vd vd_ρ + g_λ λ_ρ + g_ρ | objectives × p |
+//!
+//! with θ_ρ = L(z) z_ρ and, from the equations of [`JointSensitivities`],
+//!
+//! ```text
+//! [ M    Φ_vᵀ ] [vd_ρ]     [ tau_θ θ_ρ + tau_v v_ρ + tau_ρ ]
+//! [ Φ_v  −e   ] [λ_ρ ] = − [ c_θ θ_ρ + c_v v_ρ + c_ρ       ]
+//! ```
+//!
+//! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
+//! that step, and the objectives by its own weights. What ends a step is differentiated too.
+
+use super::columns::{Directions, subtract_parameters, subtract_product};
+use super::correction::Correction;
+use super::derivatives::{JointObjectiveDerivatives, JointSensitivities};
+use super::joint_dynamics::JointDynamics;
+use super::joint_values::JointValues;
+use super::objectives::{Gradient, add_chain, chain};
+use crate::constrained::Stabilisation;
+use crate::error::{EvalError, StepError};
+use crate::euler_parameters::{normalised, rates, tangents};
+use crate::inputs::{Held, Inputs};
+use crate::integrator::{Rates, check_finite, renormalise};
+use crate::linear::copy;
+use crate::linear::rank::rank;
+use crate::pieces::Pieces;
+use crate::scalar::{Scalar, sqrt};
+use crate::system::{At, Dims, Quantity};
+
+/// Length of y.
+pub(crate) const fn len(dims: &Dims) -> usize {
+    let derivatives = (dims.nq + dims.nv) * dims.sensitivity.parameters;
+    dims.state() + derivatives + Gradient::<f64>::len(dims)
+}
+
+/// Rows of θ_ρ, v_ρ, vd_ρ, λ_ρ: the columns of an objective's derivatives before those of ρ.
+pub(crate) const fn objective_rows(dims: &Dims) -> usize {
+    3 * dims.nv + dims.joint_rows()
+}
+
+/// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
+pub(crate) const fn scratch_len(dims: &Dims, corrects: bool) -> usize {
+    let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
+    let lists = dims.sensitivity.joint
+        + dims.sensitivity.joint_factors
+        + dims.sensitivity.joint_integrands
+        + dims.sensitivity.joint_terminals;
+    let own = 3 * dims.nu + dims.nq + 2 * n + objective_rows(dims) * p + spare_len(dims);
+    let correction = if corrects { Correction::<f64>::len(dims) } else { 0 };
+    own + lists + correction + dims.workspace
+}
+
+/// Length of what a check of the rows needs.
+const fn spare_len(dims: &Dims) -> usize {
+    dims.sensitivity.joint + dims.joint_rows() * dims.nv + dims.joint_rows() + dims.nv
+}
+
+/// The augmented field.
+pub(crate) struct Augmented<'a, D: JointDynamics, I> {
+    inputs: Held<'a, D::S, I>,
+    tangent: Tangent<'a, D>,
+    evaluations: usize,
+}
+
+/// What it evaluates.
+struct Tangent<'a, D: JointDynamics> {
+    system: &'a D,
+    dims: Dims,
+    zd: &'a mut [D::S],
+    vd: &'a mut [D::S],
+    lambda: &'a mut [D::S],
+    values: &'a mut [D::S],
+    factors: &'a mut [D::S],
+    /// θ_ρ, v_ρ, vd_ρ, λ_ρ
+    changes: &'a mut [D::S],
+    column: &'a mut [D::S],
+    /// For what the bundles of objectives write.
+    objectives: &'a mut [D::S],
+    correction: Correction<'a, D::S>,
+    spare: &'a mut [D::S],
+    w: &'a mut [D::S],
+}
+
+/// The parts of y.
+struct Parts<'a, S> {
+    z: &'a [S],
+    v: &'a [S],
+    z_rho: &'a [S],
+    v_rho: &'a [S],
+}
+
+impl<'a, S> Parts<'a, S> {
+    #[inline(always)]
+    fn of(dims: &Dims, y: &'a [S]) -> Result<Self, EvalError> {
+        let wrong = EvalError::Length { what: "y", expected: len(dims), found: y.len() };
+        let p = dims.sensitivity.parameters;
+        let (z, rest) = y.split_at_checked(dims.nq).ok_or(wrong)?;
+        let (v, rest) = rest.split_at_checked(dims.nv).ok_or(wrong)?;
+        let (z_rho, rest) = rest.split_at_checked(dims.nq * p).ok_or(wrong)?;
+        let (v_rho, _) = rest.split_at_checked(dims.nv * p).ok_or(wrong)?;
+        Ok(Self { z, v, z_rho, v_rho })
+    }
+}
+
+/// The parts of y, or of its rate, to be changed; last the objectives.
+struct PartsMut<'a, S> {
+    z: &'a mut [S],
+    v: &'a mut [S],
+    z_rho: &'a mut [S],
+    v_rho: &'a mut [S],
+    gradient: &'a mut [S],
+}
+
+impl<'a, S> PartsMut<'a, S> {
+    #[inline(always)]
+    fn of(dims: &Dims, y: &'a mut [S]) -> Result<Self, EvalError> {
+        let wrong = EvalError::Length { what: "y", expected: len(dims), found: y.len() };
+        let p = dims.sensitivity.parameters;
+        let (z, rest) = y.split_at_mut_checked(dims.nq).ok_or(wrong)?;
+        let (v, rest) = rest.split_at_mut_checked(dims.nv).ok_or(wrong)?;
+        let (z_rho, rest) = rest.split_at_mut_checked(dims.nq * p).ok_or(wrong)?;
+        let (v_rho, gradient) = rest.split_at_mut_checked(dims.nv * p).ok_or(wrong)?;
+        Ok(Self { z, v, z_rho, v_rho, gradient })
+    }
+}
+
+impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
+    /// Takes its scratch from `pieces`.
+    pub(crate) fn new(
+        system: &'a D,
+        inputs: &'a mut I,
+        pieces: &mut Pieces<'a, D::S>,
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (rows, p) = (dims.joint_rows(), dims.sensitivity.parameters);
+        let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
+        let lists = dims.sensitivity;
+        let tangent = Tangent {
+            system,
+            dims,
+            zd: pieces.next(dims.nq)?,
+            vd: pieces.next(dims.nv)?,
+            lambda: pieces.next(rows)?,
+            values: pieces.next(lists.joint)?,
+            factors: pieces.next(lists.joint_factors)?,
+            changes: pieces.next(objective_rows(&dims) * p)?,
+            column: pieces.next(dims.nv + rows)?,
+            objectives: pieces.next(lists.joint_integrands + lists.joint_terminals)?,
+            correction: match D::CORRECTS_STEPS {
+                true => Correction::new(&dims, pieces)?,
+                false => Correction::none(),
+            },
+            spare: pieces.next(spare_len(&dims))?,
+            w: pieces.next(dims.workspace)?,
+        };
+        Ok(Self { inputs: Held::new(inputs, system.holds(), held), tangent, evaluations: 0 })
+    }
+}
+
+impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I>
+where
+    D::Model: JointObjectiveDerivatives,
+{
+    /// An error if objectives read multipliers of constraints that depend on each other, at the start `t` of a run: there is no
+    /// telling how those move.
+    pub(crate) fn check_multipliers(&mut self, t: D::S, y: &[D::S]) -> Result<(), StepError> {
+        let dims = self.tangent.dims;
+        let multipliers = 3 * dims.nv..objective_rows(&dims);
+        let read = |place: &(u32, u32)| multipliers.contains(&(place.1 as usize));
+        let places = self.tangent.system.model().joint_objective_places();
+        let penalised = self.tangent.system.stabilisation().compliance != D::S::ZERO;
+        if penalised || !places.into_iter().any(|places| places.iter().any(read)) {
+            return Ok(());
+        }
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let u = self.inputs.at_node(t);
+        let parts = Parts::of(&dims, y).map_err(fail)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        if self.tangent.is_redundant(at).map_err(fail)? {
+            let what = "there are no derivatives of multipliers of constraints that depend on each other under explicit \
+                        integrators: take an implicit one, or an objective without reactions";
+            return Err(StepError::NotDifferentiable { what });
+        }
+        Ok(())
+    }
+
+    /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
+    pub(crate) fn add_terminals(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
+        let dims = self.tangent.dims;
+        if dims.n_objectives == 0 {
+            return Ok(());
+        }
+        let u = self.inputs.at_node(t);
+        let tangent = &mut self.tangent;
+        let parts = Parts::of(&dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        tangent.system.accelerate(at, tangent.w, tangent.zd, tangent.vd, tangent.lambda)?;
+        tangent.differentiate(at, &parts)?;
+        let model = tangent.system.model();
+        let [_, places] = model.joint_objective_places();
+        let values = tangent.objectives.get_mut(..dims.sensitivity.joint_terminals).unwrap_or_default();
+        model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
+        let gradient = PartsMut::of(&dims, y)?.gradient;
+        add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient);
+        Ok(())
+    }
+}
+
+impl<D: JointDynamics> Tangent<'_, D> {
+    /// Whether rows depend on each other: the rank of B = c_v with a = 1, minus the same with a = 0.
+    fn is_redundant(&mut self, at: At<'_, D::S>) -> Result<bool, EvalError> {
+        let (dims, model) = (self.dims, self.system.model());
+        let (rows, nv) = (dims.joint_rows(), dims.nv);
+        let (other, spare) = self.spare.split_at_mut_checked(dims.sensitivity.joint).unwrap_or_default();
+        let (dense, used) = spare.split_at_mut_checked(rows * nv).unwrap_or_default();
+        self.vd.fill(D::S::ZERO);
+        self.lambda.fill(D::S::ZERO);
+        let exact = Stabilisation { rate: D::S::ZERO, value: D::S::ZERO, compliance: D::S::ZERO };
+        let rate = Stabilisation { rate: D::S::ONE, ..exact };
+        model.joint_linearise(at, self.vd, self.lambda, exact, self.w, self.values, self.factors)?;
+        model.joint_linearise(at, self.vd, self.lambda, rate, self.w, other, self.factors)?;
+        let places = model.joint_places();
+        let (base, other) = (JointValues::of(&places, self.values)?, JointValues::of(&places, other)?);
+        dense.fill(D::S::ZERO);
+        let values = other.rows_v.iter().zip(base.rows_v);
+        for (&(k, j), (&with, &without)) in places.rows.iter().zip(values) {
+            if let Some(entry) = dense.get_mut(k as usize * nv + j as usize) {
+                *entry = with - without;
+            }
+        }
+        Ok(rank(nv, dense, used, sqrt(D::S::EPSILON)).rank < rows)
+    }
+
+    /// θ_ρ, v_ρ, vd_ρ, λ_ρ at an instant whose vd and λ are known.
+    #[inline(always)]
+    fn differentiate(&mut self, at: At<'_, D::S>, y: &Parts<'_, D::S>) -> Result<(), EvalError> {
+        let (dims, columns) = (self.dims, self.dims.sensitivity.parameters);
+        let model = self.system.model();
+        let stabilisation = self.system.stabilisation();
+        model.joint_linearise(at, self.vd, self.lambda, stabilisation, self.w, self.values, self.factors)?;
+        let places = model.joint_places();
+        let values = JointValues::of(&places, self.values)?;
+        let (theta, rest) = self.changes.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        let (v_rho, solution) = rest.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        tangents(self.system, y.z, columns, y.z_rho, theta);
+        copy(v_rho, y.v_rho);
+        solution.fill(D::S::ZERO);
+        let (top, rows) = solution.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        let (each, one) = (Directions::Each, D::S::ONE);
+        subtract_product(places.tangent, values.force_theta, columns, theta, top);
+        subtract_product(places.tangent, values.force_v, columns, v_rho, top);
+        subtract_parameters(places.force, values.force_rho, one, columns, each, top);
+        subtract_product(places.rows, values.rows_theta, columns, theta, rows);
+        subtract_product(places.rows, values.rows_v, columns, v_rho, rows);
+        subtract_parameters(places.row, values.rows_rho, one, columns, each, rows);
+        model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
+        match solution.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(bad) => {
+                let index = bad % columns.max(1);
+                Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index })
+            }
+        }
+    }
+
+    /// Brings the derivatives along when the state is brought onto the constraints.
+    fn correct(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
+        let Self { system, dims, correction, w, .. } = self;
+        let PartsMut { z, v, z_rho, v_rho, .. } = y;
+        let at = At { t, z: &[], v: &[], x: &[], u };
+        system.correct(at, w, z, v, |at, dz, dv, w| {
+            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, w)
+        })
+    }
+}
+
+impl<D: JointDynamics, I: Inputs<D::S>> Rates for Augmented<'_, D, I>
+where
+    D::Model: JointObjectiveDerivatives,
+{
+    type S = D::S;
+
+    #[inline(always)]
+    fn begin_step(&mut self, t0: D::S, t1: D::S) {
+        self.inputs.begin_step(t0, t1);
+    }
+
+    #[inline(always)]
+    fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let tangent = &mut self.tangent;
+        let dims = tangent.dims;
+        let parts = Parts::of(&dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        self.evaluations += 1;
+        let out = PartsMut::of(&dims, yd)?;
+        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
+        copy(tangent.vd, out.v);
+        check_finite(&dims, out.z)?;
+        check_velocities(out.v)?;
+        tangent.differentiate(at, &parts)?;
+
+        let columns = dims.sensitivity.parameters;
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho);
+        copy(out.v_rho, tangent.changes.get(2 * dims.nv * columns..).unwrap_or_default());
+        if dims.n_objectives > 0 {
+            let model = tangent.system.model();
+            let [places, _] = model.joint_objective_places();
+            let count = dims.sensitivity.joint_integrands;
+            let values = tangent.objectives.get_mut(..count).unwrap_or_default();
+            model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
+            chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
+        self.normalise(y);
+        if D::CORRECTS_STEPS {
+            let u = self.inputs.during_step(t, D::S::ONE);
+            let parts = PartsMut::of(&self.tangent.dims, y)?;
+            self.tangent.correct(t, u, parts)?;
+        }
+        check_finite(&self.tangent.dims, y)
+    }
+
+    #[inline(always)]
+    fn normalise(&self, y: &mut [D::S]) {
+        let Tangent { system, dims, .. } = &self.tangent;
+        if let Ok(parts) = PartsMut::of(dims, y) {
+            normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho);
+            renormalise(*system, parts.z);
+        }
+    }
+
+    #[inline(always)]
+    fn dims(&self) -> Dims {
+        self.tangent.dims
+    }
+
+    #[inline(always)]
+    fn evaluations(&self) -> usize {
+        self.evaluations
+    }
+
+    #[inline(always)]
+    fn jumps_between_steps(&self) -> bool {
+        self.inputs.jumps_between_steps()
+    }
+
+    #[inline(always)]
+    fn at_node(&mut self, t: D::S) -> &[D::S] {
+        self.inputs.at_node(t)
+    }
+
+    #[inline(always)]
+    fn during_step(&mut self, t: D::S, c: D::S) -> &[D::S] {
+        self.inputs.during_step(t, c)
+    }
+}
+
+#[inline(always)]
+fn check_velocities<S: Scalar>(vd: &[S]) -> Result<(), EvalError> {
+    match vd.iter().position(|vd| !vd.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Velocity, index }),
+    }
+}

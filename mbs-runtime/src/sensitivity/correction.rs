@@ -1,0 +1,332 @@
+//! The derivative of a correction that brings a state back onto its constraints, see
+//! [`OnConstraints`](crate::OnConstraints).
+//!
+//! A correction is z += dz, v += dv with dz = N dθ and, in the norm of M the smallest,
+//!
+//! ```text
+//! [ M    Φ_vᵀ ] [dθ]   [ 0 ]        [ M  Bᵀ ] [dv]   [ 0       ]
+//! [ Φ_v  0    ] [σ ] = [−Φ ]        [ B  0  ] [σ ] = [−(Φd; Ψ) ]        B = (Φ_v; A)
+//! ```
+//!
+//! Each one that a step makes is differentiated by itself:
+//!
+//! ```text
+//! [ M  Bᵀ ] [dv_ρ]   [−(M dv + Bᵀσ)_θ θ_ρ − (M dv + Bᵀσ)_ρ                                      ]
+//! [ B  0  ] [σ_ρ ] = [−(Φd; Ψ)_θ θ_ρ − B v_ρ − (Φd; Ψ)_ρ − (B dv)_θ θ_ρ − (B dv)_ρ              ]
+//! ```
+//!
+//! and alike for dθ. Everything comes from `joint_linearise`, whose tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose
+//! c = Φdd + a Φd + b Φ is linear in vd, a, b: differences of lists give each term alone.
+
+use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
+use super::derivatives::{JointPlaces, JointSensitivities};
+use super::joint_dynamics::JointDynamics;
+use super::joint_values::JointValues;
+use crate::constrained::{Stabilisation, by_columns};
+use crate::error::{EvalError, StepError};
+use crate::euler_parameters::{rates, tangents};
+use crate::formulation::compliance::least_part;
+use crate::linear::{add_scaled, copy, lu};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::{At, Dims, Quantity};
+
+/// Refinements of each solution; each leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 3;
+
+/// Memory for it.
+pub(crate) struct Correction<'a, S> {
+    /// The list at vd = 0, λ = 0, a = b = 0, and another one.
+    base: &'a mut [S],
+    other: &'a mut [S],
+    factors: &'a mut [S],
+    /// B and (Φd; Ψ)_θ at the places of rows.
+    jacobian: &'a mut [S],
+    rates_theta: &'a mut [S],
+    /// (Φd; Ψ)_ρ and Φ_ρ at the places of rows by ρ.
+    rates_rho: &'a mut [S],
+    phi_rho: &'a mut [S],
+    dense: &'a mut [S],
+    lu: &'a mut [S],
+    pivots: &'a mut [S],
+    /// dθ or dv, zeros, σ, and one column.
+    change: &'a mut [S],
+    zero: &'a mut [S],
+    sigma: &'a mut [S],
+    column: &'a mut [S],
+    theta: &'a mut [S],
+    b: &'a mut [S],
+    x: &'a mut [S],
+    residual: &'a mut [S],
+    moved: &'a mut [S],
+}
+
+/// Which correction.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Positions,
+    Velocities,
+}
+
+impl<'a, S: Scalar> Correction<'a, S> {
+    pub(crate) const fn len(dims: &Dims) -> usize {
+        let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
+        let lists = 6 * dims.sensitivity.joint + dims.sensitivity.joint_factors;
+        lists + 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
+    }
+
+    /// Takes its memory from `pieces`.
+    pub(crate) fn new(dims: &Dims, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
+        let list = dims.sensitivity.joint;
+        Ok(Self {
+            base: pieces.next(list)?,
+            other: pieces.next(list)?,
+            factors: pieces.next(dims.sensitivity.joint_factors)?,
+            // No part of a list is longer than it.
+            jacobian: pieces.next(list)?,
+            rates_theta: pieces.next(list)?,
+            rates_rho: pieces.next(list)?,
+            phi_rho: pieces.next(list)?,
+            dense: pieces.next(n * n)?,
+            lu: pieces.next(n * n)?,
+            pivots: pieces.next(n)?,
+            change: pieces.next(dims.nv)?,
+            zero: pieces.next(n)?,
+            sigma: pieces.next(n)?,
+            column: pieces.next(2 * n)?,
+            theta: pieces.next(dims.nv * p)?,
+            b: pieces.next(n * p)?,
+            x: pieces.next(n * p)?,
+            residual: pieces.next(n * p)?,
+            moved: pieces.next(dims.nq * p)?,
+        })
+    }
+
+    /// For dynamics that correct nothing.
+    pub(crate) fn none() -> Self {
+        Self {
+            base: &mut [],
+            other: &mut [],
+            factors: &mut [],
+            jacobian: &mut [],
+            rates_theta: &mut [],
+            rates_rho: &mut [],
+            phi_rho: &mut [],
+            dense: &mut [],
+            lu: &mut [],
+            pivots: &mut [],
+            change: &mut [],
+            zero: &mut [],
+            sigma: &mut [],
+            column: &mut [],
+            theta: &mut [],
+            b: &mut [],
+            x: &mut [],
+            residual: &mut [],
+            moved: &mut [],
+        }
+    }
+
+    /// Takes the derivatives of z and v through the correction dz, dv at the instant `at`.
+    #[allow(clippy::too_many_arguments, reason = "a correction and its derivatives")]
+    pub(crate) fn differentiate<D: JointDynamics<S = S>>(
+        &mut self,
+        system: &D,
+        dims: &Dims,
+        at: At<'_, S>,
+        dz: &[S],
+        dv: &[S],
+        z_rho: &mut [S],
+        v_rho: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (model, columns) = (system.model(), dims.sensitivity.parameters);
+        let places = model.joint_places();
+        self.zero.fill(S::ZERO);
+        self.evaluate_rows(model, dims, &places, at, w)?;
+        tangents(system, at.z, columns, z_rho, self.theta);
+
+        // dθ_ρ
+        tangents(system, at.z, 1, dz, self.change);
+        self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
+        self.right_hand_side(dims, &places, Which::Positions, v_rho)?;
+        self.solve(dims, columns);
+        // dz_ρ = N dθ_ρ + N(z_ρ) dθ
+        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
+
+        // dv_ρ
+        copy(self.change, dv);
+        self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
+        self.right_hand_side(dims, &places, Which::Velocities, v_rho)?;
+        self.solve(dims, columns);
+        add_scaled(z_rho, S::ONE, self.moved);
+        add_scaled(v_rho, S::ONE, self.x);
+        Ok(())
+    }
+
+    /// The list at the origin of vd and λ, and what a and b add to it: B, Φd, Φ.
+    fn evaluate_rows<M: JointSensitivities<S = S>>(
+        &mut self,
+        model: &M,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (vd, lambda) = self.zero.split_at_checked(dims.nv).unwrap_or_default();
+        let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
+        model.joint_linearise(at, vd, lambda, exact, w, self.base, self.factors)?;
+        let rate = Stabilisation { rate: S::ONE, ..exact };
+        model.joint_linearise(at, vd, lambda, rate, w, self.other, self.factors)?;
+        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
+        difference(self.jacobian, other.rows_v, base.rows_v);
+        difference(self.rates_theta, other.rows_theta, base.rows_theta);
+        difference(self.rates_rho, other.rows_rho, base.rows_rho);
+        let value = Stabilisation { value: S::ONE, ..exact };
+        model.joint_linearise(at, vd, lambda, value, w, self.other, self.factors)?;
+        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
+        difference(self.phi_rho, other.rows_rho, base.rows_rho);
+        Ok(())
+    }
+
+    /// Whether a row has a say.
+    fn counts(dims: &Dims, which: Which, k: usize) -> bool {
+        which == Which::Velocities || k < dims.n_holonomic
+    }
+
+    /// The matrix of a correction and its factors; σ; and the list with vd = dθ or dv and λ = σ.
+    fn evaluate_impulse<M: JointSensitivities<S = S>>(
+        &mut self,
+        model: &M,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        at: At<'_, S>,
+        w: &mut [S],
+        which: Which,
+    ) -> Result<(), EvalError> {
+        let (nv, n) = (dims.nv, dims.nv + dims.joint_rows());
+        let base = JointValues::of(places, self.base)?;
+        self.dense.fill(S::ZERO);
+        let mut put = |i: usize, j: usize, value: S| {
+            if let Some(entry) = self.dense.get_mut(j * n + i) {
+                *entry = value;
+            }
+        };
+        for (&(i, j), &value) in places.tangent.iter().zip(base.mass) {
+            put(i as usize, j as usize, value);
+        }
+        for (&(k, j), &value) in places.rows.iter().zip(self.jacobian.iter()) {
+            let (k, j) = (k as usize, j as usize);
+            if Self::counts(dims, which, k) {
+                put(nv + k, j, value);
+                put(j, nv + k, value);
+            }
+        }
+        for k in 0..dims.joint_rows() {
+            if !Self::counts(dims, which, k) {
+                put(nv + k, nv + k, -S::ONE);
+            }
+        }
+        // E_k is a small part of Σ B_kj²/M_jj.
+        copy(self.lu, self.dense);
+        for k in 0..dims.joint_rows() {
+            let entry = |i: usize, j: usize| self.dense.get(j * n + i).map_or(0.0, |entry| entry.real());
+            let scale: f64 = (0..nv).map(|j| entry(nv + k, j) * entry(nv + k, j) / entry(j, j)).sum();
+            let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
+            if let Some(entry) = self.lu.get_mut((nv + k) * n + nv + k).filter(|entry| **entry == S::ZERO) {
+                *entry = S::from_f64(-least_part::<S>() * scale);
+            }
+        }
+        lu::factor(n, self.lu, self.pivots).map_err(|column| {
+            let (quantity, index) =
+                if column < nv { (Quantity::Velocity, column) } else { (Quantity::Holonomic, column - nv) };
+            EvalError::SingularLeading { quantity, index }
+        })?;
+
+        // M x + Bᵀ σ = −M dθ, B x = 0
+        let b = self.b.get_mut(..n).unwrap_or_default();
+        b.fill(S::ZERO);
+        subtract_product(places.tangent, base.mass, 1, self.change, b);
+        self.solve(dims, 1);
+        copy(self.sigma, self.x.get(nv..).unwrap_or_default());
+        let sigma = self.sigma.get(..dims.joint_rows()).unwrap_or_default();
+        let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
+        model.joint_linearise(at, self.change, sigma, exact, w, self.other, self.factors)
+    }
+
+    fn right_hand_side(
+        &mut self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        which: Which,
+        v_rho: &[S],
+    ) -> Result<(), EvalError> {
+        let columns = dims.sensitivity.parameters;
+        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
+        self.b.fill(S::ZERO);
+        let (top, rows) = self.b.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        let (each, one) = (Directions::Each, S::ONE);
+        // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
+        subtract_product(places.tangent, other.force_theta, columns, self.theta, top);
+        add_product(places.tangent, base.force_theta, columns, self.theta, top);
+        subtract_parameters(places.force, other.force_rho, one, columns, each, top);
+        subtract_parameters(places.force, base.force_rho, -one, columns, each, top);
+        // −((B dv)_θ θ_ρ + (B dv)_ρ)
+        subtract_product(places.rows, other.rows_theta, columns, self.theta, rows);
+        add_product(places.rows, base.rows_theta, columns, self.theta, rows);
+        subtract_parameters(places.row, other.rows_rho, one, columns, each, rows);
+        subtract_parameters(places.row, base.rows_rho, -one, columns, each, rows);
+        match which {
+            // −(Φ_v θ_ρ + Φ_ρ)
+            Which::Positions => {
+                subtract_product(places.rows, self.jacobian, columns, self.theta, rows);
+                subtract_parameters(places.row, self.phi_rho, one, columns, each, rows);
+            }
+            // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
+            Which::Velocities => {
+                subtract_product(places.rows, self.rates_theta, columns, self.theta, rows);
+                subtract_product(places.rows, self.jacobian, columns, v_rho, rows);
+                subtract_parameters(places.row, self.rates_rho, one, columns, each, rows);
+            }
+        }
+        for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
+            if !Self::counts(dims, which, k) {
+                row.fill(S::ZERO);
+            }
+        }
+        Ok(())
+    }
+
+    /// x from b, refined; the matrix without E.
+    fn solve(&mut self, dims: &Dims, columns: usize) {
+        let n = dims.nv + dims.joint_rows();
+        let (b, x) = (
+            self.b.get(..n * columns).unwrap_or_default(),
+            self.x.get_mut(..n * columns).unwrap_or_default(),
+        );
+        let residual = self.residual.get_mut(..n * columns).unwrap_or_default();
+        let column = self.column.get_mut(..n).unwrap_or_default();
+        x.fill(S::ZERO);
+        for _ in 0..=REFINEMENTS {
+            copy(residual, b);
+            for (j, entries) in self.dense.chunks_exact(n.max(1)).enumerate() {
+                for (i, &entry) in entries.iter().enumerate() {
+                    subtract_product(&[(i as u32, j as u32)], &[entry], columns, x, residual);
+                }
+            }
+            let _ = by_columns(columns, column, residual, |x| {
+                lu::solve(n, self.lu, self.pivots, x);
+                Ok(())
+            });
+            add_scaled(x, S::ONE, residual);
+        }
+    }
+}
+
+/// to = a − b
+fn difference<S: Scalar>(to: &mut [S], a: &[S], b: &[S]) {
+    for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
+        *to = a - b;
+    }
+}

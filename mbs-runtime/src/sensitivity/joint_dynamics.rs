@@ -1,0 +1,141 @@
+//! What explicit integrators step, as something that can be differentiated: open trees, and mechanisms with constraints as
+//! [`Index1`] makes them, also [`OnConstraints`].
+
+use super::derivatives::JointSensitivities;
+use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, Stabilisation};
+use crate::error::EvalError;
+use crate::formulation::index1::correct;
+use crate::formulation::{Index1, OnConstraints};
+use crate::scalar::Scalar;
+use crate::system::{At, ForwardDynamics, System};
+
+/// Forward dynamics whose model knows its derivatives.
+pub trait JointDynamics: System {
+    /// The model.
+    type Model: JointSensitivities<S = Self::S>;
+
+    /// Whether [`JointDynamics::correct`] does anything.
+    const CORRECTS_STEPS: bool = false;
+
+    /// The model.
+    fn model(&self) -> &Self::Model;
+
+    /// How accelerations answer a violated constraint.
+    fn stabilisation(&self) -> Stabilisation<Self::S>;
+
+    /// Writes zd, vd and the multipliers.
+    fn accelerate(
+        &self,
+        at: At<'_, Self::S>,
+        w: &mut [Self::S],
+        zd: &mut [Self::S],
+        vd: &mut [Self::S],
+        lambda: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Brings z and v at the end of a step to where they should be. `each` sees every correction before it is made: the
+    /// instant, dz, dv, scratch.
+    #[inline(always)]
+    fn correct(
+        &self,
+        _at: At<'_, Self::S>,
+        _w: &mut [Self::S],
+        _z: &mut [Self::S],
+        _v: &mut [Self::S],
+        _each: impl FnMut(At<'_, Self::S>, &[Self::S], &[Self::S], &mut [Self::S]) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        Ok(())
+    }
+}
+
+impl<M: ForwardDynamics + JointSensitivities> JointDynamics for M {
+    type Model = M;
+
+    #[inline(always)]
+    fn model(&self) -> &M {
+        self
+    }
+
+    #[inline(always)]
+    fn stabilisation(&self) -> Stabilisation<M::S> {
+        Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO }
+    }
+
+    #[inline(always)]
+    fn accelerate(
+        &self,
+        at: At<'_, M::S>,
+        w: &mut [M::S],
+        zd: &mut [M::S],
+        vd: &mut [M::S],
+        _: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.forward_dynamics(at, w, zd, vd, &mut [])
+    }
+}
+
+impl<M: ConstrainedDynamics + JointSensitivities> JointDynamics for Index1<'_, M> {
+    type Model = M;
+
+    #[inline(always)]
+    fn model(&self) -> &M {
+        self.system
+    }
+
+    #[inline(always)]
+    fn stabilisation(&self) -> Stabilisation<M::S> {
+        self.stabilisation
+    }
+
+    #[inline(always)]
+    fn accelerate(
+        &self,
+        at: At<'_, M::S>,
+        w: &mut [M::S],
+        zd: &mut [M::S],
+        vd: &mut [M::S],
+        lambda: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.system.constrained_dynamics(at, self.stabilisation, w, zd, vd, &mut [], lambda)
+    }
+}
+
+impl<T: JointDynamics + ConstraintCorrection> JointDynamics for OnConstraints<T> {
+    type Model = T::Model;
+
+    const CORRECTS_STEPS: bool = true;
+
+    #[inline(always)]
+    fn model(&self) -> &T::Model {
+        self.0.model()
+    }
+
+    #[inline(always)]
+    fn stabilisation(&self) -> Stabilisation<T::S> {
+        self.0.stabilisation()
+    }
+
+    #[inline(always)]
+    fn accelerate(
+        &self,
+        at: At<'_, T::S>,
+        w: &mut [T::S],
+        zd: &mut [T::S],
+        vd: &mut [T::S],
+        lambda: &mut [T::S],
+    ) -> Result<(), EvalError> {
+        self.0.accelerate(at, w, zd, vd, lambda)
+    }
+
+    #[inline(always)]
+    fn correct(
+        &self,
+        at: At<'_, T::S>,
+        w: &mut [T::S],
+        z: &mut [T::S],
+        v: &mut [T::S],
+        each: impl FnMut(At<'_, T::S>, &[T::S], &[T::S], &mut [T::S]) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        correct(&self.0, at, w, z, v, each)
+    }
+}
