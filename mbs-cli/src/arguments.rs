@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  the model, a file or the run has errors
+  1  the model, a file or the run has errors, or `verify` found a wrong derivative
   2  the command line is wrong, or `generate --check` found a stale file";
 
 const EXAMPLES: &str = "\
@@ -19,15 +19,17 @@ Examples:
   mbs simulate models/five_bar.yaml
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
   mbs kinematics models/crank_rocker.yaml
+  mbs gradient models/five_bar.yaml
+  mbs verify models/five_bar.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
   mbs import robot.urdf -o robot.yaml --floating-base
 
 Exit codes:
   0  done
-  1  the model, a file or the run has errors
+  1  the model, a file or the run has errors, or `verify` found a wrong derivative
   2  the command line is wrong, or `generate --check` found a stale file";
 
-/// Multibody models: check them, simulate them, generate solvers for them, import them from robots.
+/// Multibody models: check them, simulate them, differentiate their runs, generate solvers for them, import them from robots.
 #[derive(Debug, Parser)]
 #[command(name = "mbs", version, about, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Import(Import),
     Simulate(Simulate),
     Kinematics(Kinematics),
+    Gradient(Gradient),
+    Verify(Verify),
 }
 
 const CHECK_HELP: &str = "\
@@ -218,7 +222,7 @@ fn bundles_help() -> String {
     )
 }
 
-/// What simulation and kinematic analysis have in common.
+/// What all runs have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// The model file.
@@ -235,15 +239,20 @@ pub(crate) struct Common {
     /// Step, s; with step control the first one.
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     pub(crate) step: Option<f64>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What simulation and kinematic analysis write.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
     /// Time between results, s; a multiple of a fixed step.
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) output_step: Option<f64>,
     /// Write the results to this CSV file; `-` is standard output, the report then goes to standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 const SIMULATE_HELP: &str = "\
@@ -277,9 +286,21 @@ Columns of the CSV file, all in SI units and radians:
 pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) results: Results,
     /// Force and torque in every joint, too.
     #[arg(long)]
     pub(crate) reactions: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
+    /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
+    #[arg(long, help_heading = METHOD)]
+    pub(crate) recursive: bool,
+}
+
+/// How a run is made.
+#[derive(Debug, Args)]
+pub(crate) struct Method {
     /// How constraints are enforced.
     #[arg(long, value_enum, help_heading = METHOD)]
     pub(crate) formulation: Option<FormulationName>,
@@ -313,9 +334,6 @@ pub(crate) struct Simulate {
     /// Absolute tolerance of step control; of `dormand_prince`.
     #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) atol: Option<f64>,
-    /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
-    #[arg(long, help_heading = METHOD)]
-    pub(crate) recursive: bool,
 }
 
 const METHOD: &str = "Method";
@@ -335,6 +353,88 @@ Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for 
 pub(crate) struct Kinematics {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+const GRADIENT_HELP: &str = "\
+Examples:
+  mbs gradient models/five_bar.yaml
+  mbs gradient models/five_bar.yaml --json | jq .objectives.psi1.gradient.L_s1
+  mbs gradient models/five_bar.yaml --sensitivity k_1,m_A1 --step 1e-4
+  mbs gradient models/five_bar.yaml --trajectories five_bar.csv --output-step 0.01
+
+The gradient is that of the discrete solution: of the numbers that this run computes, with its steps. The last column of the table
+is (p/psi) dpsi/dp: by how many percent the objective changes where the parameter p does by one. A derivative by an input is one by a constant
+that is added to it.
+
+Columns of the CSV file, all in SI units and radians, NAME a parameter, an element of an array or an input:
+  t
+  d(COORDINATE)/d(NAME), d(rate(COORDINATE))/d(NAME), d(acceleration(COORDINATE))/d(NAME)
+  with closed loops or constraints: d(lambda.EQUATION)/d(NAME) (multipliers)";
+
+/// Objectives of a run and their gradient.
+///
+/// The model lists its `objectives` and, under `sensitivity`, what it is differentiated by. Whatever of the run is not given comes
+/// from the model's `simulation`, as for `mbs simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{GRADIENT_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Gradient {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Only these objectives: names separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) objectives: Option<Vec<String>>,
+    /// Write derivatives of the state over time to this CSV file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trajectories: Option<PathBuf>,
+    /// Time between rows of that file, s; a multiple of a fixed step.
+    #[arg(long, value_name = "DT", allow_negative_numbers = true, requires = "trajectories")]
+    pub(crate) output_step: Option<f64>,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+const VERIFY_HELP: &str = "\
+Examples:
+  mbs verify models/five_bar.yaml
+  mbs verify models/five_bar.yaml --end 0.5                    # a shorter run, sooner done
+  mbs verify models/five_bar.yaml --sensitivity k_1,L_A1 --json
+  mbs verify models/five_bar.yaml --formulation index1 --differences
+
+Two things are checked, independently of the code that computes derivatives:
+  every emitted derivative, at the start, along the run and beside it, against complex steps of the
+  functions it is the derivative of; tolerance 1e-8
+  the gradient of the whole run, and the derivatives of its last state, against complex steps of whole runs without
+  derivatives, iterated to rounding; tolerance 1e-7. Where complex runs fail, or with --differences, against differences of real
+  runs, extrapolated; tolerance 1e-5, or what they are known to
+Errors are relative to the largest entry beside which an entry counts: see docs/gradients.md.";
+
+/// Check all derivatives of a model, and the gradient of a run, against independent ones.
+///
+/// The run is that of `mbs gradient`. Exits with 1 if an error is not allowed.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{VERIFY_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Compare the gradient with differences of real runs, not with complex steps.
+    #[arg(long)]
+    pub(crate) differences: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+/// What a model is differentiated by.
+#[derive(Debug, Args)]
+pub(crate) struct By {
+    /// Differentiate by these instead of the model's list: parameters, `name[i]` and inputs, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) sensitivity: Option<Vec<String>>,
 }
 
 /// How constraints are enforced.

@@ -1,4 +1,4 @@
-//! The `mbs` command: checks, imports, generates and simulates multibody models.
+//! The `mbs` command: checks, imports, generates, simulates and differentiates multibody models.
 //!
 //! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
 //! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
@@ -10,8 +10,10 @@ mod files;
 
 mod check;
 mod generate;
+mod gradient;
 mod import;
 mod simulate;
+mod verify;
 
 mod settings;
 
@@ -20,8 +22,10 @@ mod observer;
 mod run;
 mod start;
 
+mod differentiated;
 mod report;
 mod report_json;
+mod trajectories;
 
 mod csv;
 mod energy_balance;
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
+        Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -26,14 +26,23 @@ impl Progress {
 
     /// The run has come to this time.
     pub(crate) fn reached(&mut self, t: f64) {
+        let elapsed = self.start.elapsed().as_secs_f64();
+        self.show(|span| line(span, t, elapsed));
+    }
+
+    /// What is under way beside the run.
+    pub(crate) fn say(&mut self, what: &str) {
+        self.show(|_| what.into());
+    }
+
+    fn show(&mut self, line: impl FnOnce((f64, f64)) -> String) {
         let now = Instant::now();
         if self.next.is_none_or(|next| now < next) {
             return;
         }
         self.next = Some(now + PAUSE);
         self.shown = true;
-        let elapsed = (now - self.start).as_secs_f64();
-        crate::files::complain(&format!("\r\x1b[K{}", line(self.span, t, elapsed)));
+        crate::files::complain(&format!("\r\x1b[K{}", line(self.span)));
     }
 
     /// Time since the beginning; clears the line.

@@ -3,7 +3,7 @@
 use crate::number::{count, duration, grouped, short, significant};
 use crate::plot::Curves;
 use crate::run::Effort;
-use crate::settings::Analysis;
+use crate::settings::{Analysis, Settings};
 use crate::simulate::Shown;
 use crate::table::Table;
 use mbs_codegen::model::Formulation;
@@ -20,10 +20,8 @@ const LISTED: usize = 24;
 /// The whole report.
 pub(crate) fn report(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
-    let mut out = head(shown);
-    for (name, value) in &shown.common.set {
-        let _ = writeln!(out, "  with {name} = {}", short(*value));
-    }
+    let mut out = head(program, shown.settings, shown.record.seen.now.t);
+    out.push_str(&with(&shown.common.set));
     for table in [states(shown), outputs(shown), objectives(shown), multipliers(shown), reactions(shown)] {
         if !table.is_empty() {
             out.push('\n');
@@ -45,11 +43,11 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
         );
     }
     out.push_str(&effort(shown));
-    if let (Some(path), Some(written)) = (&shown.common.out, shown.written) {
+    if let Some(written) = &shown.written {
         let _ = writeln!(
             out,
             "  results  {}: {}, {}",
-            path.display(),
+            written.file.display(),
             count(written.rows, "row"),
             count(written.columns, "column")
         );
@@ -57,14 +55,19 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
     out
 }
 
-fn head(shown: &Shown<'_>) -> String {
-    let (program, settings) = (shown.model.program(), shown.settings);
+/// The parameters of the command line.
+pub(crate) fn with(set: &[(String, f64)]) -> String {
+    set.iter().map(|(name, value)| format!("  with {name} = {}\n", short(*value))).collect()
+}
+
+/// What was run, to time t, and how.
+pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     let simulation = &settings.simulation;
     let mut out = program.name.clone();
     if let Some(case) = &program.case {
         let _ = write!(out, ", case {case}");
     }
-    let _ = write!(out, ": t = {} to {} s ", short(simulation.begin), short(shown.record.seen.now.t));
+    let _ = write!(out, ": t = {} to {} s ", short(simulation.begin), short(t));
     let step = format!("step {} s", short(simulation.step));
     if settings.analysis == Analysis::Kinematics {
         let _ = writeln!(out, "as its drives prescribe, {step}");

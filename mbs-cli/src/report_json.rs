@@ -3,9 +3,10 @@
 use crate::csv::WRENCH;
 use crate::report::moved;
 use crate::run::{Effort, RunFailure};
-use crate::settings::Analysis;
+use crate::settings::{Analysis, Settings};
 use crate::simulate::Shown;
 use mbs_codegen::model::Integrator;
+use mbs_engine::Damping;
 use serde_json::{Map, Value, json};
 
 /// The whole report; `error` says why the run did not come to its end.
@@ -19,7 +20,7 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
         "case": program.case,
         "parameters": by_name(program.parameter_names(), shown.model.parameters()),
         "analysis": if dynamic { "dynamics" } else { "kinematics" },
-        "simulation": simulation(shown),
+        "simulation": simulation(shown.settings, shown.record.damping),
         "start": start(shown),
         "final": last(shown),
         "objectives": by_name(program.objectives.iter().map(|(name, _)| name.clone()), &seen.objectives()),
@@ -52,9 +53,8 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
         });
     }
     object["statistics"] = statistics(shown);
-    if let (Some(path), Some(written)) = (&shown.common.out, shown.written) {
-        object["csv"] =
-            json!({"file": path.display().to_string(), "rows": written.rows, "columns": written.columns});
+    if let Some(written) = &shown.written {
+        object["csv"] = json!({"file": written.file.display().to_string(), "rows": written.rows, "columns": written.columns});
     }
     if let Some(error) = error {
         object["error"] = json!(error);
@@ -62,12 +62,13 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
     pretty(&object)
 }
 
-fn by_name(names: impl IntoIterator<Item = String>, values: &[f64]) -> Value {
+/// Numbers under their names.
+pub(crate) fn by_name(names: impl IntoIterator<Item = String>, values: &[f64]) -> Value {
     names.into_iter().zip(values).map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>().into()
 }
 
-fn simulation(shown: &Shown<'_>) -> Value {
-    let settings = shown.settings;
+/// The settings of a run.
+pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value {
     let simulation = &settings.simulation;
     let mut object = json!({
         "begin": simulation.begin,
@@ -89,7 +90,6 @@ fn simulation(shown: &Shown<'_>) -> Value {
         _ => {}
     }
     object["formulation"] = json!(settings.constrained.then(|| simulation.formulation.keyword()));
-    let damping = shown.record.damping;
     object["penalty"] = json!(simulation.penalty.or(damping.and_then(|damping| damping.penalty)));
     object["damping_frequency"] = json!(damping.map(|damping| damping.frequency));
     object["projection"] = json!(simulation.projection.keyword());

@@ -7,14 +7,13 @@ use crate::driven::Driven;
 use crate::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
 use crate::settings::{Analysis, Settings};
 use crate::start::{self, Start};
-use mbs_codegen::model::{self, Formulation, Simulation};
-use mbs_engine::Interpreted;
+use mbs_codegen::model::Simulation;
+use mbs_engine::{Damping, Interpreted, Method};
 use mbs_runtime::formulation::{ImplicitStep, RunStatistics};
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    Adaptive, Ali3p, EvalError, Fixed, ForwardDynamics, Implicit, ImplicitIndex1, Index1, Integrator,
-    OnConstraints, Output, Penalty, ProjectionMatrix, Rk4, Span, Stabilisation, State, Statistics, StepError,
-    System,
+    EvalError, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Span, State,
+    Statistics, StepError, System,
 };
 use std::io;
 use std::ops::ControlFlow;
@@ -35,26 +34,6 @@ pub(crate) struct Record {
     pub(crate) seconds: f64,
     /// Why it did not come to its end.
     pub(crate) failure: Option<RunFailure>,
-}
-
-/// How `index1` and `penalty` answer a violation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Damping {
-    /// With which frequency it is damped, critically, rad/s; zero where steps end on the constraints.
-    pub(crate) frequency: f64,
-    /// The penalty; none for exact accelerations.
-    pub(crate) penalty: Option<f64>,
-}
-
-impl Damping {
-    /// Φdd + 2ω Φd + ω² Φ = λ/α
-    fn stabilisation(&self) -> Stabilisation<f64> {
-        Stabilisation {
-            rate: 2.0 * self.frequency,
-            value: self.frequency * self.frequency,
-            compliance: self.penalty.map_or(0.0, |penalty| 1.0 / penalty),
-        }
-    }
 }
 
 /// What a run took; nothing is known where it failed.
@@ -117,7 +96,7 @@ fn stillborn(model: &Interpreted, settings: &Settings, guess: Vec<f64>, failure:
 }
 
 /// Every how many steps is a result; one with step control, which gives results where they are wanted.
-fn stride(settings: &Settings) -> Result<usize, StepError> {
+pub(crate) fn stride(settings: &Settings) -> Result<usize, StepError> {
     let Simulation { step, output_step, .. } = settings.simulation;
     let Some(interval) = output_step.filter(|_| !settings.is_adaptive()) else { return Ok(1) };
     // A wrong step is the integrator's to refuse.
@@ -167,69 +146,27 @@ impl<'a> Job<'a> {
                 false => self.implicit(Driven, Known, state),
             };
         }
-        self.damping = match simulation.formulation {
-            _ if !self.settings.constrained => None,
-            Formulation::Ali3p => None,
-            formulation => Some(Damping {
-                frequency: if self.settings.is_explicit() { 0.0 } else { DAMPED_PER_STEP / simulation.step },
-                penalty: (formulation == Formulation::Penalty).then(|| self.penalty(&mut state)),
-            }),
-        };
-        let integrator = match simulation.integrator {
-            model::Integrator::Rk4 | model::Integrator::DormandPrince => {
-                let dynamics = match self.damping.and_then(|damping| damping.penalty) {
+        let scale = State::of(&model.dims(), &mut state).map_or(Vec::new(), |state| state.scale.to_vec());
+        match Method::of(simulation, self.settings.constrained, &scale) {
+            Method::Ali3p(method) => self.implicit(method, Known, state),
+            Method::Index1(method) => {
+                self.damping = Damping::of(simulation, self.settings.constrained, &scale);
+                self.implicit(method, Known, state)
+            }
+            Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
+                self.damping = damping;
+                let dynamics = match damping.and_then(|damping| damping.penalty) {
                     Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
                     None => Index1::new(model),
                 };
-                return self.explicit(&OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
+                self.explicit(&OnConstraints(dynamics.clone()), OfConstraints(model, dynamics))
             }
-            model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
-            model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
-            model::Integrator::GeneralizedAlpha { spectral_radius } => {
-                Implicit::GeneralizedAlpha { spectral_radius }
-            }
-        };
-        let (tolerance, max_iterations) =
-            (simulation.newton_tolerance, simulation.newton_iterations as usize);
-        if let Some(damping) = &self.damping {
-            let method = ImplicitIndex1 {
-                integrator,
-                tolerance,
-                max_iterations,
-                ..ImplicitIndex1::new(damping.stabilisation())
-            };
-            return self.implicit(method, Known, state);
         }
-        let projection = match simulation.projection {
-            model::Projection::Mass => ProjectionMatrix::Mass,
-            model::Projection::Tangent => ProjectionMatrix::Tangent,
-        };
-        let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
-        let method = Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..Ali3p::DEFAULT };
-        self.implicit(method, Known, state)
-    }
-
-    /// The penalty α of the penalty formulation: as given, or so large against the inertia of every row that accelerations
-    /// answer a violation up to one part in [`STIFFNESS`].
-    fn penalty(&self, state: &mut [f64]) -> f64 {
-        self.settings.simulation.penalty.unwrap_or_else(|| {
-            let scale = State::of(&self.model.dims(), state).map_or(1.0, |state| {
-                let scales = state.scale.iter().copied().filter(|scale| *scale > 0.0);
-                scales.fold(f64::INFINITY, f64::min)
-            });
-            STIFFNESS / if scale.is_finite() { scale } else { 1.0 }
-        })
     }
 
     fn explicit<M: ForwardDynamics<S = f64>>(self, system: &M, accelerate: impl Accelerate) -> Record {
         let simulation = &self.settings.simulation;
-        if self.settings.is_adaptive() {
-            let method = Adaptive {
-                h_first: Some(simulation.step),
-                // Whoever waits can see how far it is, and stop it.
-                max_steps: usize::MAX,
-                ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
-            };
+        if let Method::DormandPrince(method, _) = Method::of(simulation, self.settings.constrained, &[]) {
             let output = simulation.output_step.map_or(Output::Steps, Output::Every);
             self.integrate(&method, system, accelerate, output)
         } else {
@@ -283,12 +220,6 @@ impl<'a> Job<'a> {
         record(observer, start, assembly, damping, outcome.map(Effort::Implicit))
     }
 }
-
-/// α times the smallest row scale where no penalty is given.
-const STIFFNESS: f64 = 1e7;
-/// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion,
-/// and slow enough for the integrator to follow.
-const DAMPED_PER_STEP: f64 = 0.1;
 
 fn observe<A: Accelerate>(
     observer: &mut Observer<'_, A>,

@@ -4,7 +4,7 @@
 //! that says what does. An option that is given wins over the model; what the model says beside it gives way where the two
 //! do not go together.
 
-use crate::arguments::{Common, Simulate};
+use crate::arguments::{Common, Method};
 use crate::failure::Failure;
 use mbs_codegen::model::{Formulation, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
@@ -34,31 +34,44 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Of `mbs simulate`.
-    pub(crate) fn of_simulation(
+    /// Of a motion under forces.
+    pub(crate) fn of_dynamics(
         defaults: &Simulation,
         constrained: bool,
-        arguments: &Simulate,
+        common: &Common,
+        output_step: Option<f64>,
+        method: &Method,
     ) -> Result<Settings, Failure> {
         let mut simulation = defaults.clone();
-        settle_span(&mut simulation, &arguments.common)?;
-        settle_method(&mut simulation, constrained, arguments)?;
-        settle_coefficients(&mut simulation, arguments)?;
-        let idle = settle_details(&mut simulation, constrained, arguments)?;
-        let recursive = arguments.recursive;
-        if recursive && (constrained || !is_explicit(simulation.integrator)) {
-            return Err(Failure::usage(
-                "`--recursive` is for explicit integrators of models without closed loops and constraints",
-            ));
-        }
+        settle_span(&mut simulation, common, output_step)?;
+        settle_method(&mut simulation, constrained, method)?;
+        settle_coefficients(&mut simulation, method)?;
+        let idle = settle_details(&mut simulation, constrained, method)?;
         let steps = (simulation.end - simulation.begin) / simulation.step;
         if simulation.integrator != Integrator::DormandPrince {
             let remedy = "choose a larger `--step` or `--integrator dormand_prince`";
             refuse_too_many(steps, remedy)?;
         }
-        let reactions = arguments.reactions;
-        let (analysis, judges_forces) = (Analysis::Dynamics, false);
-        Ok(Settings { analysis, constrained, simulation, recursive, reactions, judges_forces, idle })
+        Ok(Settings {
+            analysis: Analysis::Dynamics,
+            constrained,
+            simulation,
+            recursive: false,
+            reactions: false,
+            judges_forces: false,
+            idle,
+        })
+    }
+
+    /// Accelerations by the recursion of articulated bodies.
+    pub(crate) fn make_recursive(&mut self) -> Result<(), Failure> {
+        if self.constrained || !self.is_explicit() {
+            return Err(Failure::usage(
+                "`--recursive` is for explicit integrators of models without closed loops and constraints",
+            ));
+        }
+        self.recursive = true;
+        Ok(())
     }
 
     /// Of `mbs kinematics`.
@@ -66,9 +79,10 @@ impl Settings {
         defaults: &Simulation,
         constrained: bool,
         common: &Common,
+        output_step: Option<f64>,
     ) -> Result<Settings, Failure> {
         let mut simulation = defaults.clone();
-        settle_span(&mut simulation, common)?;
+        settle_span(&mut simulation, common, output_step)?;
         refuse_too_many((simulation.end - simulation.begin) / simulation.step, "choose a larger `--step`")?;
         Ok(Settings {
             analysis: Analysis::Kinematics,
@@ -89,6 +103,22 @@ impl Settings {
     /// Whether it controls its steps.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
+    }
+
+    /// The equations its derivatives need.
+    pub(crate) fn bundles_of_derivatives(&self) -> Vec<BundleKind> {
+        let mut bundles = Vec::new();
+        if self.constrained || !self.is_explicit() {
+            bundles.extend(BundleKind::SENSITIVITIES);
+        }
+        if self.is_explicit() {
+            bundles.extend(BundleKind::JOINT_SENSITIVITIES);
+            bundles.extend(match self.constrained {
+                true => [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection].as_slice(),
+                false => &[BundleKind::ForwardDynamics],
+            });
+        }
+        bundles
     }
 
     /// The equations it needs.
@@ -122,10 +152,14 @@ fn is_explicit(integrator: Integrator) -> bool {
     matches!(integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
-fn settle_span(simulation: &mut Simulation, common: &Common) -> Result<(), Failure> {
+fn settle_span(
+    simulation: &mut Simulation,
+    common: &Common,
+    output_step: Option<f64>,
+) -> Result<(), Failure> {
     simulation.end = common.end.unwrap_or(simulation.end);
     simulation.step = common.step.unwrap_or(simulation.step);
-    simulation.output_step = common.output_step.or(simulation.output_step);
+    simulation.output_step = output_step.or(simulation.output_step);
     let (begin, end) = (simulation.begin, simulation.end);
     if end <= begin {
         return Err(Failure::usage(format!("the end, {end} s, must lie after the begin, {begin} s")));
@@ -144,11 +178,7 @@ fn refuse_too_many(steps: f64, remedy: &str) -> Result<(), Failure> {
 }
 
 /// Formulation and integrator.
-fn settle_method(
-    simulation: &mut Simulation,
-    constrained: bool,
-    arguments: &Simulate,
-) -> Result<(), Failure> {
+fn settle_method(simulation: &mut Simulation, constrained: bool, arguments: &Method) -> Result<(), Failure> {
     if let Some(name) = arguments.integrator {
         let new: Integrator = name.into();
         // The same integrator keeps what the model says of it.
@@ -186,7 +216,7 @@ fn belongs(option: &str, owners: &str, chosen: &str) -> Failure {
 }
 
 /// What belongs to one integrator.
-fn settle_coefficients(simulation: &mut Simulation, arguments: &Simulate) -> Result<(), Failure> {
+fn settle_coefficients(simulation: &mut Simulation, arguments: &Method) -> Result<(), Failure> {
     let chosen = simulation.integrator.keyword();
     let within = |option: &str, range: &str, value: f64, right: bool| match right {
         true => Ok(value),
@@ -226,7 +256,7 @@ fn settle_coefficients(simulation: &mut Simulation, arguments: &Simulate) -> Res
 fn settle_details(
     simulation: &mut Simulation,
     constrained: bool,
-    arguments: &Simulate,
+    arguments: &Method,
 ) -> Result<Vec<&'static str>, Failure> {
     let chosen = simulation.formulation.keyword();
     let mut idle = Vec::new();

@@ -1,6 +1,6 @@
 //! `mbs simulate` and `mbs kinematics`: settle what to run, run it, and show the result.
 
-use crate::arguments::{Common, Kinematics, Simulate};
+use crate::arguments::{Common, Kinematics, Results, Simulate};
 use crate::csv::{self, Csv};
 use crate::failure::Failure;
 use crate::files;
@@ -10,63 +10,65 @@ use crate::settings::{Analysis, Settings};
 use crate::{report, report_json};
 use mbs_codegen::constrained::Rows;
 use mbs_codegen::model::{self, Model, Objective, ParameterValue, Simulation};
-use mbs_codegen::program::{Options, Program};
+use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::topology;
 use mbs_engine::{Interpreted, ParameterError};
+use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::{StepError, System};
-use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// Runs a model and shows the result.
 pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
-    analyse(&arguments.common, |defaults, constrained| {
-        Settings::of_simulation(defaults, constrained, arguments)
+    let Simulate { common, results, method, .. } = arguments;
+    analyse(common, results, |defaults, constrained| {
+        let mut settings = Settings::of_dynamics(defaults, constrained, common, results.output_step, method)?;
+        settings.reactions = arguments.reactions;
+        if arguments.recursive {
+            settings.make_recursive()?;
+        }
+        Ok(settings)
     })
 }
 
 /// Moves a fully driven mechanism and shows the result.
 pub(crate) fn kinematics(arguments: &Kinematics) -> Result<(), Failure> {
-    analyse(&arguments.common, |defaults, constrained| {
-        Settings::of_kinematics(defaults, constrained, &arguments.common)
+    let Kinematics { common, results } = arguments;
+    analyse(common, results, |defaults, constrained| {
+        Settings::of_kinematics(defaults, constrained, common, results.output_step)
     })
 }
 
 fn analyse(
     common: &Common,
+    results: &Results,
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, Failure>,
 ) -> Result<(), Failure> {
-    let to_stdout = common.out.as_deref().is_some_and(csv::is_stdout);
-    if to_stdout && common.json {
-        return Err(Failure::usage("`--json` and `--out -` both want standard output"));
-    }
+    let to_stdout = check_out("--out", results.out.as_deref(), common)?;
     let model = crate::check::read_model(&common.model)?;
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let mut settings = settle(defaults, is_constrained(&model))?;
     settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
-    let interpreted = interpret(&model, common, &settings)?;
+    let interpreted = interpret(&model, common, settings.bundles())?;
     if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
-        return Err(Failure::error("nothing in the model moves: it has no coordinates"));
+        return Err(nothing_moves());
     }
-    for option in &settings.idle {
-        files::complain(&format!(
-            "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"
-        ));
-    }
+    note_idle(&settings);
 
-    if let Some(out) = common.out.as_deref().filter(|out| is_same_file(out, &common.model)) {
-        let message = format!("`--out {}` would overwrite the model; name another file", out.display());
-        return Err(Failure::usage(message));
-    }
     let columns = csv::columns(interpreted.program(), &settings);
-    let mut csv = match &common.out {
-        Some(path) => Some(Csv::create(path, &columns).map_err(|error| cannot_write(path, &error))?),
-        None => None,
-    };
+    let mut csv = create(results.out.as_deref(), &columns)?;
     let record = run::run(&interpreted, &settings, csv.as_mut());
-    warn_of_redundancy(&model, &record);
-    let written = csv.map(|csv| Written { columns: columns.len(), rows: csv.rows, last: csv.last });
+    if let Some(found) = &record.assembly {
+        warn_of_redundancy(&model, &found.statistics);
+    }
+    let out = results.out.as_deref();
+    let written = out.zip(csv).map(|(file, csv)| Written {
+        file,
+        columns: columns.len(),
+        rows: csv.rows,
+        last: csv.last,
+    });
 
     let shown = Shown { common, model: &interpreted, settings: &settings, record: &record, written };
     let failure = record.failure.as_ref().map(|failure| shown.explain(failure));
@@ -89,11 +91,42 @@ fn analyse(
     }
 }
 
+/// Whether results go to standard output; a failure if they cannot go where they should.
+pub(crate) fn check_out(option: &str, out: Option<&Path>, common: &Common) -> Result<bool, Failure> {
+    let to_stdout = out.is_some_and(csv::is_stdout);
+    if to_stdout && common.json {
+        return Err(Failure::usage(format!("`--json` and `{option} -` both want standard output")));
+    }
+    if let Some(out) = out.filter(|out| is_same_file(out, &common.model)) {
+        let message = format!("`{option} {}` would overwrite the model; name another file", out.display());
+        return Err(Failure::usage(message));
+    }
+    Ok(to_stdout)
+}
+
+/// The file of the results, if one is wanted.
+pub(crate) fn create(out: Option<&Path>, columns: &[String]) -> Result<Option<Csv>, Failure> {
+    let create = |path| Csv::create(path, columns).map_err(|error| cannot_write(path, &error));
+    out.map(create).transpose()
+}
+
+pub(crate) fn nothing_moves() -> Failure {
+    Failure::error("nothing in the model moves: it has no coordinates")
+}
+
+/// Tells of options that do nothing.
+pub(crate) fn note_idle(settings: &Settings) {
+    for option in &settings.idle {
+        files::complain(&format!(
+            "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"
+        ));
+    }
+}
+
 /// Where equations follow from each other only the sum of their forces is determined, not each multiplier: an objective
 /// on them judges a choice.
-fn warn_of_redundancy(model: &Model, record: &run::Record) {
-    let redundant =
-        record.assembly.as_ref().is_some_and(|found| found.statistics.rank < found.statistics.rows);
+pub(crate) fn warn_of_redundancy(model: &Model, start: &StartStatistics) {
+    let redundant = start.rank < start.rows;
     for objective in model.objectives.iter().filter(|o| redundant && o.depends_on_multipliers()) {
         files::complain(&format!(
             "warning: objective `{}` names multipliers or reactions, which the redundant constraints leave open: they are \
@@ -109,35 +142,52 @@ pub(crate) struct Shown<'a> {
     pub(crate) model: &'a Interpreted,
     pub(crate) settings: &'a Settings,
     pub(crate) record: &'a run::Record,
-    pub(crate) written: Option<Written>,
+    pub(crate) written: Option<Written<'a>>,
 }
 
-/// What was written to the CSV file.
+/// What was written to a CSV file.
 #[derive(Clone, Copy)]
-pub(crate) struct Written {
+pub(crate) struct Written<'a> {
+    pub(crate) file: &'a Path,
     pub(crate) columns: usize,
     pub(crate) rows: usize,
-    last: Option<f64>,
+    pub(crate) last: Option<f64>,
+}
+
+impl Written<'_> {
+    /// What a failure left, as a line of its message; nothing of standard output.
+    pub(crate) fn kept(&self) -> String {
+        let path = self.file.display();
+        match self.last {
+            _ if csv::is_stdout(self.file) => String::new(),
+            Some(t) => format!("\n`{path}` keeps the {}, up to t = {t}", count(self.rows, "result")),
+            None => format!("\n`{path}` has no results"),
+        }
+    }
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::error(format!("cannot write `{}`: {}", path.display(), files::reason(error)))
 }
 
 /// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.
-fn is_constrained(model: &Model) -> bool {
+pub(crate) fn is_constrained(model: &Model) -> bool {
     let tree = topology::span(model);
     !model.variables.is_empty() || !Rows::of(model, &tree).kept.is_empty()
 }
 
 /// The model with its case and the parameters of the command line.
-fn interpret(model: &Model, common: &Common, settings: &Settings) -> Result<Interpreted, Failure> {
+pub(crate) fn interpret(
+    model: &Model,
+    common: &Common,
+    bundles: Vec<BundleKind>,
+) -> Result<Interpreted, Failure> {
     let case = crate::check::find_case(model, common.case.as_deref())?;
-    let options = Options { bundles: settings.bundles(), ..Options::default() };
+    let options = Options { bundles, ..Options::default() };
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
     for (name, value) in &common.set {
@@ -173,20 +223,12 @@ impl Shown<'_> {
             RunFailure::Observe(t, error) => format!("the run failed at t = {t}: {}", error.describe(model)),
             RunFailure::Write(error) if error.kind() == ErrorKind::BrokenPipe => return None,
             RunFailure::Write(error) => {
-                let path = self.common.out.as_deref().unwrap_or(Path::new("-"));
+                let path = self.written.map_or(Path::new("-"), |written| written.file);
                 format!("cannot write `{}`: {}", path.display(), files::reason(error))
             }
         };
-        if let (Some(path), Some(written)) = (&self.common.out, self.written)
-            && !csv::is_stdout(path)
-        {
-            let path = path.display();
-            let _ = match written.last {
-                Some(t) => {
-                    write!(message, "\n`{path}` keeps the {}, up to t = {t}", count(written.rows, "result"))
-                }
-                None => write!(message, "\n`{path}` has no results"),
-            };
+        if let Some(written) = &self.written {
+            message.push_str(&written.kept());
         }
         Some((message, usage))
     }

@@ -126,6 +126,26 @@ impl<S: Scalar> Interpreted<S> {
         Ok(())
     }
 
+    /// Moves the value of a parameter, arrays flattened, which may leave its bounds: for derivatives at a bound.
+    pub(crate) fn move_parameter(&mut self, place: usize, by: S) {
+        if let Some(value) = self.parameters.get_mut(place) {
+            *value += by;
+            self.run_prepare();
+        }
+    }
+
+    /// What it was made from, with its present parameters as defaults.
+    pub fn program_as_set(&self) -> Program {
+        let mut program = self.program.clone();
+        let mut values = self.parameters.iter().map(|value| value.real());
+        for default in program.parameters.iter_mut().flat_map(|parameter| &mut parameter.defaults) {
+            if let Some(value) = values.next() {
+                *default = value;
+            }
+        }
+        program
+    }
+
     /// The start state y = \[z, v\].
     pub fn start_state(&self) -> Vec<S> {
         let mut y = vec![S::ZERO; self.dims.state()];

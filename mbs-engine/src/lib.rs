@@ -40,9 +40,14 @@ mod tape;
 mod interpreted;
 mod parameters;
 mod sensitivities;
-pub mod verify;
 mod signals;
 
+mod method;
+
+pub mod gradient;
+pub mod verify;
+
 pub use interpreted::Interpreted;
+pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;

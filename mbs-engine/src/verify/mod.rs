@@ -13,6 +13,11 @@ mod coordinate_form;
 mod joint_form;
 mod point;
 
+pub mod instants;
+mod plain_run;
+mod report;
+mod whole_run;
+
 use crate::Interpreted;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
@@ -20,8 +25,12 @@ use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
+pub use report::{Failure, Looked, Progress, Report, TOLERANCE, bundles, report};
 use std::iter;
 use std::ops::Range;
+pub use whole_run::{
+    LastState, Oracle, RunCheck, TOLERANCE as TOLERANCE_OF_RUNS, TOLERANCE_OF_DIFFERENCES, gradient,
+};
 
 /// Of complex steps: its square is nothing.
 const STEP: f64 = 1e-40;

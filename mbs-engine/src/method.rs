@@ -1,0 +1,108 @@
+//! The method that a model's `simulation` names, as the runtime's integrators take it.
+//!
+//! Enters: settings as a file or a command line gives them. Leaves: a [`Method`] in which every number is fixed, so that all
+//! runs made with it, differentiated ones and those they are compared with, are the same map.
+
+use mbs_codegen::model::{self, Formulation, Simulation};
+use mbs_runtime::{Adaptive, Ali3p, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Stabilisation};
+
+/// How a run is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// Augmented Lagrangian of index 3 with projections; of an open tree, its implicit integrator alone.
+    Ali3p(Ali3p),
+    /// Index 1 or penalty, with an implicit integrator.
+    Index1(ImplicitIndex1),
+    /// Classical Runge–Kutta; under constraints, of index 1 or penalty, each step ends on them.
+    Rk4(Option<Damping>),
+    /// Dormand–Prince with step control, likewise.
+    DormandPrince(Adaptive, Option<Damping>),
+}
+
+/// How `index1` and `penalty` answer a violation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Damping {
+    /// With which frequency it is damped, critically, rad/s; zero where steps end on the constraints.
+    pub frequency: f64,
+    /// The penalty; none for exact accelerations.
+    pub penalty: Option<f64>,
+}
+
+/// α times the smallest row scale where no penalty is given.
+const STIFFNESS: f64 = 1e7;
+/// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion,
+/// and slow enough for the integrator to follow.
+const DAMPED_PER_STEP: f64 = 0.1;
+
+impl Damping {
+    /// Φdd + 2ω Φd + ω² Φ = λ/α
+    pub fn stabilisation(&self) -> Stabilisation<f64> {
+        Stabilisation {
+            rate: 2.0 * self.frequency,
+            value: self.frequency * self.frequency,
+            compliance: self.penalty.map_or(0.0, |penalty| 1.0 / penalty),
+        }
+    }
+
+    /// As [`Method::of`]; none where positions satisfy the constraints, or there are none.
+    pub fn of(simulation: &Simulation, constrained: bool, scale: &[f64]) -> Option<Damping> {
+        if !constrained || simulation.formulation == Formulation::Ali3p {
+            return None;
+        }
+        let explicit =
+            matches!(simulation.integrator, model::Integrator::Rk4 | model::Integrator::DormandPrince);
+        // Where it is not given, so large against the inertia of every row that accelerations answer a violation up to one
+        // part in STIFFNESS.
+        let penalty = || {
+            let scale = scale.iter().copied().filter(|scale| *scale > 0.0).fold(f64::INFINITY, f64::min);
+            simulation.penalty.unwrap_or(STIFFNESS / if scale.is_finite() { scale } else { 1.0 })
+        };
+        Some(Damping {
+            frequency: if explicit { 0.0 } else { DAMPED_PER_STEP / simulation.step },
+            penalty: (simulation.formulation == Formulation::Penalty).then(penalty),
+        })
+    }
+}
+
+impl Method {
+    /// What the settings mean for a model with constraints or without; `scale` is that of the rows at the start,
+    /// [`State::scale`](mbs_runtime::State).
+    pub fn of(simulation: &Simulation, constrained: bool, scale: &[f64]) -> Method {
+        let damping = Damping::of(simulation, constrained, scale);
+        let integrator = match simulation.integrator {
+            model::Integrator::Rk4 => return Method::Rk4(damping),
+            model::Integrator::DormandPrince => {
+                let control = Adaptive {
+                    h_first: Some(simulation.step),
+                    // Whoever waits can see how far it is, and stop it.
+                    max_steps: usize::MAX,
+                    ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
+                };
+                return Method::DormandPrince(control, damping);
+            }
+            model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
+            model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
+            model::Integrator::GeneralizedAlpha { spectral_radius } => {
+                Implicit::GeneralizedAlpha { spectral_radius }
+            }
+        };
+        let (tolerance, max_iterations) =
+            (simulation.newton_tolerance, simulation.newton_iterations as usize);
+        if let Some(damping) = damping {
+            let base = ImplicitIndex1::new(damping.stabilisation());
+            return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, ..base });
+        }
+        let projection = match simulation.projection {
+            model::Projection::Mass => ProjectionMatrix::Mass,
+            model::Projection::Tangent => ProjectionMatrix::Tangent,
+        };
+        let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
+        let base = Ali3p::DEFAULT;
+        Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..base })
+    }
+
+    /// Whether its steps are explicit.
+    pub fn is_explicit(&self) -> bool {
+        matches!(self, Method::Rk4(_) | Method::DormandPrince(..))
+    }
+}

@@ -1,0 +1,190 @@
+//! Everything that can be checked of a model's derivatives, in one report.
+//!
+//! Enters: a program with the bundles to be checked, and the settings of a run. Leaves: a [`Report`].
+
+use super::instants::{Visited, disturbed};
+use super::whole_run::{self, LastState, RunCheck};
+use super::{Check, Instant, verify};
+use crate::gradient::{self, Found};
+use crate::{Interpreted, Method};
+use mbs_codegen::model::Simulation;
+use mbs_codegen::program::{BundleKind, Program};
+use mbs_runtime::StepError;
+use mbs_runtime::formulation::StartStatistics;
+use std::ops::ControlFlow;
+
+/// Largest error of an emitted derivative: rounding, times the condition of the equations where they are solved.
+pub const TOLERANCE: f64 = 1e-8;
+
+/// Instants that are looked at behind the start, and disturbed ones.
+const VISITED: usize = 5;
+const DISTURBED: usize = 2;
+
+/// Whether derivatives are right.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Of every emitted derivative, the worst over the instants.
+    pub derivatives: Vec<Check>,
+    /// Where they were looked at; their numbers are those of [`Check::instant`].
+    pub instants: Vec<Looked>,
+    /// Bundles of derivatives that could not be evaluated anywhere.
+    pub unseen: Vec<&'static str>,
+    /// Gradients of objectives and derivatives of the last state; empty for a model that is not differentiated.
+    pub runs: Vec<RunCheck>,
+    /// The gradient that was checked.
+    pub found: Found,
+    /// What is known of the rows at the start.
+    pub start: StartStatistics,
+}
+
+/// An instant at which derivatives were looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Looked {
+    /// The instant.
+    pub instant: Instant,
+    /// Whether the run does not visit it.
+    pub disturbed: bool,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// The differentiated run has come to this time.
+    Running(f64),
+    /// Emitted derivatives are compared.
+    Comparing,
+    /// So many of all parameters have been moved in whole runs.
+    Moved(usize, usize),
+}
+
+/// Why there is no report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Failure {
+    /// There is no consistent start, or it has no derivative.
+    Start(StepError),
+    /// The differentiated run did not come to its end.
+    Run(StepError),
+    /// Neither complex runs nor those of differences came to their end.
+    Differences(StepError),
+}
+
+impl Report {
+    /// Whether all errors are allowed.
+    pub fn passed(&self) -> bool {
+        self.unseen.is_empty()
+            && self.derivatives.iter().all(Check::passed)
+            && self.runs.iter().all(RunCheck::passed)
+    }
+
+    /// Whether constraints depend on each other, so that multipliers are those of least norm.
+    pub fn redundant(&self) -> bool {
+        self.start.rank < self.start.rows
+    }
+}
+
+impl Check {
+    /// Whether the error is allowed.
+    pub fn passed(&self) -> bool {
+        self.error <= TOLERANCE
+    }
+}
+
+/// The bundles that a check of everything needs, for a model with constraints or without.
+pub fn bundles(constrained: bool) -> Vec<BundleKind> {
+    let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
+    // The accelerations of a tree are those of forward dynamics.
+    BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind)).collect()
+}
+
+/// Checks every derivative of a program with the bundles of [`bundles`], its parameters at their defaults, and the gradient of a run
+/// with these settings. With `differences`, no complex steps are tried for it.
+pub fn report(
+    program: &Program,
+    simulation: &Simulation,
+    constrained: bool,
+    differences: bool,
+    mut progress: impl FnMut(Progress),
+) -> Result<Report, Failure> {
+    let model = Interpreted::new(program.clone());
+    let start = gradient::start(&model, simulation.begin).map_err(Failure::Start)?;
+    let statistics = start.statistics;
+    let redundant = statistics.rank < statistics.rows;
+    let method = Method::of(simulation, constrained, &start.scale);
+    let mut visited = Visited::new(simulation.begin, simulation.end, VISITED);
+    let mut last = LastState::default();
+    let watch = |node: gradient::Node<'_>| {
+        progress(Progress::Running(node.motion.t));
+        visited.note(&node);
+        if node.motion.t == simulation.end {
+            last = LastState::of(&node);
+        }
+        ControlFlow::Continue(())
+    };
+    let found = gradient::run(&model, &method, simulation, start, watch).map_err(Failure::Run)?;
+    progress(Progress::Comparing);
+    let (instants, derivatives) = derivatives(&model, visited.instants, redundant);
+    let unseen = unseen(program, &derivatives);
+    let moved = |done, of| progress(Progress::Moved(done, of));
+    let runs = whole_run::gradient(&model, &method, simulation, redundant, &found, &last, differences, moved)
+        .map_err(Failure::Differences)?;
+    Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
+}
+
+/// Compares emitted derivatives at what the run visited, and at disturbed instants.
+fn derivatives(model: &Interpreted, visited: Vec<Instant>, redundant: bool) -> (Vec<Looked>, Vec<Check>) {
+    let program = model.program();
+    let mut checks = verify(program, &visited);
+    let mut looked: Vec<Looked> =
+        visited.into_iter().map(|instant| Looked { instant, disturbed: false }).collect();
+    for number in 0..DISTURBED {
+        // Of an instant in the middle of the run, and of the last.
+        let Some(base) = looked.get(VISITED / 2 + number * VISITED.div_ceil(2)) else { break };
+        let instant = disturbed(&base.instant, number as u64);
+        let mut found = verify(program, std::slice::from_ref(&instant));
+        // Off the constraints, rows that depend on each other have no accelerations that satisfy them all.
+        found.retain(|check| !(redundant && check.bundle == "joint_linearise"));
+        // A disturbance may leave the domain of a function; what the run visits counts then.
+        if found.iter().any(|check| check.error.is_nan()) {
+            continue;
+        }
+        let place = looked.len();
+        looked.push(Looked { instant, disturbed: true });
+        for check in found {
+            keep_worse(&mut checks, Check { instant: place, ..check });
+        }
+    }
+    checks.retain(|check| check.entries > 0);
+    (looked, checks)
+}
+
+fn keep_worse(checks: &mut Vec<Check>, check: Check) {
+    match checks.iter_mut().find(|c| c.bundle == check.bundle && c.derivative == check.derivative) {
+        Some(worst) if worst.error >= check.error || worst.error.is_nan() => {}
+        Some(worst) => *worst = check,
+        None => checks.push(check),
+    }
+}
+
+/// Bundles of derivatives that the program has and no check has seen.
+fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
+    let wanted = [
+        BundleKind::InverseDynamicsDerivatives,
+        BundleKind::MarkerJacobians,
+        BundleKind::Newton,
+        BundleKind::Projection,
+        BundleKind::StartDerivatives,
+        BundleKind::Linearise,
+        BundleKind::LineariseProjections,
+        BundleKind::IntegrandDerivatives,
+        BundleKind::TerminalDerivatives,
+        BundleKind::JointLinearise,
+        BundleKind::JointIntegrandDerivatives,
+        BundleKind::JointTerminalDerivatives,
+    ];
+    let has = |kind: &BundleKind| {
+        let bundle = program.bundle(kind.name());
+        bundle.is_some_and(|bundle| bundle.results.iter().any(|result| result.len > 0))
+    };
+    let seen = |kind: &BundleKind| checks.iter().any(|check| check.bundle == kind.name());
+    wanted.iter().filter(|kind| has(kind) && !seen(kind)).map(|kind| kind.name()).collect()
+}
