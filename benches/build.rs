@@ -14,6 +14,10 @@ mod four_bar;
 #[allow(unreachable_pub, reason = "public where it lives")]
 mod windows;
 
+#[path = "src/parameters.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
+mod parameters;
+
 fn main() -> Result<(), BuildError> {
     println!("cargo::rerun-if-changed=../tests/src/four_bar.rs");
     let out = std::env::var("OUT_DIR").expect("Cargo sets it");
@@ -26,6 +30,21 @@ fn main() -> Result<(), BuildError> {
         };
         let text = four_bar::yaml(n);
         let generated = generate(&name, &text, &request).unwrap_or_else(|problems| panic!("{problems:?}"));
+        std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)
+            .expect("a writable directory");
+    }
+    let text = std::fs::read_to_string("../models/five_bar.yaml").expect("a shipped model");
+    for count in parameters::PARAMETERS {
+        let name = format!("five_bar_by_{count}");
+        let bundles = vec![BundleKind::Linearise];
+        let request = Request {
+            options: Options { bundles, ..Options::default() },
+            target: Target { module: Some(name.clone()), ..Target::default() },
+            case: None,
+        };
+        let text = parameters::differentiated(&text, count);
+        let generated = generate(&name, &text, &request)
+            .unwrap_or_else(|problems| panic!("{}", problems.render(&name, &text)));
         std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)
             .expect("a writable directory");
     }

@@ -2,6 +2,9 @@
 
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar_frozen.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar_by_1.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar_by_20.rs"));
+include!(concat!(env!("OUT_DIR"), "/five_bar_by_100.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_1.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_2.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_5.rs"));
@@ -9,6 +12,8 @@ include!(concat!(env!("OUT_DIR"), "/four_bar_10.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_20.rs"));
 include!(concat!(env!("OUT_DIR"), "/four_bar_40.rs"));
 
+mod parameters;
+pub use parameters::PARAMETERS;
 mod windows;
 pub use windows::WINDOWS;
 

@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 13 | 0 |
+ | `prepare` | 22 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 33 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 12 | 0 |
  | `outputs` | 16 | 0 |
  | `objectives` | 4 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 75 | 0 |
+ | `joint_solve` | 4 | 0 |
+ | `joint_integrand_derivatives` | 4 | 0 |
+ | `joint_terminal_derivatives` | 2 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod cart_pole {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 2;
     /// Number of velocities v.
@@ -41,7 +48,7 @@ pub mod cart_pole {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 13;
+    pub const NC: usize = 21;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -59,6 +66,18 @@ pub mod cart_pole {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 7,
+            start: 1,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 20,
+            joint_factors: 4,
+            joint_integrands: 5,
+            joint_terminals: 4,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -137,6 +156,33 @@ pub mod cart_pole {
         pub const EFFORT: usize = 1;
         /// Index of `drift`.
         pub const DRIFT: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 7] = [
+        "cart_mass",
+        "pole_mass",
+        "half",
+        "rail_friction",
+        "pivot_friction",
+        "theta0",
+        "push",
+    ];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `cart_mass`.
+        pub const CART_MASS: usize = 0;
+        /// Index of `pole_mass`.
+        pub const POLE_MASS: usize = 1;
+        /// Index of `half`.
+        pub const HALF: usize = 2;
+        /// Index of `rail_friction`.
+        pub const RAIL_FRICTION: usize = 3;
+        /// Index of `pivot_friction`.
+        pub const PIVOT_FRICTION: usize = 4;
+        /// Index of `theta0`.
+        pub const THETA0: usize = 5;
+        /// Index of `push`.
+        pub const PUSH: usize = 6;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -286,6 +332,7 @@ pub mod cart_pole {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -430,11 +477,138 @@ pub mod cart_pole {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(1, 5)], &[]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[(0, 0), (0, 1), (1, 0), (1, 1)],
+                rows: &[],
+                force: &[(0, 0), (0, 1), (0, 2), (0, 3), (0, 6), (1, 1), (1, 2), (1, 4)],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 2] = [0, 1];
+            let mut pivots = [0.0; 2];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 2] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(0, 1), (1, 12)], &[(2, 0)]]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 13 (1 add, 12 mul). Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 13]) {
+    /// Operations: 22 (1 add, 1 div, 20 mul). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 21]) {
         out_c[4] = p[1];
         out_c[3] = p[2];
         out_c[5] = p[3];
@@ -461,6 +635,23 @@ pub mod cart_pole {
         let v11 = 9.81 * p[1];
         let v12 = p[2] * v11;
         out_c[12] = v12;
+        let v13 = -2.0 * p[1];
+        out_c[16] = v13;
+        let v14 = -2.0 * v3;
+        out_c[15] = v14;
+        let v15 = 1.0 / v4;
+        out_c[19] = v15;
+        let v16 = v3 * v15;
+        out_c[20] = v16;
+        let v17 = -9.81 * p[1];
+        out_c[13] = v17;
+        let v18 = -9.81 * v3;
+        out_c[14] = v18;
+        let v19 = 0.3333333333333333 * v0;
+        out_c[17] = v19;
+        let v20 = p[1] * v8;
+        let v21 = 0.3333333333333333 * v20;
+        out_c[18] = v21;
     }
 
     /// Start values.
@@ -476,14 +667,14 @@ pub mod cart_pole {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 13], w: &mut [S; 0], out_u: &mut [S; 1]) {
+    fn input_signals(t: S, c: &[S; 21], w: &mut [S; 0], out_u: &mut [S; 1]) {
         out_u[0] = 0.0;
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 33 (1 add, 2 div, 12 mul, 16 mul_add, 1 sin_cos, 1 sub). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
+    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[1]);
         let v2 = c[3] * v1;
         let v3 = m::mul_add(c[3], v0, z[0]);
@@ -528,7 +719,7 @@ pub mod cart_pole {
     /// Energies and the power that changes them.
     ///
     /// Operations: 21 (11 mul, 8 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let (v0, v1) = m::sin_cos(z[1]);
         let v2 = c[3] * v1;
         let v3 = m::mul_add(c[3], v0, z[0]);
@@ -558,7 +749,7 @@ pub mod cart_pole {
     /// Motion of the named points.
     ///
     /// Operations: 12 (3 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 13], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
         out_positions[1] = 0.0;
         out_velocities[1] = 0.0;
         out_accelerations[1] = 0.0;
@@ -585,7 +776,7 @@ pub mod cart_pole {
     /// The model's outputs.
     ///
     /// Operations: 16 (7 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 13], w: &mut [S; 0], out_out: &mut [S; 6]) {
+    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 6]) {
         out_out[3] = 0.0;
         out_out[0] = z[0];
         out_out[1] = z[1];
@@ -613,7 +804,7 @@ pub mod cart_pole {
     /// The model's objectives.
     ///
     /// Operations: 4 (1 cos, 2 mul, 1 sub). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 13], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -624,5 +815,158 @@ pub mod cart_pole {
         out_integrands[1] = v2;
         let v3 = z[0] * z[0];
         out_terminals[2] = v3;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 1]) {
+        out_values[0] = 1.0;
+    }
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 75 (9 add, 1 div, 30 mul, 34 mul_add, 1 sin_cos). Workspace: 0 slots.
+    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 20], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
+        out_values[4] = 0.0;
+        out_values[6] = 0.0;
+        out_values[10] = 0.0;
+        out_values[8] = c[5];
+        let (v0, v1) = m::sin_cos(z[1]);
+        out_values[16] = -1.0;
+        let v2 = c[3] * v1;
+        let v3 = m::mul_add(c[3], v0, z[0]);
+        out_values[15] = v[0];
+        out_values[19] = v[1];
+        let v4 = z[0] * v[1];
+        let v5 = v[0] * v[1];
+        out_values[12] = vd[0];
+        let v6 = m::mul_add(z[0], vd[1], v5);
+        let v7 = c[4] * v3;
+        let v8 = c[1] * v1;
+        out_values[1] = v8;
+        out_values[2] = v8;
+        out_factors[2] = v8;
+        let v9 = v3 * v7;
+        let v10 = m::mul_add(v2, v8, v9);
+        let v11 = c[2] + v10;
+        out_values[0] = c[0];
+        out_pivots[0] = c[0];
+        let v12 = m::mul_add(c[4], z[0], -v7);
+        let v13 = m::mul_add(-z[0], v7, v11);
+        let v14 = m::mul_add(z[0], v12, v13);
+        out_values[3] = v14;
+        let v15 = m::mul_add(v2, v[1], v[0]);
+        let v16 = m::mul_add(-v3, v[1], v4);
+        let v17 = 9.81 + v6;
+        let v18 = c[4] * v[0];
+        let v19 = c[4] * v4;
+        let v20 = m::mul_add(v[1], v8, v18);
+        let v21 = m::mul_add(-v[1], v7, v19);
+        let v22 = c[4] * v17;
+        let v23 = m::mul_add(-vd[1], v7, v22);
+        let v24 = m::mul_add(-v[1], v20, v23);
+        let v25 = c[16] * v3;
+        let v26 = c[15] * v1;
+        let v27 = v4 * v26;
+        let v28 = m::mul_add(v[0], v25, v27);
+        out_factors[0] = c[19];
+        let v29 = c[20] * v1;
+        out_factors[1] = v29;
+        let v30 = m::mul_add(-v8, v29, v14);
+        out_pivots[1] = v30;
+        let v31 = 1.0 / v30;
+        out_factors[3] = v31;
+        let v32 = 2.0 * v[0];
+        let v33 = 2.0 * v21;
+        out_values[9] = v33;
+        let v34 = 2.0 * v20;
+        let v35 = m::mul_add(z[0], v34, v28);
+        let v36 = c[14] * v1;
+        let v37 = c[13] + v24;
+        out_values[5] = v37;
+        let v38 = m::mul_add(vd[0], v12, v36);
+        out_values[7] = v38;
+        let v39 = m::mul_add(v12, v32, -v35);
+        let v40 = c[6] + v39;
+        out_values[11] = v40;
+        let v41 = m::mul_add(v2, vd[1], vd[0]);
+        let v42 = m::mul_add(v[1], v16, v41);
+        out_values[13] = v42;
+        let v43 = v3 * v3;
+        let v44 = m::mul_add(v2, v2, v43);
+        let v45 = c[17] + v44;
+        let v46 = v2 * vd[0];
+        let v47 = m::mul_add(-v3, v17, v46);
+        let v48 = m::mul_add(-v3, vd[1], v17);
+        let v49 = m::mul_add(vd[1], v45, v47);
+        let v50 = v4 * v15;
+        let v51 = m::mul_add(-v[0], v16, v50);
+        let v52 = m::mul_add(-v[1], v15, v48);
+        let v53 = v49 + v51;
+        let v54 = m::mul_add(z[0], v52, v53);
+        out_values[17] = v54;
+        let v55 = c[4] * v0;
+        let v56 = c[4] * v1;
+        let v57 = v[1] * v55;
+        let v58 = vd[1] * v56;
+        let v59 = m::mul_add(-v[1], v57, v58);
+        out_values[14] = v59;
+        let v60 = v0 * v7;
+        let v61 = m::mul_add(v3, v55, v60);
+        let v62 = v1 * v8;
+        let v63 = m::mul_add(v2, v56, v62);
+        let v64 = v61 + v63;
+        let v65 = c[18] + v64;
+        let v66 = v[1] * v56;
+        let v67 = vd[1] * v55;
+        let v68 = vd[0] * v56;
+        let v69 = m::mul_add(-v17, v55, v68);
+        let v70 = m::mul_add(vd[1], v65, v69);
+        let v71 = v4 * v66;
+        let v72 = m::mul_add(v[0], v57, v71);
+        let v73 = m::mul_add(v[1], v66, v67);
+        let v74 = v70 + v72;
+        let v75 = m::mul_add(-z[0], v73, v74);
+        out_values[18] = v75;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_x: &mut [S; 2]) {
+        let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
+        let v1 = factors[3] * v0;
+        out_x[1] = v1;
+        let v2 = m::mul_add(-factors[2], v1, rhs[0]);
+        let v3 = factors[0] * v2;
+        out_x[0] = v3;
+    }
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 4 (2 mul, 1 sin_cos, 1 sub). Workspace: 0 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 5]) {
+        out_values[2] = 0.0;
+        let (v0, v1) = m::sin_cos(z[1]);
+        out_values[3] = v0;
+        let v2 = 1.0 - v1;
+        out_values[0] = v2;
+        let v3 = u[0] * u[0];
+        out_values[1] = v3;
+        let v4 = 2.0 * u[0];
+        out_values[4] = v4;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 2 (2 mul). Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 4]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        let v0 = z[0] * z[0];
+        out_values[2] = v0;
+        let v1 = 2.0 * z[0];
+        out_values[3] = v1;
     }
 }

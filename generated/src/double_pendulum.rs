@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 15 | 0 |
+ | `prepare` | 33 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 58 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 34 | 0 |
  | `outputs` | 9 | 0 |
  | `objectives` | 44 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 170 | 0 |
+ | `joint_solve` | 4 | 0 |
+ | `joint_integrand_derivatives` | 146 | 0 |
+ | `joint_terminal_derivatives` | 10 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod double_pendulum {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 2;
     /// Number of velocities v.
@@ -41,7 +48,7 @@ pub mod double_pendulum {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 12;
+    pub const NC: usize = 23;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -59,6 +66,18 @@ pub mod double_pendulum {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 6,
+            start: 2,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 19,
+            joint_factors: 4,
+            joint_integrands: 19,
+            joint_terminals: 7,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -121,6 +140,23 @@ pub mod double_pendulum {
         pub const LOAD: usize = 1;
         /// Index of `height`.
         pub const HEIGHT: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 6] = ["m1", "m2", "L1", "L2", "angle1", "rate2"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `m1`.
+        pub const M1: usize = 0;
+        /// Index of `m2`.
+        pub const M2: usize = 1;
+        /// Index of `L1`.
+        pub const L1: usize = 2;
+        /// Index of `L2`.
+        pub const L2: usize = 3;
+        /// Index of `angle1`.
+        pub const ANGLE1: usize = 4;
+        /// Index of `rate2`.
+        pub const RATE2: usize = 5;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -256,6 +292,7 @@ pub mod double_pendulum {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -400,11 +437,158 @@ pub mod double_pendulum {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(0, 4)], &[(1, 5)]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[(0, 0), (0, 1), (1, 0), (1, 1)],
+                rows: &[],
+                force: &[(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 2] = [0, 1];
+            let mut pivots = [0.0; 2];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 2] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[
+                    (0, 0),
+                    (0, 1),
+                    (0, 2),
+                    (0, 3),
+                    (0, 8),
+                    (0, 9),
+                    (1, 0),
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (1, 6),
+                    (1, 7),
+                    (1, 8),
+                    (1, 9),
+                ],
+                &[(2, 0), (2, 1), (2, 8), (2, 9)],
+            ]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 15 (1 add, 13 mul, 1 mul_add). Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 12]) {
+    /// Operations: 33 (1 add, 28 mul, 4 mul_add). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 23]) {
         out_c[7] = p[0];
         out_c[3] = p[1];
         out_c[2] = p[2];
@@ -422,16 +606,45 @@ pub mod double_pendulum {
         let v7 = 0.08333333333333333 * v6;
         out_c[4] = v7;
         let v8 = p[0] * v0;
+        out_c[12] = v8;
         let v9 = m::mul_add(v0, v8, v4);
-        let v10 = v7 + v9;
-        out_c[0] = v10;
-        let v11 = p[1] * p[2];
-        out_c[5] = v11;
-        let v12 = 4.905 * p[2];
-        let v13 = p[0] * v12;
-        out_c[9] = v13;
-        let v14 = -9.81 * p[1];
-        out_c[10] = v14;
+        let v10 = 2.0 * p[1];
+        out_c[21] = v10;
+        let v11 = v7 + v9;
+        out_c[0] = v11;
+        let v12 = p[1] * p[2];
+        out_c[5] = v12;
+        let v13 = 4.905 * p[2];
+        let v14 = p[0] * v13;
+        out_c[9] = v14;
+        let v15 = -9.81 * p[1];
+        out_c[10] = v15;
+        let v16 = -2.0 * p[1];
+        out_c[13] = v16;
+        let v17 = 0.08333333333333333 * v2;
+        let v18 = m::mul_add(v0, v0, v17);
+        out_c[14] = v18;
+        let v19 = -4.905 * p[2];
+        out_c[15] = v19;
+        let v20 = 0.08333333333333333 * v5;
+        out_c[16] = v20;
+        let v21 = 2.0 * p[2];
+        let v22 = p[0] * v21;
+        let v23 = -0.5 * p[0];
+        let v24 = -0.5 * v8;
+        let v25 = m::mul_add(v0, v23, v24);
+        let v26 = m::mul_add((0.08333333333333333 as S), v22, v25);
+        out_c[17] = v26;
+        let v27 = -4.905 * p[0];
+        out_c[18] = v27;
+        let v28 = 2.0 * p[3];
+        let v29 = p[1] * v28;
+        let v30 = 0.08333333333333333 * v29;
+        out_c[19] = v30;
+        let v31 = -0.5 * p[1];
+        out_c[20] = v31;
+        let v32 = 2.0 * p[0];
+        out_c[22] = v32;
     }
 
     /// Start values.
@@ -447,13 +660,13 @@ pub mod double_pendulum {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 12], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 23], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 58 (8 add, 2 div, 25 mul, 21 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
+    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
         let v3 = c[6] * v1;
@@ -523,7 +736,7 @@ pub mod double_pendulum {
     /// Energies and the power that changes them.
     ///
     /// Operations: 31 (2 add, 16 mul, 10 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
@@ -563,7 +776,7 @@ pub mod double_pendulum {
     /// Motion of the named points.
     ///
     /// Operations: 34 (3 add, 10 mul, 14 mul_add, 5 neg, 2 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 12], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {
+    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 23], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {
         out_positions[1] = 0.0;
         out_positions[4] = 0.0;
         out_velocities[1] = 0.0;
@@ -621,7 +834,7 @@ pub mod double_pendulum {
     /// The model's outputs.
     ///
     /// Operations: 9 (1 add, 2 mul, 2 mul_add, 2 neg, 2 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
@@ -639,7 +852,7 @@ pub mod double_pendulum {
     /// The model's objectives.
     ///
     /// Operations: 44 (3 add, 14 mul, 24 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -690,5 +903,420 @@ pub mod double_pendulum {
         let v44 = v40 * v40;
         let v45 = m::mul_add(v41, v41, v44);
         out_integrands[1] = v45;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 2]) {
+        out_values[0] = 1.0;
+        out_values[1] = 1.0;
+    }
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 170 (22 add, 2 div, 69 mul, 69 mul_add, 2 sin_cos, 6 sub). Workspace: 0 slots.
+    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 19], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = z[0] + z[1];
+        let (v3, v4) = m::sin_cos(v2);
+        let v5 = c[2] * v0;
+        let v6 = c[2] * v1;
+        let v7 = m::mul_add(c[1], v3, -v5);
+        let v8 = m::mul_add(c[1], v4, -v6);
+        let v9 = v6 * v[1];
+        let v10 = v5 * v[1];
+        let v11 = v[0] + v[1];
+        let v12 = m::mul_add(-v6, v11, v9);
+        let v13 = m::mul_add(-v5, v11, v10);
+        let v14 = v[1] * v13;
+        let v15 = m::mul_add(v6, vd[1], v14);
+        let v16 = vd[0] + vd[1];
+        let v17 = c[3] * v7;
+        let v18 = c[3] * v8;
+        let v19 = v7 * v17;
+        let v20 = m::mul_add(v8, v18, v19);
+        let v21 = c[4] + v20;
+        let v22 = m::mul_add(c[12], v1, v18);
+        let v23 = c[0] + v20;
+        out_values[0] = v23;
+        out_pivots[0] = v23;
+        let v24 = v6 * v18;
+        let v25 = m::mul_add(v5, v17, v24);
+        let v26 = m::mul_add(c[5], v1, v18);
+        let v27 = m::mul_add(c[5], v0, v17);
+        let v28 = v21 + v25;
+        out_values[1] = v28;
+        out_values[2] = v28;
+        out_factors[2] = v28;
+        let v29 = v6 * v26;
+        let v30 = m::mul_add(v5, v27, v29);
+        let v31 = v28 + v30;
+        out_values[3] = v31;
+        let v32 = m::mul_add(v8, v11, v9);
+        let v33 = m::mul_add(v7, v11, v10);
+        let v34 = v6 * v[0];
+        let v35 = v5 * v[0];
+        let v36 = v[0] * v35;
+        let v37 = m::mul_add(-v6, vd[0], v36);
+        let v38 = m::mul_add(v8, v16, v15);
+        let v39 = m::mul_add(-v11, v33, v38);
+        let v40 = m::mul_add(-v5, vd[0], -9.81);
+        let v41 = m::mul_add(-v[0], v34, v40);
+        let v42 = v[1] * v12;
+        let v43 = m::mul_add(-v5, vd[1], v42);
+        let v44 = 9.81 + v43;
+        let v45 = c[3] * v9;
+        let v46 = c[3] * v10;
+        let v47 = m::mul_add(v11, v18, v45);
+        let v48 = m::mul_add(v11, v17, v46);
+        let v49 = c[3] * v15;
+        let v50 = c[3] * v44;
+        let v51 = m::mul_add(v16, v18, v49);
+        let v52 = m::mul_add(-v16, v17, v50);
+        let v53 = m::mul_add(-v11, v48, v51);
+        let v54 = m::mul_add(-v11, v47, v52);
+        let v55 = c[13] * v7;
+        let v56 = c[13] * v8;
+        let v57 = v10 * v56;
+        let v58 = m::mul_add(-v9, v55, v57);
+        out_values[8] = v58;
+        let v59 = 1.0 / v23;
+        out_factors[0] = v59;
+        let v60 = v28 * v59;
+        out_factors[1] = v60;
+        let v61 = m::mul_add(-v28, v60, v31);
+        out_pivots[1] = v61;
+        let v62 = 1.0 / v61;
+        out_factors[3] = v62;
+        let v63 = v13 - v35;
+        let v64 = v12 - v34;
+        let v65 = 2.0 * v47;
+        let v66 = -2.0 * v48;
+        let v67 = v6 * v66;
+        let v68 = m::mul_add(v5, v65, v67);
+        let v69 = v58 + v68;
+        out_values[10] = v69;
+        let v70 = -9.81 * v22;
+        out_values[4] = v70;
+        let v71 = v5 * v53;
+        let v72 = m::mul_add(v6, v54, v71);
+        let v73 = v18 * v41;
+        let v74 = m::mul_add(-v17, v37, v73);
+        let v75 = v74 - v72;
+        out_values[5] = v75;
+        let v76 = v26 * v41;
+        let v77 = m::mul_add(-v27, v37, v76);
+        out_values[7] = v77;
+        let v78 = -9.81 * v26;
+        out_values[6] = v78;
+        let v79 = v18 * v63;
+        let v80 = m::mul_add(-v17, v64, v79);
+        let v81 = v58 + v80;
+        out_values[9] = v81;
+        let v82 = v26 * v63;
+        let v83 = m::mul_add(-v27, v64, v82);
+        let v84 = v69 + v83;
+        out_values[11] = v84;
+        let v85 = c[14] * vd[0];
+        let v86 = m::mul_add(-c[15], v0, v85);
+        out_values[12] = v86;
+        let v87 = v7 * v7;
+        let v88 = m::mul_add(v8, v8, v87);
+        let v89 = c[16] + v88;
+        let v90 = v8 * v15;
+        let v91 = m::mul_add(-v7, v44, v90);
+        let v92 = m::mul_add(v16, v89, v91);
+        let v93 = v9 * v33;
+        let v94 = m::mul_add(-v10, v32, v93);
+        let v95 = v92 + v94;
+        out_values[13] = v95;
+        let v96 = m::mul_add(-v7, v16, v44);
+        let v97 = m::mul_add(-v11, v32, v96);
+        let v98 = v6 * v39;
+        let v99 = m::mul_add(-v5, v97, v98);
+        let v100 = v95 + v99;
+        out_values[16] = v100;
+        let v101 = v1 * v[1];
+        let v102 = v0 * v[1];
+        let v103 = m::mul_add(-v1, v11, v101);
+        let v104 = m::mul_add(-v0, v11, v102);
+        let v105 = v[1] * v104;
+        let v106 = m::mul_add(v1, vd[1], v105);
+        let v107 = c[3] * v0;
+        let v108 = c[3] * v1;
+        let v109 = v0 * v17;
+        let v110 = m::mul_add(v7, v107, v109);
+        let v111 = v1 * v18;
+        let v112 = m::mul_add(v8, v108, v111);
+        let v113 = v110 + v112;
+        let v114 = v[1] * v103;
+        let v115 = m::mul_add(-v0, vd[1], v114);
+        let v116 = c[17] * vd[0];
+        let v117 = m::mul_add(-c[18], v0, v116);
+        let v118 = c[3] * v101;
+        let v119 = c[3] * v102;
+        let v120 = m::mul_add(-v11, v108, v118);
+        let v121 = m::mul_add(-v11, v107, v119);
+        let v122 = v18 * v106;
+        let v123 = m::mul_add(-v15, v108, v122);
+        let v124 = v17 * v115;
+        let v125 = m::mul_add(-v44, v107, v124);
+        let v126 = v123 - v125;
+        let v127 = m::mul_add(-v16, v113, v126);
+        let v128 = v47 * v102;
+        let v129 = m::mul_add(v10, v120, v128);
+        let v130 = v48 * v101;
+        let v131 = m::mul_add(v9, v121, v130);
+        let v132 = v131 - v129;
+        let v133 = v127 + v132;
+        let v134 = v117 + v133;
+        out_values[14] = v134;
+        let v135 = c[3] * v106;
+        let v136 = c[3] * v115;
+        let v137 = m::mul_add(-v16, v108, v135);
+        let v138 = m::mul_add(v16, v107, v136);
+        let v139 = m::mul_add(-v11, v121, v137);
+        let v140 = m::mul_add(-v11, v120, v138);
+        let v141 = v1 * v53;
+        let v142 = m::mul_add(v6, v139, v141);
+        let v143 = v0 * v54;
+        let v144 = m::mul_add(v5, v140, v143);
+        let v145 = v142 - v144;
+        let v146 = v133 + v145;
+        out_values[17] = v146;
+        let v147 = -0.5 * v3;
+        let v148 = -0.5 * v4;
+        let v149 = c[20] * v3;
+        let v150 = c[20] * v4;
+        let v151 = v17 * v147;
+        let v152 = m::mul_add(v7, v149, v151);
+        let v153 = v18 * v148;
+        let v154 = m::mul_add(v8, v150, v153);
+        let v155 = v152 + v154;
+        let v156 = c[19] + v155;
+        let v157 = v11 * v150;
+        let v158 = v11 * v149;
+        let v159 = v15 * v150;
+        let v160 = m::mul_add(-v44, v149, v159);
+        let v161 = m::mul_add(v16, v156, v160);
+        let v162 = v9 * v158;
+        let v163 = m::mul_add(-v10, v157, v162);
+        let v164 = v161 + v163;
+        out_values[15] = v164;
+        let v165 = v16 * v150;
+        let v166 = v16 * v149;
+        let v167 = m::mul_add(-v11, v158, v165);
+        let v168 = m::mul_add(v11, v157, v166);
+        let v169 = v6 * v167;
+        let v170 = m::mul_add(v5, v168, v169);
+        let v171 = v164 + v170;
+        out_values[18] = v171;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 23], w: &mut [S; 0], out_x: &mut [S; 2]) {
+        let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
+        let v1 = factors[3] * v0;
+        out_x[1] = v1;
+        let v2 = m::mul_add(-factors[2], v1, rhs[0]);
+        let v3 = factors[0] * v2;
+        out_x[0] = v3;
+    }
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 146 (7 add, 63 mul, 67 mul_add, 2 neg, 2 sin_cos, 5 sub). Workspace: 0 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 19]) {
+        out_values[2] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[6] * v0;
+        let v3 = c[6] * v1;
+        let v4 = z[0] + z[1];
+        let (v5, v6) = m::sin_cos(v4);
+        let v7 = c[2] * v0;
+        let v8 = c[2] * v1;
+        let v9 = m::mul_add(c[1], v5, -v7);
+        let v10 = m::mul_add(c[1], v6, -v8);
+        let v11 = v8 * v[1];
+        let v12 = v7 * v[1];
+        let v13 = v[0] + v[1];
+        let v14 = m::mul_add(v8, v13, -v11);
+        let v15 = m::mul_add(-v7, v13, v12);
+        let v16 = v[1] * v15;
+        let v17 = m::mul_add(v8, vd[1], v16);
+        let v18 = vd[0] + vd[1];
+        let v19 = m::mul_add(-v[1], v14, 9.81);
+        let v20 = v3 * v[0];
+        let v21 = v2 * v[0];
+        let v22 = m::mul_add(v10, v13, v11);
+        let v23 = m::mul_add(v9, v13, v12);
+        let v24 = m::mul_add(c[11], v5, v7);
+        let v25 = m::mul_add(c[11], v6, v8);
+        let v26 = m::mul_add(-v13, v25, v11);
+        let v27 = m::mul_add(v13, v24, -v12);
+        let v28 = m::mul_add(-v7, vd[1], v19);
+        let v29 = v3 * vd[0];
+        let v30 = m::mul_add(-v2, vd[0], 9.81);
+        let v31 = m::mul_add(-v[0], v21, v29);
+        let v32 = m::mul_add(-v[0], v20, v30);
+        let v33 = c[7] * v31;
+        let v34 = c[7] * v32;
+        let v35 = m::mul_add(v10, v18, v17);
+        let v36 = m::mul_add(-v9, v18, v28);
+        let v37 = m::mul_add(-v13, v23, v35);
+        let v38 = m::mul_add(-v13, v22, v36);
+        let v39 = m::mul_add(c[3], v37, v33);
+        let v40 = m::mul_add(c[3], v38, v34);
+        let v41 = v26 * v26;
+        let v42 = m::mul_add(v27, v27, v41);
+        out_values[0] = v42;
+        let v43 = v39 * v39;
+        let v44 = m::mul_add(v40, v40, v43);
+        out_values[1] = v44;
+        let v45 = 2.0 * v27;
+        let v46 = 2.0 * v26;
+        let v47 = -2.0 * v27;
+        let v48 = -2.0 * v26;
+        let v49 = v24 * v45;
+        let v50 = v13 * v45;
+        let v51 = m::mul_add(v25, v48, v49);
+        out_values[5] = v51;
+        let v52 = v13 * v48;
+        let v53 = v6 * v52;
+        let v54 = c[11] * v52;
+        let v55 = m::mul_add(v5, v50, v53);
+        out_values[8] = v55;
+        let v56 = c[11] * v50;
+        let v57 = m::mul_add(v[1], v47, v50);
+        let v58 = m::mul_add(v7, v47, v51);
+        let v59 = m::mul_add(v[1], v46, v52);
+        let v60 = m::mul_add(v8, v46, v58);
+        out_values[6] = v60;
+        let v61 = v1 * v59;
+        let v62 = c[2] * v59;
+        let v63 = m::mul_add(v0, v57, v61);
+        out_values[7] = v63;
+        let v64 = c[2] * v57;
+        let v65 = v6 * v56;
+        let v66 = m::mul_add(-v5, v54, v65);
+        out_values[4] = v66;
+        let v67 = m::mul_add(-v0, v62, v66);
+        let v68 = m::mul_add(v1, v64, v67);
+        out_values[3] = v68;
+        let v69 = 2.0 * v40;
+        let v70 = 2.0 * v39;
+        let v71 = v38 * v69;
+        let v72 = c[21] * v40;
+        let v73 = m::mul_add(v37, v70, v71);
+        out_values[16] = v73;
+        let v74 = c[21] * v39;
+        let v75 = v18 * v72;
+        let v76 = v18 * v74;
+        let v77 = v10 * v74;
+        let v78 = m::mul_add(-v9, v72, v77);
+        let v79 = v32 * v69;
+        let v80 = c[22] * v40;
+        let v81 = m::mul_add(v31, v70, v79);
+        out_values[15] = v81;
+        let v82 = c[22] * v39;
+        let v83 = vd[0] * v80;
+        let v84 = vd[0] * v82;
+        let v85 = v3 * v82;
+        let v86 = m::mul_add(-v2, v80, v85);
+        let v87 = v22 * v72;
+        let v88 = v13 * v72;
+        let v89 = m::mul_add(v23, v74, v87);
+        let v90 = v13 * v74;
+        let v91 = m::mul_add(v13, v90, v75);
+        let v92 = m::mul_add(v9, v90, v89);
+        let v93 = v13 * v88;
+        let v94 = v76 - v93;
+        let v95 = m::mul_add(v10, v88, v92);
+        let v96 = v20 * v80;
+        let v97 = v[0] * v80;
+        let v98 = m::mul_add(v21, v82, v96);
+        let v99 = v[0] * v82;
+        let v100 = m::mul_add(v[0], v99, v83);
+        let v101 = m::mul_add(v2, v99, v98);
+        let v102 = m::mul_add(-v[0], v97, v84);
+        let v103 = m::mul_add(v3, v97, v101);
+        let v104 = v78 + v86;
+        out_values[13] = v104;
+        let v105 = vd[1] * v72;
+        let v106 = m::mul_add(-v7, v72, v78);
+        let v107 = vd[1] * v74;
+        let v108 = m::mul_add(v8, v74, v106);
+        out_values[14] = v108;
+        let v109 = v[1] * v72;
+        let v110 = v15 * v74;
+        let v111 = m::mul_add(-v14, v72, v110);
+        let v112 = v[1] * v74;
+        let v113 = v112 - v90;
+        let v114 = v109 - v88;
+        let v115 = m::mul_add(v13, v112, v105);
+        let v116 = m::mul_add(v7, v112, v95);
+        let v117 = m::mul_add(-v13, v109, v107);
+        let v118 = m::mul_add(v8, v109, v116);
+        let v119 = v103 + v118;
+        let v120 = -v119;
+        out_values[11] = v120;
+        let v121 = v111 - v118;
+        let v122 = m::mul_add(v[1], v113, -v115);
+        let v123 = m::mul_add(v7, v113, v121);
+        let v124 = m::mul_add(v[1], v114, v117);
+        let v125 = m::mul_add(v8, v114, v123);
+        out_values[12] = v125;
+        let v126 = v93 - v76;
+        let v127 = v124 + v126;
+        let v128 = v91 + v122;
+        let v129 = v6 * v94;
+        let v130 = c[1] * v94;
+        let v131 = m::mul_add(-v5, v91, v129);
+        let v132 = c[1] * v91;
+        let v133 = -0.5 * v131;
+        out_values[18] = v133;
+        let v134 = v1 * v127;
+        let v135 = c[2] * v127;
+        let v136 = m::mul_add(v0, v128, v134);
+        let v137 = c[2] * v128;
+        let v138 = v6 * v132;
+        let v139 = m::mul_add(v5, v130, v138);
+        let v140 = -v139;
+        out_values[10] = v140;
+        let v141 = v1 * v102;
+        let v142 = m::mul_add(c[6], v102, v135);
+        let v143 = m::mul_add(-v0, v100, v141);
+        let v144 = m::mul_add(-c[6], v100, v137);
+        let v145 = m::mul_add((-0.5 as S), v143, v136);
+        out_values[17] = v145;
+        let v146 = m::mul_add(v0, v142, v139);
+        let v147 = m::mul_add(v1, v144, -v146);
+        out_values[9] = v147;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 10 (1 add, 2 mul, 2 mul_add, 3 neg, 2 sin_cos). Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 7]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = z[0] + z[1];
+        let (v3, v4) = m::sin_cos(v2);
+        let v5 = c[2] * v1;
+        let v6 = c[11] * v3;
+        out_values[4] = v6;
+        let v7 = m::mul_add(c[2], v0, v6);
+        out_values[3] = v7;
+        let v8 = m::mul_add(c[11], v4, v5);
+        let v9 = -v8;
+        out_values[2] = v9;
+        let v10 = -v1;
+        out_values[5] = v10;
+        let v11 = -v4;
+        out_values[6] = v11;
     }
 }

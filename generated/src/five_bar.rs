@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 7 | 0 |
+ | `prepare` | 10 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
@@ -24,6 +24,11 @@
  | `constraint_correction` | 172 | 0 |
  | `reactions` | 147 | 0 |
  | `objectives` | 32 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `linearise` | 486 | 124 |
+ | `linearise_projections` | 346 | 0 |
+ | `integrand_derivatives` | 116 | 0 |
+ | `terminal_derivatives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -37,9 +42,11 @@
 )]
 pub mod five_bar {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 4;
     /// Number of velocities v.
@@ -51,9 +58,9 @@ pub mod five_bar {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 7;
     /// Number of prepared values.
-    pub const NC: usize = 12;
+    pub const NC: usize = 15;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 0;
+    pub const WORKSPACE: usize = 124;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -69,6 +76,18 @@ pub mod five_bar {
         n_nonholonomic: 0,
         n_matrix: 18,
         n_factors: 28,
+        sensitivity: rt::SensitivityDims {
+            parameters: 5,
+            start: 0,
+            newton: 41,
+            projections: 44,
+            integrands: 18,
+            terminals: 3,
+            joint: 0,
+            joint_factors: 0,
+            joint_integrands: 0,
+            joint_terminals: 0,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -165,6 +184,21 @@ pub mod five_bar {
         pub const PSI2: usize = 1;
         /// Index of `psi3`.
         pub const PSI3: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 5] = ["L_s1", "L_s2", "m_A1", "x_G", "L_A1"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `L_s1`.
+        pub const L_S1: usize = 0;
+        /// Index of `L_s2`.
+        pub const L_S2: usize = 1;
+        /// Index of `m_A1`.
+        pub const M_A1: usize = 2;
+        /// Index of `x_G`.
+        pub const X_G: usize = 3;
+        /// Index of `L_A1`.
+        pub const L_A1: usize = 4;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 2] = ["P2.x", "P2.y"];
@@ -320,6 +354,7 @@ pub mod five_bar {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -586,6 +621,29 @@ pub mod five_bar {
             Ok(())
         }
         #[inline]
+        fn solve_many(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let factors = rt::system::array("factors", factors)?;
+            l::for_each::<
+                S,
+                6,
+            >(
+                columns,
+                x,
+                |x| {
+                    let rhs = *x;
+                    let mut w = [[0.0; l::WIDTH]; 0];
+                    solve_lanes(factors, &rhs, &mut w, x);
+                },
+            )
+        }
+        #[inline]
         fn solve_transposed(
             &self,
             factors: &[S],
@@ -710,11 +768,154 @@ pub mod five_bar {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[], &[]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Sensitivities for Model {
+        #[inline(always)]
+        fn parameter_places(&self) -> rt::ParameterPlaces<'_> {
+            rt::ParameterPlaces {
+                residual: &[(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 4)],
+                constraints: &[(0, 4), (1, 4)],
+                impulse: &[(0, 2), (0, 3), (0, 4), (1, 4)],
+                rates: &[(0, 4), (1, 4)],
+                accelerations: &[(0, 4), (1, 4)],
+            }
+        }
+        #[inline]
+        fn linearise(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn linearise_projections(
+            &self,
+            at: rt::Motion<'_, S>,
+            impulses: rt::Impulses<'_, S>,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            linearise_projections(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("d", impulses.velocity)?,
+                rt::system::array("sigma", impulses.velocity_multipliers)?,
+                rt::system::array("e", impulses.acceleration)?,
+                rt::system::array("kappa", impulses.acceleration_multipliers)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::ObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[
+                    (0, 0),
+                    (0, 1),
+                    (0, 18),
+                    (1, 0),
+                    (1, 1),
+                    (1, 4),
+                    (1, 5),
+                    (1, 18),
+                    (2, 0),
+                    (2, 1),
+                    (2, 4),
+                    (2, 5),
+                    (2, 8),
+                    (2, 9),
+                    (2, 18),
+                ],
+                &[],
+            ]
+        }
+        #[inline]
+        fn integrand_derivatives(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn terminal_derivatives(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 7 (1 add, 6 mul). Workspace: 0 slots.
-    fn prepare(p: &[S; 7], w: &mut [S; 0], out_c: &mut [S; 12]) {
+    /// Operations: 10 (1 add, 9 mul). Workspace: 0 slots.
+    fn prepare(p: &[S; 7], w: &mut [S; 0], out_c: &mut [S; 15]) {
         out_c[4] = p[0];
         out_c[6] = p[1];
         out_c[0] = p[2];
@@ -734,6 +935,12 @@ pub mod five_bar {
         out_c[9] = v5;
         let v6 = 1.5 * p[4];
         out_c[11] = v6;
+        let v7 = -0.5 * p[5];
+        out_c[12] = v7;
+        let v8 = -0.5 * p[6];
+        out_c[13] = v8;
+        let v9 = 2.0 * p[4];
+        out_c[14] = v9;
     }
 
     /// Start values.
@@ -753,13 +960,13 @@ pub mod five_bar {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 12], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 15], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 79 (4 add, 29 mul, 36 mul_add, 4 sin_cos, 2 sqrt, 4 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
@@ -847,7 +1054,7 @@ pub mod five_bar {
     /// Motion of the named points.
     ///
     /// Operations: 67 (6 add, 15 mul, 38 mul_add, 4 neg, 4 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 12], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
+    fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
         out_positions[1] = 0.0;
         out_positions[2] = 0.0;
         out_positions[4] = 0.0;
@@ -974,7 +1181,7 @@ pub mod five_bar {
     /// The model's outputs.
     ///
     /// Operations: 7 (1 add, 1 mul, 3 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn outputs(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
@@ -990,7 +1197,7 @@ pub mod five_bar {
     /// Residual of the equations of motion, and the constraints.
     ///
     /// Operations: 178 (26 add, 2 div, 59 mul, 68 mul_add, 4 sin_cos, 2 sqrt, 17 sub). Workspace: 0 slots.
-    fn residual(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 12], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2]) {
+    fn residual(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -1180,7 +1387,7 @@ pub mod five_bar {
     /// Residual, constraints, and the entries of the leading matrix.
     ///
     /// Operations: 451 (75 add, 2 div, 169 mul, 151 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 0 slots.
-    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 12], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
+    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -1659,7 +1866,7 @@ pub mod five_bar {
     /// Entries of the matrix that projects.
     ///
     /// Operations: 78 (18 add, 23 mul, 28 mul_add, 2 neg, 4 sin_cos, 3 sub). Workspace: 0 slots.
-    fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
+    fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -1759,7 +1966,7 @@ pub mod five_bar {
     /// Constraints at the level of velocities.
     ///
     /// Operations: 28 (4 add, 6 mul, 12 mul_add, 4 sin_cos, 2 sub). Workspace: 0 slots.
-    fn constraint_rates(t: S, z: &[S; 4], zd: &[S; 4], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_phid: &mut [S; 2]) {
+    fn constraint_rates(t: S, z: &[S; 4], zd: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
@@ -1795,7 +2002,7 @@ pub mod five_bar {
     /// Constraints at the level of accelerations.
     ///
     /// Operations: 53 (6 add, 11 mul, 30 mul_add, 4 sin_cos, 2 sub). Workspace: 0 slots.
-    fn constraint_accelerations(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], c: &[S; 12], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
+    fn constraint_accelerations(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
@@ -1856,7 +2063,7 @@ pub mod five_bar {
     /// Factors of the leading matrix, in an order chosen for its sparsity.
     ///
     /// Operations: 47 (6 div, 13 mul, 25 mul_add, 3 neg). Workspace: 0 slots.
-    fn factor(matrix: &[S; 18], c: &[S; 12], w: &mut [S; 0], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+    fn factor(matrix: &[S; 18], c: &[S; 15], w: &mut [S; 0], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
         out_pivots[0] = matrix[0];
         out_factors[4] = matrix[1];
         out_pivots[2] = matrix[4];
@@ -1943,7 +2150,7 @@ pub mod five_bar {
     /// Solves with the factors.
     ///
     /// Operations: 28 (6 mul, 22 mul_add). Workspace: 0 slots.
-    fn solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 12], w: &mut [S; 0], out_x: &mut [S; 6]) {
+    fn solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 15], w: &mut [S; 0], out_x: &mut [S; 6]) {
         let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
         let v1 = m::mul_add(-factors[2], rhs[0], rhs[4]);
         let v2 = m::mul_add(-factors[3], rhs[0], rhs[5]);
@@ -1983,7 +2190,7 @@ pub mod five_bar {
     /// Solves the transposed system with the factors.
     ///
     /// Operations: 28 (6 mul, 22 mul_add). Workspace: 0 slots.
-    fn solve_transposed(factors: &[S; 28], rhs: &[S; 6], c: &[S; 12], w: &mut [S; 0], out_x: &mut [S; 6]) {
+    fn solve_transposed(factors: &[S; 28], rhs: &[S; 6], c: &[S; 15], w: &mut [S; 0], out_x: &mut [S; 6]) {
         let v0 = factors[0] * rhs[0];
         let v1 = m::mul_add(-factors[4], v0, rhs[1]);
         let v2 = m::mul_add(-factors[5], v0, rhs[4]);
@@ -2023,7 +2230,7 @@ pub mod five_bar {
     /// Accelerations and multipliers under the constraints.
     ///
     /// Operations: 281 (35 add, 8 div, 93 mul, 119 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 18 sub). Workspace: 0 slots.
-    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 12], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
+    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -2326,7 +2533,7 @@ pub mod five_bar {
     /// The way back onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 12], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = m::mul_add(c[1], v1, -0.5);
@@ -2516,7 +2723,7 @@ pub mod five_bar {
     /// What the joints transmit.
     ///
     /// Operations: 147 (17 add, 2 div, 43 mul, 64 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 13 sub). Workspace: 0 slots.
-    fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 12], w: &mut [S; 0], out_reactions: &mut [S; 30]) {
+    fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_reactions: &mut [S; 30]) {
         out_reactions[2] = 0.0;
         out_reactions[3] = 0.0;
         out_reactions[4] = 0.0;
@@ -2699,7 +2906,7 @@ pub mod five_bar {
     /// The model's objectives.
     ///
     /// Operations: 32 (4 add, 8 mul, 18 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 12], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
         out_terminals[2] = 0.0;
@@ -2738,5 +2945,1398 @@ pub mod five_bar {
         let v32 = v25 * v25;
         let v33 = m::mul_add(v26, v26, v32);
         out_integrands[2] = v33;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 0]) {
+    }
+
+    /// Derivatives of the residual and the constraints.
+    ///
+    /// Operations: 486 (65 add, 2 div, 188 mul, 182 mul_add, 4 neg, 4 sin_cos, 2 sqrt, 39 sub). Workspace: 124 slots.
+    fn linearise(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 124], out_values: &mut [S; 41]) {
+        linearise_0(z, zd, zdd, lambda, c, w, out_values);
+        linearise_1(zd, zdd, lambda, c, w, out_values);
+        linearise_2(w, out_values);
+    }
+
+    #[inline(never)]
+    fn linearise_0(z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 124], out_values: &mut [S; 41]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        w[0] = v0;
+        w[1] = v1;
+        let v2 = -v0;
+        out_values[40] = v2;
+        let v3 = c[1] * v0;
+        w[2] = v3;
+        let v4 = m::mul_add(c[1], v1, -0.5);
+        w[3] = v4;
+        let v5 = z[0] + z[1];
+        let (v6, v7) = m::sin_cos(v5);
+        let v8 = c[2] * v1;
+        w[4] = v8;
+        let v9 = c[2] * v0;
+        w[5] = v9;
+        let v10 = -0.5 + v8;
+        w[6] = v10;
+        let v11 = m::mul_add((0.9013878188659973 as S), v7, v10);
+        w[7] = v11;
+        let v12 = m::mul_add((0.9013878188659973 as S), v6, v9);
+        w[8] = v12;
+        let (v13, v14) = m::sin_cos(z[2]);
+        let v15 = 0.7071067811865476 * v13;
+        w[9] = v15;
+        let v16 = m::mul_add((0.7071067811865476 as S), v14, 0.5);
+        let v17 = z[2] + z[3];
+        let (v18, v19) = m::sin_cos(v17);
+        let v20 = 1.4142135623730951 * v13;
+        w[10] = v20;
+        let v21 = m::mul_add((1.4142135623730951 as S), v14, 0.5);
+        w[11] = v21;
+        let v22 = m::mul_add((0.9013878188659973 as S), v19, v21);
+        let v23 = m::mul_add((0.9013878188659973 as S), v18, v20);
+        let v24 = 0.5 - v10;
+        w[12] = v24;
+        let v25 = v24 * v24;
+        let v26 = m::mul_add(v9, v9, v25);
+        let v27 = m::sqrt(v26);
+        let v28 = 1.0 / v27;
+        w[13] = v28;
+        let v29 = v24 * v28;
+        w[14] = v29;
+        let v30 = v9 * v28;
+        w[15] = v30;
+        let v31 = v27 - c[4];
+        let v32 = c[3] * v31;
+        w[16] = v32;
+        let v33 = v29 * v32;
+        w[17] = v33;
+        let v34 = v30 * v32;
+        w[18] = v34;
+        let v35 = 1.8027756377319946 * v7;
+        w[19] = v35;
+        let v36 = 1.8027756377319946 * v6;
+        out_values[25] = v36;
+        let v37 = v10 + v35;
+        w[20] = v37;
+        let v38 = v9 + v36;
+        w[21] = v38;
+        out_values[24] = v38;
+        let v39 = 0.5 - v37;
+        w[22] = v39;
+        let v40 = v39 * v39;
+        let v41 = m::mul_add(v38, v38, v40);
+        let v42 = m::sqrt(v41);
+        let v43 = 1.0 / v42;
+        w[23] = v43;
+        let v44 = v39 * v43;
+        w[24] = v44;
+        let v45 = v38 * v43;
+        w[25] = v45;
+        let v46 = v42 - c[6];
+        let v47 = c[5] * v46;
+        w[26] = v47;
+        let v48 = v44 * v47;
+        w[27] = v48;
+        let v49 = v45 * v47;
+        w[28] = v49;
+        let v50 = 1.8027756377319946 * v19;
+        w[29] = v50;
+        out_values[31] = v50;
+        let v51 = v21 + v50;
+        let v52 = m::mul_add((1.8027756377319946 as S), v18, v20);
+        w[30] = v52;
+        let v53 = c[0] * v4;
+        w[31] = v53;
+        let v54 = c[8] * v0;
+        w[32] = v54;
+        let v55 = v4 * v53;
+        let v56 = m::mul_add(v3, v54, v55);
+        let v57 = 0.16666666666666666 + v56;
+        let v58 = 1.5 * v11;
+        w[33] = v58;
+        let v59 = 1.5 * v12;
+        w[34] = v59;
+        let v60 = v11 * v58;
+        let v61 = m::mul_add(v12, v59, v60);
+        let v62 = 0.40625 + v61;
+        let v63 = v16 * v16;
+        let v64 = m::mul_add(v15, v15, v63);
+        let v65 = 0.16666666666666666 + v64;
+        let v66 = 1.5 * v22;
+        w[35] = v66;
+        let v67 = 1.5 * v23;
+        w[36] = v67;
+        let v68 = v22 * v66;
+        let v69 = m::mul_add(v23, v67, v68);
+        let v70 = 0.40625 + v69;
+        let v71 = 3.0 * v23;
+        let v72 = v16 + v66;
+        let v73 = v15 + v67;
+        w[37] = v73;
+        let v74 = v65 + v70;
+        let v75 = 3.0 * v12;
+        let v76 = v53 + v58;
+        let v77 = v54 + v59;
+        w[38] = v77;
+        let v78 = v57 + v62;
+        let v79 = c[10] * v0;
+        w[39] = v79;
+        let v80 = -3.0 * v11;
+        let v81 = -3.0 * v22;
+        let v82 = -v52;
+        out_values[26] = v82;
+        let v83 = v20 - v52;
+        w[40] = v83;
+        out_values[27] = v83;
+        let v84 = -0.5 + v51;
+        w[41] = v84;
+        out_values[30] = v84;
+        let v85 = v9 - v38;
+        w[42] = v85;
+        let v86 = 0.5 + v37;
+        w[43] = v86;
+        let v87 = -v86;
+        out_values[28] = v87;
+        let v88 = -1.8027756377319946 * v7;
+        out_values[29] = v88;
+        let v89 = v48 + lambda[0];
+        w[44] = v89;
+        let v90 = lambda[1] - v49;
+        let v91 = c[9] + v76;
+        let v92 = m::mul_add((0.5 as S), v76, v78);
+        let v93 = m::mul_add((0.5 as S), v91, v92);
+        out_values[0] = v93;
+        let v94 = c[11] * v0;
+        let v95 = v10 * v58;
+        let v96 = m::mul_add(v9, v59, v95);
+        let v97 = m::mul_add((-1.5 as S), v12, v94);
+        w[45] = v97;
+        let v98 = m::mul_add((-1.5 as S), v10, v58);
+        w[46] = v98;
+        let v99 = v62 - v96;
+        let v100 = v9 * v97;
+        let v101 = m::mul_add(-v10, v98, v100);
+        let v102 = v99 + v101;
+        out_values[3] = v102;
+        let v103 = m::mul_add((0.5 as S), v98, v99);
+        out_values[1] = v103;
+        out_values[2] = v103;
+        let v104 = -1.25 + v72;
+        let v105 = m::mul_add((-0.5 as S), v72, v74);
+        let v106 = m::mul_add((-0.5 as S), v104, v105);
+        out_values[4] = v106;
+        let v107 = 2.121320343559643 * v13;
+        let v108 = v21 * v66;
+        let v109 = m::mul_add(v20, v67, v108);
+        let v110 = m::mul_add((-1.5 as S), v23, v107);
+        w[47] = v110;
+        let v111 = m::mul_add((-1.5 as S), v21, v66);
+        w[48] = v111;
+        let v112 = v70 - v109;
+        let v113 = v20 * v110;
+        let v114 = m::mul_add(-v21, v111, v113);
+        let v115 = v112 + v114;
+        out_values[7] = v115;
+        let v116 = m::mul_add((-0.5 as S), v111, v112);
+        out_values[5] = v116;
+        out_values[6] = v116;
+        let v117 = v33 + v89;
+        w[49] = v117;
+        let v118 = c[3] * v29;
+        w[50] = v118;
+        let v119 = v28 * v32;
+        let v120 = v24 * v32;
+        let v121 = v28 * v28;
+        w[51] = v121;
+        let v122 = m::mul_add(-v120, v121, v118);
+        let v123 = 0.5 * v28;
+        w[52] = v123;
+        let v124 = v122 * v123;
+        let v125 = v9 * v124;
+        let v126 = v24 * v124;
+        let v127 = v119 + v126;
+        let v128 = v126 + v127;
+        w[53] = v128;
+        let v129 = 2.0 * v125;
+        w[54] = v129;
+        let v130 = c[3] * v30;
+        w[55] = v130;
+        let v131 = v9 * v32;
+        let v132 = m::mul_add(v121, v131, -v130);
+        let v133 = v123 * v132;
+        let v134 = v9 * v133;
+        let v135 = v119 - v134;
+        let v136 = v24 * v133;
+        let v137 = v134 - v135;
+        w[56] = v137;
+        let v138 = -2.0 * v136;
+        w[57] = v138;
+        let v139 = v43 * v43;
+        w[58] = v139;
+        let v140 = 0.5 * v43;
+        w[59] = v140;
+        let v141 = c[5] * v44;
+        w[60] = v141;
+        let v142 = v43 * v47;
+        let v143 = v39 * v47;
+        let v144 = m::mul_add(-v139, v143, v141);
+        let v145 = v140 * v144;
+        let v146 = v38 * v145;
+        let v147 = v39 * v145;
+        let v148 = v142 + v147;
+        let v149 = v147 + v148;
+        w[61] = v149;
+        let v150 = 2.0 * v146;
+        w[62] = v150;
+        let v151 = c[5] * v45;
+        w[63] = v151;
+        let v152 = v38 * v47;
+        let v153 = m::mul_add(v139, v152, -v151);
+        let v154 = v140 * v153;
+        let v155 = v38 * v154;
+        let v156 = v142 - v155;
+        let v157 = v39 * v154;
+        let v158 = v155 - v156;
+        w[64] = v158;
+        let v159 = -2.0 * v157;
+        w[65] = v159;
+        let v160 = 0.5 * v117;
+        w[66] = v160;
+        let v161 = v10 * v89;
+        w[67] = v161;
+        let v162 = m::mul_add(v9, v90, v161);
+        w[68] = v162;
+        let v163 = v49 - lambda[1];
+        w[69] = v163;
+        let v164 = 0.5 * lambda[0];
+        w[70] = v164;
+        let v165 = v20 * lambda[1];
+        let v166 = m::mul_add(v21, lambda[0], v165);
+        w[71] = v166;
+        let v167 = 0.5 * zd[0];
+        w[72] = v167;
+        let v168 = v9 * zd[1];
+        w[73] = v168;
+        let v169 = m::mul_add(-v10, zd[1], v167);
+        w[74] = v169;
+        let v170 = zd[0] + zd[1];
+        w[75] = v170;
+        let v171 = m::mul_add(v10, v170, v169);
+        w[76] = v171;
+        let v172 = m::mul_add(v9, v170, -v168);
+        w[77] = v172;
+        let v173 = zd[1] * v171;
+        let v174 = zd[1] * v172;
+        let v175 = -0.5 * zd[2];
+        w[78] = v175;
+        let v176 = v20 * zd[3];
+        let v177 = m::mul_add(-v21, zd[3], v175);
+        let v178 = zd[2] + zd[3];
+        let v179 = m::mul_add(v21, v178, v177);
+        w[79] = v179;
+        let v180 = zd[3] * v179;
+        let v181 = m::mul_add(v9, zdd[1], v173);
+        let v182 = zdd[0] + zdd[1];
+        w[80] = v182;
+        let v183 = m::mul_add(v20, zdd[3], v180);
+        let v184 = zdd[2] + zdd[3];
+        let v185 = m::mul_add((-0.5 as S), zd[0], v167);
+        w[81] = v185;
+        let v186 = zd[0] * v185;
+        w[82] = v186;
+        let v187 = m::mul_add((0.5 as S), zdd[0], 9.81);
+        w[83] = v187;
+        let v188 = m::mul_add(-v10, zdd[1], v174);
+        let v189 = v181 + v186;
+        w[84] = v189;
+        let v190 = v187 + v188;
+        w[85] = v190;
+        let v191 = m::mul_add((0.5 as S), zd[2], v175);
+        w[86] = v191;
+        let v192 = zd[2] * v191;
+        let v193 = m::mul_add((-0.5 as S), zdd[2], 9.81);
+        let v194 = m::mul_add(v20, v178, -v176);
+        w[87] = v194;
+        let v195 = zd[3] * v194;
+        let v196 = m::mul_add(-v21, zdd[3], v195);
+        let v197 = v183 + v192;
+        let v198 = v193 + v196;
+        let v199 = 1.5 * v168;
+        let v200 = 1.5 * v169;
+        let v201 = m::mul_add(-v59, v170, v199);
+        w[88] = v201;
+        let v202 = m::mul_add(v58, v170, v200);
+        w[89] = v202;
+        let v203 = 1.5 * v189;
+        let v204 = 1.5 * v190;
+        let v205 = m::mul_add(-v59, v182, v203);
+        let v206 = m::mul_add(v58, v182, v204);
+        let v207 = m::mul_add(-v170, v202, v205);
+        w[90] = v207;
+        let v208 = m::mul_add(v170, v201, v206);
+        w[91] = v208;
+        let v209 = 1.5 * v176;
+        let v210 = 1.5 * v177;
+        let v211 = m::mul_add(-v67, v178, v209);
+        w[92] = v211;
+        let v212 = m::mul_add(v66, v178, v210);
+        w[93] = v212;
+        let v213 = 1.5 * v197;
+        let v214 = 1.5 * v198;
+        let v215 = m::mul_add(-v67, v184, v213);
+        let v216 = m::mul_add(v66, v184, v214);
+        let v217 = m::mul_add(-v178, v212, v215);
+        w[94] = v217;
+        let v218 = m::mul_add(v178, v211, v216);
+        w[95] = v218;
+        let v219 = v207 - v89;
+        w[96] = v219;
+        let v220 = v208 - v90;
+        w[97] = v220;
+        let v221 = v9 * zd[0];
+        w[98] = v221;
+        let v222 = m::mul_add(v10, zd[0], v167);
+        w[99] = v222;
+        let v223 = v20 * zd[2];
+        w[100] = v223;
+        let v224 = m::mul_add(v21, zd[2], v175);
+        w[101] = v224;
+        let v225 = m::mul_add(v10, zdd[0], v187);
+        let v226 = m::mul_add(v9, zdd[0], -v186);
+        let v227 = m::mul_add(-zd[0], v221, v225);
+        w[102] = v227;
+        let v228 = m::mul_add(zd[0], v222, v226);
+        w[103] = v228;
+        let v229 = m::mul_add(v21, zdd[2], v193);
+        let v230 = m::mul_add(v20, zdd[2], -v192);
+        let v231 = m::mul_add(-zd[2], v223, v229);
+        w[104] = v231;
+        let v232 = m::mul_add(zd[2], v224, v230);
+        w[105] = v232;
+        let v233 = v75 * v169;
+        let v234 = m::mul_add(-v80, v168, v233);
+        w[106] = v234;
+        let v235 = v71 * v177;
+        let v236 = m::mul_add(-v81, v176, v235);
+        w[107] = v236;
+    }
+
+    #[inline(never)]
+    fn linearise_1(zd: &[S; 4], zdd: &[S; 4], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 124], out_values: &mut [S; 41]) {
+        let v20 = w[10];
+        let v175 = w[78];
+        let v236 = w[107];
+        let v237 = m::mul_add(v20, v175, v236);
+        let v54 = w[32];
+        let v201 = w[88];
+        let v238 = m::mul_add(-v54, zd[0], v201);
+        let v79 = w[39];
+        let v167 = w[72];
+        let v234 = w[106];
+        let v239 = m::mul_add(-v79, v167, v234);
+        let v171 = w[76];
+        let v222 = w[99];
+        let v240 = v171 + v222;
+        let v172 = w[77];
+        let v221 = w[98];
+        let v241 = v172 + v221;
+        let v179 = w[79];
+        let v224 = w[101];
+        let v242 = v179 + v224;
+        let v194 = w[87];
+        let v223 = w[100];
+        let v243 = v194 + v223;
+        let v244 = v238 + v239;
+        let v245 = 2.0 * v201;
+        let v202 = w[89];
+        let v246 = 2.0 * v202;
+        let v10 = w[6];
+        let v247 = v10 * v245;
+        let v9 = w[5];
+        let v248 = m::mul_add(v9, v246, v247);
+        let v249 = v234 - v248;
+        let v15 = w[9];
+        let v211 = w[92];
+        let v250 = m::mul_add(v15, zd[2], -v211);
+        let v251 = v237 + v250;
+        let v252 = 2.0 * v211;
+        let v212 = w[93];
+        let v253 = 2.0 * v212;
+        let v21 = w[11];
+        let v254 = v21 * v252;
+        let v255 = m::mul_add(v20, v253, v254);
+        let v256 = v236 - v255;
+        let v52 = w[30];
+        let v257 = v52 * lambda[1];
+        let v84 = w[41];
+        let v258 = m::mul_add(lambda[0], v84, v257);
+        let v50 = w[29];
+        let v259 = v50 * lambda[0];
+        let v83 = w[40];
+        let v260 = m::mul_add(-lambda[1], v83, v259);
+        let v38 = w[21];
+        let v261 = v38 * lambda[1];
+        let v86 = w[43];
+        let v262 = m::mul_add(lambda[0], v86, v261);
+        let v85 = w[42];
+        let v263 = lambda[1] * v85;
+        let v35 = w[19];
+        let v264 = m::mul_add(-v35, lambda[0], v263);
+        let v164 = w[70];
+        let v265 = m::mul_add((-0.5 as S), lambda[0], v164);
+        let v166 = w[71];
+        let v266 = v164 - v166;
+        let v128 = w[53];
+        let v267 = v9 * v128;
+        let v8 = w[4];
+        let v129 = w[54];
+        let v268 = m::mul_add(v8, v129, v267);
+        let v137 = w[56];
+        let v269 = v8 * v137;
+        let v138 = w[57];
+        let v270 = m::mul_add(-v9, v138, v269);
+        let v271 = v10 * v270;
+        let v272 = m::mul_add(-v9, v268, v271);
+        let v34 = w[18];
+        let v273 = v9 * v34;
+        let v33 = w[17];
+        let v274 = m::mul_add(-v8, v33, v273);
+        let v275 = v272 + v274;
+        let v149 = w[61];
+        let v276 = v38 * v149;
+        let v150 = w[62];
+        let v277 = m::mul_add(v86, v150, v276);
+        let v278 = v35 * v150;
+        let v279 = m::mul_add(-v85, v149, v278);
+        let v158 = w[64];
+        let v280 = v86 * v158;
+        let v159 = w[65];
+        let v281 = m::mul_add(-v38, v159, v280);
+        let v282 = v85 * v159;
+        let v283 = m::mul_add(v35, v158, v282);
+        let v37 = w[20];
+        let v284 = v37 * v281;
+        let v285 = m::mul_add(-v38, v277, v284);
+        let v286 = v37 * v283;
+        let v287 = m::mul_add(-v38, v279, v286);
+        let v49 = w[28];
+        let v288 = v38 * v49;
+        let v48 = w[27];
+        let v289 = m::mul_add(-v48, v86, v288);
+        let v290 = v285 + v289;
+        let v291 = v49 * v85;
+        let v292 = m::mul_add(v35, v48, v291);
+        let v293 = v287 - v292;
+        let v294 = v290 - v262;
+        let v295 = v264 + v293;
+        let v296 = v270 + v281;
+        let v297 = v275 + v294;
+        let v117 = w[49];
+        let v160 = w[66];
+        let v298 = m::mul_add((-0.5 as S), v117, v160);
+        let v77 = w[38];
+        let v299 = m::mul_add((-9.81 as S), v77, -v298);
+        let v163 = w[69];
+        let v161 = w[67];
+        let v300 = m::mul_add(v9, v163, -v161);
+        let v162 = w[68];
+        let v301 = v162 + v300;
+        let v89 = w[44];
+        let v302 = m::mul_add((0.5 as S), v89, v162);
+        let v97 = w[45];
+        let v303 = m::mul_add((9.81 as S), v97, -v302);
+        let v73 = w[37];
+        let v304 = m::mul_add((-9.81 as S), v73, -v265);
+        let v110 = w[47];
+        let v305 = m::mul_add((9.81 as S), v110, -v266);
+        let v306 = m::mul_add((0.5 as S), v296, v297);
+        let v307 = v299 - v306;
+        out_values[16] = v307;
+        let v308 = m::mul_add((0.5 as S), v283, v295);
+        let v309 = v9 * v277;
+        let v310 = m::mul_add(-v10, v281, v309);
+        let v311 = v294 + v310;
+        let v312 = v303 - v311;
+        out_values[18] = v312;
+        let v313 = v9 * v279;
+        let v314 = m::mul_add(-v10, v283, v313);
+        let v315 = v295 + v314;
+        let v316 = v304 - v258;
+        out_values[20] = v316;
+        let v317 = v305 - v258;
+        out_values[22] = v317;
+        let v207 = w[90];
+        let v318 = v10 * v207;
+        let v58 = w[33];
+        let v228 = w[103];
+        let v319 = v58 * v228;
+        let v320 = m::mul_add((1.5 as S), v228, v207);
+        let v98 = w[46];
+        let v321 = v98 * v228;
+        let v217 = w[94];
+        let v322 = v21 * v217;
+        let v66 = w[35];
+        let v232 = w[105];
+        let v323 = v66 * v232;
+        let v324 = m::mul_add((1.5 as S), v232, v217);
+        let v111 = w[48];
+        let v325 = v111 * v232;
+        let v185 = w[81];
+        let v326 = m::mul_add(-v77, v185, v244);
+        out_values[8] = v326;
+        let v327 = v58 * v241;
+        let v59 = w[34];
+        let v328 = m::mul_add(-v59, v240, v327);
+        let v329 = m::mul_add((1.5 as S), v241, v245);
+        let v330 = v234 + v328;
+        let v331 = v97 * v240;
+        let v332 = m::mul_add(v98, v241, v331);
+        let v333 = v249 + v332;
+        out_values[11] = v333;
+        let v334 = m::mul_add(v97, v185, v249);
+        out_values[10] = v334;
+        let v335 = m::mul_add((0.5 as S), v329, v330);
+        out_values[9] = v335;
+        let v191 = w[86];
+        let v336 = m::mul_add(-v73, v191, v251);
+        out_values[12] = v336;
+        let v337 = v66 * v243;
+        let v67 = w[36];
+        let v338 = m::mul_add(-v67, v242, v337);
+        let v339 = m::mul_add((1.5 as S), v243, v252);
+        let v340 = v236 + v338;
+        let v341 = v110 * v242;
+        let v342 = m::mul_add(v111, v243, v341);
+        let v343 = v256 + v342;
+        out_values[15] = v343;
+        let v344 = m::mul_add(v110, v191, v256);
+        out_values[14] = v344;
+        let v345 = m::mul_add((-0.5 as S), v339, v340);
+        out_values[13] = v345;
+        let v208 = w[91];
+        let v346 = m::mul_add(v9, v208, v318);
+        let v227 = w[102];
+        let v347 = m::mul_add(-v59, v227, v319);
+        let v348 = v346 + v347;
+        let v349 = m::mul_add(v97, v227, v321);
+        let v350 = v349 - v301;
+        let v351 = m::mul_add((0.5 as S), v320, v348);
+        let v218 = w[95];
+        let v352 = m::mul_add(v20, v218, v322);
+        let v231 = w[104];
+        let v353 = m::mul_add(-v67, v231, v323);
+        let v354 = v352 + v353;
+        let v355 = m::mul_add(v110, v231, v325);
+        let v356 = m::mul_add((-0.5 as S), v324, v354);
+        let v357 = v351 - v308;
+        out_values[17] = v357;
+        let v358 = v350 - v315;
+        out_values[19] = v358;
+        let v359 = v356 - v260;
+        out_values[21] = v359;
+        let v360 = v355 - v260;
+        out_values[23] = v360;
+        let v130 = w[55];
+        let v361 = v10 * v130;
+        let v118 = w[50];
+        let v362 = m::mul_add(v9, v118, v361);
+        let v30 = w[15];
+        let v363 = m::mul_add(c[12], v30, -v362);
+        out_values[32] = v363;
+        let v151 = w[63];
+        let v364 = v37 * v151;
+        let v141 = w[60];
+        let v365 = m::mul_add(v38, v141, v364);
+        let v45 = w[25];
+        let v366 = m::mul_add(c[13], v45, -v365);
+        out_values[33] = v366;
+        let v367 = v9 * v141;
+        let v368 = m::mul_add(v10, v151, v367);
+        let v369 = v368 - v365;
+        out_values[37] = v369;
+        let v4 = w[3];
+        let v370 = v4 * v4;
+        let v3 = w[2];
+        let v371 = m::mul_add(v3, v3, v370);
+        let v372 = v3 * zd[0];
+        let v187 = w[83];
+        let v373 = v4 * v187;
+        let v186 = w[82];
+        let v374 = m::mul_add(-v3, v186, v373);
+        let v375 = m::mul_add(v4, zdd[0], v187);
+        let v376 = m::mul_add(zdd[0], v371, v374);
+        let v377 = m::mul_add(-zd[0], v372, v375);
+        let v378 = m::mul_add(v167, v372, v376);
+        let v379 = m::mul_add((0.5 as S), v377, v378);
+        out_values[34] = v379;
+        let v1 = w[1];
+        let v380 = c[0] * v1;
+        let v0 = w[0];
+        let v381 = c[0] * v0;
+        let v53 = w[31];
+        let v382 = v1 * v53;
+        let v383 = m::mul_add(v4, v380, v382);
+        let v384 = v0 * v54;
+        let v385 = m::mul_add(v3, v381, v384);
+        let v386 = v383 + v385;
+        let v387 = zd[0] * v381;
+        let v388 = zdd[0] * v380;
+        let v389 = v187 * v380;
+        let v390 = m::mul_add(-v186, v381, v389);
+        let v391 = m::mul_add(zdd[0], v386, v390);
+        let v392 = m::mul_add(-zd[0], v387, v388);
+        let v393 = m::mul_add(v167, v387, v391);
+        let v394 = m::mul_add((0.5 as S), v392, v393);
+        out_values[35] = v394;
+        let v395 = -v1;
+        out_values[39] = v395;
+        let v24 = w[12];
+        let v396 = v1 * v24;
+        let v397 = -2.0 * v396;
+        let v398 = v0 * v9;
+        let v399 = m::mul_add((2.0 as S), v398, v397);
+        let v123 = w[52];
+        let v400 = v123 * v399;
+        let v121 = w[51];
+        let v401 = v121 * v400;
+        let v28 = w[13];
+        let v402 = v1 * v28;
+        let v403 = m::mul_add(v24, v401, v402);
+        let v404 = v0 * v28;
+        let v405 = m::mul_add(-v9, v401, v404);
+        let v406 = c[3] * v400;
+        let v29 = w[14];
+        let v407 = v29 * v406;
+        let v32 = w[16];
+        let v408 = m::mul_add(-v32, v403, v407);
+        let v409 = v32 * v405;
+        let v410 = m::mul_add(v30, v406, v409);
+        let v411 = v1 * v34;
+        let v412 = m::mul_add(v10, v410, v411);
+        let v413 = v0 * v33;
+        let v414 = m::mul_add(v9, v408, v413);
+        let v415 = v412 + v414;
+        let v39 = w[22];
+        let v416 = v1 * v39;
+        let v417 = -2.0 * v416;
+        let v418 = v0 * v38;
+        let v419 = m::mul_add((2.0 as S), v418, v417);
+        let v140 = w[59];
+        let v420 = v140 * v419;
+        let v139 = w[58];
+        let v421 = v139 * v420;
+        let v43 = w[23];
+        let v422 = v1 * v43;
+        let v423 = m::mul_add(v39, v421, v422);
+        let v424 = v0 * v43;
+        let v425 = m::mul_add(-v38, v421, v424);
+        let v426 = c[5] * v420;
+        let v44 = w[24];
+        let v427 = v44 * v426;
+        let v47 = w[26];
+        let v428 = m::mul_add(-v47, v423, v427);
+        w[108] = v428;
+        let v429 = v47 * v425;
+        let v430 = m::mul_add(v45, v426, v429);
+        w[109] = v430;
+        let v431 = v1 * v49;
+        let v432 = m::mul_add(v37, v430, v431);
+        let v433 = v0 * v48;
+        let v434 = m::mul_add(v38, v428, v433);
+        let v435 = v432 + v434;
+        let v436 = 1.5 * v1;
+        w[110] = v436;
+        let v437 = 1.5 * v0;
+        w[111] = v437;
+        let v438 = v1 * v58;
+        let v11 = w[7];
+        let v439 = m::mul_add(v11, v436, v438);
+        let v440 = v0 * v59;
+        let v12 = w[8];
+        let v441 = m::mul_add(v12, v437, v440);
+        let v442 = v439 + v441;
+        w[112] = v442;
+        let v443 = v1 * lambda[1];
+        let v444 = m::mul_add(-v0, lambda[0], v443);
+        let v445 = v444 - v435;
+        w[113] = v445;
+        let v446 = v410 + v430;
+        w[114] = v446;
+        let v447 = v445 - v415;
+        w[115] = v447;
+        let v448 = v0 * zd[1];
+        w[116] = v448;
+        let v449 = v1 * zd[1];
+        w[117] = v449;
+        let v170 = w[75];
+        let v450 = m::mul_add(v1, v170, -v449);
+        let v451 = m::mul_add(v0, v170, -v448);
+        let v452 = zd[1] * v450;
+        let v453 = zd[1] * v451;
+        let v454 = m::mul_add(v0, zdd[1], v452);
+        w[118] = v454;
+        let v455 = m::mul_add(-v1, zdd[1], v453);
+        let v456 = 1.5 * v448;
+        let v457 = -1.5 * v449;
+        let v458 = m::mul_add(-v170, v437, v456);
+        w[119] = v458;
+        let v459 = m::mul_add(v170, v436, v457);
+        w[120] = v459;
+        let v460 = 1.5 * v455;
+        w[121] = v460;
+        let v190 = w[85];
+        let v461 = v190 * v436;
+        let v462 = m::mul_add(v58, v455, v461);
+        w[122] = v462;
+        let v189 = w[84];
+        let v463 = v189 * v437;
+        let v464 = m::mul_add(v59, v454, v463);
+        w[123] = v464;
+    }
+
+    #[inline(never)]
+    fn linearise_2(w: &mut [S; 124], out_values: &mut [S; 41]) {
+        let v462 = w[122];
+        let v464 = w[123];
+        let v465 = v462 - v464;
+        let v182 = w[80];
+        let v436 = w[110];
+        let v460 = w[121];
+        let v466 = m::mul_add(v182, v436, v460);
+        let v442 = w[112];
+        let v467 = m::mul_add(v182, v442, v465);
+        let v202 = w[89];
+        let v448 = w[116];
+        let v468 = v202 * v448;
+        let v168 = w[73];
+        let v459 = w[120];
+        let v469 = m::mul_add(v168, v459, v468);
+        let v169 = w[74];
+        let v458 = w[119];
+        let v470 = v169 * v458;
+        let v201 = w[88];
+        let v449 = w[117];
+        let v471 = m::mul_add(-v201, v449, v470);
+        let v472 = v469 - v471;
+        let v170 = w[75];
+        let v473 = m::mul_add(v170, v458, v466);
+        let v474 = v467 + v472;
+        let v446 = w[114];
+        let v475 = v446 + v473;
+        let v447 = w[115];
+        let v476 = v474 - v447;
+        let v477 = m::mul_add((0.5 as S), v475, v476);
+        out_values[36] = v477;
+        let v454 = w[118];
+        let v478 = 1.5 * v454;
+        let v437 = w[111];
+        let v479 = m::mul_add(-v182, v437, v478);
+        let v480 = m::mul_add(-v170, v459, v479);
+        let v428 = w[108];
+        let v481 = v480 - v428;
+        let v430 = w[109];
+        let v482 = v430 + v473;
+        let v445 = w[113];
+        let v483 = v474 - v445;
+        let v0 = w[0];
+        let v219 = w[96];
+        let v484 = v0 * v219;
+        let v9 = w[5];
+        let v485 = m::mul_add(v9, v481, v484);
+        let v1 = w[1];
+        let v220 = w[97];
+        let v486 = v1 * v220;
+        let v10 = w[6];
+        let v487 = m::mul_add(v10, v482, v486);
+        let v488 = v485 - v487;
+        let v489 = v483 + v488;
+        out_values[38] = v489;
+    }
+
+    /// Derivatives of the projections.
+    ///
+    /// Operations: 346 (30 add, 118 mul, 142 mul_add, 6 neg, 4 sin_cos, 46 sub). Workspace: 0 slots.
+    fn linearise_projections(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], d: &[S; 4], sigma: &[S; 2], e: &[S; 4], kappa: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 44]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
+        let v3 = m::mul_add(c[1], v1, -0.5);
+        let v4 = z[0] + z[1];
+        let (v5, v6) = m::sin_cos(v4);
+        let v7 = c[2] * v0;
+        let v8 = m::mul_add(c[2], v1, -0.5);
+        let v9 = m::mul_add((0.9013878188659973 as S), v6, v8);
+        let v10 = m::mul_add((0.9013878188659973 as S), v5, v7);
+        let (v11, v12) = m::sin_cos(z[2]);
+        let v13 = z[2] + z[3];
+        let (v14, v15) = m::sin_cos(v13);
+        let v16 = 1.4142135623730951 * v11;
+        let v17 = m::mul_add((1.4142135623730951 as S), v12, 0.5);
+        let v18 = m::mul_add((0.9013878188659973 as S), v15, v17);
+        let v19 = m::mul_add((0.9013878188659973 as S), v14, v16);
+        let v20 = 1.8027756377319946 * v6;
+        let v21 = v8 + v20;
+        let v22 = m::mul_add((1.8027756377319946 as S), v5, v7);
+        let v23 = 1.8027756377319946 * v15;
+        let v24 = v17 + v23;
+        let v25 = m::mul_add((1.8027756377319946 as S), v14, v16);
+        let v26 = c[0] * v3;
+        let v27 = c[8] * v0;
+        let v28 = 1.5 * v9;
+        let v29 = 1.5 * v10;
+        let v30 = 1.5 * v18;
+        let v31 = 1.5 * v19;
+        let v32 = v16 - v25;
+        let v33 = -0.5 + v24;
+        let v34 = v7 - v22;
+        let v35 = 0.5 + v21;
+        let v36 = c[11] * v0;
+        let v37 = m::mul_add((-1.5 as S), v10, v36);
+        let v38 = m::mul_add((-1.5 as S), v8, v28);
+        let v39 = 2.121320343559643 * v11;
+        let v40 = m::mul_add((-1.5 as S), v19, v39);
+        let v41 = m::mul_add((-1.5 as S), v17, v30);
+        let v42 = 0.5 * zd[0];
+        let v43 = v7 * zd[1];
+        let v44 = v8 * zd[1];
+        let v45 = v42 - v44;
+        let v46 = zd[0] + zd[1];
+        let v47 = m::mul_add(v8, v46, v45);
+        let v48 = m::mul_add(v7, v46, -v43);
+        let v49 = zd[1] * v47;
+        let v50 = zd[1] * v48;
+        let v51 = -0.5 * zd[2];
+        let v52 = v16 * zd[3];
+        let v53 = v17 * zd[3];
+        let v54 = v51 - v53;
+        let v55 = zd[2] + zd[3];
+        let v56 = m::mul_add(v17, v55, v54);
+        let v57 = zd[3] * v56;
+        let v58 = v8 * zdd[1];
+        let v59 = m::mul_add(v7, zdd[1], v49);
+        let v60 = zdd[0] + zdd[1];
+        let v61 = v17 * zdd[3];
+        let v62 = m::mul_add(v16, zdd[3], v57);
+        let v63 = zdd[2] + zdd[3];
+        let v64 = m::mul_add((-0.5 as S), zd[0], v42);
+        let v65 = m::mul_add((0.5 as S), zdd[0], 9.81);
+        let v66 = v50 - v58;
+        let v67 = m::mul_add(zd[0], v64, v59);
+        let v68 = v65 + v66;
+        let v69 = m::mul_add((0.5 as S), zd[2], v51);
+        let v70 = m::mul_add((-0.5 as S), zdd[2], 9.81);
+        let v71 = m::mul_add(v16, v55, -v52);
+        let v72 = zd[3] * v71;
+        let v73 = v72 - v61;
+        let v74 = m::mul_add(zd[2], v69, v62);
+        let v75 = v70 + v73;
+        let v76 = v22 * v46;
+        let v77 = v43 - v76;
+        let v78 = m::mul_add(-v25, v55, v52);
+        out_values[22] = v78;
+        let v79 = v7 * zd[0];
+        let v80 = m::mul_add(v8, zd[0], v42);
+        let v81 = v16 * zd[2];
+        let v82 = m::mul_add(v17, zd[2], v51);
+        let v83 = v3 * v3;
+        let v84 = m::mul_add(v2, v2, v83);
+        let v85 = c[0] * v1;
+        let v86 = c[0] * v0;
+        let v87 = v1 * v26;
+        let v88 = m::mul_add(v3, v85, v87);
+        let v89 = v0 * v27;
+        let v90 = m::mul_add(v2, v86, v89);
+        let v91 = v88 + v90;
+        let v92 = 1.5 * v1;
+        let v93 = 1.5 * v0;
+        let v94 = v1 * v28;
+        let v95 = m::mul_add(v9, v92, v94);
+        let v96 = v0 * v29;
+        let v97 = m::mul_add(v10, v93, v96);
+        let v98 = v95 + v97;
+        let v99 = v0 * zd[1];
+        let v100 = v1 * zd[1];
+        let v101 = v0 * v46;
+        let v102 = v1 * v46;
+        let v103 = v102 - v100;
+        let v104 = v101 - v99;
+        out_values[40] = v104;
+        let v105 = zd[1] * v103;
+        let v106 = zd[1] * v104;
+        let v107 = m::mul_add(v0, zdd[1], v105);
+        let v108 = m::mul_add(-v1, zdd[1], v106);
+        let v109 = v44 - v42;
+        let v110 = v53 - v51;
+        let v111 = v20 * v46;
+        out_values[17] = v111;
+        let v112 = v34 * v46;
+        let v113 = v35 * v46;
+        let v114 = m::mul_add((0.5 as S), v46, v109);
+        let v115 = v114 - v113;
+        let v116 = v23 * v55;
+        let v117 = -v116;
+        out_values[19] = v117;
+        let v118 = v32 * v55;
+        out_values[23] = v118;
+        let v119 = m::mul_add((-0.5 as S), v55, v110);
+        let v120 = m::mul_add(-v33, v55, v119);
+        out_values[18] = v120;
+        let v121 = v113 - v114;
+        out_values[16] = v121;
+        let v122 = v76 - v43;
+        out_values[20] = v122;
+        let v123 = -v112;
+        out_values[21] = v123;
+        let v124 = v61 - v72;
+        let v125 = v124 - v61;
+        let v126 = m::mul_add(zd[3], v81, v125);
+        let v127 = m::mul_add(-zd[3], v82, v57);
+        let v128 = m::mul_add(-v55, v118, v126);
+        let v129 = m::mul_add(-v55, v116, v127);
+        let v130 = m::mul_add(-v23, v63, v128);
+        out_values[27] = v130;
+        let v131 = m::mul_add(v32, v63, v129);
+        out_values[31] = v131;
+        let v132 = -9.81 + v75;
+        let v133 = m::mul_add((-0.5 as S), v63, -v132);
+        let v134 = m::mul_add(-v55, v78, v133);
+        let v135 = m::mul_add(v55, v120, v74);
+        let v136 = m::mul_add(-v33, v63, v134);
+        out_values[26] = v136;
+        let v137 = m::mul_add(-v25, v63, v135);
+        out_values[30] = v137;
+        let v138 = v58 - v50;
+        let v139 = v138 - v58;
+        let v140 = m::mul_add(zd[1], v79, v139);
+        let v141 = m::mul_add(-zd[1], v80, v49);
+        let v142 = m::mul_add(-v46, v112, v140);
+        let v143 = m::mul_add(-v46, v111, v141);
+        let v144 = m::mul_add(v34, v60, v143);
+        let v145 = -9.81 + v68;
+        let v146 = m::mul_add((0.5 as S), v60, -v145);
+        let v147 = m::mul_add(-v46, v77, v146);
+        let v148 = m::mul_add(v46, v115, v67);
+        let v149 = m::mul_add(v35, v60, -v147);
+        out_values[24] = v149;
+        let v150 = m::mul_add(v20, v60, -v142);
+        out_values[25] = v150;
+        let v151 = m::mul_add(v22, v60, -v148);
+        out_values[28] = v151;
+        let v152 = -v144;
+        out_values[29] = v152;
+        let v153 = v99 - v101;
+        let v154 = v100 - v102;
+        out_values[41] = v154;
+        let v155 = m::mul_add(-v0, v60, v107);
+        let v156 = m::mul_add(v46, v103, -v155);
+        out_values[42] = v156;
+        let v157 = m::mul_add(v1, v60, v108);
+        let v158 = m::mul_add(v46, v153, v157);
+        let v159 = -v158;
+        out_values[43] = v159;
+        let v160 = 0.5 * sigma[0];
+        let v161 = v16 * sigma[1];
+        let v162 = m::mul_add(v17, sigma[0], v161);
+        let v163 = 0.5 * d[0];
+        let v164 = v7 * d[1];
+        let v165 = d[0] + d[1];
+        let v166 = -0.5 * d[2];
+        let v167 = v16 * d[3];
+        let v168 = d[2] + d[3];
+        let v169 = v28 * v165;
+        let v170 = v30 * v168;
+        let v171 = v7 * d[0];
+        let v172 = v16 * d[2];
+        let v173 = v25 * sigma[1];
+        let v174 = m::mul_add(v33, sigma[0], v173);
+        let v175 = v23 * sigma[0];
+        let v176 = m::mul_add(-v32, sigma[1], v175);
+        let v177 = v22 * sigma[1];
+        let v178 = m::mul_add(v35, sigma[0], v177);
+        let v179 = v34 * sigma[1];
+        let v180 = m::mul_add(-v20, sigma[0], v179);
+        let v181 = m::mul_add((-0.5 as S), sigma[0], v160);
+        let v182 = v7 * sigma[1];
+        let v183 = m::mul_add(v8, sigma[0], v182);
+        let v184 = v160 + v183;
+        let v185 = v162 - v160;
+        let v186 = v178 - v181;
+        out_values[0] = v186;
+        let v187 = v178 - v184;
+        out_values[2] = v187;
+        let v188 = v174 + v181;
+        let v189 = -v188;
+        out_values[4] = v189;
+        let v190 = v185 - v174;
+        out_values[6] = v190;
+        let v191 = m::mul_add(v8, d[0], v163);
+        let v192 = m::mul_add(v17, d[2], v166);
+        let v193 = 1.5 * v164;
+        let v194 = m::mul_add(-v29, v165, v193);
+        let v195 = 1.5 * v167;
+        let v196 = m::mul_add(-v31, v168, v195);
+        let v197 = m::mul_add(-v8, d[1], v163);
+        let v198 = m::mul_add(-v17, d[3], v166);
+        let v199 = m::mul_add((1.5 as S), v197, v169);
+        let v200 = m::mul_add((1.5 as S), v198, v170);
+        let v201 = v7 * v199;
+        let v202 = m::mul_add(v8, v194, v201);
+        let v203 = v28 * v171;
+        let v204 = m::mul_add(-v29, v191, v203);
+        let v205 = m::mul_add((1.5 as S), v171, v194);
+        let v206 = v202 + v204;
+        let v207 = v37 * v191;
+        let v208 = m::mul_add(v38, v171, v207);
+        let v209 = m::mul_add((0.5 as S), v205, v206);
+        let v210 = v16 * v200;
+        let v211 = m::mul_add(v17, v196, v210);
+        let v212 = v30 * v172;
+        let v213 = m::mul_add(-v31, v192, v212);
+        let v214 = m::mul_add((1.5 as S), v172, v196);
+        let v215 = v211 + v213;
+        let v216 = v40 * v192;
+        let v217 = m::mul_add(v41, v172, v216);
+        let v218 = m::mul_add((-0.5 as S), v214, v215);
+        let v219 = v209 - v180;
+        out_values[1] = v219;
+        let v220 = v208 - v180;
+        out_values[3] = v220;
+        let v221 = v218 - v176;
+        out_values[5] = v221;
+        let v222 = v217 - v176;
+        out_values[7] = v222;
+        let v223 = 0.5 * kappa[0];
+        let v224 = v16 * kappa[1];
+        let v225 = m::mul_add(v17, kappa[0], v224);
+        let v226 = 0.5 * e[0];
+        let v227 = v7 * e[1];
+        let v228 = e[0] + e[1];
+        let v229 = -0.5 * e[2];
+        let v230 = v16 * e[3];
+        let v231 = e[2] + e[3];
+        let v232 = v28 * v228;
+        let v233 = v30 * v231;
+        let v234 = v7 * e[0];
+        let v235 = v16 * e[2];
+        let v236 = v25 * kappa[1];
+        let v237 = m::mul_add(v33, kappa[0], v236);
+        let v238 = v23 * kappa[0];
+        let v239 = m::mul_add(-v32, kappa[1], v238);
+        let v240 = v22 * kappa[1];
+        let v241 = m::mul_add(v35, kappa[0], v240);
+        let v242 = v34 * kappa[1];
+        let v243 = m::mul_add(-v20, kappa[0], v242);
+        let v244 = m::mul_add((-0.5 as S), kappa[0], v223);
+        let v245 = v7 * kappa[1];
+        let v246 = m::mul_add(v8, kappa[0], v245);
+        let v247 = v223 + v246;
+        let v248 = v225 - v223;
+        let v249 = v241 - v244;
+        out_values[8] = v249;
+        let v250 = v241 - v247;
+        out_values[10] = v250;
+        let v251 = v237 + v244;
+        let v252 = -v251;
+        out_values[12] = v252;
+        let v253 = v248 - v237;
+        out_values[14] = v253;
+        let v254 = m::mul_add(v8, e[0], v226);
+        let v255 = m::mul_add(v17, e[2], v229);
+        let v256 = 1.5 * v227;
+        let v257 = m::mul_add(-v29, v228, v256);
+        let v258 = 1.5 * v230;
+        let v259 = m::mul_add(-v31, v231, v258);
+        let v260 = m::mul_add(-v8, e[1], v226);
+        let v261 = m::mul_add(-v17, e[3], v229);
+        let v262 = m::mul_add((1.5 as S), v260, v232);
+        let v263 = m::mul_add((1.5 as S), v261, v233);
+        let v264 = v7 * v262;
+        let v265 = m::mul_add(v8, v257, v264);
+        let v266 = v28 * v234;
+        let v267 = m::mul_add(-v29, v254, v266);
+        let v268 = m::mul_add((1.5 as S), v234, v257);
+        let v269 = v265 + v267;
+        let v270 = v37 * v254;
+        let v271 = m::mul_add(v38, v234, v270);
+        let v272 = m::mul_add((0.5 as S), v268, v269);
+        let v273 = v16 * v263;
+        let v274 = m::mul_add(v17, v259, v273);
+        let v275 = v30 * v235;
+        let v276 = m::mul_add(-v31, v255, v275);
+        let v277 = m::mul_add((1.5 as S), v235, v259);
+        let v278 = v274 + v276;
+        let v279 = v40 * v255;
+        let v280 = m::mul_add(v41, v235, v279);
+        let v281 = m::mul_add((-0.5 as S), v277, v278);
+        let v282 = v272 - v243;
+        out_values[9] = v282;
+        let v283 = v271 - v243;
+        out_values[11] = v283;
+        let v284 = v281 - v239;
+        out_values[13] = v284;
+        let v285 = v280 - v239;
+        out_values[15] = v285;
+        let v286 = v84 * d[0];
+        let v287 = v85 * d[0];
+        let v288 = v91 * d[0];
+        let v289 = v1 * sigma[1];
+        let v290 = m::mul_add(-v0, sigma[0], v289);
+        let v291 = v0 * d[1];
+        let v292 = v1 * d[1];
+        let v293 = v92 * v165;
+        let v294 = v194 - sigma[0];
+        let v295 = v199 - sigma[1];
+        let v296 = m::mul_add(v3, d[0], v163);
+        let v297 = m::mul_add(v3, v163, v286);
+        let v298 = m::mul_add((0.5 as S), v296, v297);
+        out_values[32] = v298;
+        let v299 = m::mul_add(v85, v163, v288);
+        let v300 = m::mul_add((0.5 as S), v287, v299);
+        out_values[33] = v300;
+        let v301 = m::mul_add((-1.5 as S), v292, v293);
+        let v302 = v93 * v164;
+        let v303 = m::mul_add(v29, v291, v302);
+        let v304 = v92 * v197;
+        let v305 = m::mul_add(-v28, v292, v304);
+        let v306 = v305 - v303;
+        let v307 = m::mul_add(v98, v165, v306);
+        let v308 = v307 - v290;
+        let v309 = m::mul_add((0.5 as S), v301, v308);
+        out_values[34] = v309;
+        let v310 = 1.5 * v291;
+        let v311 = m::mul_add(-v93, v165, v310);
+        let v312 = v0 * v294;
+        let v313 = m::mul_add(v7, v311, v312);
+        let v314 = v1 * v295;
+        let v315 = m::mul_add(v8, v301, v314);
+        let v316 = v313 - v315;
+        let v317 = v308 + v316;
+        out_values[35] = v317;
+        let v318 = v84 * e[0];
+        let v319 = v85 * e[0];
+        let v320 = v91 * e[0];
+        let v321 = v1 * kappa[1];
+        let v322 = m::mul_add(-v0, kappa[0], v321);
+        let v323 = v0 * e[1];
+        let v324 = v1 * e[1];
+        let v325 = v92 * v228;
+        let v326 = v257 - kappa[0];
+        let v327 = v262 - kappa[1];
+        let v328 = m::mul_add(v3, e[0], v226);
+        let v329 = m::mul_add(v3, v226, v318);
+        let v330 = m::mul_add((0.5 as S), v328, v329);
+        out_values[36] = v330;
+        let v331 = m::mul_add(v85, v226, v320);
+        let v332 = m::mul_add((0.5 as S), v319, v331);
+        out_values[37] = v332;
+        let v333 = m::mul_add((-1.5 as S), v324, v325);
+        let v334 = v93 * v227;
+        let v335 = m::mul_add(v29, v323, v334);
+        let v336 = v92 * v260;
+        let v337 = m::mul_add(-v28, v324, v336);
+        let v338 = v337 - v335;
+        let v339 = m::mul_add(v98, v228, v338);
+        let v340 = v339 - v322;
+        let v341 = m::mul_add((0.5 as S), v333, v340);
+        out_values[38] = v341;
+        let v342 = 1.5 * v323;
+        let v343 = m::mul_add(-v93, v228, v342);
+        let v344 = v0 * v326;
+        let v345 = m::mul_add(v7, v343, v344);
+        let v346 = v1 * v327;
+        let v347 = m::mul_add(v8, v333, v346);
+        let v348 = v345 - v347;
+        let v349 = v340 + v348;
+        out_values[39] = v349;
+    }
+
+    /// Integrands of the objectives and their derivatives.
+    ///
+    /// Operations: 116 (10 add, 50 mul, 53 mul_add, 2 sin_cos, 1 sub). Workspace: 0 slots.
+    fn integrand_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 18]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = z[0] + z[1];
+        let (v3, v4) = m::sin_cos(v2);
+        let v5 = c[2] * v0;
+        let v6 = m::mul_add(c[2], v1, -0.5);
+        let v7 = m::mul_add((1.8027756377319946 as S), v4, v6);
+        let v8 = m::mul_add((1.8027756377319946 as S), v3, v5);
+        let v9 = 0.5 * zd[0];
+        let v10 = v5 * zd[1];
+        let v11 = m::mul_add(-v6, zd[1], v9);
+        let v12 = zd[0] + zd[1];
+        let v13 = m::mul_add(v6, v12, v11);
+        let v14 = m::mul_add(v5, v12, -v10);
+        let v15 = zd[1] * v13;
+        let v16 = zd[1] * v14;
+        let v17 = m::mul_add(v5, zdd[1], v15);
+        let v18 = zdd[0] + zdd[1];
+        let v19 = m::mul_add(-v8, v12, v10);
+        let v20 = m::mul_add(v7, v12, v11);
+        let v21 = m::mul_add((0.5 as S), zdd[0], v16);
+        let v22 = m::mul_add(-v6, zdd[1], v21);
+        let v23 = m::mul_add(-v8, v18, v17);
+        let v24 = m::mul_add(v7, v18, v22);
+        let v25 = m::mul_add(-v12, v20, v23);
+        let v26 = m::mul_add(v12, v19, v24);
+        let v27 = 2.0 + v8;
+        let v28 = v7 * v7;
+        let v29 = m::mul_add(v27, v27, v28);
+        out_values[0] = v29;
+        let v30 = v19 * v19;
+        let v31 = m::mul_add(v20, v20, v30);
+        out_values[1] = v31;
+        let v32 = v25 * v25;
+        let v33 = m::mul_add(v26, v26, v32);
+        out_values[2] = v33;
+        let v34 = 2.0 * v27;
+        let v35 = 2.0 * v7;
+        let v36 = 3.605551275463989 * v27;
+        let v37 = 3.605551275463989 * v7;
+        let v38 = v0 * v34;
+        let v39 = c[14] * v27;
+        let v40 = m::mul_add(v1, v35, v38);
+        out_values[5] = v40;
+        let v41 = c[14] * v7;
+        let v42 = v4 * v36;
+        let v43 = m::mul_add(-v3, v37, v42);
+        out_values[4] = v43;
+        let v44 = m::mul_add(-v0, v41, v43);
+        let v45 = m::mul_add(v1, v39, v44);
+        out_values[3] = v45;
+        let v46 = 2.0 * v20;
+        let v47 = 2.0 * v19;
+        let v48 = -2.0 * v19;
+        let v49 = v12 * v46;
+        let v50 = v7 * v46;
+        let v51 = v12 * v48;
+        let v52 = m::mul_add(v8, v48, v50);
+        let v53 = -2.0 * v20;
+        let v54 = m::mul_add(v6, v53, v52);
+        let v55 = m::mul_add(v5, v47, v54);
+        out_values[9] = v55;
+        let v56 = v20 + v52;
+        out_values[8] = v56;
+        let v57 = m::mul_add(zd[1], v47, v51);
+        let v58 = m::mul_add(zd[1], v53, v49);
+        let v59 = 1.8027756377319946 * v51;
+        let v60 = 1.8027756377319946 * v49;
+        let v61 = v0 * v57;
+        let v62 = c[2] * v57;
+        let v63 = m::mul_add(v1, v58, v61);
+        out_values[10] = v63;
+        let v64 = c[2] * v58;
+        let v65 = v4 * v59;
+        let v66 = m::mul_add(-v3, v60, v65);
+        out_values[7] = v66;
+        let v67 = m::mul_add(-v0, v64, v66);
+        let v68 = m::mul_add(v1, v62, v67);
+        out_values[6] = v68;
+        let v69 = 2.0 * v26;
+        let v70 = 2.0 * v25;
+        let v71 = -2.0 * v25;
+        let v72 = v19 * v69;
+        let v73 = v12 * v69;
+        let v74 = m::mul_add(v20, v71, v72);
+        let v75 = v12 * v71;
+        let v76 = v18 * v69;
+        let v77 = v7 * v69;
+        let v78 = v18 * v71;
+        let v79 = m::mul_add(v8, v71, v77);
+        let v80 = -2.0 * v26;
+        let v81 = m::mul_add(v12, v75, v76);
+        let v82 = m::mul_add(v7, v75, v74);
+        let v83 = m::mul_add(-v12, v73, v78);
+        let v84 = m::mul_add(-v8, v73, v82);
+        let v85 = zdd[1] * v80;
+        let v86 = m::mul_add(v6, v80, v79);
+        let v87 = zdd[1] * v70;
+        let v88 = m::mul_add(v5, v70, v86);
+        out_values[16] = v88;
+        let v89 = v26 + v79;
+        out_values[15] = v89;
+        let v90 = v14 * v69;
+        let v91 = zd[1] * v69;
+        let v92 = m::mul_add(v13, v70, v90);
+        let v93 = zd[1] * v70;
+        let v94 = v73 - v91;
+        let v95 = v75 + v93;
+        let v96 = m::mul_add(v12, v93, v85);
+        let v97 = m::mul_add(v6, v93, v84);
+        let v98 = m::mul_add(v12, v91, v87);
+        let v99 = m::mul_add(v5, v91, v97);
+        let v100 = v92 + v99;
+        let v101 = m::mul_add(-zd[1], v95, v96);
+        let v102 = m::mul_add(-v6, v95, v100);
+        let v103 = m::mul_add(zd[1], v94, v98);
+        let v104 = m::mul_add(v5, v94, v102);
+        out_values[14] = v104;
+        let v105 = m::mul_add((0.5 as S), v95, v99);
+        out_values[13] = v105;
+        let v106 = v83 + v103;
+        let v107 = v81 + v101;
+        let v108 = 1.8027756377319946 * v83;
+        let v109 = 1.8027756377319946 * v81;
+        let v110 = v0 * v106;
+        let v111 = c[2] * v106;
+        let v112 = m::mul_add(v1, v107, v110);
+        out_values[17] = v112;
+        let v113 = c[2] * v107;
+        let v114 = v4 * v108;
+        let v115 = m::mul_add(-v3, v109, v114);
+        out_values[12] = v115;
+        let v116 = m::mul_add(-v0, v113, v115);
+        let v117 = m::mul_add(v1, v111, v116);
+        out_values[11] = v117;
+    }
+
+    /// Terminal terms of the objectives and their derivatives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn terminal_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 3]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        out_values[2] = 0.0;
+    }
+
+    /// Solves with the factors. Four columns at once.
+    fn solve_lanes(factors: &[S; 28], rhs: &[L; 6], w: &mut [L; 0], out_x: &mut [L; 6]) {
+        let _ = (&rhs, &w);
+        let v0 = l::mul_add(-factors[1], rhs[0], rhs[1]);
+        let v1 = l::mul_add(-factors[2], rhs[0], rhs[4]);
+        let v2 = l::mul_add(-factors[3], rhs[0], rhs[5]);
+        let v3 = l::mul_add(-factors[8], v0, v1);
+        let v4 = l::mul_add(-factors[9], v0, v2);
+        let v5 = l::mul_add(-factors[13], rhs[2], rhs[3]);
+        let v6 = l::mul_add(-factors[14], rhs[2], v3);
+        let v7 = l::mul_add(-factors[15], rhs[2], v4);
+        let v8 = l::mul_add(-factors[20], v5, v6);
+        let v9 = l::mul_add(-factors[21], v5, v7);
+        let v10 = l::mul_add(-factors[25], v8, v9);
+        let v11 = l::mul(factors[27], v10);
+        out_x[5] = v11;
+        let v12 = l::mul_add(-factors[26], v11, v8);
+        let v13 = l::mul(factors[24], v12);
+        out_x[4] = v13;
+        let v14 = l::mul_add(-factors[22], v13, v5);
+        let v15 = l::mul_add(-factors[23], v11, v14);
+        let v16 = l::mul(factors[19], v15);
+        out_x[3] = v16;
+        let v17 = l::mul_add(-factors[16], v16, rhs[2]);
+        let v18 = l::mul_add(-factors[17], v13, v17);
+        let v19 = l::mul_add(-factors[18], v11, v18);
+        let v20 = l::mul(factors[12], v19);
+        out_x[2] = v20;
+        let v21 = l::mul_add(-factors[10], v13, v0);
+        let v22 = l::mul_add(-factors[11], v11, v21);
+        let v23 = l::mul(factors[7], v22);
+        out_x[1] = v23;
+        let v24 = l::mul_add(-factors[4], v23, rhs[0]);
+        let v25 = l::mul_add(-factors[5], v13, v24);
+        let v26 = l::mul_add(-factors[6], v11, v25);
+        let v27 = l::mul(factors[0], v26);
+        out_x[0] = v27;
     }
 }

@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 34 | 22 |
+ | `prepare` | 60 | 167 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 343 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 113 | 0 |
  | `outputs` | 24 | 0 |
  | `objectives` | 108 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 1399 | 231 |
+ | `joint_solve` | 23 | 0 |
+ | `joint_integrand_derivatives` | 293 | 48 |
+ | `joint_terminal_derivatives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod mirrored {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 5;
     /// Number of velocities v.
@@ -41,9 +48,9 @@ pub mod mirrored {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 19;
     /// Number of prepared values.
-    pub const NC: usize = 27;
+    pub const NC: usize = 76;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 22;
+    pub const WORKSPACE: usize = 231;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -59,6 +66,18 @@ pub mod mirrored {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 11,
+            start: 0,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 106,
+            joint_factors: 23,
+            joint_integrands: 28,
+            joint_terminals: 3,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -184,6 +203,45 @@ pub mod mirrored {
         pub const LEAN: usize = 1;
         /// Index of `strain`.
         pub const STRAIN: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 11] = [
+        "track",
+        "stiffness",
+        "damping",
+        "free_length",
+        "tyre",
+        "road_height[0]",
+        "road_height[1]",
+        "road_height[2]",
+        "road_height[3]",
+        "road_height[4]",
+        "road_height[5]",
+    ];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `track`.
+        pub const TRACK: usize = 0;
+        /// Index of `stiffness`.
+        pub const STIFFNESS: usize = 1;
+        /// Index of `damping`.
+        pub const DAMPING: usize = 2;
+        /// Index of `free_length`.
+        pub const FREE_LENGTH: usize = 3;
+        /// Index of `tyre`.
+        pub const TYRE: usize = 4;
+        /// Index of `road_height[0]`.
+        pub const ROAD_HEIGHT_0_: usize = 5;
+        /// Index of `road_height[1]`.
+        pub const ROAD_HEIGHT_1_: usize = 6;
+        /// Index of `road_height[2]`.
+        pub const ROAD_HEIGHT_2_: usize = 7;
+        /// Index of `road_height[3]`.
+        pub const ROAD_HEIGHT_3_: usize = 8;
+        /// Index of `road_height[4]`.
+        pub const ROAD_HEIGHT_4_: usize = 9;
+        /// Index of `road_height[5]`.
+        pub const ROAD_HEIGHT_5_: usize = 10;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -315,7 +373,7 @@ pub mod mirrored {
         pub fn new(parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
-            let mut w = [0.0; 22];
+            let mut w = [0.0; 167];
             prepare(&p, &mut w, &mut prepared);
             Self { parameters, prepared }
         }
@@ -371,6 +429,7 @@ pub mod mirrored {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -515,22 +574,280 @@ pub mod mirrored {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[], &[]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[
+                    (0, 0),
+                    (0, 2),
+                    (0, 3),
+                    (0, 4),
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (2, 0),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                    (2, 4),
+                    (3, 0),
+                    (3, 1),
+                    (3, 2),
+                    (3, 3),
+                    (4, 0),
+                    (4, 1),
+                    (4, 2),
+                    (4, 4),
+                ],
+                rows: &[],
+                force: &[
+                    (0, 0),
+                    (1, 0),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (1, 6),
+                    (1, 7),
+                    (1, 8),
+                    (1, 9),
+                    (1, 10),
+                    (2, 0),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                    (2, 4),
+                    (2, 5),
+                    (2, 6),
+                    (2, 7),
+                    (2, 8),
+                    (2, 9),
+                    (2, 10),
+                    (3, 0),
+                    (3, 1),
+                    (3, 2),
+                    (3, 3),
+                    (3, 4),
+                    (3, 5),
+                    (3, 6),
+                    (3, 7),
+                    (3, 8),
+                    (3, 9),
+                    (3, 10),
+                    (4, 0),
+                    (4, 1),
+                    (4, 2),
+                    (4, 3),
+                    (4, 4),
+                    (4, 5),
+                    (4, 6),
+                    (4, 7),
+                    (4, 8),
+                    (4, 9),
+                    (4, 10),
+                ],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 5] = [0, 1, 2, 3, 4];
+            let mut pivots = [0.0; 5];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 5] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[
+                    (0, 11),
+                    (1, 2),
+                    (2, 0),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                    (2, 5),
+                    (2, 6),
+                    (2, 7),
+                    (2, 8),
+                    (2, 10),
+                    (2, 11),
+                    (2, 12),
+                    (2, 13),
+                    (2, 15),
+                    (2, 16),
+                    (2, 17),
+                    (2, 18),
+                    (2, 19),
+                    (2, 20),
+                    (2, 21),
+                    (2, 22),
+                    (2, 23),
+                    (2, 24),
+                    (2, 25),
+                ],
+                &[],
+            ]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 34 (5 add, 5 div, 8 mul, 1 solve_tridiagonal, 15 sub). Workspace: 22 slots.
-    fn prepare(p: &[S; 19], w: &mut [S; 22], out_c: &mut [S; 27]) {
+    /// Operations: 60 (9 add, 10 div, 19 mul, 7 solve_tridiagonal, 15 sub). Workspace: 167 slots.
+    fn prepare(p: &[S; 19], w: &mut [S; 167], out_c: &mut [S; 76]) {
         prepare_0(p, w, out_c);
         let (before, after) = w[..22].split_at_mut(14);
         let (results, scratch) = after.split_at_mut(4);
         m::solve_tridiagonal(&before[0..3], &before[3..7], &before[7..10], &before[10..14], scratch, results);
         prepare_2(p, w, out_c);
+        let (before, after) = w[..44].split_at_mut(36);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[22..25], &before[25..29], &before[29..32], &before[32..36], scratch, results);
+        prepare_4(w, out_c);
+        let (before, after) = w[..66].split_at_mut(58);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[44..47], &before[47..51], &before[51..54], &before[54..58], scratch, results);
+        prepare_6(w, out_c);
+        let (before, after) = w[..88].split_at_mut(80);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[66..69], &before[69..73], &before[73..76], &before[76..80], scratch, results);
+        prepare_8(w, out_c);
+        let (before, after) = w[..110].split_at_mut(102);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[88..91], &before[91..95], &before[95..98], &before[98..102], scratch, results);
+        prepare_10(w, out_c);
+        let (before, after) = w[..132].split_at_mut(124);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[110..113], &before[113..117], &before[117..120], &before[120..124], scratch, results);
+        prepare_12(w, out_c);
+        let (before, after) = w[..154].split_at_mut(146);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&before[132..135], &before[135..139], &before[139..142], &before[142..146], scratch, results);
+        prepare_14(p, w, out_c);
     }
 
     #[inline(never)]
-    fn prepare_0(p: &[S; 19], w: &mut [S; 22], out_c: &mut [S; 27]) {
+    fn prepare_0(p: &[S; 19], w: &mut [S; 167], out_c: &mut [S; 76]) {
         out_c[8] = 0.0;
         out_c[13] = 0.0;
+        out_c[27] = 0.0;
+        out_c[32] = 0.0;
+        out_c[33] = 0.0;
+        out_c[38] = 0.0;
+        out_c[39] = 0.0;
+        out_c[44] = 0.0;
+        out_c[45] = 0.0;
+        out_c[50] = 0.0;
+        out_c[51] = 0.0;
+        out_c[56] = 0.0;
+        out_c[57] = 0.0;
+        out_c[62] = 0.0;
         out_c[0] = p[0];
         out_c[2] = p[1];
         out_c[4] = p[2];
@@ -551,10 +868,18 @@ pub mod mirrored {
         out_c[25] = p[17];
         out_c[26] = p[18];
         let v0 = p[8] - p[7];
+        w[154] = v0;
         let v1 = p[9] - p[8];
+        w[155] = v1;
+        out_c[65] = v1;
         let v2 = p[10] - p[9];
+        w[156] = v2;
+        out_c[66] = v2;
         let v3 = p[11] - p[10];
+        w[157] = v3;
+        out_c[67] = v3;
         let v4 = p[12] - p[11];
+        w[158] = v4;
         let v5 = p[14] - p[13];
         let v6 = v5 / v0;
         let v7 = p[15] - p[14];
@@ -567,12 +892,20 @@ pub mod mirrored {
         let v14 = v13 / v4;
         let v15 = v0 + v1;
         let v16 = 2.0 * v15;
+        w[159] = v16;
+        out_c[68] = v16;
         let v17 = v1 + v2;
         let v18 = 2.0 * v17;
+        w[160] = v18;
+        out_c[69] = v18;
         let v19 = v2 + v3;
         let v20 = 2.0 * v19;
+        w[161] = v20;
+        out_c[70] = v20;
         let v21 = v3 + v4;
         let v22 = 2.0 * v21;
+        w[162] = v22;
+        out_c[71] = v22;
         let v23 = v8 - v6;
         let v24 = 6.0 * v23;
         let v25 = v10 - v8;
@@ -598,7 +931,7 @@ pub mod mirrored {
     }
 
     #[inline(never)]
-    fn prepare_2(p: &[S; 19], w: &mut [S; 22], out_c: &mut [S; 27]) {
+    fn prepare_2(p: &[S; 19], w: &mut [S; 167], out_c: &mut [S; 76]) {
         let v31 = w[14];
         out_c[9] = v31;
         let v32 = w[15];
@@ -611,6 +944,249 @@ pub mod mirrored {
         out_c[1] = v35;
         let v36 = -0.2 - p[0];
         out_c[5] = v36;
+        let v0 = w[154];
+        let v37 = 1.0 / v0;
+        w[163] = v37;
+        let v38 = 6.0 * v37;
+        let v1 = w[155];
+        w[22] = v1;
+        let v2 = w[156];
+        w[23] = v2;
+        let v3 = w[157];
+        w[24] = v3;
+        let v16 = w[159];
+        w[25] = v16;
+        let v18 = w[160];
+        w[26] = v18;
+        let v20 = w[161];
+        w[27] = v20;
+        let v22 = w[162];
+        w[28] = v22;
+        w[29] = v1;
+        w[30] = v2;
+        w[31] = v3;
+        w[32] = v38;
+        w[33] = 0.0;
+        w[34] = 0.0;
+        w[35] = 0.0;
+    }
+
+    #[inline(never)]
+    fn prepare_4(w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v39 = w[36];
+        out_c[28] = v39;
+        let v40 = w[37];
+        out_c[29] = v40;
+        let v41 = w[38];
+        out_c[30] = v41;
+        let v42 = w[39];
+        out_c[31] = v42;
+        let v1 = w[155];
+        let v43 = 1.0 / v1;
+        w[154] = v43;
+        out_c[72] = v43;
+        let v37 = w[163];
+        let v44 = v37 + v43;
+        let v45 = -6.0 * v44;
+        let v46 = 6.0 * v43;
+        w[164] = v46;
+        w[44] = v1;
+        let v2 = w[156];
+        w[45] = v2;
+        let v3 = w[157];
+        w[46] = v3;
+        let v16 = w[159];
+        w[47] = v16;
+        let v18 = w[160];
+        w[48] = v18;
+        let v20 = w[161];
+        w[49] = v20;
+        let v22 = w[162];
+        w[50] = v22;
+        w[51] = v1;
+        w[52] = v2;
+        w[53] = v3;
+        w[54] = v45;
+        w[55] = v46;
+        w[56] = 0.0;
+        w[57] = 0.0;
+    }
+
+    #[inline(never)]
+    fn prepare_6(w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v47 = w[58];
+        out_c[34] = v47;
+        let v48 = w[59];
+        out_c[35] = v48;
+        let v49 = w[60];
+        out_c[36] = v49;
+        let v50 = w[61];
+        out_c[37] = v50;
+        let v2 = w[156];
+        let v51 = 1.0 / v2;
+        w[165] = v51;
+        out_c[73] = v51;
+        let v43 = w[154];
+        let v52 = v43 + v51;
+        let v53 = -6.0 * v52;
+        let v54 = 6.0 * v51;
+        w[166] = v54;
+        let v1 = w[155];
+        w[66] = v1;
+        w[67] = v2;
+        let v3 = w[157];
+        w[68] = v3;
+        let v16 = w[159];
+        w[69] = v16;
+        let v18 = w[160];
+        w[70] = v18;
+        let v20 = w[161];
+        w[71] = v20;
+        let v22 = w[162];
+        w[72] = v22;
+        w[73] = v1;
+        w[74] = v2;
+        w[75] = v3;
+        let v46 = w[164];
+        w[76] = v46;
+        w[77] = v53;
+        w[78] = v54;
+        w[79] = 0.0;
+    }
+
+    #[inline(never)]
+    fn prepare_8(w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v55 = w[80];
+        out_c[40] = v55;
+        let v56 = w[81];
+        out_c[41] = v56;
+        let v57 = w[82];
+        out_c[42] = v57;
+        let v58 = w[83];
+        out_c[43] = v58;
+        let v3 = w[157];
+        let v59 = 1.0 / v3;
+        w[164] = v59;
+        out_c[74] = v59;
+        let v51 = w[165];
+        let v60 = v51 + v59;
+        let v61 = -6.0 * v60;
+        let v62 = 6.0 * v59;
+        w[154] = v62;
+        let v1 = w[155];
+        w[88] = v1;
+        let v2 = w[156];
+        w[89] = v2;
+        w[90] = v3;
+        let v16 = w[159];
+        w[91] = v16;
+        let v18 = w[160];
+        w[92] = v18;
+        let v20 = w[161];
+        w[93] = v20;
+        let v22 = w[162];
+        w[94] = v22;
+        w[95] = v1;
+        w[96] = v2;
+        w[97] = v3;
+        w[98] = 0.0;
+        let v54 = w[166];
+        w[99] = v54;
+        w[100] = v61;
+        w[101] = v62;
+    }
+
+    #[inline(never)]
+    fn prepare_10(w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v63 = w[102];
+        out_c[46] = v63;
+        let v64 = w[103];
+        out_c[47] = v64;
+        let v65 = w[104];
+        out_c[48] = v65;
+        let v66 = w[105];
+        out_c[49] = v66;
+        let v4 = w[158];
+        let v67 = 1.0 / v4;
+        w[166] = v67;
+        let v59 = w[164];
+        let v68 = v59 + v67;
+        let v69 = -6.0 * v68;
+        let v1 = w[155];
+        w[110] = v1;
+        let v2 = w[156];
+        w[111] = v2;
+        let v3 = w[157];
+        w[112] = v3;
+        let v16 = w[159];
+        w[113] = v16;
+        let v18 = w[160];
+        w[114] = v18;
+        let v20 = w[161];
+        w[115] = v20;
+        let v22 = w[162];
+        w[116] = v22;
+        w[117] = v1;
+        w[118] = v2;
+        w[119] = v3;
+        w[120] = 0.0;
+        w[121] = 0.0;
+        let v62 = w[154];
+        w[122] = v62;
+        w[123] = v69;
+    }
+
+    #[inline(never)]
+    fn prepare_12(w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v70 = w[124];
+        out_c[52] = v70;
+        let v71 = w[125];
+        out_c[53] = v71;
+        let v72 = w[126];
+        out_c[54] = v72;
+        let v73 = w[127];
+        out_c[55] = v73;
+        let v67 = w[166];
+        let v74 = 6.0 * v67;
+        out_c[75] = v74;
+        let v1 = w[155];
+        w[132] = v1;
+        let v2 = w[156];
+        w[133] = v2;
+        let v3 = w[157];
+        w[134] = v3;
+        let v16 = w[159];
+        w[135] = v16;
+        let v18 = w[160];
+        w[136] = v18;
+        let v20 = w[161];
+        w[137] = v20;
+        let v22 = w[162];
+        w[138] = v22;
+        w[139] = v1;
+        w[140] = v2;
+        w[141] = v3;
+        w[142] = 0.0;
+        w[143] = 0.0;
+        w[144] = 0.0;
+        w[145] = v74;
+    }
+
+    #[inline(never)]
+    fn prepare_14(p: &[S; 19], w: &mut [S; 167], out_c: &mut [S; 76]) {
+        let v75 = w[146];
+        out_c[58] = v75;
+        let v76 = w[147];
+        out_c[59] = v76;
+        let v77 = w[148];
+        out_c[60] = v77;
+        let v78 = w[149];
+        out_c[61] = v78;
+        let v79 = -2.0 * p[4];
+        out_c[63] = v79;
+        let v37 = w[163];
+        let v80 = -6.0 * v37;
+        out_c[64] = v80;
     }
 
     /// Start values.
@@ -632,13 +1208,13 @@ pub mod mirrored {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 27], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 76], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 343 (54 add, 11 div, 12 gather, 2 locate, 3 max, 94 mul, 125 mul_add, 3 sin_cos, 2 sqrt, 37 sub). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_zd: &mut [S; 5], out_vd: &mut [S; 5], out_pivots: &mut [S; 5]) {
+    fn forward_dynamics(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 76], w: &mut [S; 0], out_zd: &mut [S; 5], out_vd: &mut [S; 5], out_pivots: &mut [S; 5]) {
         let (v0, v1) = m::sin_cos(z[2]);
         let v2 = z[2] + z[3];
         let (v3, v4) = m::sin_cos(v2);
@@ -1002,7 +1578,7 @@ pub mod mirrored {
     /// Energies and the power that changes them.
     ///
     /// Operations: 198 (28 add, 6 div, 12 gather, 2 locate, 3 max, 54 mul, 65 mul_add, 3 sin_cos, 2 sqrt, 23 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 5], v: &[S; 5], u: &[S; 0], c: &[S; 76], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let (v0, v1) = m::sin_cos(z[2]);
         let v2 = z[2] + z[3];
         let (v3, v4) = m::sin_cos(v2);
@@ -1209,7 +1785,7 @@ pub mod mirrored {
     /// Motion of the named points.
     ///
     /// Operations: 113 (21 add, 14 mul, 70 mul_add, 3 sin_cos, 5 sub). Workspace: 0 slots.
-    fn markers(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 27], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
+    fn markers(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
         out_positions[0] = 0.0;
         out_positions[3] = 0.0;
         out_positions[6] = 0.0;
@@ -1382,7 +1958,7 @@ pub mod mirrored {
     /// The model's outputs.
     ///
     /// Operations: 24 (8 add, 6 mul, 4 mul_add, 1 neg, 3 sin_cos, 2 sub). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_out: &mut [S; 9]) {
+    fn outputs(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], c: &[S; 76], w: &mut [S; 0], out_out: &mut [S; 9]) {
         out_out[2] = 0.0;
         out_out[0] = z[1];
         out_out[1] = z[2];
@@ -1421,7 +1997,7 @@ pub mod mirrored {
     /// The model's objectives.
     ///
     /// Operations: 108 (15 add, 3 div, 6 gather, 1 locate, 1 max, 25 mul, 45 mul_add, 2 sin_cos, 1 sqrt, 9 sub). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], lambda: &[S; 0], c: &[S; 27], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], lambda: &[S; 0], c: &[S; 76], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
         out_terminals[2] = 0.0;
@@ -1536,5 +2112,2785 @@ pub mod mirrored {
         let v108 = v104 * v104;
         let v109 = m::mul_add(v105, v105, v108);
         out_integrands[2] = v109;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 76], w: &mut [S; 0], out_values: &mut [S; 0]) {
+    }
+    static JOINT_LINEARISE_TABLE_0: [S; 6] = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    static JOINT_LINEARISE_TABLE_1: [S; 6] = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
+    static JOINT_LINEARISE_TABLE_2: [S; 6] = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    static JOINT_LINEARISE_TABLE_3: [S; 6] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+    static JOINT_LINEARISE_TABLE_4: [S; 6] = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+    static JOINT_LINEARISE_TABLE_5: [S; 6] = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 1399 (242 add, 9 div, 60 gather, 2 locate, 3 max, 459 mul, 387 mul_add, 14 neg, 16 select, 3 sin_cos, 2 sqrt, 202 sub). Workspace: 231 slots.
+    fn joint_linearise(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106], out_factors: &mut [S; 23], out_pivots: &mut [S; 5]) {
+        joint_linearise_0(t, z, v, vd, c, w, out_values, out_factors, out_pivots);
+        joint_linearise_1(z, v, vd, c, w, out_values, out_factors, out_pivots);
+        joint_linearise_2(z, v, c, w);
+        joint_linearise_3(z, vd, w, out_values);
+        joint_linearise_4(z, v, vd, c, w, out_values);
+        joint_linearise_5(z, c, w, out_values);
+        joint_linearise_6(z, c, w, out_values);
+    }
+
+    #[inline(never)]
+    fn joint_linearise_0(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106], out_factors: &mut [S; 23], out_pivots: &mut [S; 5]) {
+        out_values[21] = 0.0;
+        out_values[34] = 0.0;
+        out_values[42] = 0.0;
+        out_values[46] = 0.0;
+        out_values[50] = 0.0;
+        out_values[51] = 0.0;
+        out_values[55] = 0.0;
+        out_values[56] = 0.0;
+        out_values[59] = 0.0;
+        out_values[60] = 0.0;
+        let (v0, v1) = m::sin_cos(z[2]);
+        w[0] = v0;
+        w[1] = v1;
+        let v2 = -v0;
+        w[2] = v2;
+        let v3 = z[2] + z[3];
+        let (v4, v5) = m::sin_cos(v3);
+        let v6 = c[0] * v1;
+        let v7 = 0.1 * v0;
+        let v8 = v6 + v7;
+        let v9 = c[0] * v0;
+        let v10 = -0.1 * v1;
+        let v11 = v9 + v10;
+        let v12 = z[0] + v8;
+        w[3] = v12;
+        let v13 = z[1] + v11;
+        w[4] = v13;
+        let v14 = 0.28 * v5;
+        let v15 = m::mul_add((0.03 as S), v4, v14);
+        let v16 = 0.28 * v4;
+        let v17 = m::mul_add((-0.03 as S), v5, v16);
+        let v18 = v12 + v15;
+        w[5] = v18;
+        let v19 = v13 + v17;
+        w[6] = v19;
+        let v20 = z[2] - z[4];
+        let (v21, v22) = m::sin_cos(v20);
+        let v23 = v7 - v6;
+        let v24 = v10 - v9;
+        let v25 = z[0] + v23;
+        w[7] = v25;
+        let v26 = z[1] + v24;
+        w[8] = v26;
+        let v27 = -0.28 * v22;
+        let v28 = m::mul_add((0.03 as S), v21, v27);
+        let v29 = -0.28 * v21;
+        let v30 = m::mul_add((-0.03 as S), v22, v29);
+        let v31 = v25 + v28;
+        w[9] = v31;
+        let v32 = v26 + v30;
+        w[10] = v32;
+        let v33 = z[1] * v[2];
+        w[11] = v33;
+        let v34 = z[0] * v[2];
+        w[12] = v34;
+        let v35 = v[0] + v33;
+        w[13] = v35;
+        let v36 = v[1] - v34;
+        w[14] = v36;
+        let v37 = v[1] * v[2];
+        w[15] = v37;
+        let v38 = m::mul_add(v13, v[3], v35);
+        w[16] = v38;
+        let v39 = m::mul_add(-v12, v[3], v36);
+        w[17] = v39;
+        let v40 = v[2] + v[3];
+        w[18] = v40;
+        let v41 = m::mul_add(v12, v40, v39);
+        w[19] = v41;
+        let v42 = m::mul_add(v13, v40, -v38);
+        w[20] = v42;
+        let v43 = v[3] * v41;
+        w[21] = v43;
+        let v44 = v[3] * v42;
+        w[22] = v44;
+        let v45 = v26 * v[4];
+        w[23] = v45;
+        let v46 = v25 * v[4];
+        w[24] = v46;
+        let v47 = v35 - v45;
+        w[25] = v47;
+        let v48 = v36 + v46;
+        w[26] = v48;
+        let v49 = v[2] - v[4];
+        w[27] = v49;
+        let v50 = m::mul_add(-v26, v49, v47);
+        w[28] = v50;
+        let v51 = m::mul_add(v25, v49, v48);
+        w[29] = v51;
+        let v52 = v[4] * v51;
+        w[30] = v52;
+        let v53 = vd[2] + vd[3];
+        w[31] = v53;
+        let v54 = v25 * vd[4];
+        w[32] = v54;
+        let v55 = vd[2] - vd[4];
+        w[33] = v55;
+        let v56 = m::locate(&c[14..20], t);
+        w[34] = v56;
+        let v57 = 1.0 + v56;
+        w[35] = v57;
+        let v58 = m::gather(&c[14..20], v56);
+        let v59 = m::gather(&c[14..20], v57);
+        let v60 = m::gather(&c[21..27], v56);
+        let v61 = m::gather(&c[21..27], v57);
+        let v62 = m::gather(&c[8..14], v56);
+        let v63 = m::gather(&c[8..14], v57);
+        let v64 = v59 - v58;
+        let v65 = v59 - t;
+        let v66 = t - v58;
+        let v67 = v65 / v64;
+        w[36] = v67;
+        let v68 = v66 / v64;
+        w[37] = v68;
+        let v69 = v67 * v67;
+        let v70 = m::mul_add(v67, v69, -v67);
+        w[38] = v70;
+        let v71 = v62 * v70;
+        let v72 = v68 * v68;
+        let v73 = m::mul_add(v68, v72, -v68);
+        w[39] = v73;
+        let v74 = m::mul_add(v63, v73, v71);
+        let v75 = v64 * v64;
+        let v76 = 0.16666666666666666 * v75;
+        w[40] = v76;
+        let v77 = v60 * v67;
+        let v78 = m::mul_add(v61, v68, v77);
+        let v79 = m::mul_add(v74, v76, v78);
+        let v80 = c[7] + v79;
+        let v81 = t - c[20];
+        let v82 = m::max(v81, (0.0 as S));
+        let v83 = m::locate(&c[14..20], v82);
+        w[41] = v83;
+        let v84 = 1.0 + v83;
+        w[42] = v84;
+        let v85 = m::gather(&c[14..20], v83);
+        let v86 = m::gather(&c[14..20], v84);
+        let v87 = m::gather(&c[21..27], v83);
+        let v88 = m::gather(&c[21..27], v84);
+        let v89 = m::gather(&c[8..14], v83);
+        let v90 = m::gather(&c[8..14], v84);
+        let v91 = v86 - v85;
+        let v92 = v86 - v82;
+        let v93 = v82 - v85;
+        let v94 = v92 / v91;
+        w[43] = v94;
+        let v95 = v93 / v91;
+        w[44] = v95;
+        let v96 = v94 * v94;
+        let v97 = m::mul_add(v94, v96, -v94);
+        w[45] = v97;
+        let v98 = v89 * v97;
+        let v99 = v95 * v95;
+        let v100 = m::mul_add(v95, v99, -v95);
+        w[46] = v100;
+        let v101 = m::mul_add(v90, v100, v98);
+        let v102 = v91 * v91;
+        let v103 = 0.16666666666666666 * v102;
+        w[47] = v103;
+        let v104 = v87 * v94;
+        let v105 = m::mul_add(v88, v95, v104);
+        let v106 = m::mul_add(v101, v103, v105);
+        let v107 = c[7] + v106;
+        let v108 = -0.35 * v0;
+        let v109 = m::mul_add(c[1], v1, v108);
+        w[48] = v109;
+        let v110 = 0.35 * v1;
+        let v111 = m::mul_add(c[1], v0, v110);
+        let v112 = z[0] + v109;
+        w[49] = v112;
+        let v113 = z[1] + v111;
+        w[50] = v113;
+        let v114 = 0.25 * v5;
+        let v115 = m::mul_add((-0.05 as S), v4, v114);
+        w[51] = v115;
+        let v116 = 0.25 * v4;
+        let v117 = m::mul_add((0.05 as S), v5, v116);
+        let v118 = v12 + v115;
+        w[52] = v118;
+        let v119 = v13 + v117;
+        w[53] = v119;
+        let v120 = m::mul_add(-v[2], v113, v35);
+        let v121 = m::mul_add(v[2], v112, v36);
+        let v122 = m::mul_add(-v40, v119, v38);
+        let v123 = m::mul_add(v40, v118, v39);
+        let v124 = v118 - v112;
+        w[54] = v124;
+        let v125 = v119 - v113;
+        w[55] = v125;
+        let v126 = v122 - v120;
+        w[56] = v126;
+        let v127 = v123 - v121;
+        w[57] = v127;
+        let v128 = v124 * v124;
+        let v129 = m::mul_add(v125, v125, v128);
+        let v130 = m::sqrt(v129);
+        let v131 = 1.0 / v130;
+        w[58] = v131;
+        let v132 = v124 * v131;
+        w[59] = v132;
+        let v133 = v125 * v131;
+        w[60] = v133;
+        let v134 = v126 * v132;
+        let v135 = m::mul_add(v127, v133, v134);
+        w[61] = v135;
+        let v136 = v130 - c[3];
+        w[62] = v136;
+        let v137 = c[2] * v136;
+        let v138 = m::mul_add(c[4], v135, v137);
+        w[63] = v138;
+        let v139 = v132 * v138;
+        w[64] = v139;
+        let v140 = v133 * v138;
+        w[65] = v140;
+        let v141 = 0.45 * v5;
+        let v142 = m::mul_add((0.05 as S), v4, v141);
+        w[66] = v142;
+        let v143 = 0.45 * v4;
+        let v144 = m::mul_add((-0.05 as S), v5, v143);
+        let v145 = v12 + v142;
+        w[67] = v145;
+        let v146 = v13 + v144;
+        w[68] = v146;
+        let v147 = v80 - v146;
+        w[69] = v147;
+        let v148 = m::max((0.0 as S), v147);
+        w[70] = v148;
+        let v149 = c[6] * v148;
+        w[71] = v149;
+        let v150 = v149 - v140;
+        w[72] = v150;
+        let v151 = m::mul_add(c[5], v1, v108);
+        w[73] = v151;
+        let v152 = m::mul_add(c[5], v0, v110);
+        let v153 = z[0] + v151;
+        w[74] = v153;
+        let v154 = z[1] + v152;
+        w[75] = v154;
+        let v155 = -0.25 * v22;
+        let v156 = m::mul_add((-0.05 as S), v21, v155);
+        let v157 = -0.25 * v21;
+        let v158 = m::mul_add((0.05 as S), v22, v157);
+        w[76] = v158;
+        let v159 = v25 + v156;
+        w[77] = v159;
+        let v160 = v26 + v158;
+        w[78] = v160;
+        let v161 = m::mul_add(-v[2], v154, v35);
+        let v162 = m::mul_add(v[2], v153, v36);
+        let v163 = m::mul_add(-v49, v160, v47);
+        let v164 = m::mul_add(v49, v159, v48);
+        let v165 = v159 - v153;
+        w[79] = v165;
+        let v166 = v160 - v154;
+        w[80] = v166;
+        let v167 = v163 - v161;
+        w[81] = v167;
+        let v168 = v164 - v162;
+        w[82] = v168;
+        let v169 = v165 * v165;
+        let v170 = m::mul_add(v166, v166, v169);
+        let v171 = m::sqrt(v170);
+        let v172 = 1.0 / v171;
+        w[83] = v172;
+        let v173 = v165 * v172;
+        w[84] = v173;
+        let v174 = v166 * v172;
+        w[85] = v174;
+        let v175 = v167 * v173;
+        let v176 = m::mul_add(v168, v174, v175);
+        w[86] = v176;
+        let v177 = v171 - c[3];
+        w[87] = v177;
+        let v178 = c[2] * v177;
+        let v179 = m::mul_add(c[4], v176, v178);
+        w[88] = v179;
+        let v180 = v173 * v179;
+        w[89] = v180;
+        let v181 = v174 * v179;
+        w[90] = v181;
+        let v182 = v140 + v181;
+        w[91] = v182;
+        let v183 = -0.45 * v22;
+        let v184 = m::mul_add((0.05 as S), v21, v183);
+        let v185 = -0.45 * v21;
+        let v186 = m::mul_add((-0.05 as S), v22, v185);
+        w[92] = v186;
+        let v187 = v25 + v184;
+        w[93] = v187;
+        let v188 = v26 + v186;
+        w[94] = v188;
+        let v189 = v107 - v188;
+        w[95] = v189;
+        let v190 = m::max((0.0 as S), v189);
+        w[96] = v190;
+        let v191 = c[6] * v190;
+        w[97] = v191;
+        let v192 = v191 - v181;
+        w[98] = v192;
+        let v193 = 150.0 * z[0];
+        w[99] = v193;
+        let v194 = 150.0 * z[1];
+        w[100] = v194;
+        let v195 = z[0] * v193;
+        let v196 = m::mul_add(z[1], v194, v195);
+        let v197 = 14.0 + v196;
+        let v198 = 12.0 * v18;
+        w[101] = v198;
+        let v199 = 12.0 * v19;
+        w[102] = v199;
+        let v200 = v18 * v198;
+        let v201 = m::mul_add(v19, v199, v200);
+        let v202 = 0.5 + v201;
+        w[103] = v202;
+        let v203 = 12.0 * v31;
+        w[104] = v203;
+        let v204 = 12.0 * v32;
+        w[105] = v204;
+        let v205 = v31 * v203;
+        let v206 = m::mul_add(v32, v204, v205);
+        let v207 = 0.5 + v206;
+        w[106] = v207;
+        let v208 = 24.0 * v32;
+        w[107] = v208;
+        let v209 = v193 + v203;
+        let v210 = v194 + v204;
+        let v211 = v197 + v207;
+        let v212 = 24.0 * v19;
+        w[108] = v212;
+        out_values[0] = 174.0;
+        out_values[4] = 174.0;
+        out_pivots[0] = 174.0;
+        out_pivots[1] = 174.0;
+        let v213 = v198 + v209;
+        let v214 = v199 + v210;
+        let v215 = v202 + v211;
+        let v216 = z[0] * v213;
+        let v217 = m::mul_add(z[1], v214, v216);
+        let v218 = m::mul_add((174.0 as S), z[1], -v214);
+        w[109] = v218;
+        out_values[1] = v218;
+        out_values[8] = v218;
+        out_factors[4] = v218;
+        let v219 = m::mul_add((-174.0 as S), z[0], v213);
+        w[110] = v219;
+        out_values[5] = v219;
+        out_values[9] = v219;
+        out_factors[11] = v219;
+        let v220 = v215 - v217;
+        let v221 = z[1] * v218;
+        let v222 = m::mul_add(-z[0], v219, v221);
+        let v223 = v220 + v222;
+        w[111] = v223;
+        out_values[10] = v223;
+        let v224 = 12.0 * v13;
+        let v225 = v12 * v198;
+        let v226 = m::mul_add(v13, v199, v225);
+        w[112] = v226;
+        let v227 = m::mul_add((-12.0 as S), v19, v224);
+        w[113] = v227;
+        out_values[2] = v227;
+        out_values[13] = v227;
+        out_factors[5] = v227;
+        let v228 = m::mul_add((-12.0 as S), v12, v198);
+        w[114] = v228;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_1(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106], out_factors: &mut [S; 23], out_pivots: &mut [S; 5]) {
+        let v228 = w[114];
+        out_values[6] = v228;
+        out_values[14] = v228;
+        out_factors[12] = v228;
+        let v202 = w[103];
+        let v226 = w[112];
+        let v229 = v202 - v226;
+        let v13 = w[4];
+        let v227 = w[113];
+        let v230 = v13 * v227;
+        let v12 = w[3];
+        let v231 = m::mul_add(-v12, v228, v230);
+        let v232 = v229 + v231;
+        out_values[16] = v232;
+        let v233 = z[1] * v227;
+        let v234 = m::mul_add(-z[0], v228, v233);
+        let v235 = v229 + v234;
+        out_values[11] = v235;
+        out_values[15] = v235;
+        let v25 = w[7];
+        let v236 = 12.0 * v25;
+        let v203 = w[104];
+        let v237 = v25 * v203;
+        let v26 = w[8];
+        let v204 = w[105];
+        let v238 = m::mul_add(v26, v204, v237);
+        let v239 = m::mul_add((-12.0 as S), v26, v204);
+        w[115] = v239;
+        out_values[3] = v239;
+        out_values[17] = v239;
+        out_factors[6] = v239;
+        let v31 = w[9];
+        let v240 = m::mul_add((-12.0 as S), v31, v236);
+        w[116] = v240;
+        out_values[7] = v240;
+        out_values[18] = v240;
+        out_factors[13] = v240;
+        let v207 = w[106];
+        let v241 = v238 - v207;
+        let v242 = v207 - v238;
+        let v243 = v25 * v240;
+        let v244 = m::mul_add(-v26, v239, v243);
+        let v245 = v242 + v244;
+        out_values[20] = v245;
+        let v246 = z[1] * v239;
+        let v247 = m::mul_add(-z[0], v240, v246);
+        let v248 = v241 + v247;
+        out_values[12] = v248;
+        out_values[19] = v248;
+        let v249 = 9.81 + vd[1];
+        w[117] = v249;
+        let v33 = w[11];
+        let v35 = w[13];
+        let v250 = v33 - v35;
+        w[118] = v250;
+        let v251 = v[2] * v250;
+        let v37 = w[15];
+        let v252 = m::mul_add(z[1], vd[2], v37);
+        let v253 = m::mul_add(-z[0], vd[2], v251);
+        let v254 = vd[0] + v252;
+        let v255 = v249 + v253;
+        let v36 = w[14];
+        let v256 = m::mul_add(v12, v[2], v36);
+        w[119] = v256;
+        let v257 = m::mul_add(v13, v[2], -v35);
+        w[120] = v257;
+        let v258 = m::mul_add(v12, vd[2], v255);
+        let v259 = m::mul_add(v13, vd[2], -v254);
+        let v260 = m::mul_add(-v[2], v257, v258);
+        w[121] = v260;
+        let v261 = m::mul_add(v[2], v256, v259);
+        w[122] = v261;
+        let v43 = w[21];
+        let v262 = m::mul_add(v13, vd[3], v43);
+        let v44 = w[22];
+        let v263 = m::mul_add(-v12, vd[3], v44);
+        let v264 = v254 + v262;
+        w[123] = v264;
+        let v265 = v255 + v263;
+        w[124] = v265;
+        let v45 = w[23];
+        let v266 = v45 - v35;
+        let v34 = w[12];
+        let v267 = v34 - v[1];
+        let v268 = m::mul_add(-v25, v[2], v267);
+        w[125] = v268;
+        let v269 = m::mul_add(-v26, v[2], v35);
+        w[126] = v269;
+        let v270 = m::mul_add(v25, vd[2], v255);
+        let v271 = m::mul_add(-v26, vd[2], v254);
+        let v272 = m::mul_add(v[2], v269, v270);
+        w[127] = v272;
+        let v273 = m::mul_add(v[2], v268, v271);
+        w[128] = v273;
+        let v52 = w[30];
+        let v274 = m::mul_add(v26, vd[4], v52);
+        let v50 = w[28];
+        let v54 = w[32];
+        let v275 = m::mul_add(v[4], v50, v54);
+        let v276 = v254 - v274;
+        w[129] = v276;
+        let v277 = v255 + v275;
+        w[130] = v277;
+        let v278 = 150.0 * v35;
+        let v279 = 150.0 * v36;
+        let v194 = w[100];
+        let v280 = m::mul_add(-v[2], v194, v278);
+        let v193 = w[99];
+        let v281 = m::mul_add(v[2], v193, v279);
+        let v282 = 150.0 * v254;
+        let v283 = 150.0 * v255;
+        let v284 = m::mul_add(-vd[2], v194, v282);
+        let v285 = m::mul_add(vd[2], v193, v283);
+        let v286 = m::mul_add(-v[2], v281, v284);
+        let v287 = m::mul_add(v[2], v280, v285);
+        let v288 = -300.0 * z[0];
+        let v289 = 300.0 * z[1];
+        let v290 = v36 * v289;
+        let v291 = m::mul_add(-v35, v288, v290);
+        let v38 = w[16];
+        let v292 = 12.0 * v38;
+        let v39 = w[17];
+        let v293 = 12.0 * v39;
+        let v40 = w[18];
+        let v199 = w[102];
+        let v294 = m::mul_add(-v40, v199, v292);
+        w[131] = v294;
+        let v198 = w[101];
+        let v295 = m::mul_add(v40, v198, v293);
+        w[132] = v295;
+        let v296 = 12.0 * v264;
+        let v297 = 12.0 * v265;
+        let v53 = w[31];
+        let v298 = m::mul_add(-v53, v199, v296);
+        let v299 = m::mul_add(v53, v198, v297);
+        let v300 = m::mul_add(-v40, v295, v298);
+        w[133] = v300;
+        let v301 = m::mul_add(v40, v294, v299);
+        w[134] = v301;
+        let v18 = w[5];
+        let v302 = -24.0 * v18;
+        let v212 = w[108];
+        let v303 = v39 * v212;
+        let v304 = m::mul_add(-v38, v302, v303);
+        w[135] = v304;
+        let v47 = w[25];
+        let v305 = 12.0 * v47;
+        let v48 = w[26];
+        let v306 = 12.0 * v48;
+        let v49 = w[27];
+        let v307 = m::mul_add(-v49, v204, v305);
+        w[136] = v307;
+        let v308 = m::mul_add(v49, v203, v306);
+        w[137] = v308;
+        let v309 = 12.0 * v276;
+        let v310 = 12.0 * v277;
+        let v55 = w[33];
+        let v311 = m::mul_add(-v55, v204, v309);
+        w[138] = v311;
+        let v312 = m::mul_add(v55, v203, v310);
+        let v313 = v49 * v308;
+        w[139] = v313;
+        let v314 = v311 - v313;
+        w[140] = v314;
+        let v315 = m::mul_add(v49, v307, v312);
+        w[141] = v315;
+        let v316 = v[4] - v[2];
+        w[142] = v316;
+        let v317 = -24.0 * v31;
+        let v208 = w[107];
+        let v318 = v48 * v208;
+        let v319 = m::mul_add(v266, v317, v318);
+        w[143] = v319;
+        let v320 = v280 + v307;
+        let v321 = v281 + v308;
+        let v322 = v291 + v319;
+        let v323 = v286 + v314;
+        let v324 = v287 + v315;
+        let v325 = v294 + v320;
+        w[144] = v325;
+        let v326 = v295 + v321;
+        w[145] = v326;
+        let v327 = v304 + v322;
+        w[146] = v327;
+        let v328 = v300 + v323;
+        w[147] = v328;
+        let v329 = v301 + v324;
+        w[148] = v329;
+        out_factors[0] = 0.005747126436781609;
+        out_factors[7] = 0.005747126436781609;
+        let v218 = w[109];
+        let v330 = 0.005747126436781609 * v218;
+        out_factors[1] = v330;
+        let v331 = 0.005747126436781609 * v227;
+        out_factors[2] = v331;
+        let v332 = 0.005747126436781609 * v239;
+        out_factors[3] = v332;
+        let v223 = w[111];
+        let v333 = m::mul_add(-v218, v330, v223);
+        let v334 = m::mul_add(-v218, v331, v235);
+        let v335 = m::mul_add(-v227, v331, v232);
+        let v336 = m::mul_add(-v218, v332, v248);
+        let v337 = v227 * v332;
+        let v338 = m::mul_add(-v239, v332, v245);
+        let v219 = w[110];
+        let v339 = 0.005747126436781609 * v219;
+        out_factors[8] = v339;
+        let v340 = 0.005747126436781609 * v228;
+        out_factors[9] = v340;
+        let v341 = 0.005747126436781609 * v240;
+        out_factors[10] = v341;
+        let v342 = m::mul_add(-v219, v339, v333);
+        out_pivots[2] = v342;
+        let v343 = m::mul_add(-v219, v340, v334);
+        out_factors[17] = v343;
+        let v344 = m::mul_add(-v228, v340, v335);
+        let v345 = m::mul_add(-v219, v341, v336);
+        out_factors[18] = v345;
+        let v346 = m::mul_add(v228, v341, v337);
+        let v347 = m::mul_add(-v240, v341, v338);
+        let v348 = 1.0 / v342;
+        out_factors[14] = v348;
+        let v349 = v343 * v348;
+        out_factors[15] = v349;
+        let v350 = v345 * v348;
+        out_factors[16] = v350;
+        let v351 = m::mul_add(-v343, v349, v344);
+        out_pivots[3] = v351;
+        let v352 = m::mul_add(v343, v350, v346);
+        let v353 = -v352;
+        out_factors[21] = v353;
+        let v354 = m::mul_add(-v345, v350, v347);
+        let v355 = 1.0 / v351;
+        out_factors[19] = v355;
+        let v356 = v352 * v355;
+        let v357 = -v356;
+        out_factors[20] = v357;
+        let v358 = m::mul_add(-v352, v356, v354);
+        out_pivots[4] = v358;
+        let v359 = 1.0 / v358;
+        out_factors[22] = v359;
+        let v182 = w[91];
+        let v192 = w[98];
+        let v360 = v182 + v192;
+        let v150 = w[72];
+        let v361 = v150 + v360;
+        w[149] = v361;
+        let v139 = w[64];
+        let v362 = v139 + v300;
+        w[150] = v362;
+        let v363 = v301 - v150;
+        w[151] = v363;
+        let v180 = w[89];
+        let v364 = v180 + v314;
+        w[152] = v364;
+        let v365 = v315 - v192;
+        w[153] = v365;
+        let v113 = w[50];
+        let v366 = z[1] - v113;
+        w[154] = v366;
+        let v119 = w[53];
+        let v367 = v13 - v119;
+        w[155] = v367;
+        let v368 = z[1] - v119;
+        w[156] = v368;
+        let v118 = w[52];
+        let v369 = v118 - z[0];
+        w[157] = v369;
+        let v109 = w[48];
+        let v370 = v[2] * v109;
+        w[158] = v370;
+        let v371 = v[2] * v366;
+        w[159] = v371;
+        let v115 = w[51];
+        let v372 = v40 * v115;
+        w[160] = v372;
+        let v373 = v40 * v367;
+        w[161] = v373;
+        let v374 = v38 - v[0];
+        let v375 = v[1] - v39;
+        let v376 = m::mul_add(-z[0], v40, v375);
+        let v377 = m::mul_add(-z[1], v40, v374);
+        let v378 = m::mul_add(-v40, v369, v376);
+        w[162] = v378;
+        let v379 = m::mul_add(v40, v368, v377);
+        w[163] = v379;
+        let v131 = w[58];
+        let v380 = v131 * v131;
+        let v381 = 0.5 * v131;
+        let v132 = w[59];
+        let v382 = c[4] * v132;
+        let v383 = c[2] * v132;
+        w[164] = v383;
+        let v127 = w[57];
+        let v384 = v127 * v382;
+        let v126 = w[56];
+        let v138 = w[63];
+        let v385 = m::mul_add(v126, v382, v138);
+        let v386 = v131 * v384;
+        let v125 = w[55];
+        let v387 = v125 * v384;
+        let v388 = v131 * v385;
+        let v124 = w[54];
+        let v389 = m::mul_add(v124, v385, v387);
+        let v390 = v380 * v389;
+        let v391 = v383 - v390;
+        let v392 = v381 * v391;
+        let v393 = v125 * v392;
+        let v394 = v386 + v393;
+        let v395 = v393 + v394;
+        w[165] = v395;
+        let v396 = v124 * v392;
+        let v397 = v388 + v396;
+        let v398 = v396 + v397;
+        w[166] = v398;
+        let v133 = w[60];
+        let v399 = v133 * v382;
+        w[167] = v399;
+        let v400 = v132 * v382;
+        w[168] = v400;
+        let v401 = c[4] * v133;
+        let v402 = c[2] * v133;
+        w[169] = v402;
+        let v403 = m::mul_add(v127, v401, v138);
+        let v404 = v126 * v401;
+        let v405 = v131 * v403;
+        let v406 = v125 * v403;
+        let v407 = v131 * v404;
+        let v408 = m::mul_add(v124, v404, v406);
+        let v409 = v380 * v408;
+        let v410 = v402 - v409;
+        let v411 = v381 * v410;
+        let v412 = v125 * v411;
+        let v413 = v405 + v412;
+        let v414 = v412 + v413;
+        w[170] = v414;
+        let v415 = v124 * v411;
+        let v416 = v407 + v415;
+        let v417 = v415 + v416;
+        w[171] = v417;
+        let v418 = v133 * v401;
+        w[172] = v418;
+        let v419 = v132 * v401;
+        w[173] = v419;
+        let v420 = v390 - v383;
+        let v421 = v381 * v420;
+        let v422 = v125 * v421;
+        let v423 = v422 - v386;
+        let v424 = v422 + v423;
+        w[174] = v424;
+        let v425 = v124 * v421;
+        let v426 = v425 - v388;
+        let v427 = v425 + v426;
+        w[175] = v427;
+        let v428 = v409 - v402;
+        let v429 = v381 * v428;
+        let v430 = v125 * v429;
+        let v431 = v430 - v405;
+        let v432 = v430 + v431;
+        w[176] = v432;
+        let v433 = v124 * v429;
+        let v434 = v433 - v407;
+        let v435 = v433 + v434;
+        w[177] = v435;
+        let v146 = w[68];
+        let v436 = v13 - v146;
+        w[178] = v436;
+        let v437 = z[1] - v146;
+        w[179] = v437;
+        let v145 = w[67];
+        let v438 = v145 - z[0];
+        w[180] = v438;
+        let v147 = w[69];
+        let v439 = m::select_lt((0.0 as S), v147, 1.0, 0.0);
+        let v440 = c[6] * v439;
+        w[181] = v440;
+        let v154 = w[75];
+        let v441 = z[1] - v154;
+        w[182] = v441;
+        let v159 = w[77];
+        let v442 = v25 - v159;
+        w[183] = v442;
+        let v160 = w[78];
+        let v443 = z[1] - v160;
+        w[184] = v443;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_2(z: &[S; 5], v: &[S; 5], c: &[S; 76], w: &mut [S; 231]) {
+        let v159 = w[77];
+        let v444 = v159 - z[0];
+        w[112] = v444;
+        let v151 = w[73];
+        let v445 = v[2] * v151;
+        let v441 = w[182];
+        let v446 = v[2] * v441;
+        let v49 = w[27];
+        let v447 = v49 - v[2];
+        let v25 = w[7];
+        let v46 = w[24];
+        let v448 = m::mul_add(v25, v447, v46);
+        let v26 = w[8];
+        let v45 = w[23];
+        let v449 = m::mul_add(v26, v447, v45);
+        let v442 = w[183];
+        let v450 = m::mul_add(-v49, v442, v448);
+        let v158 = w[76];
+        let v451 = m::mul_add(v49, v158, v449);
+        let v47 = w[25];
+        let v452 = v47 - v[0];
+        let v48 = w[26];
+        let v453 = v[1] - v48;
+        let v454 = m::mul_add(-z[0], v49, v453);
+        let v455 = m::mul_add(-z[1], v49, v452);
+        let v456 = m::mul_add(-v49, v444, v454);
+        let v443 = w[184];
+        let v457 = m::mul_add(v49, v443, v455);
+        let v316 = w[142];
+        let v458 = v49 + v316;
+        let v172 = w[83];
+        let v459 = v172 * v172;
+        let v460 = 0.5 * v172;
+        let v173 = w[84];
+        let v461 = c[4] * v173;
+        let v462 = c[2] * v173;
+        w[111] = v462;
+        let v168 = w[82];
+        let v463 = v168 * v461;
+        let v167 = w[81];
+        let v179 = w[88];
+        let v464 = m::mul_add(v167, v461, v179);
+        let v465 = v172 * v463;
+        let v166 = w[80];
+        let v466 = v166 * v463;
+        let v467 = v172 * v464;
+        let v165 = w[79];
+        let v468 = m::mul_add(v165, v464, v466);
+        let v469 = v459 * v468;
+        let v470 = v462 - v469;
+        let v471 = v460 * v470;
+        let v472 = v166 * v471;
+        let v473 = v465 + v472;
+        let v474 = v472 + v473;
+        let v475 = v165 * v471;
+        let v476 = v467 + v475;
+        let v477 = v475 + v476;
+        let v174 = w[85];
+        let v478 = v174 * v461;
+        w[108] = v478;
+        let v479 = v173 * v461;
+        w[107] = v479;
+        let v480 = c[4] * v174;
+        let v481 = c[2] * v174;
+        w[106] = v481;
+        let v482 = m::mul_add(v168, v480, v179);
+        let v483 = v167 * v480;
+        let v484 = v172 * v482;
+        let v485 = v166 * v482;
+        let v486 = v172 * v483;
+        let v487 = m::mul_add(v165, v483, v485);
+        let v488 = v459 * v487;
+        let v489 = v481 - v488;
+        let v490 = v460 * v489;
+        let v491 = v166 * v490;
+        let v492 = v484 + v491;
+        let v493 = v491 + v492;
+        let v494 = v165 * v490;
+        let v495 = v486 + v494;
+        let v496 = v494 + v495;
+        let v497 = v174 * v480;
+        w[103] = v497;
+        let v498 = v173 * v480;
+        w[100] = v498;
+        let v499 = v469 - v462;
+        let v500 = v460 * v499;
+        let v501 = v166 * v500;
+        let v502 = v501 - v465;
+        let v503 = v501 + v502;
+        w[99] = v503;
+        let v504 = v165 * v500;
+        let v505 = v504 - v467;
+        let v506 = v504 + v505;
+        w[91] = v506;
+        let v507 = v488 - v481;
+        let v508 = v460 * v507;
+        let v509 = v166 * v508;
+        let v510 = v509 - v484;
+        let v511 = v509 + v510;
+        w[68] = v511;
+        let v512 = v165 * v508;
+        let v513 = v512 - v486;
+        let v514 = v512 + v513;
+        w[63] = v514;
+        let v187 = w[93];
+        let v515 = v25 - v187;
+        w[58] = v515;
+        let v188 = w[94];
+        let v516 = z[1] - v188;
+        w[57] = v516;
+        let v517 = v187 - z[0];
+        w[56] = v517;
+        let v189 = w[95];
+        let v518 = m::select_lt((0.0 as S), v189, 1.0, 0.0);
+        let v519 = c[6] * v518;
+        w[55] = v519;
+        let v520 = 2.0 * v[1];
+        w[54] = v520;
+        let v250 = w[118];
+        let v521 = v250 - v[0];
+        w[32] = v521;
+        let v41 = w[19];
+        let v256 = w[119];
+        let v522 = v41 + v256;
+        w[30] = v522;
+        let v42 = w[20];
+        let v257 = w[120];
+        let v523 = v42 + v257;
+        w[22] = v523;
+        let v268 = w[125];
+        let v51 = w[29];
+        let v524 = v268 - v51;
+        w[21] = v524;
+        let v50 = w[28];
+        let v269 = w[126];
+        let v525 = v50 + v269;
+        w[15] = v525;
+        let v325 = w[144];
+        let v526 = 2.0 * v325;
+        w[14] = v526;
+        let v326 = w[145];
+        let v527 = 2.0 * v326;
+        let v528 = -2.0 * v326;
+        w[13] = v528;
+        let v529 = z[0] * v526;
+        let v530 = m::mul_add(z[1], v527, v529);
+        let v327 = w[146];
+        let v531 = v327 - v530;
+        w[12] = v531;
+        let v294 = w[131];
+        let v532 = 2.0 * v294;
+        w[11] = v532;
+        let v295 = w[132];
+        let v533 = 2.0 * v295;
+        let v12 = w[3];
+        let v534 = v12 * v532;
+        let v13 = w[4];
+        let v535 = m::mul_add(v13, v533, v534);
+        let v304 = w[135];
+        let v536 = v304 - v535;
+        w[185] = v536;
+        let v139 = w[64];
+        let v537 = v12 * v139;
+        w[186] = v537;
+        let v150 = w[72];
+        let v538 = m::mul_add(v13, v150, -v537);
+        w[187] = v538;
+        let v140 = w[65];
+        let v149 = w[71];
+        let v539 = v140 - v149;
+        w[188] = v539;
+        let v307 = w[136];
+        let v540 = 2.0 * v307;
+        let v308 = w[137];
+        let v541 = 2.0 * v308;
+        w[189] = v541;
+        let v542 = v25 * v540;
+        let v543 = m::mul_add(v26, v541, v542);
+        w[190] = v543;
+        let v319 = w[143];
+        let v544 = v543 - v319;
+        w[191] = v544;
+        let v192 = w[98];
+        let v545 = v26 * v192;
+        w[192] = v545;
+        let v180 = w[89];
+        let v546 = v25 * v180;
+        w[193] = v546;
+        let v547 = v546 - v545;
+        w[194] = v547;
+        let v181 = w[90];
+        let v191 = w[97];
+        let v548 = v181 - v191;
+        w[195] = v548;
+        let v366 = w[154];
+        let v398 = w[166];
+        let v549 = v366 * v398;
+        let v109 = w[48];
+        let v395 = w[165];
+        let v550 = m::mul_add(v109, v395, v549);
+        let v368 = w[156];
+        let v551 = m::mul_add(v368, v398, -v550);
+        let v369 = w[157];
+        let v552 = m::mul_add(v369, v395, v551);
+        let v367 = w[155];
+        let v553 = v367 * v398;
+        let v115 = w[51];
+        let v554 = m::mul_add(v115, v395, v553);
+        let v370 = w[158];
+        let v400 = w[168];
+        let v555 = v370 * v400;
+        let v556 = v552 + v555;
+        let v371 = w[159];
+        let v399 = w[167];
+        let v557 = v371 * v399;
+        let v558 = v556 - v557;
+        let v378 = w[162];
+        let v559 = v378 * v400;
+        let v560 = v558 + v559;
+        let v379 = w[163];
+        let v561 = v379 * v399;
+        let v562 = v560 + v561;
+        let v372 = w[160];
+        let v563 = v372 * v400;
+        let v564 = v554 - v563;
+        let v373 = w[161];
+        let v565 = v373 * v399;
+        let v566 = v564 + v565;
+        w[196] = v566;
+        let v417 = w[171];
+        let v567 = v366 * v417;
+        let v414 = w[170];
+        let v568 = m::mul_add(v109, v414, v567);
+        let v569 = m::mul_add(v368, v417, -v568);
+        let v570 = m::mul_add(v369, v414, v569);
+        let v571 = v367 * v417;
+        let v572 = m::mul_add(v115, v414, v571);
+        let v419 = w[173];
+        let v573 = v370 * v419;
+        let v574 = v570 + v573;
+        let v418 = w[172];
+        let v575 = v371 * v418;
+        let v576 = v574 - v575;
+        let v577 = v378 * v419;
+        let v578 = v576 + v577;
+        let v579 = v379 * v418;
+        let v580 = v578 + v579;
+        let v581 = v372 * v419;
+        let v582 = v572 - v581;
+        let v583 = v373 * v418;
+        let v584 = v582 + v583;
+        w[197] = v584;
+        let v112 = w[49];
+        let v585 = v112 * v580;
+        let v113 = w[50];
+        let v586 = m::mul_add(-v113, v562, v585);
+        let v587 = v112 * v584;
+        let v588 = m::mul_add(-v113, v566, v587);
+        w[198] = v588;
+        let v589 = v140 * v366;
+        let v590 = m::mul_add(-v109, v139, v589);
+        let v591 = v586 + v590;
+        let v427 = w[175];
+        let v592 = v366 * v427;
+        let v424 = w[174];
+        let v593 = m::mul_add(v109, v424, v592);
+        let v594 = m::mul_add(v368, v427, -v593);
+        let v595 = m::mul_add(v369, v424, v594);
+        let v596 = v367 * v427;
+        let v597 = m::mul_add(v115, v424, v596);
+        let v598 = v595 - v555;
+        let v599 = v557 + v598;
+        let v600 = v599 - v559;
+        let v601 = v600 - v561;
+        w[199] = v601;
+        let v602 = v563 + v597;
+        let v603 = v602 - v565;
+        w[200] = v603;
+        let v435 = w[177];
+        let v604 = v366 * v435;
+        let v432 = w[176];
+        let v605 = m::mul_add(v109, v432, v604);
+        let v606 = m::mul_add(v368, v435, -v605);
+        let v607 = m::mul_add(v369, v432, v606);
+        let v608 = v367 * v435;
+        let v609 = m::mul_add(v115, v432, v608);
+        let v610 = v607 - v573;
+        let v611 = v575 + v610;
+        let v612 = v611 - v577;
+        let v613 = v612 - v579;
+        let v614 = v581 + v609;
+        let v615 = v614 - v583;
+        let v118 = w[52];
+        let v616 = v118 * v613;
+        let v119 = w[53];
+        let v617 = m::mul_add(-v119, v601, v616);
+        let v618 = v118 * v615;
+        let v619 = m::mul_add(-v119, v603, v618);
+        let v620 = v139 * v369;
+        let v621 = m::mul_add(-v140, v368, v620);
+        let v622 = v617 + v621;
+        let v623 = v115 * v139;
+        let v624 = m::mul_add(-v140, v367, v623);
+        let v625 = v619 + v624;
+        let v438 = w[180];
+        let v440 = w[181];
+        let v626 = v438 * v440;
+        let v142 = w[66];
+        let v627 = v142 * v440;
+        let v145 = w[67];
+        let v628 = m::mul_add(-v145, v440, v139);
+        w[201] = v628;
+        let v629 = v613 - v626;
+        w[202] = v629;
+        let v630 = m::mul_add(-v145, v626, v622);
+        let v631 = v615 - v627;
+        w[203] = v631;
+        let v632 = m::mul_add(-v145, v627, v625);
+        let v437 = w[179];
+        let v633 = m::mul_add(v149, v437, v630);
+        w[204] = v633;
+        let v436 = w[178];
+        let v634 = m::mul_add(v149, v436, v632);
+        w[205] = v634;
+        let v635 = v441 * v477;
+        let v636 = m::mul_add(v151, v474, v635);
+        let v637 = m::mul_add(v443, v477, -v636);
+        let v638 = m::mul_add(v444, v474, v637);
+        let v639 = v158 * v477;
+        let v640 = m::mul_add(v442, v474, v639);
+        let v641 = v445 * v479;
+        w[206] = v641;
+        let v642 = v638 + v641;
+        let v643 = v446 * v478;
+        w[207] = v643;
+        let v644 = v642 - v643;
+        let v645 = v458 * v478;
+        w[208] = v645;
+        let v646 = v458 * v479;
+        w[209] = v646;
+        let v647 = v456 * v479;
+        w[210] = v647;
+        let v648 = v644 + v647;
+        let v649 = v457 * v478;
+        w[211] = v649;
+        let v650 = v648 + v649;
+        let v651 = v450 * v479;
+        w[212] = v651;
+        let v652 = v640 + v651;
+        let v653 = v451 * v478;
+        w[213] = v653;
+        let v654 = v652 + v653;
+        w[214] = v654;
+        let v655 = v441 * v496;
+        let v656 = m::mul_add(v151, v493, v655);
+        let v657 = m::mul_add(v443, v496, -v656);
+        let v658 = m::mul_add(v444, v493, v657);
+        let v659 = v158 * v496;
+        let v660 = m::mul_add(v442, v493, v659);
+        let v661 = v445 * v498;
+        w[215] = v661;
+        let v662 = v658 + v661;
+        let v663 = v446 * v497;
+        w[216] = v663;
+        let v664 = v662 - v663;
+        let v665 = v458 * v497;
+        w[217] = v665;
+        let v666 = v458 * v498;
+        w[218] = v666;
+        let v667 = v456 * v498;
+        w[219] = v667;
+        let v668 = v664 + v667;
+        let v669 = v457 * v497;
+        w[220] = v669;
+        let v670 = v668 + v669;
+        let v671 = v450 * v498;
+        w[221] = v671;
+        let v672 = v660 + v671;
+        let v673 = v451 * v497;
+        w[222] = v673;
+        let v674 = v672 + v673;
+        w[223] = v674;
+        let v153 = w[74];
+        let v675 = v153 * v665;
+        let v154 = w[75];
+        let v676 = m::mul_add(-v154, v645, v675);
+        let v677 = v140 + v676;
+        let v678 = v153 * v666;
+        let v679 = m::mul_add(-v154, v646, v678);
+        let v680 = v679 - v139;
+        let v681 = v153 * v670;
+        let v682 = m::mul_add(-v154, v650, v681);
+        let v683 = v562 + v650;
+        w[224] = v683;
+        let v684 = v580 + v670;
+        w[225] = v684;
+        let v685 = v591 + v682;
+        let v686 = v153 * v674;
+        let v687 = m::mul_add(-v154, v654, v686);
+        w[226] = v687;
+        let v688 = v181 + v677;
+        w[227] = v688;
+        let v689 = v680 - v180;
+        w[228] = v689;
+        let v690 = v181 * v441;
+        let v691 = m::mul_add(-v151, v180, v690);
+        let v692 = v685 + v691;
+        w[229] = v692;
+        let v693 = v441 * v506;
+        w[230] = v693;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_3(z: &[S; 5], vd: &[S; 5], w: &mut [S; 231], out_values: &mut [S; 106]) {
+        let v151 = w[73];
+        let v503 = w[99];
+        let v693 = w[230];
+        let v694 = m::mul_add(v151, v503, v693);
+        let v443 = w[184];
+        let v506 = w[91];
+        let v695 = m::mul_add(v443, v506, -v694);
+        let v444 = w[112];
+        let v696 = m::mul_add(v444, v503, v695);
+        let v158 = w[76];
+        let v697 = v158 * v506;
+        let v442 = w[183];
+        let v698 = m::mul_add(v442, v503, v697);
+        let v641 = w[206];
+        let v699 = v696 - v641;
+        let v643 = w[207];
+        let v700 = v643 + v699;
+        let v647 = w[210];
+        let v701 = v700 - v647;
+        let v649 = w[211];
+        let v702 = v701 - v649;
+        let v651 = w[212];
+        let v703 = v698 - v651;
+        let v653 = w[213];
+        let v704 = v703 - v653;
+        let v441 = w[182];
+        let v514 = w[63];
+        let v705 = v441 * v514;
+        let v511 = w[68];
+        let v706 = m::mul_add(v151, v511, v705);
+        let v707 = m::mul_add(v443, v514, -v706);
+        let v708 = m::mul_add(v444, v511, v707);
+        let v709 = v158 * v514;
+        let v710 = m::mul_add(v442, v511, v709);
+        let v661 = w[215];
+        let v711 = v708 - v661;
+        let v663 = w[216];
+        let v712 = v663 + v711;
+        let v667 = w[219];
+        let v713 = v712 - v667;
+        let v669 = w[220];
+        let v714 = v713 - v669;
+        let v671 = w[221];
+        let v715 = v710 - v671;
+        let v673 = w[222];
+        let v716 = v715 - v673;
+        let v160 = w[78];
+        let v645 = w[208];
+        let v717 = v160 * v645;
+        let v159 = w[77];
+        let v665 = w[217];
+        let v718 = m::mul_add(-v159, v665, v717);
+        let v646 = w[209];
+        let v719 = v160 * v646;
+        let v666 = w[218];
+        let v720 = m::mul_add(-v159, v666, v719);
+        let v721 = v159 * v714;
+        let v722 = m::mul_add(-v160, v702, v721);
+        let v723 = v159 * v716;
+        let v724 = m::mul_add(-v160, v704, v723);
+        let v181 = w[90];
+        let v725 = v718 - v181;
+        let v180 = w[89];
+        let v726 = v180 + v720;
+        let v727 = v180 * v444;
+        let v728 = m::mul_add(-v181, v443, v727);
+        let v729 = v722 + v728;
+        let v730 = v180 * v442;
+        let v731 = m::mul_add(-v158, v181, v730);
+        let v732 = v724 + v731;
+        let v517 = w[56];
+        let v519 = w[55];
+        let v733 = v517 * v519;
+        let v515 = w[58];
+        let v734 = v515 * v519;
+        let v187 = w[93];
+        let v735 = v187 * v519;
+        let v736 = v519 + v666;
+        let v737 = v726 - v735;
+        let v738 = v714 - v733;
+        let v739 = m::mul_add(-v187, v733, v729);
+        let v740 = v716 - v734;
+        let v741 = m::mul_add(-v187, v734, v732);
+        let v191 = w[97];
+        let v742 = v191 + v725;
+        let v516 = w[57];
+        let v743 = m::mul_add(v191, v516, v739);
+        let v186 = w[92];
+        let v744 = m::mul_add(v186, v191, v741);
+        let v688 = w[227];
+        let v745 = v688 + v742;
+        let v746 = v666 - v736;
+        let v689 = w[228];
+        let v747 = v689 + v737;
+        let v683 = w[224];
+        let v748 = v683 + v702;
+        let v684 = w[225];
+        let v749 = v684 + v738;
+        let v692 = w[229];
+        let v750 = v692 + v743;
+        let v654 = w[214];
+        let v751 = v654 + v704;
+        let v674 = w[223];
+        let v752 = v674 + v740;
+        let v687 = w[226];
+        let v753 = v687 + v744;
+        let v150 = w[72];
+        let v754 = v150 + v745;
+        let v440 = w[181];
+        let v755 = v746 - v440;
+        let v628 = w[201];
+        let v756 = v628 + v747;
+        let v601 = w[199];
+        let v757 = v601 + v748;
+        let v629 = w[202];
+        let v758 = v629 + v749;
+        let v633 = w[204];
+        let v759 = v633 + v750;
+        let v566 = w[196];
+        let v603 = w[200];
+        let v760 = v566 + v603;
+        let v584 = w[197];
+        let v631 = w[203];
+        let v761 = v584 + v631;
+        let v588 = w[198];
+        let v634 = w[205];
+        let v762 = v588 + v634;
+        let v249 = w[117];
+        let v329 = w[148];
+        let v763 = m::mul_add((174.0 as S), v249, -v329);
+        let v328 = w[147];
+        let v764 = m::mul_add((-174.0 as S), vd[0], v328);
+        let v218 = w[109];
+        let v765 = v218 * v249;
+        let v219 = w[110];
+        let v766 = m::mul_add(-vd[0], v219, v765);
+        let v13 = w[4];
+        let v301 = w[134];
+        let v767 = v13 * v301;
+        let v12 = w[3];
+        let v300 = w[133];
+        let v768 = m::mul_add(v12, v300, v767);
+        let v198 = w[101];
+        let v261 = w[122];
+        let v769 = v198 * v261;
+        let v199 = w[102];
+        let v260 = w[121];
+        let v770 = m::mul_add(-v199, v260, v769);
+        let v771 = m::mul_add((12.0 as S), v260, -v301);
+        let v772 = m::mul_add((12.0 as S), v261, v300);
+        let v773 = v768 + v770;
+        let v227 = w[113];
+        let v774 = v227 * v260;
+        let v228 = w[114];
+        let v775 = m::mul_add(v228, v261, v774);
+        let v539 = w[188];
+        let v537 = w[186];
+        let v776 = m::mul_add(v13, v539, v537);
+        let v538 = w[187];
+        let v777 = v538 + v776;
+        let v778 = v775 - v777;
+        let v779 = v227 * v249;
+        let v780 = m::mul_add(-vd[0], v228, v779);
+        let v781 = z[1] * v539;
+        let v139 = w[64];
+        let v782 = m::mul_add(z[0], v139, v781);
+        let v783 = v538 + v782;
+        let v784 = v780 - v783;
+        let v785 = z[1] * v771;
+        let v786 = m::mul_add(-z[0], v772, v785);
+        let v787 = v773 + v786;
+        let v26 = w[8];
+        let v315 = w[141];
+        let v788 = v26 * v315;
+        let v25 = w[7];
+        let v314 = w[140];
+        let v789 = m::mul_add(v25, v314, v788);
+        let v313 = w[139];
+        let v311 = w[138];
+        let v790 = v313 - v311;
+        let v203 = w[104];
+        let v273 = w[128];
+        let v791 = v203 * v273;
+        let v204 = w[105];
+        let v272 = w[127];
+        let v792 = m::mul_add(v204, v272, v791);
+        let v793 = m::mul_add((-12.0 as S), v272, v315);
+        let v794 = m::mul_add((12.0 as S), v273, v790);
+        let v795 = v792 - v789;
+        let v240 = w[116];
+        let v796 = v240 * v273;
+        let v239 = w[115];
+        let v797 = m::mul_add(-v239, v272, v796);
+        let v545 = w[192];
+        let v546 = w[193];
+        let v798 = v545 - v546;
+        let v547 = w[194];
+        let v799 = v547 + v798;
+        let v800 = v797 - v799;
+        let v801 = v239 * v249;
+        let v802 = m::mul_add(-vd[0], v240, v801);
+        let v192 = w[98];
+        let v803 = z[1] * v192;
+        let v804 = m::mul_add(-z[0], v180, v803);
+        let v805 = v547 + v804;
+        let v806 = v802 - v805;
+        let v807 = z[1] * v793;
+        let v808 = m::mul_add(-z[0], v794, v807);
+        let v809 = v795 + v808;
+        let v810 = v763 - v757;
+        out_values[22] = v810;
+        let v811 = v771 - v760;
+        out_values[23] = v811;
+        let v812 = v793 - v751;
+        out_values[24] = v812;
+        let v813 = v440 - v746;
+        out_values[25] = v813;
+        let v814 = v764 - v758;
+        out_values[26] = v814;
+        let v815 = v772 - v761;
+        out_values[27] = v815;
+        let v816 = v794 - v752;
+        out_values[28] = v816;
+        let v361 = w[149];
+        let v817 = v361 - v754;
+        out_values[29] = v817;
+        let v818 = m::mul_add(z[0], v755, -v756);
+        out_values[30] = v818;
+        let v819 = z[1] * v757;
+        let v820 = m::mul_add(-z[0], v758, v819);
+        let v821 = v759 + v820;
+        let v822 = v766 - v821;
+        out_values[31] = v822;
+        let v823 = z[1] * v760;
+        let v824 = m::mul_add(-z[0], v761, v823);
+        let v825 = v762 + v824;
+        let v826 = v787 - v825;
+        out_values[32] = v826;
+        let v827 = z[1] * v751;
+        let v828 = m::mul_add(-z[0], v752, v827);
+        let v829 = v753 + v828;
+        let v830 = v809 - v829;
+        out_values[33] = v830;
+        let v831 = m::mul_add(v12, v440, v628);
+        let v832 = v139 - v831;
+        out_values[35] = v832;
+        let v833 = v13 * v601;
+        let v834 = m::mul_add(-v12, v629, v833);
+        let v835 = v633 + v834;
+        let v836 = v784 - v835;
+        out_values[36] = v836;
+        let v837 = v13 * v603;
+        let v838 = m::mul_add(-v12, v631, v837);
+        let v839 = v634 + v838;
+        let v840 = v778 - v839;
+        out_values[37] = v840;
+        let v841 = v26 * v645;
+        let v842 = m::mul_add(-v25, v665, v841);
+        let v843 = v842 - v742;
+        let v548 = w[195];
+        let v844 = v548 - v843;
+        out_values[38] = v844;
+        let v845 = v735 - v726;
+        let v846 = v26 * v646;
+        let v847 = m::mul_add(-v25, v736, v846);
+        let v848 = v845 + v847;
+        let v849 = v180 + v848;
+        let v850 = -v849;
+        out_values[39] = v850;
+        let v851 = v25 * v738;
+        let v852 = m::mul_add(-v26, v702, v851);
+        let v853 = v852 - v743;
+        let v854 = v806 - v853;
+        out_values[40] = v854;
+        let v855 = v25 * v740;
+        let v856 = m::mul_add(-v26, v704, v855);
+        let v857 = v856 - v744;
+        let v858 = v800 - v857;
+        out_values[41] = v858;
+        let v366 = w[154];
+        let v400 = w[168];
+        let v859 = v366 * v400;
+        let v109 = w[48];
+        let v399 = w[167];
+        let v860 = m::mul_add(v109, v399, v859);
+        let v368 = w[156];
+        let v861 = v368 * v400;
+        let v862 = v861 - v860;
+        let v369 = w[157];
+        let v863 = v369 * v399;
+        let v864 = v862 + v863;
+        let v367 = w[155];
+        let v865 = v367 * v400;
+        let v115 = w[51];
+        let v866 = m::mul_add(v115, v399, v865);
+        w[180] = v866;
+        let v419 = w[173];
+        let v867 = v366 * v419;
+        let v418 = w[172];
+        let v868 = m::mul_add(v109, v418, v867);
+        let v869 = v368 * v419;
+        let v870 = v869 - v868;
+        let v871 = v369 * v418;
+        let v872 = v870 + v871;
+        let v873 = v367 * v419;
+        let v874 = m::mul_add(v115, v418, v873);
+        w[179] = v874;
+        let v112 = w[49];
+        let v875 = v112 * v872;
+        let v113 = w[50];
+        let v876 = m::mul_add(-v113, v864, v875);
+        let v877 = v112 * v874;
+        let v878 = m::mul_add(-v113, v866, v877);
+        w[178] = v878;
+        let v879 = v860 - v861;
+        let v880 = v879 - v863;
+        w[177] = v880;
+        let v881 = v868 - v869;
+        let v882 = v881 - v871;
+        w[176] = v882;
+        let v118 = w[52];
+        let v883 = v118 * v882;
+        let v119 = w[53];
+        let v884 = m::mul_add(-v119, v880, v883);
+        w[175] = v884;
+        let v885 = v119 * v866;
+        let v886 = m::mul_add(-v118, v874, v885);
+        w[174] = v886;
+        let v479 = w[107];
+        let v887 = v441 * v479;
+        let v478 = w[108];
+        let v888 = m::mul_add(v151, v478, v887);
+        let v889 = v443 * v479;
+        let v890 = v889 - v888;
+        let v891 = v444 * v478;
+        let v892 = v890 + v891;
+        let v893 = v158 * v479;
+        let v894 = m::mul_add(v442, v478, v893);
+        w[171] = v894;
+        let v498 = w[100];
+        let v895 = v441 * v498;
+        let v497 = w[103];
+        let v896 = m::mul_add(v151, v497, v895);
+        let v897 = v443 * v498;
+        let v898 = v897 - v896;
+        let v899 = v444 * v497;
+        let v900 = v898 + v899;
+        let v901 = v158 * v498;
+        let v902 = m::mul_add(v442, v497, v901);
+        w[170] = v902;
+        let v153 = w[74];
+        let v903 = v153 * v900;
+        let v154 = w[75];
+        let v904 = m::mul_add(-v154, v892, v903);
+        let v905 = v864 + v892;
+        let v906 = v872 + v900;
+        let v907 = v876 + v904;
+        let v908 = v153 * v902;
+        let v909 = m::mul_add(-v154, v894, v908);
+        let v910 = v888 - v889;
+        let v911 = v910 - v891;
+        w[166] = v911;
+        let v912 = v896 - v897;
+        let v913 = v912 - v899;
+        w[165] = v913;
+        let v914 = v159 * v913;
+        w[163] = v914;
+        let v915 = v160 * v911;
+        w[162] = v915;
+        let v916 = v914 - v915;
+        let v917 = v159 * v902;
+        w[161] = v917;
+        let v918 = v160 * v894;
+        w[160] = v918;
+        let v919 = v918 - v917;
+        let v920 = v905 + v911;
+        let v921 = v906 + v913;
+        w[159] = v921;
+        let v922 = v907 + v916;
+        w[158] = v922;
+        let v923 = v909 + v919;
+        w[146] = v923;
+        let v924 = v880 + v920;
+        w[145] = v924;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_4(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106]) {
+        let v882 = w[176];
+        let v921 = w[159];
+        let v925 = v882 + v921;
+        let v884 = w[175];
+        let v922 = w[158];
+        let v926 = v884 + v922;
+        let v878 = w[178];
+        let v886 = w[174];
+        let v927 = v878 + v886;
+        let v528 = w[13];
+        let v928 = m::mul_add((348.0 as S), v[1], v528);
+        let v521 = w[32];
+        let v526 = w[14];
+        let v929 = m::mul_add((174.0 as S), v521, v526);
+        let v218 = w[109];
+        let v520 = w[54];
+        let v930 = v218 * v520;
+        let v219 = w[110];
+        let v931 = m::mul_add(v219, v521, v930);
+        let v531 = w[12];
+        let v932 = v531 + v931;
+        let v295 = w[132];
+        let v933 = -2.0 * v295;
+        let v198 = w[101];
+        let v523 = w[22];
+        let v934 = v198 * v523;
+        let v199 = w[102];
+        let v522 = w[30];
+        let v935 = m::mul_add(-v199, v522, v934);
+        let v936 = m::mul_add((12.0 as S), v522, v933);
+        out_values[44] = v936;
+        let v532 = w[11];
+        let v937 = m::mul_add((12.0 as S), v523, v532);
+        out_values[48] = v937;
+        let v304 = w[135];
+        let v938 = v304 + v935;
+        let v227 = w[113];
+        let v939 = v227 * v522;
+        let v228 = w[114];
+        let v940 = m::mul_add(v228, v523, v939);
+        let v536 = w[185];
+        let v941 = v536 + v940;
+        let v942 = v227 * v520;
+        let v943 = m::mul_add(v228, v521, v942);
+        let v944 = v536 + v943;
+        let v945 = z[1] * v936;
+        let v946 = m::mul_add(-z[0], v937, v945);
+        let v947 = v938 + v946;
+        let v307 = w[136];
+        let v948 = -2.0 * v307;
+        let v203 = w[104];
+        let v525 = w[15];
+        let v949 = v203 * v525;
+        let v204 = w[105];
+        let v524 = w[21];
+        let v950 = m::mul_add(-v204, v524, v949);
+        let v541 = w[189];
+        let v951 = m::mul_add((12.0 as S), v524, v541);
+        out_values[45] = v951;
+        let v952 = m::mul_add((12.0 as S), v525, v948);
+        out_values[49] = v952;
+        let v319 = w[143];
+        let v953 = v950 - v319;
+        let v239 = w[115];
+        let v954 = v239 * v524;
+        let v240 = w[116];
+        let v955 = m::mul_add(v240, v525, v954);
+        let v543 = w[190];
+        let v956 = v319 - v543;
+        let v957 = v955 + v956;
+        let v958 = v239 * v520;
+        let v959 = m::mul_add(v240, v521, v958);
+        let v544 = w[191];
+        let v960 = v544 + v959;
+        let v961 = z[1] * v951;
+        let v962 = m::mul_add(-z[0], v952, v961);
+        let v963 = v953 + v962;
+        let v924 = w[145];
+        let v964 = v928 - v924;
+        out_values[43] = v964;
+        let v965 = v929 - v925;
+        out_values[47] = v965;
+        let v966 = z[1] * v924;
+        let v967 = m::mul_add(-z[0], v925, v966);
+        let v968 = v926 + v967;
+        let v969 = v932 - v968;
+        out_values[52] = v969;
+        let v970 = v947 - v927;
+        out_values[53] = v970;
+        let v923 = w[146];
+        let v971 = v963 - v923;
+        out_values[54] = v971;
+        let v13 = w[4];
+        let v880 = w[177];
+        let v972 = v13 * v880;
+        let v12 = w[3];
+        let v973 = m::mul_add(-v12, v882, v972);
+        let v974 = v884 + v973;
+        let v975 = v944 - v974;
+        out_values[57] = v975;
+        let v874 = w[179];
+        let v976 = v12 * v874;
+        let v866 = w[180];
+        let v977 = m::mul_add(-v13, v866, v976);
+        let v978 = v886 + v977;
+        let v979 = v941 - v978;
+        out_values[58] = v979;
+        let v915 = w[162];
+        let v914 = w[163];
+        let v980 = v915 - v914;
+        let v25 = w[7];
+        let v913 = w[165];
+        let v981 = v25 * v913;
+        let v26 = w[8];
+        let v911 = w[166];
+        let v982 = m::mul_add(-v26, v911, v981);
+        let v983 = v980 + v982;
+        let v984 = v960 - v983;
+        out_values[61] = v984;
+        let v917 = w[161];
+        let v918 = w[160];
+        let v985 = v917 - v918;
+        let v894 = w[171];
+        let v986 = v26 * v894;
+        let v902 = w[170];
+        let v987 = m::mul_add(-v25, v902, v986);
+        let v988 = v985 + v987;
+        let v989 = v957 - v988;
+        out_values[62] = v989;
+        let v1 = w[1];
+        let v990 = v1 * v[3];
+        let v40 = w[18];
+        let v991 = m::mul_add(v1, v40, -v990);
+        let v992 = v[3] * v991;
+        let v993 = v1 * v[4];
+        let v49 = w[27];
+        let v994 = m::mul_add(v1, v49, v993);
+        let v995 = v[4] * v994;
+        let v996 = 12.0 * v1;
+        let v0 = w[0];
+        let v997 = 12.0 * v0;
+        let v998 = -12.0 * v1;
+        let v999 = -12.0 * v0;
+        let v1000 = m::mul_add(v0, vd[3], v992);
+        let v1001 = m::mul_add(v0, vd[4], v995);
+        let v1002 = -12.0 * v990;
+        let v1003 = m::mul_add(v40, v996, v1002);
+        let v1004 = 12.0 * v1000;
+        let v53 = w[31];
+        let v1005 = m::mul_add(-v53, v997, v1004);
+        let v1006 = m::mul_add(-v40, v1003, v1005);
+        let v1007 = -12.0 * v993;
+        let v1008 = m::mul_add(v49, v998, v1007);
+        let v1009 = 12.0 * v1001;
+        let v55 = w[33];
+        let v1010 = m::mul_add(-v55, v999, v1009);
+        let v1011 = m::mul_add(-v49, v1008, v1010);
+        let v1012 = v1006 + v1011;
+        out_values[63] = v1012;
+        let v1013 = v0 * v[3];
+        let v1014 = v0 * v40;
+        let v1015 = v1014 - v1013;
+        let v1016 = v[3] * v1015;
+        let v1017 = v0 * v[4];
+        let v1018 = m::mul_add(v0, v49, v1017);
+        let v1019 = v0 * v[2];
+        let v1020 = v1 * v[2];
+        let v1021 = v1013 - v1014;
+        let v1022 = v1019 + v1021;
+        let v1023 = v991 - v1020;
+        let v132 = w[59];
+        let v1024 = v132 * v1022;
+        let v133 = w[60];
+        let v1025 = m::mul_add(v133, v1023, v1024);
+        let v1026 = c[4] * v1025;
+        let v1027 = v133 * v1026;
+        let v147 = w[69];
+        let v2 = w[2];
+        let v1028 = m::select_lt((0.0 as S), v147, v2, 0.0);
+        let v1029 = c[6] * v1028;
+        let v1030 = v1029 - v1027;
+        let v1031 = v1018 - v1019;
+        let v1032 = v1020 - v994;
+        let v173 = w[84];
+        let v1033 = v173 * v1031;
+        let v174 = w[85];
+        let v1034 = m::mul_add(v174, v1032, v1033);
+        let v1035 = c[4] * v1034;
+        let v1036 = v174 * v1035;
+        let v1037 = v1027 + v1036;
+        let v189 = w[95];
+        let v1038 = m::select_lt((0.0 as S), v189, v0, 0.0);
+        let v1039 = c[6] * v1038;
+        let v1040 = v1039 - v1036;
+        let v1041 = m::mul_add(-v1, vd[3], v1016);
+        let v1042 = v[4] * v1018;
+        let v1043 = m::mul_add(-v1, vd[4], v1042);
+        let v1044 = 12.0 * v1013;
+        let v1045 = m::mul_add(-v40, v997, v1044);
+        let v1046 = 12.0 * v1041;
+        let v1047 = m::mul_add(v53, v996, v1046);
+        let v1048 = m::mul_add(v40, v1045, v1047);
+        let v1049 = 12.0 * v1017;
+        let v1050 = m::mul_add(-v49, v999, v1049);
+        let v1051 = 12.0 * v1043;
+        let v1052 = m::mul_add(v55, v998, v1051);
+        let v1053 = m::mul_add(v49, v1050, v1052);
+        let v1054 = v1048 + v1053;
+        let v1055 = v1037 + v1040;
+        let v1056 = v1030 + v1055;
+        let v1057 = v1054 - v1056;
+        out_values[64] = v1057;
+        let v1058 = v132 * v1026;
+        let v140 = w[65];
+        let v1059 = v1 * v140;
+        let v112 = w[49];
+        let v1060 = m::mul_add(v112, v1027, v1059);
+        let v139 = w[64];
+        let v1061 = v0 * v139;
+        let v113 = w[50];
+        let v1062 = m::mul_add(v113, v1058, v1061);
+        let v1063 = v1060 - v1062;
+        let v118 = w[52];
+        let v1064 = m::mul_add(v118, v1027, v1059);
+        let v119 = w[53];
+        let v1065 = m::mul_add(v119, v1058, v1061);
+        let v1066 = v1065 - v1064;
+        let v149 = w[71];
+        let v1067 = v1 * v149;
+        let v145 = w[67];
+        let v1068 = m::mul_add(v145, v1029, v1067);
+        let v1069 = v1066 + v1068;
+        let v1070 = v173 * v1035;
+        let v181 = w[90];
+        let v1071 = v1 * v181;
+        let v153 = w[74];
+        let v1072 = m::mul_add(v153, v1036, -v1071);
+        let v180 = w[89];
+        let v1073 = v0 * v180;
+        let v154 = w[75];
+        let v1074 = m::mul_add(v154, v1070, -v1073);
+        let v1075 = v1072 - v1074;
+        let v1076 = v1063 + v1075;
+        let v159 = w[77];
+        let v1077 = m::mul_add(v159, v1036, -v1071);
+        let v160 = w[78];
+        let v1078 = m::mul_add(v160, v1070, -v1073);
+        let v1079 = v1078 - v1077;
+        let v187 = w[93];
+        let v1080 = v187 * v1039;
+        let v191 = w[97];
+        let v1081 = m::mul_add(-v1, v191, v1080);
+        let v1082 = v1079 + v1081;
+        let v1083 = v1 * v198;
+        let v18 = w[5];
+        let v1084 = m::mul_add(v18, v996, v1083);
+        let v1085 = v0 * v199;
+        let v19 = w[6];
+        let v1086 = m::mul_add(v19, v997, v1085);
+        let v1087 = v1084 + v1086;
+        let v31 = w[9];
+        let v1088 = v31 * v998;
+        let v1089 = m::mul_add(-v1, v203, v1088);
+        let v32 = w[10];
+        let v1090 = v32 * v999;
+        let v1091 = m::mul_add(-v0, v204, v1090);
+        let v1092 = v1089 + v1091;
+        let v265 = w[124];
+        let v1093 = v265 * v996;
+        let v1094 = m::mul_add(v198, v1041, v1093);
+        let v264 = w[123];
+        let v1095 = v264 * v997;
+        let v1096 = m::mul_add(v199, v1000, v1095);
+        let v1097 = v1094 - v1096;
+        let v1098 = m::mul_add(v53, v1087, v1097);
+        let v1099 = v295 * v1013;
+        let v38 = w[16];
+        let v1100 = m::mul_add(v38, v1003, v1099);
+        let v39 = w[17];
+        let v1101 = v39 * v1045;
+        let v294 = w[131];
+        let v1102 = m::mul_add(-v294, v990, v1101);
+        let v1103 = v1100 - v1102;
+        let v1104 = v1098 + v1103;
+        let v277 = w[130];
+        let v1105 = v277 * v998;
+        let v1106 = m::mul_add(v203, v1043, v1105);
+        let v276 = w[129];
+        let v1107 = v276 * v999;
+        let v1108 = m::mul_add(v204, v1001, v1107);
+        let v1109 = v1106 - v1108;
+        let v1110 = m::mul_add(v55, v1092, v1109);
+        let v308 = w[137];
+        let v1111 = v308 * v1017;
+        let v47 = w[25];
+        let v1112 = m::mul_add(v47, v1008, v1111);
+        let v48 = w[26];
+        let v1113 = v48 * v1050;
+        let v1114 = m::mul_add(-v307, v993, v1113);
+        let v1115 = v1112 - v1114;
+        let v1116 = v1110 + v1115;
+        let v1117 = v1104 + v1116;
+        let v1118 = v1076 + v1082;
+        let v1119 = v1069 + v1118;
+        let v1120 = v1117 - v1119;
+        let v1121 = z[1] * v1012;
+        let v1122 = m::mul_add(-z[0], v1057, v1121);
+        let v1123 = v1120 + v1122;
+        out_values[73] = v1123;
+        let v1124 = v1006 + v1058;
+        let v1125 = v1048 - v1030;
+        let v1126 = v1104 - v1069;
+        let v362 = w[150];
+        let v1127 = v0 * v362;
+        let v1128 = m::mul_add(v13, v1124, v1127);
+        let v363 = w[151];
+        let v1129 = v1 * v363;
+        let v1130 = m::mul_add(v12, v1125, v1129);
+        let v1131 = v1128 - v1130;
+        let v1132 = v1126 + v1131;
+        out_values[84] = v1132;
+        let v1133 = v1011 + v1070;
+        let v1134 = v1053 - v1040;
+        let v1135 = v1082 - v1116;
+        let v1136 = v26 * v1133;
+        let v364 = w[152];
+        let v1137 = m::mul_add(-v0, v364, v1136);
+        let v1138 = v25 * v1134;
+        let v365 = w[153];
+        let v1139 = m::mul_add(-v1, v365, v1138);
+        let v1140 = v1139 - v1137;
+        let v1141 = v1135 + v1140;
+        out_values[95] = v1141;
+        let v136 = w[62];
+        let v1142 = v133 * v136;
+        w[230] = v1142;
+        let v177 = w[87];
+        let v1143 = v174 * v177;
+        w[229] = v1143;
+        let v1144 = v132 * v136;
+        w[228] = v1144;
+        let v1145 = v112 * v1142;
+        let v1146 = m::mul_add(-v113, v1144, v1145);
+        let v1147 = v118 * v1142;
+        w[227] = v1147;
+        let v1148 = v119 * v1144;
+        w[226] = v1148;
+        let v1149 = v1148 - v1147;
+        w[225] = v1149;
+        let v1150 = v173 * v177;
+        w[224] = v1150;
+        let v1151 = v153 * v1143;
+        let v1152 = m::mul_add(-v154, v1150, v1151);
+        let v1153 = v1146 + v1152;
+        let v1154 = v160 * v1150;
+        let v1155 = m::mul_add(-v159, v1143, v1154);
+        w[223] = v1155;
+        let v1156 = v1153 + v1155;
+        w[222] = v1156;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_5(z: &[S; 5], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106]) {
+        let v1149 = w[225];
+        let v1156 = w[222];
+        let v1157 = v1149 + v1156;
+        let v1158 = -v1157;
+        out_values[74] = v1158;
+        let v1147 = w[227];
+        let v1148 = w[226];
+        let v1159 = v1147 - v1148;
+        let v13 = w[4];
+        let v1144 = w[228];
+        let v1160 = v13 * v1144;
+        let v12 = w[3];
+        let v1142 = w[230];
+        let v1161 = m::mul_add(-v12, v1142, v1160);
+        let v1162 = v1159 + v1161;
+        out_values[85] = v1162;
+        let v25 = w[7];
+        let v1143 = w[229];
+        let v1163 = v25 * v1143;
+        let v26 = w[8];
+        let v1150 = w[224];
+        let v1164 = m::mul_add(-v26, v1150, v1163);
+        let v1155 = w[223];
+        let v1165 = v1155 + v1164;
+        out_values[96] = v1165;
+        let v133 = w[60];
+        let v135 = w[61];
+        let v1166 = v133 * v135;
+        let v174 = w[85];
+        let v176 = w[86];
+        let v1167 = v174 * v176;
+        let v132 = w[59];
+        let v1168 = v132 * v135;
+        let v112 = w[49];
+        let v1169 = v112 * v1166;
+        let v113 = w[50];
+        let v1170 = m::mul_add(-v113, v1168, v1169);
+        let v118 = w[52];
+        let v1171 = v118 * v1166;
+        let v119 = w[53];
+        let v1172 = v119 * v1168;
+        let v1173 = v1172 - v1171;
+        let v173 = w[84];
+        let v1174 = v173 * v176;
+        let v153 = w[74];
+        let v1175 = v153 * v1167;
+        let v154 = w[75];
+        let v1176 = m::mul_add(-v154, v1174, v1175);
+        let v1177 = v1170 + v1176;
+        let v160 = w[78];
+        let v1178 = v160 * v1174;
+        let v159 = w[77];
+        let v1179 = m::mul_add(-v159, v1167, v1178);
+        let v1180 = v1177 + v1179;
+        let v1181 = v1173 + v1180;
+        let v1182 = -v1181;
+        out_values[75] = v1182;
+        let v1183 = v1171 - v1172;
+        let v1184 = v13 * v1168;
+        let v1185 = m::mul_add(-v12, v1166, v1184);
+        let v1186 = v1183 + v1185;
+        out_values[86] = v1186;
+        let v1187 = v25 * v1167;
+        let v1188 = m::mul_add(-v26, v1174, v1187);
+        let v1189 = v1179 + v1188;
+        out_values[97] = v1189;
+        let v402 = w[169];
+        let v481 = w[106];
+        let v1190 = v402 + v481;
+        let v1191 = v481 - v1190;
+        let v1192 = v402 + v1191;
+        let v1193 = -v1192;
+        out_values[65] = v1193;
+        let v383 = w[164];
+        let v1194 = v113 * v383;
+        let v1195 = m::mul_add(-v112, v402, v1194);
+        let v1196 = v118 * v402;
+        let v1197 = v119 * v383;
+        let v1198 = v1196 - v1197;
+        let v462 = w[111];
+        let v1199 = v154 * v462;
+        let v1200 = m::mul_add(-v153, v481, v1199);
+        let v1201 = v1195 + v1200;
+        let v1202 = v159 * v481;
+        let v1203 = m::mul_add(-v160, v462, v1202);
+        let v1204 = v1201 + v1203;
+        let v1205 = v1198 + v1204;
+        let v1206 = m::mul_add(z[0], v1192, -v1205);
+        out_values[76] = v1206;
+        let v1207 = v1197 - v1196;
+        let v1208 = v12 * v402;
+        let v1209 = m::mul_add(-v13, v383, v1208);
+        let v1210 = v1207 + v1209;
+        out_values[87] = v1210;
+        let v1211 = v26 * v462;
+        let v1212 = m::mul_add(-v25, v481, v1211);
+        let v1213 = v1203 + v1212;
+        out_values[98] = v1213;
+        let v148 = w[70];
+        let v190 = w[96];
+        let v1214 = v148 + v190;
+        let v1215 = -v1214;
+        out_values[66] = v1215;
+        let v145 = w[67];
+        let v1216 = v145 * v148;
+        let v187 = w[93];
+        let v1217 = v187 * v190;
+        let v1218 = v1216 + v1217;
+        let v1219 = m::mul_add(z[0], v1214, -v1218);
+        out_values[77] = v1219;
+        let v1220 = m::mul_add(v12, v148, -v1216);
+        out_values[88] = v1220;
+        let v1221 = m::mul_add(-v25, v190, v1217);
+        out_values[99] = v1221;
+        let v56 = w[34];
+        let v1222 = m::gather(&JOINT_LINEARISE_TABLE_0, v56);
+        let v57 = w[35];
+        let v1223 = m::gather(&JOINT_LINEARISE_TABLE_0, v57);
+        let v1224 = m::gather(&c[27..33], v56);
+        let v1225 = m::gather(&c[27..33], v57);
+        let v70 = w[38];
+        let v1226 = v70 * v1224;
+        let v73 = w[39];
+        let v1227 = m::mul_add(v73, v1225, v1226);
+        let v67 = w[36];
+        let v1228 = v67 * v1222;
+        let v68 = w[37];
+        let v1229 = m::mul_add(v68, v1223, v1228);
+        let v76 = w[40];
+        let v1230 = m::mul_add(v76, v1227, v1229);
+        let v83 = w[41];
+        let v1231 = m::gather(&JOINT_LINEARISE_TABLE_0, v83);
+        let v84 = w[42];
+        let v1232 = m::gather(&JOINT_LINEARISE_TABLE_0, v84);
+        let v1233 = m::gather(&c[27..33], v83);
+        let v1234 = m::gather(&c[27..33], v84);
+        let v97 = w[45];
+        let v1235 = v97 * v1233;
+        let v100 = w[46];
+        let v1236 = m::mul_add(v100, v1234, v1235);
+        let v94 = w[43];
+        let v1237 = v94 * v1231;
+        let v95 = w[44];
+        let v1238 = m::mul_add(v95, v1232, v1237);
+        let v103 = w[47];
+        let v1239 = m::mul_add(v103, v1236, v1238);
+        let v147 = w[69];
+        let v1240 = m::select_lt((0.0 as S), v147, v1230, 0.0);
+        let v1241 = c[6] * v1240;
+        let v189 = w[95];
+        let v1242 = m::select_lt((0.0 as S), v189, v1239, 0.0);
+        let v1243 = c[6] * v1242;
+        let v1244 = v1241 + v1243;
+        let v1245 = -v1244;
+        out_values[67] = v1245;
+        let v1246 = v145 * v1241;
+        let v1247 = v187 * v1243;
+        let v1248 = v1246 + v1247;
+        let v1249 = m::mul_add(z[0], v1244, -v1248);
+        out_values[78] = v1249;
+        let v1250 = m::mul_add(v12, v1241, -v1246);
+        out_values[89] = v1250;
+        let v1251 = m::mul_add(-v25, v1243, v1247);
+        out_values[100] = v1251;
+        let v1252 = m::gather(&JOINT_LINEARISE_TABLE_1, v56);
+        let v1253 = m::gather(&JOINT_LINEARISE_TABLE_1, v57);
+        let v1254 = m::gather(&c[33..39], v56);
+        let v1255 = m::gather(&c[33..39], v57);
+        let v1256 = v70 * v1254;
+        let v1257 = m::mul_add(v73, v1255, v1256);
+        let v1258 = v67 * v1252;
+        let v1259 = m::mul_add(v68, v1253, v1258);
+        let v1260 = m::mul_add(v76, v1257, v1259);
+        let v1261 = m::gather(&JOINT_LINEARISE_TABLE_1, v83);
+        let v1262 = m::gather(&JOINT_LINEARISE_TABLE_1, v84);
+        let v1263 = m::gather(&c[33..39], v83);
+        let v1264 = m::gather(&c[33..39], v84);
+        let v1265 = v97 * v1263;
+        let v1266 = m::mul_add(v100, v1264, v1265);
+        let v1267 = v94 * v1261;
+        let v1268 = m::mul_add(v95, v1262, v1267);
+        let v1269 = m::mul_add(v103, v1266, v1268);
+        let v1270 = m::select_lt((0.0 as S), v147, v1260, 0.0);
+        let v1271 = c[6] * v1270;
+        let v1272 = m::select_lt((0.0 as S), v189, v1269, 0.0);
+        let v1273 = c[6] * v1272;
+        let v1274 = v1271 + v1273;
+        let v1275 = -v1274;
+        out_values[68] = v1275;
+        let v1276 = v145 * v1271;
+        let v1277 = v187 * v1273;
+        let v1278 = v1276 + v1277;
+        let v1279 = m::mul_add(z[0], v1274, -v1278);
+        out_values[79] = v1279;
+        let v1280 = m::mul_add(v12, v1271, -v1276);
+        out_values[90] = v1280;
+        let v1281 = m::mul_add(-v25, v1273, v1277);
+        out_values[101] = v1281;
+        let v1282 = m::gather(&JOINT_LINEARISE_TABLE_2, v56);
+        let v1283 = m::gather(&JOINT_LINEARISE_TABLE_2, v57);
+        let v1284 = m::gather(&c[39..45], v56);
+        let v1285 = m::gather(&c[39..45], v57);
+        let v1286 = v70 * v1284;
+        let v1287 = m::mul_add(v73, v1285, v1286);
+        let v1288 = v67 * v1282;
+        let v1289 = m::mul_add(v68, v1283, v1288);
+        let v1290 = m::mul_add(v76, v1287, v1289);
+        let v1291 = m::gather(&JOINT_LINEARISE_TABLE_2, v83);
+        let v1292 = m::gather(&JOINT_LINEARISE_TABLE_2, v84);
+        let v1293 = m::gather(&c[39..45], v83);
+        let v1294 = m::gather(&c[39..45], v84);
+        let v1295 = v97 * v1293;
+        let v1296 = m::mul_add(v100, v1294, v1295);
+        let v1297 = v94 * v1291;
+        let v1298 = m::mul_add(v95, v1292, v1297);
+        let v1299 = m::mul_add(v103, v1296, v1298);
+        let v1300 = m::select_lt((0.0 as S), v147, v1290, 0.0);
+        let v1301 = c[6] * v1300;
+        let v1302 = m::select_lt((0.0 as S), v189, v1299, 0.0);
+        let v1303 = c[6] * v1302;
+        let v1304 = v1301 + v1303;
+        let v1305 = -v1304;
+        out_values[69] = v1305;
+        let v1306 = v145 * v1301;
+        let v1307 = v187 * v1303;
+        let v1308 = v1306 + v1307;
+        let v1309 = m::mul_add(z[0], v1304, -v1308);
+        out_values[80] = v1309;
+        let v1310 = m::mul_add(v12, v1301, -v1306);
+        out_values[91] = v1310;
+        let v1311 = m::mul_add(-v25, v1303, v1307);
+        out_values[102] = v1311;
+        let v1312 = m::gather(&JOINT_LINEARISE_TABLE_3, v56);
+        let v1313 = m::gather(&JOINT_LINEARISE_TABLE_3, v57);
+        let v1314 = m::gather(&c[45..51], v56);
+        let v1315 = m::gather(&c[45..51], v57);
+        let v1316 = v70 * v1314;
+        let v1317 = m::mul_add(v73, v1315, v1316);
+        let v1318 = v67 * v1312;
+        let v1319 = m::mul_add(v68, v1313, v1318);
+        let v1320 = m::mul_add(v76, v1317, v1319);
+        let v1321 = m::gather(&JOINT_LINEARISE_TABLE_3, v83);
+        let v1322 = m::gather(&JOINT_LINEARISE_TABLE_3, v84);
+        let v1323 = m::gather(&c[45..51], v83);
+        let v1324 = m::gather(&c[45..51], v84);
+        let v1325 = v97 * v1323;
+        let v1326 = m::mul_add(v100, v1324, v1325);
+        let v1327 = v94 * v1321;
+        let v1328 = m::mul_add(v95, v1322, v1327);
+        let v1329 = m::mul_add(v103, v1326, v1328);
+        let v1330 = m::select_lt((0.0 as S), v147, v1320, 0.0);
+        let v1331 = c[6] * v1330;
+        let v1332 = m::select_lt((0.0 as S), v189, v1329, 0.0);
+        let v1333 = c[6] * v1332;
+        let v1334 = v1331 + v1333;
+        let v1335 = -v1334;
+        out_values[70] = v1335;
+        let v1336 = v145 * v1331;
+        let v1337 = v187 * v1333;
+        let v1338 = v1336 + v1337;
+        let v1339 = m::mul_add(z[0], v1334, -v1338);
+        out_values[81] = v1339;
+        let v1340 = m::mul_add(v12, v1331, -v1336);
+        out_values[92] = v1340;
+        let v1341 = m::mul_add(-v25, v1333, v1337);
+        out_values[103] = v1341;
+        let v1342 = m::gather(&JOINT_LINEARISE_TABLE_4, v56);
+        let v1343 = m::gather(&JOINT_LINEARISE_TABLE_4, v57);
+        let v1344 = m::gather(&c[51..57], v56);
+        let v1345 = m::gather(&c[51..57], v57);
+        let v1346 = v70 * v1344;
+        let v1347 = m::mul_add(v73, v1345, v1346);
+        let v1348 = v67 * v1342;
+        let v1349 = m::mul_add(v68, v1343, v1348);
+        let v1350 = m::mul_add(v76, v1347, v1349);
+        let v1351 = m::gather(&JOINT_LINEARISE_TABLE_4, v83);
+        let v1352 = m::gather(&JOINT_LINEARISE_TABLE_4, v84);
+        let v1353 = m::gather(&c[51..57], v83);
+        let v1354 = m::gather(&c[51..57], v84);
+        let v1355 = v97 * v1353;
+        let v1356 = m::mul_add(v100, v1354, v1355);
+        let v1357 = v94 * v1351;
+        let v1358 = m::mul_add(v95, v1352, v1357);
+        let v1359 = m::mul_add(v103, v1356, v1358);
+        let v1360 = m::select_lt((0.0 as S), v147, v1350, 0.0);
+        let v1361 = c[6] * v1360;
+        let v1362 = m::select_lt((0.0 as S), v189, v1359, 0.0);
+        let v1363 = c[6] * v1362;
+        let v1364 = v1361 + v1363;
+        let v1365 = -v1364;
+        out_values[71] = v1365;
+        let v1366 = v145 * v1361;
+        let v1367 = v187 * v1363;
+        let v1368 = v1366 + v1367;
+        let v1369 = m::mul_add(z[0], v1364, -v1368);
+        out_values[82] = v1369;
+        let v1370 = m::mul_add(v12, v1361, -v1366);
+        out_values[93] = v1370;
+        let v1371 = m::mul_add(-v25, v1363, v1367);
+        out_values[104] = v1371;
+        let v1372 = m::gather(&JOINT_LINEARISE_TABLE_5, v56);
+        w[145] = v1372;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_6(z: &[S; 5], c: &[S; 76], w: &mut [S; 231], out_values: &mut [S; 106]) {
+        let v57 = w[35];
+        let v1373 = m::gather(&JOINT_LINEARISE_TABLE_5, v57);
+        let v56 = w[34];
+        let v1374 = m::gather(&c[57..63], v56);
+        let v1375 = m::gather(&c[57..63], v57);
+        let v70 = w[38];
+        let v1376 = v70 * v1374;
+        let v73 = w[39];
+        let v1377 = m::mul_add(v73, v1375, v1376);
+        let v67 = w[36];
+        let v1372 = w[145];
+        let v1378 = v67 * v1372;
+        let v68 = w[37];
+        let v1379 = m::mul_add(v68, v1373, v1378);
+        let v76 = w[40];
+        let v1380 = m::mul_add(v76, v1377, v1379);
+        let v83 = w[41];
+        let v1381 = m::gather(&JOINT_LINEARISE_TABLE_5, v83);
+        let v84 = w[42];
+        let v1382 = m::gather(&JOINT_LINEARISE_TABLE_5, v84);
+        let v1383 = m::gather(&c[57..63], v83);
+        let v1384 = m::gather(&c[57..63], v84);
+        let v97 = w[45];
+        let v1385 = v97 * v1383;
+        let v100 = w[46];
+        let v1386 = m::mul_add(v100, v1384, v1385);
+        let v94 = w[43];
+        let v1387 = v94 * v1381;
+        let v95 = w[44];
+        let v1388 = m::mul_add(v95, v1382, v1387);
+        let v103 = w[47];
+        let v1389 = m::mul_add(v103, v1386, v1388);
+        let v147 = w[69];
+        let v1390 = m::select_lt((0.0 as S), v147, v1380, 0.0);
+        let v1391 = c[6] * v1390;
+        let v189 = w[95];
+        let v1392 = m::select_lt((0.0 as S), v189, v1389, 0.0);
+        let v1393 = c[6] * v1392;
+        let v1394 = v1391 + v1393;
+        let v1395 = -v1394;
+        out_values[72] = v1395;
+        let v145 = w[67];
+        let v1396 = v145 * v1391;
+        let v187 = w[93];
+        let v1397 = v187 * v1393;
+        let v1398 = v1396 + v1397;
+        let v1399 = m::mul_add(z[0], v1394, -v1398);
+        out_values[83] = v1399;
+        let v12 = w[3];
+        let v1400 = m::mul_add(v12, v1391, -v1396);
+        out_values[94] = v1400;
+        let v25 = w[7];
+        let v1401 = m::mul_add(-v25, v1393, v1397);
+        out_values[105] = v1401;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 23 (5 mul, 18 mul_add). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 23], rhs: &[S; 5], c: &[S; 76], w: &mut [S; 0], out_x: &mut [S; 5]) {
+        let v0 = m::mul_add(-factors[1], rhs[0], rhs[2]);
+        let v1 = m::mul_add(-factors[2], rhs[0], rhs[3]);
+        let v2 = m::mul_add(-factors[3], rhs[0], rhs[4]);
+        let v3 = m::mul_add(-factors[8], rhs[1], v0);
+        let v4 = m::mul_add(-factors[9], rhs[1], v1);
+        let v5 = m::mul_add(-factors[10], rhs[1], v2);
+        let v6 = m::mul_add(-factors[15], v3, v4);
+        let v7 = m::mul_add(-factors[16], v3, v5);
+        let v8 = m::mul_add(-factors[20], v6, v7);
+        let v9 = factors[22] * v8;
+        out_x[4] = v9;
+        let v10 = m::mul_add(-factors[21], v9, v6);
+        let v11 = factors[19] * v10;
+        out_x[3] = v11;
+        let v12 = m::mul_add(-factors[17], v11, v3);
+        let v13 = m::mul_add(-factors[18], v9, v12);
+        let v14 = factors[14] * v13;
+        out_x[2] = v14;
+        let v15 = m::mul_add(-factors[11], v14, rhs[1]);
+        let v16 = m::mul_add(-factors[12], v11, v15);
+        let v17 = m::mul_add(-factors[13], v9, v16);
+        let v18 = factors[7] * v17;
+        out_x[1] = v18;
+        let v19 = m::mul_add(-factors[4], v14, rhs[0]);
+        let v20 = m::mul_add(-factors[5], v11, v19);
+        let v21 = m::mul_add(-factors[6], v9, v20);
+        let v22 = factors[0] * v21;
+        out_x[0] = v22;
+    }
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_0: [S; 6] = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_1: [S; 6] = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_2: [S; 6] = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_3: [S; 6] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_4: [S; 6] = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+    static JOINT_INTEGRAND_DERIVATIVES_TABLE_5: [S; 6] = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 293 (31 add, 3 div, 18 gather, 1 locate, 1 max, 91 mul, 123 mul_add, 1 neg, 1 select, 2 sin_cos, 1 solve_tridiagonal, 1 sqrt, 19 sub). Workspace: 48 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], lambda: &[S; 0], c: &[S; 76], w: &mut [S; 48], out_values: &mut [S; 28]) {
+        joint_integrand_derivatives_0(t, z, v, vd, c, w, out_values);
+        let (before, after) = w[..12].split_at_mut(4);
+        let (results, scratch) = after.split_at_mut(4);
+        m::solve_tridiagonal(&c[65..68], &c[68..72], &c[65..68], &before[0..4], scratch, results);
+        joint_integrand_derivatives_2(z, v, vd, c, w, out_values);
+    }
+
+    #[inline(never)]
+    fn joint_integrand_derivatives_0(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 48], out_values: &mut [S; 28]) {
+        let (v0, v1) = m::sin_cos(z[2]);
+        w[12] = v0;
+        w[13] = v1;
+        let v2 = z[2] + z[3];
+        let (v3, v4) = m::sin_cos(v2);
+        w[14] = v3;
+        w[15] = v4;
+        let v5 = c[0] * v1;
+        let v6 = m::mul_add((0.1 as S), v0, v5);
+        let v7 = c[0] * v0;
+        let v8 = m::mul_add((-0.1 as S), v1, v7);
+        let v9 = z[0] + v6;
+        w[16] = v9;
+        let v10 = z[1] + v8;
+        w[17] = v10;
+        let v11 = 0.28 * v4;
+        let v12 = m::mul_add((0.03 as S), v3, v11);
+        let v13 = 0.28 * v3;
+        let v14 = m::mul_add((-0.03 as S), v4, v13);
+        let v15 = v9 + v12;
+        let v16 = v10 + v14;
+        let v17 = m::mul_add(z[1], v[2], v[0]);
+        let v18 = m::mul_add(-z[0], v[2], v[1]);
+        let v19 = m::mul_add(v10, v[3], v17);
+        let v20 = m::mul_add(-v9, v[3], v18);
+        let v21 = v[2] + v[3];
+        w[18] = v21;
+        let v22 = m::mul_add(v9, v21, v20);
+        w[19] = v22;
+        let v23 = m::mul_add(v10, v21, -v19);
+        w[20] = v23;
+        let v24 = m::mul_add(v[1], v[2], vd[0]);
+        let v25 = m::mul_add(z[1], vd[2], v24);
+        let v26 = m::mul_add(v[3], v22, v25);
+        let v27 = m::mul_add(v10, vd[3], v26);
+        let v28 = vd[2] + vd[3];
+        let v29 = m::locate(&c[14..20], t);
+        let v30 = 1.0 + v29;
+        let v31 = m::gather(&c[14..20], v29);
+        let v32 = m::gather(&c[14..20], v30);
+        let v33 = m::gather(&c[21..27], v29);
+        let v34 = m::gather(&c[21..27], v30);
+        let v35 = m::gather(&c[8..14], v29);
+        let v36 = m::gather(&c[8..14], v30);
+        let v37 = v32 - v31;
+        let v38 = v32 - t;
+        let v39 = t - v31;
+        let v40 = v38 / v37;
+        let v41 = v39 / v37;
+        let v42 = v40 * v40;
+        let v43 = m::mul_add(v40, v42, -v40);
+        let v44 = v35 * v43;
+        let v45 = v41 * v41;
+        let v46 = m::mul_add(v41, v45, -v41);
+        let v47 = m::mul_add(v36, v46, v44);
+        let v48 = v37 * v37;
+        let v49 = 0.16666666666666666 * v48;
+        let v50 = v33 * v40;
+        let v51 = m::mul_add(v34, v41, v50);
+        let v52 = m::mul_add(v47, v49, v51);
+        let v53 = c[7] + v52;
+        let v54 = c[1] * v1;
+        let v55 = m::mul_add((-0.35 as S), v0, v54);
+        let v56 = c[1] * v0;
+        let v57 = m::mul_add((0.35 as S), v1, v56);
+        let v58 = z[0] + v55;
+        let v59 = z[1] + v57;
+        let v60 = 0.25 * v4;
+        let v61 = m::mul_add((-0.05 as S), v3, v60);
+        let v62 = 0.25 * v3;
+        let v63 = m::mul_add((0.05 as S), v4, v62);
+        let v64 = v9 + v61;
+        let v65 = v10 + v63;
+        let v66 = m::mul_add(-v[2], v59, v17);
+        let v67 = m::mul_add(v[2], v58, v18);
+        let v68 = m::mul_add(-v21, v65, v19);
+        let v69 = m::mul_add(v21, v64, v20);
+        let v70 = v64 - v58;
+        let v71 = v65 - v59;
+        let v72 = v68 - v66;
+        let v73 = v69 - v67;
+        let v74 = v70 * v70;
+        let v75 = m::mul_add(v71, v71, v74);
+        let v76 = m::sqrt(v75);
+        let v77 = 1.0 / v76;
+        let v78 = v70 * v77;
+        let v79 = v71 * v77;
+        let v80 = v72 * v78;
+        let v81 = m::mul_add(v73, v79, v80);
+        let v82 = v76 - c[3];
+        let v83 = c[2] * v82;
+        let v84 = m::mul_add(c[4], v81, v83);
+        let v85 = v78 * v84;
+        let v86 = 0.45 * v3;
+        let v87 = m::mul_add((-0.05 as S), v4, v86);
+        let v88 = v10 + v87;
+        let v89 = v53 - v88;
+        let v90 = m::max((0.0 as S), v89);
+        let v91 = c[6] * v90;
+        let v92 = m::mul_add(-v79, v84, v91);
+        let v93 = m::mul_add(-v[0], v[2], 9.81);
+        let v94 = m::mul_add(-v16, v21, v19);
+        let v95 = m::mul_add(v15, v21, v20);
+        let v96 = vd[1] + v93;
+        let v97 = m::mul_add(-z[0], vd[2], v96);
+        let v98 = m::mul_add(v[3], v23, v97);
+        let v99 = m::mul_add(-v9, vd[3], v98);
+        let v100 = m::mul_add(-v16, v28, v27);
+        let v101 = m::mul_add(v15, v28, v99);
+        let v102 = m::mul_add(-v21, v95, v100);
+        let v103 = m::mul_add(v21, v94, v101);
+        let v104 = m::mul_add((12.0 as S), v102, v85);
+        let v105 = m::mul_add((12.0 as S), v103, -v92);
+        let v106 = vd[1] * vd[1];
+        out_values[0] = v106;
+        let v107 = z[2] * z[2];
+        out_values[1] = v107;
+        let v108 = v104 * v104;
+        let v109 = m::mul_add(v105, v105, v108);
+        out_values[2] = v109;
+        let v110 = v77 * v77;
+        let v111 = 0.5 * v77;
+        let v112 = m::select_lt((0.0 as S), v89, 1.0, 0.0);
+        let v113 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_0, v29);
+        let v114 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_0, v30);
+        let v115 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_1, v29);
+        let v116 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_1, v30);
+        let v117 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_2, v29);
+        let v118 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_2, v30);
+        let v119 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_3, v29);
+        let v120 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_3, v30);
+        let v121 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_4, v29);
+        let v122 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_4, v30);
+        let v123 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_5, v29);
+        let v124 = m::gather(&JOINT_INTEGRAND_DERIVATIVES_TABLE_5, v30);
+        let v125 = 2.0 * vd[1];
+        out_values[3] = v125;
+        let v126 = 2.0 * z[2];
+        out_values[4] = v126;
+        let v127 = 2.0 * v105;
+        let v128 = 2.0 * v104;
+        let v129 = -2.0 * v105;
+        let v130 = 24.0 * v105;
+        w[21] = v130;
+        out_values[14] = v130;
+        let v131 = 24.0 * v104;
+        w[22] = v131;
+        out_values[13] = v131;
+        let v132 = -24.0 * v104;
+        let v133 = v28 * v130;
+        let v134 = v15 * v130;
+        let v135 = v28 * v132;
+        let v136 = m::mul_add(v16, v132, v134);
+        w[23] = v136;
+        let v137 = -24.0 * v105;
+        w[24] = v137;
+        let v138 = v94 * v130;
+        let v139 = v21 * v130;
+        let v140 = m::mul_add(v95, v132, v138);
+        let v141 = v21 * v132;
+        let v142 = m::mul_add(v21, v141, v133);
+        w[25] = v142;
+        let v143 = m::mul_add(v15, v141, v140);
+        let v144 = m::mul_add(-v21, v139, v135);
+        w[26] = v144;
+        let v145 = m::mul_add(-v16, v139, v143);
+        let v146 = v90 * v129;
+        out_values[21] = v146;
+        let v147 = c[63] * v105;
+        let v148 = v112 * v147;
+        let v149 = 0.05 * v148;
+        let v150 = -0.45 * v148;
+        let v151 = v84 * v127;
+        let v152 = v79 * v127;
+        let v153 = v84 * v128;
+        let v154 = m::mul_add(v78, v128, v152);
+        let v155 = v81 * v154;
+        out_values[19] = v155;
+        let v156 = c[4] * v154;
+        let v157 = v82 * v154;
+        out_values[18] = v157;
+        let v158 = c[2] * v154;
+        let v159 = -v158;
+        out_values[20] = v159;
+        let v160 = v79 * v156;
+        w[27] = v160;
+        let v161 = m::mul_add(v73, v156, v151);
+        let v162 = v78 * v156;
+        w[28] = v162;
+        let v163 = m::mul_add(v72, v156, v153);
+        let v164 = v71 * v161;
+        let v165 = m::mul_add(v70, v163, v164);
+        let v166 = m::mul_add(-v110, v165, v158);
+        let v167 = v111 * v166;
+        let v168 = v71 * v167;
+        let v169 = m::mul_add(v77, v161, v168);
+        let v170 = v168 + v169;
+        let v171 = v70 * v167;
+        let v172 = m::mul_add(v77, v163, v171);
+        let v173 = v171 + v172;
+        let v174 = v141 + v160;
+        w[29] = v174;
+        let v175 = v139 + v162;
+        w[30] = v175;
+        let v176 = m::mul_add(v64, v160, v145);
+        let v177 = m::mul_add(v21, v160, v173);
+        w[31] = v177;
+        let v178 = m::mul_add(-v65, v162, v176);
+        w[32] = v178;
+        let v179 = m::mul_add(-v21, v162, v170);
+        let v180 = m::mul_add(v[2], v160, v173);
+        w[33] = v180;
+        let v181 = v59 * v162;
+        let v182 = m::mul_add(-v58, v160, v181);
+        w[34] = v182;
+        let v183 = m::mul_add(v[2], v162, -v170);
+        w[35] = v183;
+        let v184 = v179 - v148;
+        w[36] = v184;
+        let v185 = m::mul_add((0.05 as S), v179, v149);
+        let v186 = m::mul_add((0.25 as S), v179, v150);
+        let v187 = m::mul_add((-0.05 as S), v177, v186);
+        w[37] = v187;
+        let v188 = m::mul_add((0.25 as S), v177, v185);
+        w[38] = v188;
+        let v189 = 0.35 * v183;
+        let v190 = v0 * v183;
+        let v191 = c[1] * v183;
+        let v192 = m::mul_add((0.35 as S), v180, v191);
+        w[39] = v192;
+        let v193 = m::mul_add(-v1, v180, v190);
+        w[40] = v193;
+        let v194 = m::mul_add(-c[1], v180, v189);
+        w[41] = v194;
+        let v195 = v41 * v148;
+        let v196 = v40 * v148;
+        let v197 = v49 * v148;
+        let v198 = v46 * v197;
+        let v199 = v43 * v197;
+        let v200 = v116 * v198;
+        let v201 = v118 * v198;
+        let v202 = v120 * v198;
+        let v203 = v122 * v198;
+        let v204 = m::mul_add(v115, v199, v200);
+        let v205 = m::mul_add(v117, v199, v201);
+        let v206 = m::mul_add(v119, v199, v202);
+        let v207 = m::mul_add(v121, v199, v203);
+        let v208 = v114 * v195;
+        let v209 = v116 * v195;
+        let v210 = v118 * v195;
+        let v211 = v120 * v195;
+        let v212 = v122 * v195;
+        let v213 = v124 * v195;
+        let v214 = m::mul_add(v113, v196, v208);
+        w[42] = v214;
+        let v215 = m::mul_add(v115, v196, v209);
+        w[43] = v215;
+        let v216 = m::mul_add(v117, v196, v210);
+        w[44] = v216;
+        let v217 = m::mul_add(v119, v196, v211);
+        w[45] = v217;
+        let v218 = m::mul_add(v121, v196, v212);
+        w[46] = v218;
+        let v219 = m::mul_add(v123, v196, v213);
+        w[47] = v219;
+        w[0] = v204;
+        w[1] = v205;
+        w[2] = v206;
+        w[3] = v207;
+    }
+
+    #[inline(never)]
+    fn joint_integrand_derivatives_2(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 76], w: &mut [S; 48], out_values: &mut [S; 28]) {
+        let v220 = w[4];
+        let v221 = w[5];
+        let v222 = w[6];
+        let v223 = w[7];
+        let v224 = -6.0 * v223;
+        let v225 = m::mul_add((6.0 as S), v222, v224);
+        let v226 = -6.0 * v222;
+        let v227 = m::mul_add((6.0 as S), v221, v226);
+        let v228 = -6.0 * v221;
+        let v229 = m::mul_add((6.0 as S), v220, v228);
+        let v230 = c[75] * v223;
+        let v219 = w[47];
+        let v231 = v219 + v230;
+        out_values[27] = v231;
+        let v218 = w[46];
+        let v232 = v218 - v230;
+        let v233 = c[74] * v225;
+        let v234 = v232 + v233;
+        out_values[26] = v234;
+        let v217 = w[45];
+        let v235 = v217 - v233;
+        let v236 = c[73] * v227;
+        let v237 = v235 + v236;
+        out_values[25] = v237;
+        let v216 = w[44];
+        let v238 = v216 - v236;
+        let v239 = c[72] * v229;
+        let v240 = v238 + v239;
+        out_values[24] = v240;
+        let v215 = w[43];
+        let v241 = v215 - v239;
+        let v242 = c[64] * v220;
+        let v243 = v241 + v242;
+        out_values[23] = v243;
+        let v214 = w[42];
+        let v244 = v214 - v242;
+        out_values[22] = v244;
+        let v137 = w[24];
+        let v177 = w[31];
+        let v245 = m::mul_add(vd[3], v137, v177);
+        let v9 = w[16];
+        let v136 = w[23];
+        let v246 = m::mul_add(v9, v137, v136);
+        let v131 = w[22];
+        let v184 = w[36];
+        let v247 = m::mul_add(vd[3], v131, v184);
+        let v10 = w[17];
+        let v248 = m::mul_add(v10, v131, v246);
+        out_values[16] = v248;
+        let v180 = w[33];
+        let v249 = m::mul_add(vd[2], v137, -v180);
+        let v250 = m::mul_add(z[0], v137, v136);
+        let v183 = w[35];
+        let v251 = m::mul_add(vd[2], v131, v183);
+        let v252 = m::mul_add(z[1], v131, v250);
+        out_values[15] = v252;
+        let v23 = w[20];
+        let v130 = w[21];
+        let v253 = v23 * v130;
+        let v254 = v[3] * v130;
+        let v22 = w[19];
+        let v255 = m::mul_add(v22, v131, v253);
+        let v256 = v[3] * v131;
+        let v175 = w[30];
+        let v257 = v175 - v254;
+        let v174 = w[29];
+        let v258 = v174 + v256;
+        let v21 = w[18];
+        let v259 = m::mul_add(v21, v256, v245);
+        let v178 = w[32];
+        let v260 = m::mul_add(v9, v256, v178);
+        let v261 = m::mul_add(v21, v254, v247);
+        let v262 = m::mul_add(v10, v254, v260);
+        let v182 = w[34];
+        let v263 = v182 + v262;
+        let v264 = v255 + v262;
+        let v160 = w[27];
+        let v265 = v258 - v160;
+        let v162 = w[28];
+        let v266 = v257 - v162;
+        let v267 = m::mul_add(-v[3], v258, v259);
+        let v268 = m::mul_add(-v9, v258, v264);
+        let v269 = m::mul_add(v[3], v257, v261);
+        let v270 = m::mul_add(v10, v257, v268);
+        out_values[12] = v270;
+        let v271 = m::mul_add(v[0], v137, v263);
+        let v272 = m::mul_add(v[1], v131, v271);
+        let v273 = m::mul_add(v[2], v131, v265);
+        out_values[10] = v273;
+        let v274 = v160 - v258;
+        let v275 = m::mul_add(v[2], v137, v266);
+        out_values[9] = v275;
+        let v276 = m::mul_add(v[2], v274, v249);
+        let v277 = m::mul_add(z[0], v274, v272);
+        let v278 = m::mul_add(v[2], v266, v251);
+        let v279 = m::mul_add(z[1], v266, v277);
+        out_values[11] = v279;
+        let v144 = w[26];
+        let v280 = v144 + v269;
+        let v142 = w[25];
+        let v281 = v142 + v267;
+        let v188 = w[38];
+        let v282 = m::mul_add((-0.03 as S), v144, v188);
+        let v187 = w[37];
+        let v283 = m::mul_add((0.28 as S), v144, v187);
+        let v284 = m::mul_add((0.03 as S), v142, v283);
+        let v285 = m::mul_add((0.28 as S), v142, v282);
+        let v286 = v278 + v280;
+        out_values[6] = v286;
+        let v287 = v276 + v281;
+        out_values[5] = v287;
+        let v194 = w[41];
+        let v288 = m::mul_add((-0.1 as S), v280, v194);
+        let v0 = w[12];
+        let v193 = w[40];
+        let v289 = m::mul_add(v0, v280, v193);
+        let v192 = w[39];
+        let v290 = m::mul_add(c[0], v280, v192);
+        let v291 = m::mul_add((0.1 as S), v281, v290);
+        let v1 = w[13];
+        let v292 = m::mul_add(v1, v281, v289);
+        out_values[17] = v292;
+        let v293 = m::mul_add(c[0], v281, v288);
+        let v4 = w[15];
+        let v294 = v4 * v284;
+        let v3 = w[14];
+        let v295 = m::mul_add(-v3, v285, v294);
+        out_values[8] = v295;
+        let v296 = m::mul_add(-v0, v293, v295);
+        let v297 = m::mul_add(v1, v291, v296);
+        out_values[7] = v297;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 5], v: &[S; 5], vd: &[S; 5], u: &[S; 0], lambda: &[S; 0], c: &[S; 76], w: &mut [S; 0], out_values: &mut [S; 3]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        out_values[2] = 0.0;
     }
 }

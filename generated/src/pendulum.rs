@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 9 | 0 |
+ | `prepare` | 22 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 12 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 12 | 0 |
  | `outputs` | 5 | 0 |
  | `objectives` | 20 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 6 | 0 |
+ | `joint_solve` | 1 | 0 |
+ | `joint_integrand_derivatives` | 58 | 0 |
+ | `joint_terminal_derivatives` | 6 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod pendulum {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 1;
     /// Number of velocities v.
@@ -41,7 +48,7 @@ pub mod pendulum {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 3;
     /// Number of prepared values.
-    pub const NC: usize = 7;
+    pub const NC: usize = 14;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -59,6 +66,18 @@ pub mod pendulum {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 3,
+            start: 1,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 5,
+            joint_factors: 1,
+            joint_integrands: 11,
+            joint_terminals: 5,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -115,6 +134,17 @@ pub mod pendulum {
         pub const LOAD: usize = 1;
         /// Index of `side`.
         pub const SIDE: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 3] = ["m", "L", "angle"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `m`.
+        pub const M: usize = 0;
+        /// Index of `L`.
+        pub const L: usize = 1;
+        /// Index of `angle`.
+        pub const ANGLE: usize = 2;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -235,6 +265,7 @@ pub mod pendulum {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -379,11 +410,141 @@ pub mod pendulum {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(0, 2)], &[]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[(0, 0)],
+                rows: &[],
+                force: &[(0, 0), (0, 1)],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 1] = [0];
+            let mut pivots = [0.0; 1];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 1] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[(0, 0), (0, 1), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4)],
+                &[(2, 0), (2, 4)],
+            ]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 9 (1 div, 7 mul, 1 mul_add). Workspace: 0 slots.
-    fn prepare(p: &[S; 3], w: &mut [S; 0], out_c: &mut [S; 7]) {
+    /// Operations: 22 (1 div, 17 mul, 4 mul_add). Workspace: 0 slots.
+    fn prepare(p: &[S; 3], w: &mut [S; 0], out_c: &mut [S; 14]) {
         out_c[2] = p[0];
         out_c[6] = p[1];
         let v0 = p[1] * p[1];
@@ -400,6 +561,26 @@ pub mod pendulum {
         let v7 = 4.905 * p[1];
         let v8 = p[0] * v7;
         out_c[5] = v8;
+        let v9 = -9.81 * v4;
+        out_c[7] = v9;
+        let v10 = 0.08333333333333333 * v0;
+        let v11 = m::mul_add(v3, v3, v10);
+        out_c[8] = v11;
+        let v12 = -4.905 * p[1];
+        out_c[9] = v12;
+        let v13 = 2.0 * p[1];
+        let v14 = p[0] * v13;
+        let v15 = -0.5 * p[0];
+        let v16 = -0.5 * v4;
+        let v17 = m::mul_add(v3, v15, v16);
+        let v18 = m::mul_add((0.08333333333333333 as S), v14, v17);
+        out_c[10] = v18;
+        let v19 = -4.905 * p[0];
+        out_c[11] = v19;
+        let v20 = 2.0 * p[0];
+        out_c[13] = v20;
+        let v21 = p[0] * v20;
+        out_c[12] = v21;
     }
 
     /// Start values.
@@ -413,13 +594,13 @@ pub mod pendulum {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 7], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 14], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 12 (9 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
+    fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = c[1] * v1;
@@ -440,7 +621,7 @@ pub mod pendulum {
     /// Energies and the power that changes them.
     ///
     /// Operations: 13 (9 mul, 2 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
@@ -462,7 +643,7 @@ pub mod pendulum {
     /// Motion of the named points.
     ///
     /// Operations: 12 (6 mul, 2 mul_add, 3 neg, 1 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 7], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+    fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 14], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
         out_positions[1] = 0.0;
         out_velocities[1] = 0.0;
         out_accelerations[1] = 0.0;
@@ -489,7 +670,7 @@ pub mod pendulum {
     /// The model's outputs.
     ///
     /// Operations: 5 (2 mul, 2 neg, 1 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_out: &mut [S; 4]) {
+    fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_out: &mut [S; 4]) {
         out_out[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
@@ -504,7 +685,7 @@ pub mod pendulum {
     /// The model's objectives.
     ///
     /// Operations: 20 (13 mul, 5 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 7], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -531,5 +712,131 @@ pub mod pendulum {
         let v19 = v15 * v15;
         let v20 = m::mul_add(v16, v16, v19);
         out_integrands[1] = v20;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 1]) {
+        out_values[0] = 1.0;
+    }
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 6 (3 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
+    fn joint_linearise(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 5], out_factors: &mut [S; 1], out_pivots: &mut [S; 1]) {
+        out_values[2] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        out_values[0] = c[3];
+        out_pivots[0] = c[3];
+        out_factors[0] = c[0];
+        let v2 = c[7] * v1;
+        out_values[1] = v2;
+        let v3 = c[8] * vd[0];
+        let v4 = m::mul_add(-c[9], v0, v3);
+        out_values[3] = v4;
+        let v5 = c[10] * vd[0];
+        let v6 = m::mul_add(-c[11], v0, v5);
+        out_values[4] = v6;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 1 (1 mul). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 1], rhs: &[S; 1], c: &[S; 14], w: &mut [S; 0], out_x: &mut [S; 1]) {
+        let v0 = factors[0] * rhs[0];
+        out_x[0] = v0;
+    }
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 58 (38 mul, 17 mul_add, 2 neg, 1 sin_cos). Workspace: 0 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 11]) {
+        out_values[2] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
+        let v3 = c[1] * v1;
+        let v4 = v3 * v[0];
+        let v5 = v2 * v[0];
+        let v6 = c[6] * v0;
+        let v7 = c[6] * v1;
+        let v8 = v[0] * v7;
+        let v9 = v[0] * v6;
+        let v10 = v3 * vd[0];
+        let v11 = m::mul_add(-v2, vd[0], 9.81);
+        let v12 = m::mul_add(-v[0], v5, v10);
+        let v13 = m::mul_add(-v[0], v4, v11);
+        let v14 = c[2] * v12;
+        let v15 = c[2] * v13;
+        let v16 = v8 * v8;
+        let v17 = m::mul_add(v9, v9, v16);
+        out_values[0] = v17;
+        let v18 = v14 * v14;
+        let v19 = m::mul_add(v15, v15, v18);
+        out_values[1] = v19;
+        let v20 = 2.0 * v9;
+        let v21 = 2.0 * v8;
+        let v22 = v6 * v20;
+        let v23 = v[0] * v20;
+        let v24 = m::mul_add(v7, v21, v22);
+        out_values[4] = v24;
+        let v25 = v[0] * v21;
+        let v26 = v1 * v25;
+        let v27 = c[6] * v25;
+        let v28 = m::mul_add(v0, v23, v26);
+        out_values[5] = v28;
+        let v29 = c[6] * v23;
+        let v30 = v1 * v29;
+        let v31 = m::mul_add(-v0, v27, v30);
+        out_values[3] = v31;
+        let v32 = c[13] * v13;
+        let v33 = c[13] * v12;
+        let v34 = v13 * v32;
+        let v35 = c[12] * v13;
+        let v36 = m::mul_add(v12, v33, v34);
+        out_values[9] = v36;
+        let v37 = c[12] * v12;
+        let v38 = vd[0] * v35;
+        let v39 = vd[0] * v37;
+        let v40 = v3 * v37;
+        let v41 = m::mul_add(-v2, v35, v40);
+        out_values[8] = v41;
+        let v42 = v4 * v35;
+        let v43 = v[0] * v35;
+        let v44 = m::mul_add(v5, v37, v42);
+        let v45 = v[0] * v37;
+        let v46 = m::mul_add(v[0], v45, v38);
+        let v47 = m::mul_add(v2, v45, v44);
+        let v48 = m::mul_add(-v[0], v43, v39);
+        let v49 = m::mul_add(v3, v43, v47);
+        let v50 = -v49;
+        out_values[7] = v50;
+        let v51 = v1 * v48;
+        let v52 = c[1] * v48;
+        let v53 = m::mul_add(-v0, v46, v51);
+        let v54 = c[1] * v46;
+        let v55 = -0.5 * v53;
+        out_values[10] = v55;
+        let v56 = v0 * v52;
+        let v57 = m::mul_add(v1, v54, v56);
+        let v58 = -v57;
+        out_values[6] = v58;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 6 (2 mul, 3 neg, 1 sin_cos). Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 5]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = -v0;
+        out_values[4] = v2;
+        let v3 = c[6] * v0;
+        let v4 = -v3;
+        out_values[2] = v4;
+        let v5 = c[6] * v1;
+        let v6 = -v5;
+        out_values[3] = v6;
     }
 }

@@ -24,6 +24,11 @@
  | `constraint_correction` | 55 | 0 |
  | `reactions` | 61 | 0 |
  | `objectives` | 7 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `linearise` | 226 | 0 |
+ | `linearise_projections` | 35 | 0 |
+ | `integrand_derivatives` | 10 | 0 |
+ | `terminal_derivatives` | 0 | 0 |
 */
 #[allow(
     clippy::all,
@@ -37,9 +42,11 @@
 )]
 pub mod slider_crank {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 3;
     /// Number of velocities v.
@@ -69,6 +76,18 @@ pub mod slider_crank {
         n_nonholonomic: 0,
         n_matrix: 16,
         n_factors: 23,
+        sensitivity: rt::SensitivityDims {
+            parameters: 2,
+            start: 0,
+            newton: 38,
+            projections: 28,
+            integrands: 4,
+            terminals: 1,
+            joint: 0,
+            joint_factors: 0,
+            joint_integrands: 0,
+            joint_terminals: 0,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -151,6 +170,15 @@ pub mod slider_crank {
     pub mod objective {
         /// Index of `G`.
         pub const G: usize = 0;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 2] = ["k", "c"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `k`.
+        pub const K: usize = 0;
+        /// Index of `c`.
+        pub const C: usize = 1;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 2] = ["pin.x", "pin.y"];
@@ -303,6 +331,7 @@ pub mod slider_crank {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &[],
@@ -561,6 +590,29 @@ pub mod slider_crank {
             Ok(())
         }
         #[inline]
+        fn solve_many(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let factors = rt::system::array("factors", factors)?;
+            l::for_each::<
+                S,
+                5,
+            >(
+                columns,
+                x,
+                |x| {
+                    let rhs = *x;
+                    let mut w = [[0.0; l::WIDTH]; 0];
+                    solve_lanes(factors, &rhs, &mut w, x);
+                },
+            )
+        }
+        #[inline]
         fn solve_transposed(
             &self,
             factors: &[S],
@@ -681,6 +733,130 @@ pub mod slider_crank {
                 rt::system::scratch(w)?,
                 rt::system::array_mut("integrands", integrands)?,
                 rt::system::array_mut("terminals", terminals)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[], &[]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::Sensitivities for Model {
+        #[inline(always)]
+        fn parameter_places(&self) -> rt::ParameterPlaces<'_> {
+            rt::ParameterPlaces {
+                residual: &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)],
+                constraints: &[],
+                impulse: &[],
+                rates: &[],
+                accelerations: &[],
+            }
+        }
+        #[inline]
+        fn linearise(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn linearise_projections(
+            &self,
+            at: rt::Motion<'_, S>,
+            impulses: rt::Impulses<'_, S>,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            linearise_projections(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("d", impulses.velocity)?,
+                rt::system::array("sigma", impulses.velocity_multipliers)?,
+                rt::system::array("e", impulses.acceleration)?,
+                rt::system::array("kappa", impulses.acceleration_multipliers)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::ObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(0, 3), (0, 4), (0, 5)], &[]]
+        }
+        #[inline]
+        fn integrand_derivatives(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn terminal_derivatives(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
             );
             Ok(())
         }
@@ -1759,5 +1935,410 @@ pub mod slider_crank {
         let v5 = m::mul_add(c[2], v4, v3);
         let v6 = 0.5 * v5;
         out_integrands[0] = v6;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 17], w: &mut [S; 0], out_values: &mut [S; 0]) {
+    }
+
+    /// Derivatives of the residual and the constraints.
+    ///
+    /// Operations: 226 (28 add, 1 div, 103 mul, 54 mul_add, 6 neg, 2 sin_cos, 1 sqrt, 31 sub). Workspace: 0 slots.
+    fn linearise(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_values: &mut [S; 38]) {
+        out_values[1] = 0.0;
+        out_values[2] = 0.0;
+        out_values[3] = 0.0;
+        out_values[5] = 0.0;
+        out_values[6] = 0.0;
+        out_values[7] = 0.0;
+        out_values[0] = c[0];
+        out_values[4] = c[1];
+        out_values[8] = c[2];
+        out_values[28] = 1.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let (v2, v3) = m::sin_cos(z[2]);
+        out_values[29] = v2;
+        let v4 = c[4] * v1;
+        let v5 = c[4] * v0;
+        let v6 = -0.5 * v3;
+        let v7 = -0.5 * v2;
+        let v8 = z[1] + v6;
+        let v9 = v8 - v4;
+        let v10 = v7 - v5;
+        let v11 = v9 * v9;
+        let v12 = m::mul_add(v10, v10, v11);
+        let v13 = m::sqrt(v12);
+        let v14 = 1.0 / v13;
+        let v15 = v9 * v14;
+        let v16 = v10 * v14;
+        let v17 = v13 - c[5];
+        let v18 = c[3] * v17;
+        let v19 = c[8] * v1;
+        let v20 = c[8] * v0;
+        out_values[27] = v20;
+        let v21 = z[1] - v3;
+        let v22 = c[1] * z[1];
+        let v23 = c[9] * z[1];
+        let v24 = v21 - z[1];
+        out_values[31] = v24;
+        let v25 = -v19;
+        out_values[30] = v25;
+        let v26 = 0.5 * v2;
+        let v27 = c[7] * v15;
+        let v28 = c[3] * v15;
+        let v29 = v14 * v14;
+        let v30 = 0.5 * v14;
+        let v31 = v16 * v27;
+        let v32 = v15 * v27;
+        out_values[13] = v32;
+        let v33 = c[7] * v16;
+        let v34 = c[3] * v16;
+        let v35 = v16 * v33;
+        let v36 = v15 * v33;
+        let v37 = z[1] * zd[2];
+        let v38 = zd[1] * zd[2];
+        let v39 = m::mul_add(z[1], zdd[2], v38);
+        let v40 = v5 * zd[0];
+        let v41 = v4 * zd[0];
+        let v42 = m::mul_add(-v7, zd[2], zd[1]);
+        let v43 = m::mul_add(v8, zd[2], -v37);
+        let v44 = v40 + v42;
+        let v45 = v43 - v41;
+        let v46 = v15 * v44;
+        let v47 = m::mul_add(v16, v45, v46);
+        let v48 = m::mul_add(c[7], v47, v18);
+        let v49 = v15 * v48;
+        let v50 = v16 * v48;
+        let v51 = c[1] * zd[1];
+        let v52 = v22 * zd[2];
+        let v53 = m::mul_add(-c[1], v37, v52);
+        let v54 = v22 * zdd[2];
+        let v55 = m::mul_add(-c[1], v39, v54);
+        let v56 = m::mul_add(zd[2], v51, v55);
+        let v57 = lambda[1] + v50;
+        let v58 = v23 * zd[1];
+        let v59 = v6 * zd[2];
+        let v60 = v26 * zd[2];
+        let v61 = v27 * v45;
+        let v62 = m::mul_add(v27, v44, v48);
+        let v63 = v14 * v61;
+        let v64 = v10 * v61;
+        let v65 = v14 * v62;
+        let v66 = m::mul_add(v9, v62, v64);
+        let v67 = v29 * v66;
+        let v68 = v28 - v67;
+        let v69 = v30 * v68;
+        let v70 = v10 * v69;
+        let v71 = v63 + v70;
+        let v72 = v70 + v71;
+        let v73 = v9 * v69;
+        let v74 = v65 + v73;
+        let v75 = v73 + v74;
+        let v76 = m::mul_add(v33, v45, v48);
+        let v77 = v33 * v44;
+        let v78 = v14 * v76;
+        let v79 = v10 * v76;
+        let v80 = v14 * v77;
+        let v81 = m::mul_add(v9, v77, v79);
+        let v82 = v29 * v81;
+        let v83 = v34 - v82;
+        let v84 = v30 * v83;
+        let v85 = v10 * v84;
+        let v86 = v78 + v85;
+        let v87 = v85 + v86;
+        let v88 = v9 * v84;
+        let v89 = v80 + v88;
+        let v90 = v88 + v89;
+        let v91 = v67 - v28;
+        let v92 = v30 * v91;
+        let v93 = v10 * v92;
+        let v94 = v93 - v63;
+        let v95 = v93 + v94;
+        let v96 = v9 * v92;
+        let v97 = v96 - v65;
+        let v98 = v96 + v97;
+        let v99 = v82 - v34;
+        let v100 = v30 * v99;
+        let v101 = v10 * v100;
+        let v102 = v101 - v78;
+        let v103 = v101 + v102;
+        let v104 = v9 * v100;
+        let v105 = v104 - v80;
+        let v106 = v104 + v105;
+        let v107 = c[10] * zd[1];
+        let v108 = m::mul_add(z[1], v107, v58);
+        let v109 = lambda[0] * v24;
+        let v110 = m::mul_add(-v2, lambda[1], v109);
+        let v111 = v20 * lambda[1];
+        let v112 = m::mul_add(v19, lambda[0], v111);
+        let v113 = v5 * v32;
+        let v114 = v4 * v31;
+        let v115 = v113 - v114;
+        out_values[12] = v115;
+        let v116 = v26 * v32;
+        let v117 = m::mul_add(v6, v31, v116);
+        let v118 = v5 * v36;
+        let v119 = v4 * v35;
+        let v120 = v118 - v119;
+        let v121 = v26 * v36;
+        let v122 = m::mul_add(v6, v35, v121);
+        let v123 = v5 * v115;
+        let v124 = v5 * v117;
+        let v125 = v114 - v113;
+        let v126 = v119 - v118;
+        let v127 = v8 * v126;
+        let v128 = m::mul_add(-v7, v125, v127);
+        let v129 = v7 * v32;
+        let v130 = m::mul_add(-v8, v36, v129);
+        let v131 = v7 * v117;
+        let v132 = m::mul_add(-v8, v122, v131);
+        let v133 = m::mul_add(-v4, v120, v123);
+        out_values[9] = v133;
+        let v134 = m::mul_add(-v4, v36, v113);
+        out_values[10] = v134;
+        let v135 = m::mul_add(-v4, v122, v124);
+        out_values[11] = v135;
+        let v136 = m::mul_add(z[1], v126, -v128);
+        out_values[15] = v136;
+        let v137 = m::mul_add(z[1], v36, v130);
+        let v138 = -v137;
+        out_values[16] = v138;
+        let v139 = m::mul_add(z[1], v122, v132);
+        let v140 = -v98;
+        out_values[22] = v140;
+        let v141 = m::mul_add((-2.0 as S), v53, v117);
+        out_values[14] = v141;
+        let v142 = v108 + v139;
+        let v143 = -v142;
+        out_values[17] = v143;
+        let v144 = v5 * v75;
+        let v145 = m::mul_add(-v4, v72, v144);
+        let v146 = v26 * v75;
+        let v147 = m::mul_add(v6, v72, v146);
+        let v148 = v32 * v41;
+        let v149 = v145 + v148;
+        let v150 = v31 * v40;
+        let v151 = v149 + v150;
+        let v152 = v32 * v59;
+        let v153 = v147 - v152;
+        let v154 = v31 * v60;
+        let v155 = v153 + v154;
+        let v156 = v5 * v90;
+        let v157 = m::mul_add(-v4, v87, v156);
+        let v158 = v26 * v90;
+        let v159 = m::mul_add(v6, v87, v158);
+        let v160 = v36 * v41;
+        let v161 = v157 + v160;
+        let v162 = v35 * v40;
+        let v163 = v161 + v162;
+        let v164 = v36 * v59;
+        let v165 = v159 - v164;
+        let v166 = v35 * v60;
+        let v167 = v165 + v166;
+        let v168 = v4 * v163;
+        let v169 = m::mul_add(-v5, v151, v168);
+        let v170 = v5 * v155;
+        let v171 = v5 * v50;
+        let v172 = m::mul_add(v4, v49, v171);
+        let v173 = v169 - v172;
+        let v174 = v5 * v98;
+        let v175 = m::mul_add(-v4, v95, v174);
+        let v176 = v26 * v98;
+        let v177 = m::mul_add(v6, v95, v176);
+        let v178 = v175 - v148;
+        let v179 = v178 - v150;
+        let v180 = v152 + v177;
+        let v181 = v180 - v154;
+        let v182 = v5 * v106;
+        let v183 = m::mul_add(-v4, v103, v182);
+        let v184 = v26 * v106;
+        let v185 = m::mul_add(v6, v103, v184);
+        let v186 = v183 - v160;
+        let v187 = v186 - v162;
+        let v188 = v164 + v185;
+        let v189 = v188 - v166;
+        let v190 = v8 * v187;
+        let v191 = m::mul_add(-v7, v179, v190);
+        let v192 = v8 * v106;
+        let v193 = m::mul_add(-v7, v98, v192);
+        let v194 = v8 * v189;
+        let v195 = m::mul_add(-v7, v181, v194);
+        let v196 = v193 - v50;
+        let v197 = v6 * v49;
+        let v198 = m::mul_add(-v26, v50, v197);
+        let v199 = v195 + v198;
+        let v200 = m::mul_add(-c[6], v3, v199);
+        let v201 = v196 - lambda[1];
+        let v202 = v110 + v200;
+        let v203 = v112 - v173;
+        out_values[18] = v203;
+        let v204 = m::mul_add(-v4, v90, v144);
+        out_values[19] = v204;
+        let v205 = m::mul_add(-v4, v167, v170);
+        out_values[20] = v205;
+        let v206 = v150 - v178;
+        out_values[21] = v206;
+        let v207 = v56 + v181;
+        let v208 = -v207;
+        out_values[23] = v208;
+        let v209 = m::mul_add(z[1], v187, -v191);
+        out_values[24] = v209;
+        let v210 = m::mul_add(-z[1], v106, v201);
+        let v211 = v57 + v210;
+        let v212 = -v211;
+        out_values[25] = v212;
+        let v213 = m::mul_add(z[1], v189, -v202);
+        out_values[26] = v213;
+        let v214 = v15 * v17;
+        out_values[34] = v214;
+        let v215 = v16 * v17;
+        let v216 = v5 * v214;
+        let v217 = m::mul_add(-v4, v215, v216);
+        out_values[32] = v217;
+        let v218 = v8 * v215;
+        let v219 = m::mul_add(-v7, v214, v218);
+        let v220 = m::mul_add(-z[1], v215, v219);
+        out_values[36] = v220;
+        let v221 = v15 * v47;
+        out_values[35] = v221;
+        let v222 = v16 * v47;
+        let v223 = v5 * v221;
+        let v224 = m::mul_add(-v4, v222, v223);
+        out_values[33] = v224;
+        let v225 = v8 * v222;
+        let v226 = m::mul_add(-v7, v221, v225);
+        let v227 = m::mul_add(-z[1], v222, v226);
+        out_values[37] = v227;
+    }
+
+    /// Derivatives of the projections.
+    ///
+    /// Operations: 35 (19 mul, 10 mul_add, 2 neg, 2 sin_cos, 2 sub). Workspace: 0 slots.
+    fn linearise_projections(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], d: &[S; 3], sigma: &[S; 2], e: &[S; 3], kappa: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_values: &mut [S; 28]) {
+        out_values[1] = 0.0;
+        out_values[2] = 0.0;
+        out_values[3] = 0.0;
+        out_values[4] = 0.0;
+        out_values[6] = 0.0;
+        out_values[7] = 0.0;
+        out_values[10] = 0.0;
+        out_values[11] = 0.0;
+        out_values[12] = 0.0;
+        out_values[13] = 0.0;
+        out_values[15] = 0.0;
+        out_values[16] = 0.0;
+        out_values[19] = 0.0;
+        out_values[24] = 0.0;
+        let (v0, v1) = m::sin_cos(z[0]);
+        let (v2, v3) = m::sin_cos(z[2]);
+        let v4 = c[8] * v1;
+        let v5 = c[8] * v0;
+        let v6 = z[1] - v3;
+        let v7 = c[1] * z[1];
+        let v8 = v6 - z[1];
+        let v9 = v2 * zd[2];
+        out_values[22] = v9;
+        let v10 = v5 * zd[0];
+        out_values[21] = v10;
+        let v11 = v4 * zd[0];
+        out_values[18] = v11;
+        let v12 = v5 * zdd[0];
+        let v13 = v4 * zdd[0];
+        let v14 = m::mul_add(zd[0], v11, v12);
+        out_values[26] = v14;
+        let v15 = m::mul_add(-zd[0], v10, v13);
+        out_values[23] = v15;
+        let v16 = v2 * zdd[2];
+        let v17 = v8 * zd[2];
+        let v18 = -v17;
+        out_values[20] = v18;
+        let v19 = zd[2] * v9;
+        let v20 = m::mul_add(v8, zdd[2], v19);
+        let v21 = -v20;
+        out_values[25] = v21;
+        let v22 = m::mul_add(-zd[2], v17, v16);
+        out_values[27] = v22;
+        let v23 = z[1] * d[2];
+        let v24 = v2 * sigma[1];
+        let v25 = v5 * sigma[1];
+        let v26 = m::mul_add(v4, sigma[0], v25);
+        out_values[0] = v26;
+        let v27 = m::mul_add(-v8, sigma[0], v24);
+        out_values[8] = v27;
+        let v28 = c[1] * v23;
+        let v29 = m::mul_add(-v7, d[2], v28);
+        out_values[5] = v29;
+        let v30 = z[1] * e[2];
+        let v31 = v2 * kappa[1];
+        let v32 = v5 * kappa[1];
+        let v33 = m::mul_add(v4, kappa[0], v32);
+        out_values[9] = v33;
+        let v34 = m::mul_add(-v8, kappa[0], v31);
+        out_values[17] = v34;
+        let v35 = c[1] * v30;
+        let v36 = m::mul_add(-v7, e[2], v35);
+        out_values[14] = v36;
+    }
+
+    /// Integrands of the objectives and their derivatives.
+    ///
+    /// Operations: 10 (8 mul, 2 mul_add). Workspace: 0 slots.
+    fn integrand_derivatives(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_values: &mut [S; 4]) {
+        let v0 = c[1] * zd[1];
+        out_values[2] = v0;
+        let v1 = zd[1] * zd[1];
+        let v2 = c[1] * v1;
+        let v3 = zd[0] * zd[0];
+        let v4 = m::mul_add(c[0], v3, v2);
+        let v5 = zd[2] * zd[2];
+        let v6 = m::mul_add(c[2], v5, v4);
+        let v7 = 0.5 * v6;
+        out_values[0] = v7;
+        let v8 = c[2] * zd[2];
+        out_values[3] = v8;
+        let v9 = c[0] * zd[0];
+        out_values[1] = v9;
+    }
+
+    /// Terminal terms of the objectives and their derivatives.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn terminal_derivatives(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_values: &mut [S; 1]) {
+        out_values[0] = 0.0;
+    }
+
+    /// Solves with the factors. Four columns at once.
+    fn solve_lanes(factors: &[S; 23], rhs: &[L; 5], w: &mut [L; 0], out_x: &mut [L; 5]) {
+        let _ = (&rhs, &w);
+        let v0 = l::mul_add(-factors[1], rhs[4], rhs[0]);
+        let v1 = l::mul_add(-factors[2], rhs[4], rhs[1]);
+        let v2 = l::mul_add(-factors[3], rhs[4], rhs[2]);
+        let v3 = l::mul_add(-factors[4], rhs[4], rhs[3]);
+        let v4 = l::mul_add(-factors[8], v0, v1);
+        let v5 = l::mul_add(-factors[9], v0, v2);
+        let v6 = l::mul_add(-factors[10], v0, v3);
+        let v7 = l::mul_add(-factors[15], v4, v5);
+        let v8 = l::mul_add(-factors[16], v4, v6);
+        let v9 = l::mul_add(-factors[20], v8, v7);
+        let v10 = l::mul(factors[22], v9);
+        out_x[4] = v10;
+        let v11 = l::mul_add(-factors[21], v10, v8);
+        let v12 = l::mul(factors[19], v11);
+        out_x[3] = v12;
+        let v13 = l::mul_add(-factors[17], v12, v4);
+        let v14 = l::mul_add(-factors[18], v10, v13);
+        let v15 = l::mul(factors[14], v14);
+        out_x[1] = v15;
+        let v16 = l::mul_add(-factors[11], v15, v0);
+        let v17 = l::mul_add(-factors[12], v12, v16);
+        let v18 = l::mul_add(-factors[13], v10, v17);
+        let v19 = l::mul(factors[7], v18);
+        out_x[0] = v19;
+        let v20 = l::mul_add(-factors[5], v19, rhs[4]);
+        let v21 = l::mul_add(-factors[6], v10, v20);
+        let v22 = l::mul(factors[0], v21);
+        out_x[2] = v22;
     }
 }

@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 3 | 0 |
+ | `prepare` | 9 | 0 |
  | `start` | 2 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 213 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 0 | 0 |
  | `outputs` | 18 | 0 |
  | `objectives` | 20 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 542 | 66 |
+ | `joint_solve` | 9 | 0 |
+ | `joint_integrand_derivatives` | 100 | 0 |
+ | `joint_terminal_derivatives` | 45 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod spinning_top {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 4;
     /// Number of velocities v.
@@ -41,9 +48,9 @@ pub mod spinning_top {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 6;
+    pub const NC: usize = 10;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 0;
+    pub const WORKSPACE: usize = 66;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -59,6 +66,18 @@ pub mod spinning_top {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 6,
+            start: 3,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 39,
+            joint_factors: 9,
+            joint_integrands: 12,
+            joint_terminals: 6,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -128,6 +147,23 @@ pub mod spinning_top {
         pub const SWAY: usize = 1;
         /// Index of `aside`.
         pub const ASIDE: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `m`.
+        pub const M: usize = 0;
+        /// Index of `h`.
+        pub const H: usize = 1;
+        /// Index of `A`.
+        pub const A: usize = 2;
+        /// Index of `C`.
+        pub const C: usize = 3;
+        /// Index of `tilt`.
+        pub const TILT: usize = 4;
+        /// Index of `spin`.
+        pub const SPIN: usize = 5;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -263,6 +299,7 @@ pub mod spinning_top {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &["pivot"],
@@ -407,20 +444,193 @@ pub mod spinning_top {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[(0, 4), (1, 4)], &[(2, 5)]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[
+                    (0, 0),
+                    (0, 1),
+                    (0, 2),
+                    (1, 0),
+                    (1, 1),
+                    (1, 2),
+                    (2, 0),
+                    (2, 1),
+                    (2, 2),
+                ],
+                rows: &[],
+                force: &[
+                    (0, 0),
+                    (0, 1),
+                    (0, 2),
+                    (0, 3),
+                    (1, 0),
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (2, 0),
+                    (2, 1),
+                    (2, 2),
+                    (2, 3),
+                ],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 3] = [0, 1, 2];
+            let mut pivots = [0.0; 3];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 3] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[
+                    (0, 0),
+                    (0, 1),
+                    (0, 2),
+                    (1, 0),
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                ],
+                &[(2, 0), (2, 1), (2, 2)],
+            ]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 3 (3 mul). Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 6]) {
+    /// Operations: 9 (8 mul, 1 sin_cos). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 10]) {
         out_c[4] = p[0];
         out_c[2] = p[1];
         out_c[1] = p[2];
         out_c[0] = p[3];
-        let v0 = p[0] * p[1];
-        out_c[3] = v0;
-        let v1 = -9.81 * p[1];
-        let v2 = p[0] * v1;
-        out_c[5] = v2;
+        let v0 = 0.5 * p[4];
+        let (v1, v2) = m::sin_cos(v0);
+        let v3 = p[0] * p[1];
+        out_c[3] = v3;
+        let v4 = -9.81 * p[1];
+        let v5 = p[0] * v4;
+        out_c[5] = v5;
+        let v6 = -0.5 * v1;
+        out_c[6] = v6;
+        let v7 = 0.5 * v2;
+        out_c[7] = v7;
+        let v8 = 9.81 * p[0];
+        out_c[9] = v8;
+        let v9 = 9.81 * p[1];
+        out_c[8] = v9;
     }
 
     /// Start values.
@@ -441,13 +651,13 @@ pub mod spinning_top {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 6], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 10], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 213 (16 add, 4 div, 90 mul, 96 mul_add, 1 neg, 6 sub). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 4], v: &[S; 3], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 3], out_pivots: &mut [S; 3]) {
+    fn forward_dynamics(t: S, z: &[S; 4], v: &[S; 3], u: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 3], out_pivots: &mut [S; 3]) {
         let v0 = z[0] * z[0];
         let v1 = m::mul_add(z[1], z[1], v0);
         let v2 = m::mul_add(z[2], z[2], v1);
@@ -676,7 +886,7 @@ pub mod spinning_top {
     /// Energies and the power that changes them.
     ///
     /// Operations: 93 (6 add, 1 div, 44 mul, 35 mul_add, 1 neg, 6 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 4], v: &[S; 3], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 4], v: &[S; 3], u: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let v0 = z[0] * z[0];
         let v1 = m::mul_add(z[1], z[1], v0);
@@ -778,13 +988,13 @@ pub mod spinning_top {
     /// Motion of the named points.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn markers(z: &[S; 4], v: &[S; 3], vd: &[S; 3], c: &[S; 6], w: &mut [S; 0], out_positions: &mut [S; 0], out_velocities: &mut [S; 0], out_accelerations: &mut [S; 0]) {
+    fn markers(z: &[S; 4], v: &[S; 3], vd: &[S; 3], c: &[S; 10], w: &mut [S; 0], out_positions: &mut [S; 0], out_velocities: &mut [S; 0], out_accelerations: &mut [S; 0]) {
     }
 
     /// The model's outputs.
     ///
     /// Operations: 18 (1 acos, 1 atan2, 1 div, 7 mul, 5 mul_add, 3 sub). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_out: &mut [S; 5]) {
+    fn outputs(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_out: &mut [S; 5]) {
         let v0 = z[0] * z[0];
         let v1 = m::mul_add(z[1], z[1], v0);
         let v2 = m::mul_add(z[2], z[2], v1);
@@ -813,7 +1023,7 @@ pub mod spinning_top {
     /// The model's objectives.
     ///
     /// Operations: 20 (1 add, 1 div, 9 mul, 7 mul_add, 2 sub). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -840,5 +1050,968 @@ pub mod spinning_top {
         let v18 = m::mul_add(v12, v[2], v17);
         let v19 = v18 * v18;
         out_integrands[1] = v19;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 10], w: &mut [S; 0], out_values: &mut [S; 3]) {
+        out_values[2] = 1.0;
+        out_values[0] = c[6];
+        out_values[1] = c[7];
+    }
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 542 (54 add, 4 div, 212 mul, 260 mul_add, 12 sub). Workspace: 66 slots.
+    fn joint_linearise(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 10], w: &mut [S; 66], out_values: &mut [S; 39], out_factors: &mut [S; 9], out_pivots: &mut [S; 3]) {
+        joint_linearise_0(z, v, vd, c, w, out_values, out_factors, out_pivots);
+        joint_linearise_1(c, w, out_values, out_factors, out_pivots);
+        joint_linearise_2(w, out_values);
+    }
+
+    #[inline(never)]
+    fn joint_linearise_0(z: &[S; 4], v: &[S; 3], vd: &[S; 3], c: &[S; 10], w: &mut [S; 66], out_values: &mut [S; 39], out_factors: &mut [S; 9], out_pivots: &mut [S; 3]) {
+        let v0 = z[0] * z[0];
+        let v1 = m::mul_add(z[1], z[1], v0);
+        let v2 = m::mul_add(z[2], z[2], v1);
+        let v3 = m::mul_add(z[3], z[3], v2);
+        let v4 = 2.0 / v3;
+        let v5 = z[1] * v4;
+        let v6 = z[2] * v4;
+        let v7 = z[3] * v4;
+        let v8 = z[1] * v5;
+        let v9 = z[2] * v6;
+        let v10 = z[3] * v7;
+        let v11 = z[2] * v5;
+        let v12 = z[3] * v5;
+        let v13 = z[3] * v6;
+        let v14 = z[0] * v5;
+        let v15 = z[0] * v6;
+        let v16 = z[0] * v7;
+        let v17 = v9 + v10;
+        let v18 = 1.0 - v17;
+        w[0] = v18;
+        let v19 = v8 + v10;
+        let v20 = 1.0 - v19;
+        w[1] = v20;
+        let v21 = v8 + v9;
+        let v22 = 1.0 - v21;
+        w[2] = v22;
+        let v23 = v11 - v16;
+        w[3] = v23;
+        let v24 = v12 + v15;
+        w[4] = v24;
+        let v25 = v11 + v16;
+        w[5] = v25;
+        let v26 = v13 - v14;
+        w[6] = v26;
+        let v27 = v12 - v15;
+        w[7] = v27;
+        let v28 = v13 + v14;
+        w[8] = v28;
+        let v29 = c[2] * v24;
+        w[9] = v29;
+        let v30 = c[2] * v26;
+        w[10] = v30;
+        let v31 = c[2] * v22;
+        w[11] = v31;
+        let v32 = v18 * v[0];
+        let v33 = v25 * v[0];
+        let v34 = v27 * v[0];
+        let v35 = m::mul_add(v23, v[1], v32);
+        let v36 = m::mul_add(v20, v[1], v33);
+        let v37 = m::mul_add(v28, v[1], v34);
+        let v38 = m::mul_add(v24, v[2], v35);
+        w[12] = v38;
+        let v39 = m::mul_add(v26, v[2], v36);
+        w[13] = v39;
+        let v40 = m::mul_add(v22, v[2], v37);
+        w[14] = v40;
+        let v41 = v18 * vd[0];
+        let v42 = v25 * vd[0];
+        let v43 = v27 * vd[0];
+        let v44 = v23 * vd[1];
+        let v45 = v20 * vd[1];
+        let v46 = v28 * vd[1];
+        let v47 = v24 * vd[2];
+        let v48 = v26 * vd[2];
+        let v49 = v22 * vd[2];
+        let v50 = c[1] * v18;
+        let v51 = c[1] * v23;
+        let v52 = c[0] * v24;
+        let v53 = c[1] * v25;
+        let v54 = c[1] * v20;
+        let v55 = c[0] * v26;
+        let v56 = c[1] * v27;
+        let v57 = c[1] * v28;
+        let v58 = c[0] * v22;
+        let v59 = v18 * v50;
+        let v60 = m::mul_add(v23, v51, v59);
+        let v61 = m::mul_add(v24, v52, v60);
+        let v62 = v25 * v53;
+        let v63 = m::mul_add(v20, v54, v62);
+        let v64 = m::mul_add(v26, v55, v63);
+        let v65 = v27 * v56;
+        let v66 = m::mul_add(v28, v57, v65);
+        let v67 = m::mul_add(v22, v58, v66);
+        let v68 = v25 * v50;
+        let v69 = m::mul_add(v20, v51, v68);
+        let v70 = m::mul_add(v26, v52, v69);
+        let v71 = v27 * v50;
+        let v72 = m::mul_add(v28, v51, v71);
+        let v73 = m::mul_add(v22, v52, v72);
+        let v74 = v27 * v53;
+        let v75 = m::mul_add(v28, v54, v74);
+        let v76 = m::mul_add(v22, v55, v75);
+        let v77 = c[3] * v24;
+        w[15] = v77;
+        let v78 = c[3] * v26;
+        w[16] = v78;
+        let v79 = c[3] * v22;
+        w[17] = v79;
+        let v80 = v29 * v77;
+        let v81 = v30 * v78;
+        let v82 = v31 * v79;
+        let v83 = v81 + v82;
+        let v84 = v80 + v82;
+        let v85 = v80 + v81;
+        let v86 = v61 + v83;
+        let v87 = v64 + v84;
+        let v88 = v67 + v85;
+        let v89 = m::mul_add(-v30, v77, v70);
+        let v90 = m::mul_add(-v31, v77, v73);
+        let v91 = m::mul_add(-v31, v78, v76);
+        let v92 = v25 * v79;
+        let v93 = m::mul_add(-v27, v78, v92);
+        w[18] = v93;
+        let v94 = v27 * v77;
+        let v95 = m::mul_add(-v18, v79, v94);
+        w[19] = v95;
+        let v96 = v18 * v86;
+        let v97 = m::mul_add(v25, v89, v96);
+        let v98 = m::mul_add(v27, v90, v97);
+        w[20] = v98;
+        let v99 = v18 * v89;
+        let v100 = m::mul_add(v25, v87, v99);
+        let v101 = m::mul_add(v27, v91, v100);
+        w[21] = v101;
+        let v102 = v18 * v90;
+        let v103 = m::mul_add(v25, v91, v102);
+        let v104 = m::mul_add(v27, v88, v103);
+        w[22] = v104;
+        let v105 = v18 * v98;
+        let v106 = m::mul_add(v25, v101, v105);
+        let v107 = m::mul_add(v27, v104, v106);
+        out_values[0] = v107;
+        out_pivots[0] = v107;
+        let v108 = v20 * v79;
+        let v109 = m::mul_add(-v28, v78, v108);
+        w[23] = v109;
+        let v110 = v28 * v77;
+        let v111 = m::mul_add(-v23, v79, v110);
+        w[24] = v111;
+        let v112 = v23 * v86;
+        let v113 = m::mul_add(v20, v89, v112);
+        let v114 = m::mul_add(v28, v90, v113);
+        w[25] = v114;
+        let v115 = v23 * v89;
+        let v116 = m::mul_add(v20, v87, v115);
+        let v117 = m::mul_add(v28, v91, v116);
+        w[26] = v117;
+        let v118 = v23 * v90;
+        let v119 = m::mul_add(v20, v91, v118);
+        let v120 = m::mul_add(v28, v88, v119);
+        w[27] = v120;
+        let v121 = v18 * v114;
+        let v122 = m::mul_add(v25, v117, v121);
+        let v123 = m::mul_add(v27, v120, v122);
+        out_values[3] = v123;
+        out_factors[3] = v123;
+        let v124 = v23 * v114;
+        let v125 = m::mul_add(v20, v117, v124);
+        let v126 = m::mul_add(v28, v120, v125);
+        out_values[4] = v126;
+        let v127 = v22 * v78;
+        w[28] = v127;
+        let v128 = m::mul_add(v26, v79, -v127);
+        w[29] = v128;
+        let v129 = v22 * v77;
+        w[30] = v129;
+        let v130 = m::mul_add(-v24, v79, v129);
+        w[31] = v130;
+        let v131 = v26 * v77;
+        w[32] = v131;
+        let v132 = v24 * v86;
+        let v133 = m::mul_add(v26, v89, v132);
+        let v134 = m::mul_add(v22, v90, v133);
+        w[33] = v134;
+        let v135 = v24 * v89;
+        let v136 = m::mul_add(v26, v87, v135);
+        let v137 = m::mul_add(v22, v91, v136);
+        w[34] = v137;
+        let v138 = v24 * v90;
+        let v139 = m::mul_add(v26, v91, v138);
+        let v140 = m::mul_add(v22, v88, v139);
+        w[35] = v140;
+        let v141 = v18 * v134;
+        let v142 = m::mul_add(v25, v137, v141);
+        let v143 = m::mul_add(v27, v140, v142);
+        out_values[6] = v143;
+        out_factors[4] = v143;
+        let v144 = v23 * v134;
+        let v145 = m::mul_add(v20, v137, v144);
+        let v146 = m::mul_add(v28, v140, v145);
+        out_values[7] = v146;
+        let v147 = v24 * v134;
+        let v148 = m::mul_add(v26, v137, v147);
+        let v149 = m::mul_add(v22, v140, v148);
+        out_values[8] = v149;
+        let v150 = v27 * v39;
+        let v151 = m::mul_add(-v25, v40, v150);
+        w[36] = v151;
+        let v152 = v18 * v40;
+        let v153 = m::mul_add(-v27, v38, v152);
+        w[37] = v153;
+        let v154 = v25 * v38;
+        let v155 = m::mul_add(-v18, v39, v154);
+        w[38] = v155;
+        let v156 = -9.81 * v25;
+        w[39] = v156;
+        let v157 = 9.81 * v18;
+        w[40] = v157;
+        let v158 = m::mul_add(v[0], v151, v41);
+        let v159 = m::mul_add(v[0], v153, v42);
+        let v160 = m::mul_add(v[0], v155, v43);
+        let v161 = v28 * v39;
+        let v162 = m::mul_add(-v20, v40, v161);
+        w[41] = v162;
+        let v163 = v23 * v40;
+        let v164 = m::mul_add(-v28, v38, v163);
+        w[42] = v164;
+        let v165 = v20 * v38;
+        let v166 = m::mul_add(-v23, v39, v165);
+        w[43] = v166;
+        let v167 = -9.81 * v20;
+        w[44] = v167;
+        let v168 = 9.81 * v23;
+        w[45] = v168;
+        let v169 = m::mul_add(v[1], v162, v44);
+        let v170 = m::mul_add(v[1], v164, v45);
+        let v171 = m::mul_add(v[1], v166, v46);
+        let v172 = v158 + v169;
+        let v173 = v159 + v170;
+        let v174 = v160 + v171;
+        let v175 = v22 * v39;
+        let v176 = m::mul_add(-v26, v40, v175);
+        w[46] = v176;
+        let v177 = v24 * v40;
+        let v178 = m::mul_add(-v22, v38, v177);
+        w[47] = v178;
+        let v179 = v26 * v38;
+        let v180 = m::mul_add(-v24, v39, v179);
+        w[48] = v180;
+        let v181 = -9.81 * v26;
+        w[49] = v181;
+        let v182 = 9.81 * v24;
+        w[50] = v182;
+        let v183 = m::mul_add(v[2], v176, v47);
+        let v184 = m::mul_add(v[2], v178, v48);
+        let v185 = m::mul_add(v[2], v180, v49);
+        let v186 = v172 + v183;
+        w[51] = v186;
+        let v187 = v173 + v184;
+        w[52] = v187;
+        let v188 = v174 + v185;
+        w[53] = v188;
+        let v189 = v39 * v89;
+        let v190 = v40 * v90;
+        let v191 = m::mul_add(v38, v86, v189);
+        let v192 = v190 + v191;
+        let v193 = v38 * v89;
+        let v194 = v40 * v91;
+        let v195 = m::mul_add(v39, v87, v193);
+        let v196 = v194 + v195;
+        let v197 = v38 * v90;
+        let v198 = v39 * v91;
+        let v199 = v197 + v198;
+        let v200 = m::mul_add(v40, v88, v199);
+        let v201 = v40 * v89;
+        let v202 = v39 * v90;
+        let v203 = v202 - v201;
+        let v204 = m::mul_add(-v40, v87, v198);
+        let v205 = m::mul_add(v39, v88, -v194);
+        let v206 = m::mul_add(v40, v86, -v197);
+        let v207 = v38 * v91;
+        let v208 = v201 - v207;
+        let v209 = m::mul_add(-v38, v88, v190);
+        let v210 = m::mul_add(-v39, v86, v193);
+        let v211 = m::mul_add(v38, v87, -v189);
+        let v212 = v207 - v202;
+        let v213 = 2.0 * v203;
+        w[54] = v213;
+        let v214 = v204 + v206;
+        let v215 = v205 + v210;
+        let v216 = 2.0 * v208;
+        w[55] = v216;
+        let v217 = v209 + v211;
+        let v218 = 2.0 * v212;
+        w[56] = v218;
+        let v219 = v200 + v214;
+        w[57] = v219;
+        let v220 = v215 - v196;
+        w[58] = v220;
+        let v221 = v214 - v200;
+        w[59] = v221;
+        let v222 = v192 + v217;
+        w[60] = v222;
+        let v223 = v196 + v215;
+        w[61] = v223;
+        let v224 = v217 - v192;
+        w[62] = v224;
+        let v225 = 1.0 / v107;
+        out_factors[0] = v225;
+        let v226 = v123 * v225;
+        out_factors[1] = v226;
+        let v227 = v143 * v225;
+        out_factors[2] = v227;
+        let v228 = m::mul_add(-v123, v226, v126);
+        out_pivots[1] = v228;
+        let v229 = m::mul_add(-v123, v227, v146);
+        out_factors[7] = v229;
+        let v230 = m::mul_add(-v143, v227, v149);
+        let v231 = 1.0 / v228;
+        out_factors[5] = v231;
+        let v232 = v229 * v231;
+        out_factors[6] = v232;
+        let v233 = m::mul_add(-v229, v232, v230);
+        w[63] = v233;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_1(c: &[S; 10], w: &mut [S; 66], out_values: &mut [S; 39], out_factors: &mut [S; 9], out_pivots: &mut [S; 3]) {
+        let v233 = w[63];
+        out_pivots[2] = v233;
+        let v234 = 1.0 / v233;
+        out_factors[8] = v234;
+        let v18 = w[0];
+        let v213 = w[54];
+        let v235 = v18 * v213;
+        let v25 = w[5];
+        let v221 = w[59];
+        let v236 = m::mul_add(v25, v221, v235);
+        let v27 = w[7];
+        let v223 = w[61];
+        let v237 = m::mul_add(v27, v223, v236);
+        let v219 = w[57];
+        let v238 = v18 * v219;
+        let v216 = w[55];
+        let v239 = m::mul_add(v25, v216, v238);
+        let v224 = w[62];
+        let v240 = m::mul_add(v27, v224, v239);
+        let v220 = w[58];
+        let v241 = v18 * v220;
+        let v222 = w[60];
+        let v242 = m::mul_add(v25, v222, v241);
+        let v218 = w[56];
+        let v243 = m::mul_add(v27, v218, v242);
+        let v23 = w[3];
+        let v98 = w[20];
+        let v244 = v23 * v98;
+        let v20 = w[1];
+        let v101 = w[21];
+        let v245 = m::mul_add(v20, v101, v244);
+        let v28 = w[8];
+        let v104 = w[22];
+        let v246 = m::mul_add(v28, v104, v245);
+        out_values[1] = v246;
+        let v24 = w[4];
+        let v247 = v24 * v98;
+        let v26 = w[6];
+        let v248 = m::mul_add(v26, v101, v247);
+        let v22 = w[2];
+        let v249 = m::mul_add(v22, v104, v248);
+        out_values[2] = v249;
+        let v250 = v23 * v213;
+        let v251 = m::mul_add(v20, v221, v250);
+        let v252 = m::mul_add(v28, v223, v251);
+        let v253 = v23 * v219;
+        let v254 = m::mul_add(v20, v216, v253);
+        let v255 = m::mul_add(v28, v224, v254);
+        let v256 = v23 * v220;
+        let v257 = m::mul_add(v20, v222, v256);
+        let v258 = m::mul_add(v28, v218, v257);
+        let v114 = w[25];
+        let v259 = v24 * v114;
+        let v117 = w[26];
+        let v260 = m::mul_add(v26, v117, v259);
+        let v120 = w[27];
+        let v261 = m::mul_add(v22, v120, v260);
+        out_values[5] = v261;
+        let v262 = v24 * v213;
+        let v263 = m::mul_add(v26, v221, v262);
+        let v264 = m::mul_add(v22, v223, v263);
+        let v265 = v24 * v219;
+        let v266 = m::mul_add(v26, v216, v265);
+        let v267 = m::mul_add(v22, v224, v266);
+        let v268 = v24 * v220;
+        let v269 = m::mul_add(v26, v222, v268);
+        let v270 = m::mul_add(v22, v218, v269);
+        let v93 = w[18];
+        let v156 = w[39];
+        let v271 = v93 * v156;
+        let v95 = w[19];
+        let v157 = w[40];
+        let v272 = m::mul_add(v95, v157, v271);
+        out_values[9] = v272;
+        let v167 = w[44];
+        let v273 = v93 * v167;
+        let v168 = w[45];
+        let v274 = m::mul_add(v95, v168, v273);
+        out_values[10] = v274;
+        let v181 = w[49];
+        let v275 = v93 * v181;
+        let v182 = w[50];
+        let v276 = m::mul_add(v95, v182, v275);
+        out_values[11] = v276;
+        let v109 = w[23];
+        let v277 = v109 * v156;
+        let v111 = w[24];
+        let v278 = m::mul_add(v111, v157, v277);
+        out_values[12] = v278;
+        let v279 = v109 * v167;
+        let v280 = m::mul_add(v111, v168, v279);
+        out_values[13] = v280;
+        let v281 = v109 * v181;
+        let v282 = m::mul_add(v111, v182, v281);
+        out_values[14] = v282;
+        let v128 = w[29];
+        let v283 = v128 * v156;
+        let v130 = w[31];
+        let v284 = m::mul_add(v130, v157, v283);
+        out_values[15] = v284;
+        let v285 = v128 * v167;
+        let v286 = m::mul_add(v130, v168, v285);
+        out_values[16] = v286;
+        let v287 = v128 * v181;
+        let v288 = m::mul_add(v130, v182, v287);
+        out_values[17] = v288;
+        let v151 = w[36];
+        let v289 = v98 * v151;
+        let v153 = w[37];
+        let v290 = m::mul_add(v101, v153, v289);
+        let v155 = w[38];
+        let v291 = m::mul_add(v104, v155, v290);
+        let v292 = v18 * v237;
+        let v293 = m::mul_add(v25, v240, v292);
+        let v294 = m::mul_add(v27, v243, v293);
+        let v295 = v291 + v294;
+        out_values[18] = v295;
+        let v162 = w[41];
+        let v296 = v98 * v162;
+        let v164 = w[42];
+        let v297 = m::mul_add(v101, v164, v296);
+        let v166 = w[43];
+        let v298 = m::mul_add(v104, v166, v297);
+        let v299 = v23 * v237;
+        let v300 = m::mul_add(v20, v240, v299);
+        let v301 = m::mul_add(v28, v243, v300);
+        let v302 = v298 + v301;
+        out_values[19] = v302;
+        let v176 = w[46];
+        let v303 = v98 * v176;
+        let v178 = w[47];
+        let v304 = m::mul_add(v101, v178, v303);
+        let v180 = w[48];
+        let v305 = m::mul_add(v104, v180, v304);
+        let v306 = v24 * v237;
+        let v307 = m::mul_add(v26, v240, v306);
+        let v308 = m::mul_add(v22, v243, v307);
+        let v309 = v305 + v308;
+        out_values[20] = v309;
+        let v310 = v114 * v151;
+        let v311 = m::mul_add(v117, v153, v310);
+        let v312 = m::mul_add(v120, v155, v311);
+        let v313 = v18 * v252;
+        let v314 = m::mul_add(v25, v255, v313);
+        let v315 = m::mul_add(v27, v258, v314);
+        let v316 = v312 + v315;
+        out_values[21] = v316;
+        let v317 = v114 * v162;
+        let v318 = m::mul_add(v117, v164, v317);
+        let v319 = m::mul_add(v120, v166, v318);
+        let v320 = v23 * v252;
+        let v321 = m::mul_add(v20, v255, v320);
+        let v322 = m::mul_add(v28, v258, v321);
+        let v323 = v319 + v322;
+        out_values[22] = v323;
+        let v324 = v114 * v176;
+        let v325 = m::mul_add(v117, v178, v324);
+        let v326 = m::mul_add(v120, v180, v325);
+        let v327 = v24 * v252;
+        let v328 = m::mul_add(v26, v255, v327);
+        let v329 = m::mul_add(v22, v258, v328);
+        let v330 = v326 + v329;
+        out_values[23] = v330;
+        let v134 = w[33];
+        let v331 = v134 * v151;
+        let v137 = w[34];
+        let v332 = m::mul_add(v137, v153, v331);
+        let v140 = w[35];
+        let v333 = m::mul_add(v140, v155, v332);
+        let v334 = v18 * v264;
+        let v335 = m::mul_add(v25, v267, v334);
+        let v336 = m::mul_add(v27, v270, v335);
+        let v337 = v333 + v336;
+        out_values[24] = v337;
+        let v338 = v134 * v162;
+        let v339 = m::mul_add(v137, v164, v338);
+        let v340 = m::mul_add(v140, v166, v339);
+        let v341 = v23 * v264;
+        let v342 = m::mul_add(v20, v267, v341);
+        let v343 = m::mul_add(v28, v270, v342);
+        let v344 = v340 + v343;
+        out_values[25] = v344;
+        let v345 = v134 * v176;
+        let v346 = m::mul_add(v137, v178, v345);
+        let v347 = m::mul_add(v140, v180, v346);
+        let v348 = v24 * v264;
+        let v349 = m::mul_add(v26, v267, v348);
+        let v350 = m::mul_add(v22, v270, v349);
+        let v351 = v347 + v350;
+        out_values[26] = v351;
+        let v29 = w[9];
+        let v352 = v29 * v29;
+        let v30 = w[10];
+        let v353 = v30 * v30;
+        let v31 = w[11];
+        let v354 = v31 * v31;
+        let v355 = v29 * v30;
+        let v356 = v29 * v31;
+        let v357 = v30 * v31;
+        let v358 = v353 + v354;
+        let v359 = v352 + v354;
+        let v360 = v352 + v353;
+        let v38 = w[12];
+        let v361 = v38 * v358;
+        let v39 = w[13];
+        let v362 = m::mul_add(-v39, v355, v361);
+        let v40 = w[14];
+        let v363 = m::mul_add(-v40, v356, v362);
+        let v364 = v39 * v359;
+        let v365 = m::mul_add(-v38, v355, v364);
+        let v366 = m::mul_add(-v40, v357, v365);
+        let v367 = v38 * v356;
+        let v368 = m::mul_add(v39, v357, v367);
+        let v369 = m::mul_add(v40, v360, -v368);
+        let v186 = w[51];
+        let v370 = v186 * v358;
+        let v187 = w[52];
+        let v371 = m::mul_add(-v187, v355, v370);
+        let v188 = w[53];
+        let v372 = m::mul_add(-v188, v356, v371);
+        let v373 = v187 * v359;
+        let v374 = m::mul_add(-v186, v355, v373);
+        let v375 = m::mul_add(-v188, v357, v374);
+        let v376 = v186 * v356;
+        let v377 = m::mul_add(v187, v357, v376);
+        let v378 = m::mul_add(v188, v360, -v377);
+        let v379 = m::mul_add(c[8], v26, v372);
+        let v380 = m::mul_add(-c[8], v24, v375);
+        let v381 = v39 * v369;
+        let v382 = m::mul_add(-v40, v366, v381);
+        let v383 = v40 * v363;
+        let v384 = m::mul_add(-v38, v369, v383);
+        let v385 = v38 * v366;
+        let v386 = m::mul_add(-v39, v363, v385);
+        let v387 = v379 + v382;
+        let v388 = v380 + v384;
+        let v389 = v378 + v386;
+        let v390 = v18 * v387;
+        let v391 = m::mul_add(v25, v388, v390);
+        let v392 = m::mul_add(v27, v389, v391);
+        out_values[27] = v392;
+        let v393 = v23 * v387;
+        let v394 = m::mul_add(v20, v388, v393);
+        let v395 = m::mul_add(v28, v389, v394);
+        out_values[31] = v395;
+        let v396 = v24 * v387;
+        let v397 = m::mul_add(v26, v388, v396);
+        let v398 = m::mul_add(v22, v389, v397);
+        out_values[35] = v398;
+        let v399 = c[4] * v24;
+        let v400 = c[4] * v26;
+        let v401 = c[4] * v22;
+        let v77 = w[15];
+        let v402 = v24 * v77;
+        let v403 = m::mul_add(v29, v399, v402);
+        let v78 = w[16];
+        let v404 = v26 * v78;
+        let v405 = m::mul_add(v30, v400, v404);
+        let v79 = w[17];
+        let v406 = v22 * v79;
+        let v407 = m::mul_add(v31, v401, v406);
+        let v131 = w[32];
+        let v408 = m::mul_add(v30, v399, v131);
+        let v129 = w[30];
+        let v409 = m::mul_add(v31, v399, v129);
+        let v127 = w[28];
+        let v410 = m::mul_add(v31, v400, v127);
+        let v411 = v405 + v407;
+        let v412 = v403 + v407;
+        let v413 = v403 + v405;
+        let v414 = v38 * v411;
+        let v415 = m::mul_add(-v39, v408, v414);
+        let v416 = m::mul_add(-v40, v409, v415);
+        let v417 = v39 * v412;
+        let v418 = m::mul_add(-v38, v408, v417);
+        let v419 = m::mul_add(-v40, v410, v418);
+        let v420 = v38 * v409;
+        let v421 = m::mul_add(v39, v410, v420);
+        let v422 = m::mul_add(v40, v413, -v421);
+        let v423 = v186 * v411;
+        let v424 = m::mul_add(-v187, v408, v423);
+        let v425 = m::mul_add(-v188, v409, v424);
+        let v426 = v187 * v412;
+        let v427 = m::mul_add(-v186, v408, v426);
+        let v428 = m::mul_add(-v188, v410, v427);
+        let v429 = v186 * v409;
+        let v430 = m::mul_add(v187, v410, v429);
+        let v431 = m::mul_add(v188, v413, -v430);
+        let v432 = m::mul_add(c[9], v26, v425);
+        let v433 = m::mul_add(-c[9], v24, v428);
+        let v434 = v39 * v422;
+        let v435 = m::mul_add(-v40, v419, v434);
+        let v436 = v40 * v416;
+        let v437 = m::mul_add(-v38, v422, v436);
+        let v438 = v38 * v419;
+        let v439 = m::mul_add(-v39, v416, v438);
+        let v440 = v432 + v435;
+        let v441 = v433 + v437;
+        let v442 = v431 + v439;
+        let v443 = v18 * v440;
+        let v444 = m::mul_add(v25, v441, v443);
+        let v445 = m::mul_add(v27, v442, v444);
+        out_values[28] = v445;
+        let v446 = v23 * v440;
+        let v447 = m::mul_add(v20, v441, v446);
+        let v448 = m::mul_add(v28, v442, v447);
+        out_values[32] = v448;
+        let v449 = v24 * v440;
+        let v450 = m::mul_add(v26, v441, v449);
+        let v451 = m::mul_add(v22, v442, v450);
+        out_values[36] = v451;
+        let v452 = v18 * v18;
+        let v453 = m::mul_add(v23, v23, v452);
+        w[64] = v453;
+        let v454 = v25 * v25;
+        w[65] = v454;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_2(w: &mut [S; 66], out_values: &mut [S; 39]) {
+        let v20 = w[1];
+        let v454 = w[65];
+        let v455 = m::mul_add(v20, v20, v454);
+        let v27 = w[7];
+        let v456 = v27 * v27;
+        let v28 = w[8];
+        let v457 = m::mul_add(v28, v28, v456);
+        let v18 = w[0];
+        let v25 = w[5];
+        let v458 = v18 * v25;
+        let v23 = w[3];
+        let v459 = m::mul_add(v20, v23, v458);
+        let v460 = v18 * v27;
+        let v461 = m::mul_add(v23, v28, v460);
+        let v462 = v25 * v27;
+        let v463 = m::mul_add(v20, v28, v462);
+        let v38 = w[12];
+        let v453 = w[64];
+        let v464 = v38 * v453;
+        let v39 = w[13];
+        let v465 = m::mul_add(v39, v459, v464);
+        let v40 = w[14];
+        let v466 = m::mul_add(v40, v461, v465);
+        let v467 = v38 * v459;
+        let v468 = m::mul_add(v39, v455, v467);
+        let v469 = m::mul_add(v40, v463, v468);
+        let v470 = v38 * v461;
+        let v471 = m::mul_add(v39, v463, v470);
+        let v472 = m::mul_add(v40, v457, v471);
+        let v186 = w[51];
+        let v473 = v186 * v453;
+        let v187 = w[52];
+        let v474 = m::mul_add(v187, v459, v473);
+        let v188 = w[53];
+        let v475 = m::mul_add(v188, v461, v474);
+        let v476 = v186 * v459;
+        let v477 = m::mul_add(v187, v455, v476);
+        let v478 = m::mul_add(v188, v463, v477);
+        let v479 = v186 * v461;
+        let v480 = m::mul_add(v187, v463, v479);
+        let v481 = m::mul_add(v188, v457, v480);
+        let v482 = v39 * v472;
+        let v483 = m::mul_add(-v40, v469, v482);
+        let v484 = v40 * v466;
+        let v485 = m::mul_add(-v38, v472, v484);
+        let v486 = v38 * v469;
+        let v487 = m::mul_add(-v39, v466, v486);
+        let v488 = v475 + v483;
+        let v489 = v478 + v485;
+        let v490 = v481 + v487;
+        let v491 = v18 * v488;
+        let v492 = m::mul_add(v25, v489, v491);
+        let v493 = m::mul_add(v27, v490, v492);
+        out_values[29] = v493;
+        let v494 = v23 * v488;
+        let v495 = m::mul_add(v20, v489, v494);
+        let v496 = m::mul_add(v28, v490, v495);
+        out_values[33] = v496;
+        let v24 = w[4];
+        let v497 = v24 * v488;
+        let v26 = w[6];
+        let v498 = m::mul_add(v26, v489, v497);
+        let v22 = w[2];
+        let v499 = m::mul_add(v22, v490, v498);
+        out_values[37] = v499;
+        let v500 = v24 * v24;
+        let v501 = v26 * v26;
+        let v502 = v22 * v22;
+        let v503 = v24 * v26;
+        let v504 = v22 * v24;
+        let v505 = v22 * v26;
+        let v506 = v38 * v500;
+        let v507 = m::mul_add(v39, v503, v506);
+        let v508 = m::mul_add(v40, v504, v507);
+        let v509 = v38 * v503;
+        let v510 = m::mul_add(v39, v501, v509);
+        let v511 = m::mul_add(v40, v505, v510);
+        let v512 = v38 * v504;
+        let v513 = m::mul_add(v39, v505, v512);
+        let v514 = m::mul_add(v40, v502, v513);
+        let v515 = v186 * v500;
+        let v516 = m::mul_add(v187, v503, v515);
+        let v517 = m::mul_add(v188, v504, v516);
+        let v518 = v186 * v503;
+        let v519 = m::mul_add(v187, v501, v518);
+        let v520 = m::mul_add(v188, v505, v519);
+        let v521 = v186 * v504;
+        let v522 = m::mul_add(v187, v505, v521);
+        let v523 = m::mul_add(v188, v502, v522);
+        let v524 = v39 * v514;
+        let v525 = m::mul_add(-v40, v511, v524);
+        let v526 = v40 * v508;
+        let v527 = m::mul_add(-v38, v514, v526);
+        let v528 = v38 * v511;
+        let v529 = m::mul_add(-v39, v508, v528);
+        let v530 = v517 + v525;
+        let v531 = v520 + v527;
+        let v532 = v523 + v529;
+        let v533 = v18 * v530;
+        let v534 = m::mul_add(v25, v531, v533);
+        let v535 = m::mul_add(v27, v532, v534);
+        out_values[30] = v535;
+        let v536 = v23 * v530;
+        let v537 = m::mul_add(v20, v531, v536);
+        let v538 = m::mul_add(v28, v532, v537);
+        out_values[34] = v538;
+        let v539 = v24 * v530;
+        let v540 = m::mul_add(v26, v531, v539);
+        let v541 = m::mul_add(v22, v532, v540);
+        out_values[38] = v541;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 9 (3 mul, 6 mul_add). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 9], rhs: &[S; 3], c: &[S; 10], w: &mut [S; 0], out_x: &mut [S; 3]) {
+        let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
+        let v1 = m::mul_add(-factors[2], rhs[0], rhs[2]);
+        let v2 = m::mul_add(-factors[6], v0, v1);
+        let v3 = factors[8] * v2;
+        out_x[2] = v3;
+        let v4 = m::mul_add(-factors[7], v3, v0);
+        let v5 = factors[5] * v4;
+        out_x[1] = v5;
+        let v6 = m::mul_add(-factors[3], v5, rhs[0]);
+        let v7 = m::mul_add(-factors[4], v3, v6);
+        let v8 = factors[0] * v7;
+        out_x[0] = v8;
+    }
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 100 (4 add, 2 div, 49 mul, 36 mul_add, 9 sub). Workspace: 0 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_values: &mut [S; 12]) {
+        out_values[2] = 0.0;
+        let v0 = z[1] * z[1];
+        let v1 = z[2] * z[2];
+        let v2 = m::mul_add(z[0], z[0], v0);
+        let v3 = v1 + v2;
+        let v4 = m::mul_add(z[3], z[3], v3);
+        let v5 = 2.0 / v4;
+        let v6 = z[1] * v5;
+        let v7 = z[2] * v5;
+        let v8 = z[1] * v6;
+        let v9 = z[3] * v6;
+        let v10 = z[3] * v7;
+        let v11 = m::mul_add(z[2], v7, v8);
+        let v12 = 1.0 - v11;
+        out_values[0] = v12;
+        let v13 = m::mul_add(-z[0], v7, v9);
+        let v14 = m::mul_add(z[0], v6, v10);
+        let v15 = v13 * v[0];
+        let v16 = m::mul_add(v14, v[1], v15);
+        let v17 = m::mul_add(v12, v[2], v16);
+        let v18 = v17 * v17;
+        out_values[1] = v18;
+        let v19 = 1.0 / v4;
+        let v20 = v5 * v19;
+        let v21 = v0 + v1;
+        let v22 = v20 * v21;
+        let v23 = z[3] * v22;
+        let v24 = 2.0 * v23;
+        let v25 = z[2] * v22;
+        let v26 = m::mul_add((-2.0 as S), v7, v25);
+        let v27 = v25 + v26;
+        let v28 = z[1] * v22;
+        let v29 = m::mul_add((-2.0 as S), v6, v28);
+        let v30 = v28 + v29;
+        let v31 = z[0] * v22;
+        let v32 = 2.0 * v31;
+        let v33 = 2.0 * v17;
+        let v34 = v[2] * v33;
+        let v35 = v12 * v33;
+        out_values[11] = v35;
+        let v36 = v[1] * v33;
+        let v37 = v14 * v33;
+        out_values[10] = v37;
+        let v38 = v[0] * v33;
+        let v39 = v13 * v33;
+        out_values[9] = v39;
+        let v40 = v6 * v36;
+        let v41 = m::mul_add(-v7, v38, v40);
+        let v42 = z[0] * v36;
+        let v43 = v7 * v36;
+        let v44 = z[3] * v36;
+        let v45 = m::mul_add(-z[0], v38, v44);
+        let v46 = m::mul_add(v6, v38, v43);
+        let v47 = m::mul_add(z[3], v38, v42);
+        let v48 = m::mul_add(-z[2], v34, v45);
+        let v49 = m::mul_add(-z[1], v34, v47);
+        let v50 = v5 * v48;
+        let v51 = m::mul_add(-v7, v34, v50);
+        let v52 = z[2] * v48;
+        let v53 = v5 * v49;
+        let v54 = m::mul_add(-v6, v34, v53);
+        let v55 = m::mul_add(z[1], v49, v52);
+        let v56 = v20 * v55;
+        let v57 = z[3] * v56;
+        let v58 = v46 - v57;
+        let v59 = v58 - v57;
+        let v60 = z[2] * v56;
+        let v61 = v51 - v60;
+        let v62 = v61 - v60;
+        let v63 = z[1] * v56;
+        let v64 = v54 - v63;
+        let v65 = v64 - v63;
+        let v66 = z[0] * v56;
+        let v67 = v41 - v66;
+        let v68 = v67 - v66;
+        let v69 = -0.5 * z[1];
+        let v70 = 0.5 * z[0];
+        let v71 = 0.5 * z[3];
+        let v72 = -0.5 * z[2];
+        let v73 = v32 * v69;
+        let v74 = m::mul_add(v30, v70, v73);
+        let v75 = m::mul_add(v27, v71, v74);
+        let v76 = m::mul_add(v24, v72, v75);
+        out_values[3] = v76;
+        let v77 = -0.5 * z[3];
+        let v78 = 0.5 * z[1];
+        let v79 = v32 * v72;
+        let v80 = m::mul_add(v30, v77, v79);
+        let v81 = m::mul_add(v27, v70, v80);
+        let v82 = m::mul_add(v24, v78, v81);
+        out_values[4] = v82;
+        let v83 = 0.5 * z[2];
+        let v84 = v32 * v77;
+        let v85 = m::mul_add(v30, v83, v84);
+        let v86 = m::mul_add(v27, v69, v85);
+        let v87 = m::mul_add(v24, v70, v86);
+        out_values[5] = v87;
+        let v88 = v68 * v69;
+        let v89 = m::mul_add(v65, v70, v88);
+        let v90 = m::mul_add(v62, v71, v89);
+        let v91 = m::mul_add(v59, v72, v90);
+        out_values[6] = v91;
+        let v92 = v68 * v72;
+        let v93 = m::mul_add(v65, v77, v92);
+        let v94 = m::mul_add(v62, v70, v93);
+        let v95 = m::mul_add(v59, v78, v94);
+        out_values[7] = v95;
+        let v96 = v68 * v77;
+        let v97 = m::mul_add(v65, v83, v96);
+        let v98 = m::mul_add(v62, v69, v97);
+        let v99 = m::mul_add(v59, v70, v98);
+        out_values[8] = v99;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 45 (2 div, 21 mul, 16 mul_add, 6 sub). Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 4], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 0], c: &[S; 10], w: &mut [S; 0], out_values: &mut [S; 6]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        let v0 = z[0] * z[0];
+        let v1 = m::mul_add(z[1], z[1], v0);
+        let v2 = m::mul_add(z[2], z[2], v1);
+        let v3 = m::mul_add(z[3], z[3], v2);
+        let v4 = 2.0 / v3;
+        let v5 = z[1] * v4;
+        let v6 = z[2] * v4;
+        let v7 = z[3] * v5;
+        let v8 = m::mul_add(z[0], v6, v7);
+        out_values[2] = v8;
+        let v9 = 1.0 / v3;
+        let v10 = v4 * v9;
+        let v11 = -0.5 * z[1];
+        let v12 = 0.5 * z[0];
+        let v13 = 0.5 * z[3];
+        let v14 = -0.5 * z[2];
+        let v15 = -0.5 * z[3];
+        let v16 = 0.5 * z[1];
+        let v17 = 0.5 * z[2];
+        let v18 = z[0] * z[2];
+        let v19 = m::mul_add(z[1], z[3], v18);
+        let v20 = v10 * v19;
+        let v21 = z[3] * v20;
+        let v22 = v5 - v21;
+        let v23 = v22 - v21;
+        let v24 = z[2] * v20;
+        let v25 = m::mul_add(z[0], v4, -v24);
+        let v26 = v25 - v24;
+        let v27 = z[1] * v20;
+        let v28 = m::mul_add(z[3], v4, -v27);
+        let v29 = v28 - v27;
+        let v30 = z[0] * v20;
+        let v31 = v6 - v30;
+        let v32 = v31 - v30;
+        let v33 = v11 * v32;
+        let v34 = m::mul_add(v12, v29, v33);
+        let v35 = m::mul_add(v13, v26, v34);
+        let v36 = m::mul_add(v14, v23, v35);
+        out_values[3] = v36;
+        let v37 = v14 * v32;
+        let v38 = m::mul_add(v15, v29, v37);
+        let v39 = m::mul_add(v12, v26, v38);
+        let v40 = m::mul_add(v16, v23, v39);
+        out_values[4] = v40;
+        let v41 = v15 * v32;
+        let v42 = m::mul_add(v17, v29, v41);
+        let v43 = m::mul_add(v11, v26, v42);
+        let v44 = m::mul_add(v12, v23, v43);
+        out_values[5] = v44;
     }
 }

@@ -6,7 +6,7 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 0 | 0 |
+ | `prepare` | 2 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 420 | 0 |
@@ -14,6 +14,11 @@
  | `markers` | 131 | 0 |
  | `outputs` | 50 | 0 |
  | `objectives` | 83 | 0 |
+ | `start_derivatives` | 0 | 0 |
+ | `joint_linearise` | 915 | 138 |
+ | `joint_solve` | 30 | 0 |
+ | `joint_integrand_derivatives` | 321 | 0 |
+ | `joint_terminal_derivatives` | 48 | 0 |
 */
 #[allow(
     clippy::all,
@@ -27,9 +32,11 @@
 )]
 pub mod torque_free_top {
     use ::mbs_runtime as rt;
+    use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
     /// The scalar the model is printed for.
     pub type S = f64;
+    type L = l::Lanes<S>;
     /// Number of coordinates z.
     pub const NQ: usize = 7;
     /// Number of velocities v.
@@ -41,9 +48,9 @@ pub mod torque_free_top {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 4;
+    pub const NC: usize = 6;
     /// Scratch that suffices for every bundle.
-    pub const WORKSPACE: usize = 0;
+    pub const WORKSPACE: usize = 138;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
         nq: NQ,
@@ -59,6 +66,18 @@ pub mod torque_free_top {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        sensitivity: rt::SensitivityDims {
+            parameters: 5,
+            start: 2,
+            newton: 0,
+            projections: 0,
+            integrands: 0,
+            terminals: 0,
+            joint: 99,
+            joint_factors: 30,
+            joint_integrands: 21,
+            joint_terminals: 7,
+        },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
@@ -163,6 +182,21 @@ pub mod torque_free_top {
         pub const HASTE: usize = 1;
         /// Index of `side`.
         pub const SIDE: usize = 2;
+    }
+    /// Names of the differentiated parameters, as the model addresses them.
+    pub const SENSITIVITIES: [&str; 5] = ["J1", "J2", "J3", "speed", "wobble"];
+    /// Indices of the differentiated parameters.
+    pub mod sensitivity {
+        /// Index of `J1`.
+        pub const J1: usize = 0;
+        /// Index of `J2`.
+        pub const J2: usize = 1;
+        /// Index of `J3`.
+        pub const J3: usize = 2;
+        /// Index of `speed`.
+        pub const SPEED: usize = 3;
+        /// Index of `wobble`.
+        pub const WOBBLE: usize = 4;
     }
     /// Names of the holonomic constraint rows, as the model addresses them.
     pub const HOLONOMIC: [&str; 0] = [];
@@ -298,6 +332,7 @@ pub mod torque_free_top {
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
                 rt::Quantity::Objective => &OBJECTIVES,
+                rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,
                 rt::Quantity::Nonholonomic => &NONHOLONOMIC,
                 rt::Quantity::Normalisation => &["free"],
@@ -442,15 +477,209 @@ pub mod torque_free_top {
             Ok(())
         }
     }
+    impl rt::StartDerivatives for Model {
+        #[inline(always)]
+        fn start_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [&[], &[(3, 4), (4, 3)]]
+        }
+        #[inline]
+        fn start_derivatives(
+            &self,
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            start_derivatives(
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointSensitivities for Model {
+        #[inline(always)]
+        fn joint_places(&self) -> rt::JointPlaces<'_> {
+            rt::JointPlaces {
+                tangent: &[
+                    (0, 0),
+                    (0, 3),
+                    (0, 4),
+                    (0, 5),
+                    (1, 1),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (2, 2),
+                    (2, 3),
+                    (2, 4),
+                    (2, 5),
+                    (3, 0),
+                    (3, 1),
+                    (3, 2),
+                    (3, 3),
+                    (3, 4),
+                    (3, 5),
+                    (4, 0),
+                    (4, 1),
+                    (4, 2),
+                    (4, 3),
+                    (4, 4),
+                    (4, 5),
+                    (5, 0),
+                    (5, 1),
+                    (5, 2),
+                    (5, 3),
+                    (5, 4),
+                    (5, 5),
+                ],
+                rows: &[],
+                force: &[
+                    (3, 0),
+                    (3, 1),
+                    (3, 2),
+                    (4, 0),
+                    (4, 1),
+                    (4, 2),
+                    (5, 0),
+                    (5, 1),
+                    (5, 2),
+                ],
+                row: &[],
+            }
+        }
+        #[inline]
+        fn joint_linearise(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            stabilisation: rt::Stabilisation<S>,
+            w: &mut [S],
+            values: &mut [S],
+            factors: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
+            let mut pivots = [0.0; 6];
+            joint_linearise(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[stabilisation.rate, stabilisation.value, stabilisation.compliance],
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+                rt::system::array_mut("factors", factors)?,
+                &mut pivots,
+            );
+            rt::constrained::check_solution(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn joint_solve(
+            &self,
+            factors: &[S],
+            w: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let x: &mut [S; 6] = rt::system::array_mut("x", x)?;
+            let rhs = *x;
+            joint_solve(
+                rt::system::array("factors", factors)?,
+                &rhs,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                x,
+            );
+            Ok(())
+        }
+    }
+    impl rt::JointObjectiveDerivatives for Model {
+        #[inline(always)]
+        fn joint_objective_places(&self) -> [rt::sensitivity::Places<'_>; 2] {
+            [
+                &[
+                    (0, 3),
+                    (0, 4),
+                    (0, 5),
+                    (0, 9),
+                    (0, 10),
+                    (0, 11),
+                    (1, 0),
+                    (1, 1),
+                    (1, 2),
+                    (1, 3),
+                    (1, 4),
+                    (1, 5),
+                    (1, 6),
+                    (1, 7),
+                    (1, 8),
+                    (1, 9),
+                    (1, 10),
+                    (1, 11),
+                ],
+                &[(2, 1), (2, 3), (2, 4), (2, 5)],
+            ]
+        }
+        #[inline]
+        fn joint_integrand_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_integrand_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn joint_terminal_derivatives(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            values: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            joint_terminal_derivatives(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("values", values)?,
+            );
+            Ok(())
+        }
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 4]) {
+    /// Operations: 2 (1 div, 1 mul). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 6]) {
         out_c[0] = p[0];
         out_c[2] = p[1];
         out_c[3] = p[2];
         out_c[1] = p[3];
+        let v0 = -2.0 * p[0];
+        out_c[4] = v0;
+        let v1 = 1.0 / p[0];
+        out_c[5] = v1;
     }
 
     /// Start values.
@@ -475,13 +704,13 @@ pub mod torque_free_top {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 4], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 6], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 420 (39 add, 7 div, 147 mul, 211 mul_add, 1 neg, 15 sub). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_zd: &mut [S; 7], out_vd: &mut [S; 6], out_pivots: &mut [S; 6]) {
+    fn forward_dynamics(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_zd: &mut [S; 7], out_vd: &mut [S; 6], out_pivots: &mut [S; 6]) {
         let v0 = z[3] * z[3];
         let v1 = m::mul_add(z[4], z[4], v0);
         let v2 = m::mul_add(z[5], z[5], v1);
@@ -926,7 +1155,7 @@ pub mod torque_free_top {
     /// Energies and the power that changes them.
     ///
     /// Operations: 118 (9 add, 1 div, 49 mul, 53 mul_add, 6 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 7], v: &[S; 6], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[1] = 0.0;
         out_out[2] = 0.0;
         let v0 = z[3] * z[3];
@@ -1053,7 +1282,7 @@ pub mod torque_free_top {
     /// Motion of the named points.
     ///
     /// Operations: 131 (18 add, 1 div, 43 mul, 60 mul_add, 9 sub). Workspace: 0 slots.
-    fn markers(z: &[S; 7], v: &[S; 6], vd: &[S; 6], c: &[S; 4], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+    fn markers(z: &[S; 7], v: &[S; 6], vd: &[S; 6], c: &[S; 6], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
         let v0 = z[3] * z[3];
         let v1 = m::mul_add(z[4], z[4], v0);
         let v2 = m::mul_add(z[5], z[5], v1);
@@ -1199,7 +1428,7 @@ pub mod torque_free_top {
     /// The model's outputs.
     ///
     /// Operations: 50 (6 add, 1 div, 19 mul, 18 mul_add, 6 sub). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_out: &mut [S; 6]) {
+    fn outputs(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_out: &mut [S; 6]) {
         let v0 = z[3] * z[3];
         let v1 = m::mul_add(z[4], z[4], v0);
         let v2 = m::mul_add(z[5], z[5], v1);
@@ -1261,7 +1490,7 @@ pub mod torque_free_top {
     /// The model's objectives.
     ///
     /// Operations: 83 (9 add, 1 div, 30 mul, 37 mul_add, 6 sub). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], c: &[S; 4], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -1351,5 +1580,1944 @@ pub mod torque_free_top {
         let v81 = m::mul_add(v75, v75, v80);
         let v82 = m::mul_add(v76, v76, v81);
         out_integrands[1] = v82;
+    }
+
+    /// Derivatives of the start values.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 6], w: &mut [S; 0], out_values: &mut [S; 2]) {
+        out_values[0] = 1.0;
+        out_values[1] = 1.0;
+    }
+
+    /// Derivatives of accelerations and multipliers, in joint form.
+    ///
+    /// Operations: 915 (126 add, 4 div, 328 mul, 448 mul_add, 9 sub). Workspace: 138 slots.
+    fn joint_linearise(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 6], w: &mut [S; 138], out_values: &mut [S; 99], out_factors: &mut [S; 30], out_pivots: &mut [S; 6]) {
+        joint_linearise_0(z, v, vd, c, w, out_values, out_factors, out_pivots);
+        joint_linearise_1(z, v, vd, c, w, out_values, out_factors);
+        joint_linearise_2(c, w, out_values, out_factors, out_pivots);
+        joint_linearise_3(c, w, out_values);
+        joint_linearise_4(w, out_values);
+    }
+
+    #[inline(never)]
+    fn joint_linearise_0(z: &[S; 7], v: &[S; 6], vd: &[S; 6], c: &[S; 6], w: &mut [S; 138], out_values: &mut [S; 99], out_factors: &mut [S; 30], out_pivots: &mut [S; 6]) {
+        out_values[30] = 0.0;
+        out_values[34] = 0.0;
+        out_values[38] = 0.0;
+        out_values[42] = 0.0;
+        out_values[43] = 0.0;
+        out_values[44] = 0.0;
+        out_values[48] = 0.0;
+        out_values[49] = 0.0;
+        out_values[50] = 0.0;
+        out_values[54] = 0.0;
+        out_values[55] = 0.0;
+        out_values[56] = 0.0;
+        out_values[60] = 0.0;
+        out_values[64] = 0.0;
+        out_values[68] = 0.0;
+        out_values[72] = 0.0;
+        out_values[73] = 0.0;
+        out_values[74] = 0.0;
+        out_values[78] = 0.0;
+        out_values[79] = 0.0;
+        out_values[80] = 0.0;
+        out_values[84] = 0.0;
+        out_values[85] = 0.0;
+        out_values[86] = 0.0;
+        out_values[0] = c[0];
+        out_values[4] = c[0];
+        out_values[8] = c[0];
+        out_pivots[0] = c[0];
+        out_pivots[1] = c[0];
+        out_pivots[2] = c[0];
+        let v0 = z[3] * z[3];
+        let v1 = m::mul_add(z[4], z[4], v0);
+        let v2 = m::mul_add(z[5], z[5], v1);
+        let v3 = m::mul_add(z[6], z[6], v2);
+        let v4 = 2.0 / v3;
+        let v5 = z[4] * v4;
+        let v6 = z[5] * v4;
+        let v7 = z[6] * v4;
+        let v8 = z[4] * v5;
+        let v9 = z[5] * v6;
+        let v10 = z[6] * v7;
+        let v11 = z[5] * v5;
+        let v12 = z[6] * v5;
+        let v13 = z[6] * v6;
+        let v14 = z[3] * v5;
+        let v15 = z[3] * v6;
+        let v16 = z[3] * v7;
+        let v17 = v9 + v10;
+        let v18 = 1.0 - v17;
+        w[0] = v18;
+        let v19 = v8 + v10;
+        let v20 = 1.0 - v19;
+        w[1] = v20;
+        let v21 = v8 + v9;
+        let v22 = 1.0 - v21;
+        w[2] = v22;
+        let v23 = v11 - v16;
+        w[3] = v23;
+        let v24 = v12 + v15;
+        w[4] = v24;
+        let v25 = v11 + v16;
+        w[5] = v25;
+        let v26 = v13 - v14;
+        w[6] = v26;
+        let v27 = v12 - v15;
+        w[7] = v27;
+        let v28 = v13 + v14;
+        w[8] = v28;
+        let v29 = z[1] * v27;
+        let v30 = m::mul_add(-z[2], v25, v29);
+        w[9] = v30;
+        let v31 = z[2] * v18;
+        let v32 = m::mul_add(-z[0], v27, v31);
+        w[10] = v32;
+        let v33 = z[0] * v25;
+        let v34 = m::mul_add(-z[1], v18, v33);
+        w[11] = v34;
+        let v35 = z[1] * v28;
+        let v36 = m::mul_add(-z[2], v20, v35);
+        w[12] = v36;
+        let v37 = z[2] * v23;
+        let v38 = m::mul_add(-z[0], v28, v37);
+        w[13] = v38;
+        let v39 = z[0] * v20;
+        let v40 = m::mul_add(-z[1], v23, v39);
+        w[14] = v40;
+        let v41 = z[1] * v22;
+        let v42 = m::mul_add(-z[2], v26, v41);
+        w[15] = v42;
+        let v43 = z[2] * v24;
+        let v44 = m::mul_add(-z[0], v22, v43);
+        w[16] = v44;
+        let v45 = z[0] * v26;
+        let v46 = m::mul_add(-z[1], v24, v45);
+        w[17] = v46;
+        let v47 = v18 * v[3];
+        let v48 = v25 * v[3];
+        let v49 = v27 * v[3];
+        let v50 = m::mul_add(v30, v[3], v[0]);
+        let v51 = m::mul_add(v32, v[3], v[1]);
+        let v52 = m::mul_add(v34, v[3], v[2]);
+        let v53 = m::mul_add(v36, v[4], v50);
+        let v54 = m::mul_add(v38, v[4], v51);
+        let v55 = m::mul_add(v40, v[4], v52);
+        let v56 = m::mul_add(v23, v[4], v47);
+        let v57 = m::mul_add(v20, v[4], v48);
+        let v58 = m::mul_add(v28, v[4], v49);
+        let v59 = m::mul_add(v42, v[5], v53);
+        w[18] = v59;
+        let v60 = m::mul_add(v44, v[5], v54);
+        w[19] = v60;
+        let v61 = m::mul_add(v46, v[5], v55);
+        w[20] = v61;
+        let v62 = m::mul_add(v24, v[5], v56);
+        w[21] = v62;
+        let v63 = m::mul_add(v26, v[5], v57);
+        w[22] = v63;
+        let v64 = m::mul_add(v22, v[5], v58);
+        w[23] = v64;
+        let v65 = v30 * vd[3];
+        w[24] = v65;
+        let v66 = v32 * vd[3];
+        w[25] = v66;
+        let v67 = v34 * vd[3];
+        w[26] = v67;
+        let v68 = v18 * vd[3];
+        w[27] = v68;
+        let v69 = v25 * vd[3];
+        w[28] = v69;
+        let v70 = v27 * vd[3];
+        w[29] = v70;
+        let v71 = v36 * vd[4];
+        w[30] = v71;
+        let v72 = v38 * vd[4];
+        w[31] = v72;
+        let v73 = v40 * vd[4];
+        w[32] = v73;
+        let v74 = v23 * vd[4];
+        w[33] = v74;
+        let v75 = v20 * vd[4];
+        w[34] = v75;
+        let v76 = v28 * vd[4];
+        w[35] = v76;
+        let v77 = v42 * vd[5];
+        w[36] = v77;
+        let v78 = v44 * vd[5];
+        w[37] = v78;
+        let v79 = v46 * vd[5];
+        w[38] = v79;
+        let v80 = v24 * vd[5];
+        w[39] = v80;
+        let v81 = v26 * vd[5];
+        w[40] = v81;
+        let v82 = v22 * vd[5];
+        w[41] = v82;
+        let v83 = c[2] * v18;
+        let v84 = c[3] * v23;
+        let v85 = c[1] * v24;
+        let v86 = c[2] * v25;
+        let v87 = c[3] * v20;
+        let v88 = c[1] * v26;
+        let v89 = c[2] * v27;
+        let v90 = c[3] * v28;
+        let v91 = c[1] * v22;
+        let v92 = v18 * v83;
+        let v93 = m::mul_add(v23, v84, v92);
+        let v94 = m::mul_add(v24, v85, v93);
+        let v95 = v25 * v86;
+        let v96 = m::mul_add(v20, v87, v95);
+        let v97 = m::mul_add(v26, v88, v96);
+        let v98 = v27 * v89;
+        let v99 = m::mul_add(v28, v90, v98);
+        let v100 = m::mul_add(v22, v91, v99);
+        let v101 = v25 * v83;
+        let v102 = m::mul_add(v20, v84, v101);
+        let v103 = m::mul_add(v26, v85, v102);
+        let v104 = v27 * v83;
+        let v105 = m::mul_add(v28, v84, v104);
+        let v106 = m::mul_add(v22, v85, v105);
+        let v107 = v27 * v86;
+        let v108 = m::mul_add(v28, v87, v107);
+        let v109 = m::mul_add(v22, v88, v108);
+        let v110 = c[0] * z[0];
+        w[42] = v110;
+        let v111 = c[0] * z[1];
+        w[43] = v111;
+        let v112 = c[0] * z[2];
+        w[44] = v112;
+        let v113 = z[0] * v110;
+        let v114 = z[1] * v111;
+        let v115 = z[2] * v112;
+        let v116 = v114 + v115;
+        let v117 = v113 + v115;
+        let v118 = v113 + v114;
+        let v119 = v94 + v116;
+        w[45] = v119;
+        let v120 = v97 + v117;
+        w[46] = v120;
+        let v121 = v100 + v118;
+        w[47] = v121;
+        let v122 = m::mul_add(-z[1], v110, v103);
+        w[48] = v122;
+        let v123 = m::mul_add(-z[2], v110, v106);
+        w[49] = v123;
+        let v124 = m::mul_add(-z[2], v111, v109);
+        w[50] = v124;
+        let v125 = v25 * v112;
+        let v126 = m::mul_add(-v27, v111, v125);
+        let v127 = v27 * v110;
+        let v128 = m::mul_add(-v18, v112, v127);
+        let v129 = v18 * v111;
+        let v130 = m::mul_add(-v25, v110, v129);
+        let v131 = v18 * v119;
+        let v132 = m::mul_add(v25, v122, v131);
+        let v133 = m::mul_add(v27, v123, v132);
+        let v134 = v18 * v122;
+        let v135 = m::mul_add(v25, v120, v134);
+        let v136 = m::mul_add(v27, v124, v135);
+        let v137 = v18 * v123;
+        let v138 = m::mul_add(v25, v124, v137);
+        let v139 = m::mul_add(v27, v121, v138);
+        let v140 = v34 * v111;
+        let v141 = m::mul_add(-v32, v112, v140);
+        let v142 = v30 * v112;
+        let v143 = m::mul_add(-v34, v110, v142);
+        let v144 = v32 * v110;
+        let v145 = m::mul_add(-v30, v111, v144);
+        let v146 = m::mul_add(c[0], v30, v126);
+        w[51] = v146;
+        out_values[1] = v146;
+        out_values[12] = v146;
+        out_factors[4] = v146;
+        let v147 = m::mul_add(c[0], v32, v128);
+        w[52] = v147;
+        out_values[5] = v147;
+        out_values[13] = v147;
+        out_factors[11] = v147;
+        let v148 = m::mul_add(c[0], v34, v130);
+        w[53] = v148;
+        out_values[9] = v148;
+        out_values[14] = v148;
+        out_factors[18] = v148;
+        let v149 = v133 + v141;
+        w[54] = v149;
+        let v150 = v136 + v143;
+        w[55] = v150;
+        let v151 = v139 + v145;
+        w[56] = v151;
+        let v152 = v18 * v149;
+        let v153 = m::mul_add(v25, v150, v152);
+        let v154 = m::mul_add(v27, v151, v153);
+        let v155 = v30 * v146;
+        let v156 = m::mul_add(v32, v147, v155);
+        let v157 = m::mul_add(v34, v148, v156);
+        let v158 = v154 + v157;
+        w[57] = v158;
+        out_values[15] = v158;
+        let v159 = v20 * v112;
+        let v160 = m::mul_add(-v28, v111, v159);
+        let v161 = v28 * v110;
+        let v162 = m::mul_add(-v23, v112, v161);
+        let v163 = v23 * v111;
+        let v164 = m::mul_add(-v20, v110, v163);
+        let v165 = v23 * v119;
+        let v166 = m::mul_add(v20, v122, v165);
+        let v167 = m::mul_add(v28, v123, v166);
+        let v168 = v23 * v122;
+        let v169 = m::mul_add(v20, v120, v168);
+        let v170 = m::mul_add(v28, v124, v169);
+        let v171 = v23 * v123;
+        let v172 = m::mul_add(v20, v124, v171);
+        let v173 = m::mul_add(v28, v121, v172);
+        let v174 = v40 * v111;
+        let v175 = m::mul_add(-v38, v112, v174);
+        let v176 = v36 * v112;
+        let v177 = m::mul_add(-v40, v110, v176);
+        let v178 = v38 * v110;
+        let v179 = m::mul_add(-v36, v111, v178);
+        let v180 = m::mul_add(c[0], v36, v160);
+        w[58] = v180;
+        out_values[2] = v180;
+        out_values[18] = v180;
+        out_factors[5] = v180;
+        let v181 = m::mul_add(c[0], v38, v162);
+        w[59] = v181;
+        out_values[6] = v181;
+        out_values[19] = v181;
+        out_factors[12] = v181;
+        let v182 = m::mul_add(c[0], v40, v164);
+        w[60] = v182;
+        out_values[10] = v182;
+        out_values[20] = v182;
+        out_factors[19] = v182;
+        let v183 = v167 + v175;
+        w[61] = v183;
+        let v184 = v170 + v177;
+        w[62] = v184;
+        let v185 = v173 + v179;
+        w[63] = v185;
+        let v186 = v18 * v183;
+        let v187 = m::mul_add(v25, v184, v186);
+        let v188 = m::mul_add(v27, v185, v187);
+        let v189 = v30 * v180;
+        let v190 = m::mul_add(v32, v181, v189);
+        let v191 = m::mul_add(v34, v182, v190);
+        let v192 = v188 + v191;
+        w[64] = v192;
+        out_values[21] = v192;
+        let v193 = v23 * v183;
+        let v194 = m::mul_add(v20, v184, v193);
+        let v195 = m::mul_add(v28, v185, v194);
+        let v196 = v36 * v180;
+        let v197 = m::mul_add(v38, v181, v196);
+        let v198 = m::mul_add(v40, v182, v197);
+        let v199 = v195 + v198;
+        w[65] = v199;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_1(z: &[S; 7], v: &[S; 6], vd: &[S; 6], c: &[S; 6], w: &mut [S; 138], out_values: &mut [S; 99], out_factors: &mut [S; 30]) {
+        let v199 = w[65];
+        out_values[22] = v199;
+        let v26 = w[6];
+        let v112 = w[44];
+        let v200 = v26 * v112;
+        let v22 = w[2];
+        let v111 = w[43];
+        let v201 = m::mul_add(-v22, v111, v200);
+        let v110 = w[42];
+        let v202 = v22 * v110;
+        let v24 = w[4];
+        let v203 = m::mul_add(-v24, v112, v202);
+        let v204 = v24 * v111;
+        let v205 = m::mul_add(-v26, v110, v204);
+        let v119 = w[45];
+        let v206 = v24 * v119;
+        let v122 = w[48];
+        let v207 = m::mul_add(v26, v122, v206);
+        let v123 = w[49];
+        let v208 = m::mul_add(v22, v123, v207);
+        let v209 = v24 * v122;
+        let v120 = w[46];
+        let v210 = m::mul_add(v26, v120, v209);
+        let v124 = w[50];
+        let v211 = m::mul_add(v22, v124, v210);
+        let v212 = v24 * v123;
+        let v213 = m::mul_add(v26, v124, v212);
+        let v121 = w[47];
+        let v214 = m::mul_add(v22, v121, v213);
+        let v46 = w[17];
+        let v215 = v46 * v111;
+        let v44 = w[16];
+        let v216 = m::mul_add(-v44, v112, v215);
+        let v42 = w[15];
+        let v217 = v42 * v112;
+        let v218 = m::mul_add(-v46, v110, v217);
+        let v219 = v44 * v110;
+        let v220 = m::mul_add(-v42, v111, v219);
+        let v221 = m::mul_add(c[0], v42, v201);
+        w[66] = v221;
+        out_values[3] = v221;
+        out_values[24] = v221;
+        out_factors[6] = v221;
+        let v222 = m::mul_add(c[0], v44, v203);
+        w[67] = v222;
+        out_values[7] = v222;
+        out_values[25] = v222;
+        out_factors[13] = v222;
+        let v223 = m::mul_add(c[0], v46, v205);
+        w[68] = v223;
+        out_values[11] = v223;
+        out_values[26] = v223;
+        out_factors[20] = v223;
+        let v224 = v208 + v216;
+        w[69] = v224;
+        let v225 = v211 + v218;
+        w[70] = v225;
+        let v226 = v214 + v220;
+        w[71] = v226;
+        let v18 = w[0];
+        let v227 = v18 * v224;
+        let v25 = w[5];
+        let v228 = m::mul_add(v25, v225, v227);
+        let v27 = w[7];
+        let v229 = m::mul_add(v27, v226, v228);
+        let v30 = w[9];
+        let v230 = v30 * v221;
+        let v32 = w[10];
+        let v231 = m::mul_add(v32, v222, v230);
+        let v34 = w[11];
+        let v232 = m::mul_add(v34, v223, v231);
+        let v233 = v229 + v232;
+        w[72] = v233;
+        out_values[27] = v233;
+        let v23 = w[3];
+        let v234 = v23 * v224;
+        let v20 = w[1];
+        let v235 = m::mul_add(v20, v225, v234);
+        let v28 = w[8];
+        let v236 = m::mul_add(v28, v226, v235);
+        let v36 = w[12];
+        let v237 = v36 * v221;
+        let v38 = w[13];
+        let v238 = m::mul_add(v38, v222, v237);
+        let v40 = w[14];
+        let v239 = m::mul_add(v40, v223, v238);
+        let v240 = v236 + v239;
+        w[73] = v240;
+        out_values[28] = v240;
+        let v241 = v24 * v224;
+        let v242 = m::mul_add(v26, v225, v241);
+        let v243 = m::mul_add(v22, v226, v242);
+        let v244 = v42 * v221;
+        let v245 = m::mul_add(v44, v222, v244);
+        let v246 = m::mul_add(v46, v223, v245);
+        let v247 = v243 + v246;
+        w[74] = v247;
+        out_values[29] = v247;
+        let v63 = w[22];
+        let v248 = v34 * v63;
+        let v64 = w[23];
+        let v249 = m::mul_add(-v32, v64, v248);
+        let v250 = v30 * v64;
+        let v62 = w[21];
+        let v251 = m::mul_add(-v34, v62, v250);
+        let v252 = v32 * v62;
+        let v253 = m::mul_add(-v30, v63, v252);
+        let v60 = w[19];
+        let v254 = v27 * v60;
+        let v61 = w[20];
+        let v255 = m::mul_add(-v25, v61, v254);
+        let v256 = v18 * v61;
+        let v59 = w[18];
+        let v257 = m::mul_add(-v27, v59, v256);
+        let v258 = v25 * v59;
+        let v259 = m::mul_add(-v18, v60, v258);
+        let v260 = v249 + v255;
+        w[75] = v260;
+        let v261 = v251 + v257;
+        w[76] = v261;
+        let v262 = v253 + v259;
+        w[77] = v262;
+        let v263 = v27 * v63;
+        let v264 = m::mul_add(-v25, v64, v263);
+        w[78] = v264;
+        let v265 = v18 * v64;
+        let v266 = m::mul_add(-v27, v62, v265);
+        w[79] = v266;
+        let v267 = v25 * v62;
+        let v268 = m::mul_add(-v18, v63, v267);
+        w[80] = v268;
+        let v269 = v27 * v[1];
+        let v270 = m::mul_add(-v25, v[2], v269);
+        w[81] = v270;
+        let v271 = v18 * v[2];
+        let v272 = m::mul_add(-v27, v[0], v271);
+        w[82] = v272;
+        let v273 = v25 * v[0];
+        let v274 = m::mul_add(-v18, v[1], v273);
+        w[83] = v274;
+        let v275 = v27 * vd[1];
+        let v276 = m::mul_add(-v25, vd[2], v275);
+        w[84] = v276;
+        let v277 = v18 * vd[2];
+        let v278 = m::mul_add(-v27, vd[0], v277);
+        w[85] = v278;
+        let v279 = v25 * vd[0];
+        let v280 = m::mul_add(-v18, vd[1], v279);
+        w[86] = v280;
+        let v65 = w[24];
+        let v281 = m::mul_add(v[3], v260, v65);
+        let v66 = w[25];
+        let v282 = m::mul_add(v[3], v261, v66);
+        let v67 = w[26];
+        let v283 = m::mul_add(v[3], v262, v67);
+        let v68 = w[27];
+        let v284 = m::mul_add(v[3], v264, v68);
+        let v69 = w[28];
+        let v285 = m::mul_add(v[3], v266, v69);
+        let v70 = w[29];
+        let v286 = m::mul_add(v[3], v268, v70);
+        let v287 = vd[0] + v281;
+        let v288 = vd[1] + v282;
+        let v289 = vd[2] + v283;
+        let v290 = v40 * v63;
+        let v291 = m::mul_add(-v38, v64, v290);
+        let v292 = v36 * v64;
+        let v293 = m::mul_add(-v40, v62, v292);
+        let v294 = v38 * v62;
+        let v295 = m::mul_add(-v36, v63, v294);
+        let v296 = v28 * v60;
+        let v297 = m::mul_add(-v20, v61, v296);
+        let v298 = v23 * v61;
+        let v299 = m::mul_add(-v28, v59, v298);
+        let v300 = v20 * v59;
+        let v301 = m::mul_add(-v23, v60, v300);
+        let v302 = v291 + v297;
+        w[87] = v302;
+        let v303 = v293 + v299;
+        w[88] = v303;
+        let v304 = v295 + v301;
+        w[89] = v304;
+        let v305 = v28 * v63;
+        let v306 = m::mul_add(-v20, v64, v305);
+        w[90] = v306;
+        let v307 = v23 * v64;
+        let v308 = m::mul_add(-v28, v62, v307);
+        w[91] = v308;
+        let v309 = v20 * v62;
+        let v310 = m::mul_add(-v23, v63, v309);
+        w[92] = v310;
+        let v311 = v28 * v[1];
+        let v312 = m::mul_add(-v20, v[2], v311);
+        w[93] = v312;
+        let v313 = v23 * v[2];
+        let v314 = m::mul_add(-v28, v[0], v313);
+        w[94] = v314;
+        let v315 = v20 * v[0];
+        let v316 = m::mul_add(-v23, v[1], v315);
+        w[95] = v316;
+        let v317 = v28 * vd[1];
+        let v318 = m::mul_add(-v20, vd[2], v317);
+        w[96] = v318;
+        let v319 = v23 * vd[2];
+        let v320 = m::mul_add(-v28, vd[0], v319);
+        w[97] = v320;
+        let v321 = v20 * vd[0];
+        let v322 = m::mul_add(-v23, vd[1], v321);
+        w[98] = v322;
+        let v71 = w[30];
+        let v323 = m::mul_add(v[4], v302, v71);
+        let v72 = w[31];
+        let v324 = m::mul_add(v[4], v303, v72);
+        let v73 = w[32];
+        let v325 = m::mul_add(v[4], v304, v73);
+        let v74 = w[33];
+        let v326 = m::mul_add(v[4], v306, v74);
+        let v75 = w[34];
+        let v327 = m::mul_add(v[4], v308, v75);
+        let v76 = w[35];
+        let v328 = m::mul_add(v[4], v310, v76);
+        let v329 = v287 + v323;
+        let v330 = v288 + v324;
+        let v331 = v289 + v325;
+        let v332 = v284 + v326;
+        let v333 = v285 + v327;
+        let v334 = v286 + v328;
+        let v335 = v46 * v63;
+        let v336 = m::mul_add(-v44, v64, v335);
+        let v337 = v42 * v64;
+        let v338 = m::mul_add(-v46, v62, v337);
+        let v339 = v44 * v62;
+        let v340 = m::mul_add(-v42, v63, v339);
+        let v341 = v22 * v60;
+        let v342 = m::mul_add(-v26, v61, v341);
+        let v343 = v24 * v61;
+        let v344 = m::mul_add(-v22, v59, v343);
+        let v345 = v26 * v59;
+        let v346 = m::mul_add(-v24, v60, v345);
+        let v347 = v336 + v342;
+        w[99] = v347;
+        let v348 = v338 + v344;
+        w[100] = v348;
+        let v349 = v340 + v346;
+        w[101] = v349;
+        let v350 = v22 * v63;
+        let v351 = m::mul_add(-v26, v64, v350);
+        w[102] = v351;
+        let v352 = v24 * v64;
+        let v353 = m::mul_add(-v22, v62, v352);
+        w[103] = v353;
+        let v354 = v26 * v62;
+        let v355 = m::mul_add(-v24, v63, v354);
+        w[104] = v355;
+        let v356 = v22 * v[1];
+        let v357 = m::mul_add(-v26, v[2], v356);
+        w[105] = v357;
+        let v358 = v24 * v[2];
+        let v359 = m::mul_add(-v22, v[0], v358);
+        w[106] = v359;
+        let v360 = v26 * v[0];
+        let v361 = m::mul_add(-v24, v[1], v360);
+        w[107] = v361;
+        let v362 = v22 * vd[1];
+        let v363 = m::mul_add(-v26, vd[2], v362);
+        w[108] = v363;
+        let v364 = v24 * vd[2];
+        let v365 = m::mul_add(-v22, vd[0], v364);
+        w[109] = v365;
+        let v366 = v26 * vd[0];
+        let v367 = m::mul_add(-v24, vd[1], v366);
+        w[110] = v367;
+        let v77 = w[36];
+        let v368 = m::mul_add(v[5], v347, v77);
+        let v78 = w[37];
+        let v369 = m::mul_add(v[5], v348, v78);
+        let v79 = w[38];
+        let v370 = m::mul_add(v[5], v349, v79);
+        let v80 = w[39];
+        let v371 = m::mul_add(v[5], v351, v80);
+        let v81 = w[40];
+        let v372 = m::mul_add(v[5], v353, v81);
+        let v82 = w[41];
+        let v373 = m::mul_add(v[5], v355, v82);
+        let v374 = v329 + v368;
+        let v375 = v330 + v369;
+        let v376 = v331 + v370;
+        let v377 = v332 + v371;
+        w[111] = v377;
+        let v378 = v333 + v372;
+        w[112] = v378;
+        let v379 = v334 + v373;
+        w[113] = v379;
+        let v380 = v63 * v112;
+        let v381 = m::mul_add(-v64, v111, v380);
+        let v382 = v64 * v110;
+        let v383 = m::mul_add(-v62, v112, v382);
+        let v384 = v62 * v111;
+        let v385 = m::mul_add(-v63, v110, v384);
+        let v386 = v63 * v122;
+        let v387 = v64 * v123;
+        let v388 = m::mul_add(v62, v119, v386);
+        let v389 = v387 + v388;
+        w[114] = v389;
+        let v390 = v62 * v122;
+        let v391 = v64 * v124;
+        let v392 = m::mul_add(v63, v120, v390);
+        let v393 = v391 + v392;
+        w[115] = v393;
+        let v394 = v62 * v123;
+        let v395 = v63 * v124;
+        let v396 = v394 + v395;
+        let v397 = m::mul_add(v64, v121, v396);
+        w[116] = v397;
+        let v398 = m::mul_add(c[0], v59, v381);
+        w[117] = v398;
+        let v399 = m::mul_add(c[0], v60, v383);
+        w[118] = v399;
+        let v400 = m::mul_add(c[0], v61, v385);
+        w[119] = v400;
+        let v401 = v112 * v378;
+        let v402 = m::mul_add(-v111, v379, v401);
+        let v403 = v110 * v379;
+        let v404 = m::mul_add(-v112, v377, v403);
+        let v405 = v111 * v377;
+        let v406 = m::mul_add(-v110, v378, v405);
+        let v407 = m::mul_add(c[0], v374, v402);
+        let v408 = m::mul_add(c[0], v375, v404);
+        let v409 = m::mul_add(c[0], v376, v406);
+        let v410 = v63 * v400;
+        let v411 = m::mul_add(-v64, v399, v410);
+        let v412 = v64 * v398;
+        let v413 = m::mul_add(-v62, v400, v412);
+        let v414 = v62 * v399;
+        let v415 = m::mul_add(-v63, v398, v414);
+        let v416 = v407 + v411;
+        w[120] = v416;
+        let v417 = v408 + v413;
+        w[121] = v417;
+        let v418 = v409 + v415;
+        w[122] = v418;
+        let v419 = v64 * v122;
+        let v420 = v63 * v123;
+        let v421 = v420 - v419;
+        w[123] = v421;
+        let v422 = m::mul_add(-v64, v120, v395);
+        w[124] = v422;
+        let v423 = m::mul_add(v63, v121, -v391);
+        w[125] = v423;
+        let v424 = m::mul_add(v64, v119, -v394);
+        w[126] = v424;
+        let v425 = v62 * v124;
+        let v426 = v419 - v425;
+        w[127] = v426;
+        let v427 = m::mul_add(-v62, v121, v387);
+        w[128] = v427;
+        let v428 = m::mul_add(-v63, v119, v390);
+        w[129] = v428;
+        let v429 = m::mul_add(v62, v120, -v386);
+        w[130] = v429;
+        let v430 = v425 - v420;
+        w[131] = v430;
+        let v431 = c[4] * z[0];
+        w[132] = v431;
+        let v432 = c[4] * z[1];
+        w[133] = v432;
+        let v433 = c[4] * z[2];
+        w[134] = v433;
+        let v434 = v61 * v433;
+        w[135] = v434;
+        let v435 = v60 * v432;
+        w[136] = v435;
+        let v436 = v434 + v435;
+        w[137] = v436;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_2(c: &[S; 6], w: &mut [S; 138], out_values: &mut [S; 99], out_factors: &mut [S; 30], out_pivots: &mut [S; 6]) {
+        let v59 = w[18];
+        let v431 = w[132];
+        let v437 = v59 * v431;
+        let v434 = w[135];
+        let v438 = v434 + v437;
+        let v435 = w[136];
+        let v439 = v435 + v437;
+        let v422 = w[124];
+        let v424 = w[126];
+        let v440 = v422 + v424;
+        let v423 = w[125];
+        let v428 = w[129];
+        let v441 = v423 + v428;
+        let v427 = w[128];
+        let v429 = w[130];
+        let v442 = v427 + v429;
+        let v432 = w[133];
+        let v397 = w[116];
+        let v443 = m::mul_add(v59, v432, v397);
+        let v433 = w[134];
+        let v393 = w[115];
+        let v444 = m::mul_add(v59, v433, -v393);
+        let v60 = w[19];
+        let v445 = m::mul_add(v60, v431, -v397);
+        let v389 = w[114];
+        let v446 = m::mul_add(v60, v433, v389);
+        let v61 = w[20];
+        let v447 = m::mul_add(v61, v431, v393);
+        let v448 = m::mul_add(v61, v432, -v389);
+        let v421 = w[123];
+        let v436 = w[137];
+        let v449 = m::mul_add((2.0 as S), v421, -v436);
+        let v450 = v440 + v443;
+        let v451 = v441 + v444;
+        let v452 = v440 + v445;
+        let v426 = w[127];
+        let v453 = m::mul_add((2.0 as S), v426, -v438);
+        let v454 = v442 + v446;
+        let v455 = v441 + v447;
+        let v456 = v442 + v448;
+        let v430 = w[131];
+        let v457 = m::mul_add((2.0 as S), v430, -v439);
+        out_factors[0] = c[5];
+        out_factors[7] = c[5];
+        out_factors[14] = c[5];
+        let v146 = w[51];
+        let v458 = c[5] * v146;
+        out_factors[1] = v458;
+        let v180 = w[58];
+        let v459 = c[5] * v180;
+        out_factors[2] = v459;
+        let v221 = w[66];
+        let v460 = c[5] * v221;
+        out_factors[3] = v460;
+        let v158 = w[57];
+        let v461 = m::mul_add(-v146, v458, v158);
+        let v192 = w[64];
+        let v462 = m::mul_add(-v146, v459, v192);
+        let v199 = w[65];
+        let v463 = m::mul_add(-v180, v459, v199);
+        let v233 = w[72];
+        let v464 = m::mul_add(-v146, v460, v233);
+        let v240 = w[73];
+        let v465 = m::mul_add(-v180, v460, v240);
+        let v247 = w[74];
+        let v466 = m::mul_add(-v221, v460, v247);
+        let v147 = w[52];
+        let v467 = c[5] * v147;
+        out_factors[8] = v467;
+        let v181 = w[59];
+        let v468 = c[5] * v181;
+        out_factors[9] = v468;
+        let v222 = w[67];
+        let v469 = c[5] * v222;
+        out_factors[10] = v469;
+        let v470 = m::mul_add(-v147, v467, v461);
+        let v471 = m::mul_add(-v147, v468, v462);
+        let v472 = m::mul_add(-v181, v468, v463);
+        let v473 = m::mul_add(-v147, v469, v464);
+        let v474 = m::mul_add(-v181, v469, v465);
+        let v475 = m::mul_add(-v222, v469, v466);
+        let v148 = w[53];
+        let v476 = c[5] * v148;
+        out_factors[15] = v476;
+        let v182 = w[60];
+        let v477 = c[5] * v182;
+        out_factors[16] = v477;
+        let v223 = w[68];
+        let v478 = c[5] * v223;
+        out_factors[17] = v478;
+        let v479 = m::mul_add(-v148, v476, v470);
+        out_pivots[3] = v479;
+        let v480 = m::mul_add(-v148, v477, v471);
+        out_factors[24] = v480;
+        let v481 = m::mul_add(-v182, v477, v472);
+        let v482 = m::mul_add(-v148, v478, v473);
+        out_factors[25] = v482;
+        let v483 = m::mul_add(-v182, v478, v474);
+        let v484 = m::mul_add(-v223, v478, v475);
+        let v485 = 1.0 / v479;
+        out_factors[21] = v485;
+        let v486 = v480 * v485;
+        out_factors[22] = v486;
+        let v487 = v482 * v485;
+        out_factors[23] = v487;
+        let v488 = m::mul_add(-v480, v486, v481);
+        out_pivots[4] = v488;
+        let v489 = m::mul_add(-v480, v487, v483);
+        out_factors[28] = v489;
+        let v490 = m::mul_add(-v482, v487, v484);
+        let v491 = 1.0 / v488;
+        out_factors[26] = v491;
+        let v492 = v489 * v491;
+        out_factors[27] = v492;
+        let v493 = m::mul_add(-v489, v492, v490);
+        out_pivots[5] = v493;
+        let v494 = 1.0 / v493;
+        out_factors[29] = v494;
+        let v260 = w[75];
+        let v270 = w[81];
+        let v495 = v260 + v270;
+        w[50] = v495;
+        let v261 = w[76];
+        let v272 = w[82];
+        let v496 = v261 + v272;
+        w[49] = v496;
+        let v262 = w[77];
+        let v274 = w[83];
+        let v497 = v262 + v274;
+        w[48] = v497;
+        let v302 = w[87];
+        let v312 = w[93];
+        let v498 = v302 + v312;
+        w[47] = v498;
+        let v303 = w[88];
+        let v314 = w[94];
+        let v499 = v303 + v314;
+        w[46] = v499;
+        let v304 = w[89];
+        let v316 = w[95];
+        let v500 = v304 + v316;
+        w[45] = v500;
+        let v347 = w[99];
+        let v357 = w[105];
+        let v501 = v347 + v357;
+        w[41] = v501;
+        let v348 = w[100];
+        let v359 = w[106];
+        let v502 = v348 + v359;
+        w[40] = v502;
+        let v349 = w[101];
+        let v361 = w[107];
+        let v503 = v349 + v361;
+        w[39] = v503;
+        let v398 = w[117];
+        let v504 = 2.0 * v398;
+        w[38] = v504;
+        let v399 = w[118];
+        let v505 = 2.0 * v399;
+        w[37] = v505;
+        let v400 = w[119];
+        let v506 = 2.0 * v400;
+        w[36] = v506;
+        let v34 = w[11];
+        let v507 = v34 * v505;
+        let v32 = w[10];
+        let v508 = m::mul_add(-v32, v506, v507);
+        let v30 = w[9];
+        let v509 = v30 * v506;
+        let v510 = m::mul_add(-v34, v504, v509);
+        let v511 = v32 * v504;
+        let v512 = m::mul_add(-v30, v505, v511);
+        let v18 = w[0];
+        let v513 = v18 * v449;
+        let v25 = w[5];
+        let v514 = m::mul_add(v25, v452, v513);
+        let v27 = w[7];
+        let v515 = m::mul_add(v27, v455, v514);
+        let v516 = v18 * v450;
+        let v517 = m::mul_add(v25, v453, v516);
+        let v518 = m::mul_add(v27, v456, v517);
+        let v519 = v18 * v451;
+        let v520 = m::mul_add(v25, v454, v519);
+        let v521 = m::mul_add(v27, v457, v520);
+        let v522 = v508 + v515;
+        w[35] = v522;
+        let v523 = v510 + v518;
+        w[34] = v523;
+        let v524 = v512 + v521;
+        w[33] = v524;
+        let v23 = w[3];
+        let v149 = w[54];
+        let v525 = v23 * v149;
+        let v20 = w[1];
+        let v150 = w[55];
+        let v526 = m::mul_add(v20, v150, v525);
+        let v28 = w[8];
+        let v151 = w[56];
+        let v527 = m::mul_add(v28, v151, v526);
+        let v36 = w[12];
+        let v528 = v36 * v146;
+        let v38 = w[13];
+        let v529 = m::mul_add(v38, v147, v528);
+        let v40 = w[14];
+        let v530 = m::mul_add(v40, v148, v529);
+        let v531 = v527 + v530;
+        out_values[16] = v531;
+        let v24 = w[4];
+        let v532 = v24 * v149;
+        let v26 = w[6];
+        let v533 = m::mul_add(v26, v150, v532);
+        let v22 = w[2];
+        let v534 = m::mul_add(v22, v151, v533);
+        let v42 = w[15];
+        let v535 = v42 * v146;
+        let v44 = w[16];
+        let v536 = m::mul_add(v44, v147, v535);
+        let v46 = w[17];
+        let v537 = m::mul_add(v46, v148, v536);
+        let v538 = v534 + v537;
+        out_values[17] = v538;
+        let v539 = v40 * v505;
+        let v540 = m::mul_add(-v38, v506, v539);
+        let v541 = v36 * v506;
+        let v542 = m::mul_add(-v40, v504, v541);
+        let v543 = v38 * v504;
+        let v544 = m::mul_add(-v36, v505, v543);
+        let v545 = v23 * v449;
+        let v546 = m::mul_add(v20, v452, v545);
+        let v547 = m::mul_add(v28, v455, v546);
+        let v548 = v23 * v450;
+        let v549 = m::mul_add(v20, v453, v548);
+        let v550 = m::mul_add(v28, v456, v549);
+        let v551 = v23 * v451;
+        let v552 = m::mul_add(v20, v454, v551);
+        let v553 = m::mul_add(v28, v457, v552);
+        let v554 = v540 + v547;
+        w[32] = v554;
+        let v555 = v542 + v550;
+        w[31] = v555;
+        let v556 = v544 + v553;
+        w[30] = v556;
+        let v183 = w[61];
+        let v557 = v24 * v183;
+        let v184 = w[62];
+        let v558 = m::mul_add(v26, v184, v557);
+        let v185 = w[63];
+        let v559 = m::mul_add(v22, v185, v558);
+        let v560 = v42 * v180;
+        let v561 = m::mul_add(v44, v181, v560);
+        let v562 = m::mul_add(v46, v182, v561);
+        let v563 = v559 + v562;
+        out_values[23] = v563;
+        let v564 = v46 * v505;
+        let v565 = m::mul_add(-v44, v506, v564);
+        let v566 = v42 * v506;
+        let v567 = m::mul_add(-v46, v504, v566);
+        let v568 = v44 * v504;
+        let v569 = m::mul_add(-v42, v505, v568);
+        let v570 = v24 * v449;
+        let v571 = m::mul_add(v26, v452, v570);
+        let v572 = m::mul_add(v22, v455, v571);
+        let v573 = v24 * v450;
+        let v574 = m::mul_add(v26, v453, v573);
+        let v575 = m::mul_add(v22, v456, v574);
+        let v576 = v24 * v451;
+        let v577 = m::mul_add(v26, v454, v576);
+        let v578 = m::mul_add(v22, v457, v577);
+        let v579 = v565 + v572;
+        w[29] = v579;
+        let v580 = v567 + v575;
+        w[28] = v580;
+        let v581 = v569 + v578;
+        w[27] = v581;
+        let v418 = w[122];
+        let v582 = v25 * v418;
+        let v417 = w[121];
+        let v583 = m::mul_add(-v27, v417, v582);
+        let v416 = w[120];
+        let v584 = v27 * v416;
+        let v585 = m::mul_add(-v18, v418, v584);
+        let v586 = v18 * v417;
+        let v587 = m::mul_add(-v25, v416, v586);
+        let v276 = w[84];
+        let v588 = m::mul_add(c[0], v276, v583);
+        out_values[31] = v588;
+        let v278 = w[85];
+        let v589 = m::mul_add(c[0], v278, v585);
+        out_values[35] = v589;
+        let v280 = w[86];
+        let v590 = m::mul_add(c[0], v280, v587);
+        out_values[39] = v590;
+        let v591 = v146 * v276;
+        let v592 = m::mul_add(v147, v278, v591);
+        let v593 = m::mul_add(v148, v280, v592);
+        out_values[45] = v593;
+        let v318 = w[96];
+        let v594 = v146 * v318;
+        let v320 = w[97];
+        let v595 = m::mul_add(v147, v320, v594);
+        let v322 = w[98];
+        let v596 = m::mul_add(v148, v322, v595);
+        out_values[46] = v596;
+        let v363 = w[108];
+        let v597 = v146 * v363;
+        let v365 = w[109];
+        let v598 = m::mul_add(v147, v365, v597);
+        let v367 = w[110];
+        let v599 = m::mul_add(v148, v367, v598);
+        out_values[47] = v599;
+        let v600 = v20 * v418;
+        let v601 = m::mul_add(-v28, v417, v600);
+        let v602 = v28 * v416;
+        let v603 = m::mul_add(-v23, v418, v602);
+        let v604 = v23 * v417;
+        let v605 = m::mul_add(-v20, v416, v604);
+        let v606 = m::mul_add(c[0], v318, v601);
+        out_values[32] = v606;
+        let v607 = m::mul_add(c[0], v320, v603);
+        out_values[36] = v607;
+        let v608 = m::mul_add(c[0], v322, v605);
+        out_values[40] = v608;
+        let v609 = v180 * v276;
+        let v610 = m::mul_add(v181, v278, v609);
+        let v611 = m::mul_add(v182, v280, v610);
+        out_values[51] = v611;
+        let v612 = v180 * v318;
+        let v613 = m::mul_add(v181, v320, v612);
+        let v614 = m::mul_add(v182, v322, v613);
+        out_values[52] = v614;
+        let v615 = v180 * v363;
+        let v616 = m::mul_add(v181, v365, v615);
+        let v617 = m::mul_add(v182, v367, v616);
+        out_values[53] = v617;
+        let v618 = v26 * v418;
+        let v619 = m::mul_add(-v22, v417, v618);
+        let v620 = v22 * v416;
+        let v621 = m::mul_add(-v24, v418, v620);
+        let v622 = v24 * v417;
+        let v623 = m::mul_add(-v26, v416, v622);
+        let v624 = m::mul_add(c[0], v363, v619);
+        out_values[33] = v624;
+        let v625 = m::mul_add(c[0], v365, v621);
+        out_values[37] = v625;
+        let v626 = m::mul_add(c[0], v367, v623);
+        out_values[41] = v626;
+        let v627 = v221 * v276;
+        let v628 = m::mul_add(v222, v278, v627);
+        let v629 = m::mul_add(v223, v280, v628);
+        out_values[57] = v629;
+        let v630 = v221 * v318;
+        let v631 = m::mul_add(v222, v320, v630);
+        let v632 = m::mul_add(v223, v322, v631);
+        out_values[58] = v632;
+        let v633 = v221 * v363;
+        let v634 = m::mul_add(v222, v365, v633);
+        let v635 = m::mul_add(v223, v367, v634);
+        out_values[59] = v635;
+        let v636 = v25 * v506;
+        let v637 = m::mul_add(-v27, v505, v636);
+        w[26] = v637;
+        let v638 = v27 * v504;
+        let v639 = m::mul_add(-v18, v506, v638);
+        w[25] = v639;
+        let v640 = v18 * v505;
+        let v641 = m::mul_add(-v25, v504, v640);
+        w[24] = v641;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_3(c: &[S; 6], w: &mut [S; 138], out_values: &mut [S; 99]) {
+        let v112 = w[44];
+        let v266 = w[79];
+        let v642 = v112 * v266;
+        let v111 = w[43];
+        let v268 = w[80];
+        let v643 = m::mul_add(-v111, v268, v642);
+        let v110 = w[42];
+        let v644 = v110 * v268;
+        let v264 = w[78];
+        let v645 = m::mul_add(-v112, v264, v644);
+        let v646 = v111 * v264;
+        let v647 = m::mul_add(-v110, v266, v646);
+        let v495 = w[50];
+        let v648 = m::mul_add(c[0], v495, v643);
+        let v496 = w[49];
+        let v649 = m::mul_add(c[0], v496, v645);
+        let v497 = w[48];
+        let v650 = m::mul_add(c[0], v497, v647);
+        let v637 = w[26];
+        let v651 = v637 + v648;
+        out_values[61] = v651;
+        let v639 = w[25];
+        let v652 = v639 + v649;
+        out_values[65] = v652;
+        let v641 = w[24];
+        let v653 = v641 + v650;
+        out_values[69] = v653;
+        let v149 = w[54];
+        let v654 = v149 * v264;
+        let v150 = w[55];
+        let v655 = m::mul_add(v150, v266, v654);
+        let v151 = w[56];
+        let v656 = m::mul_add(v151, v268, v655);
+        let v146 = w[51];
+        let v657 = v146 * v495;
+        let v147 = w[52];
+        let v658 = m::mul_add(v147, v496, v657);
+        let v148 = w[53];
+        let v659 = m::mul_add(v148, v497, v658);
+        let v660 = v656 + v659;
+        let v18 = w[0];
+        let v522 = w[35];
+        let v661 = v18 * v522;
+        let v25 = w[5];
+        let v523 = w[34];
+        let v662 = m::mul_add(v25, v523, v661);
+        let v27 = w[7];
+        let v524 = w[33];
+        let v663 = m::mul_add(v27, v524, v662);
+        let v664 = v660 + v663;
+        out_values[75] = v664;
+        let v306 = w[90];
+        let v665 = v149 * v306;
+        let v308 = w[91];
+        let v666 = m::mul_add(v150, v308, v665);
+        let v310 = w[92];
+        let v667 = m::mul_add(v151, v310, v666);
+        let v498 = w[47];
+        let v668 = v146 * v498;
+        let v499 = w[46];
+        let v669 = m::mul_add(v147, v499, v668);
+        let v500 = w[45];
+        let v670 = m::mul_add(v148, v500, v669);
+        let v671 = v667 + v670;
+        let v23 = w[3];
+        let v672 = v23 * v522;
+        let v20 = w[1];
+        let v673 = m::mul_add(v20, v523, v672);
+        let v28 = w[8];
+        let v674 = m::mul_add(v28, v524, v673);
+        let v675 = v671 + v674;
+        out_values[76] = v675;
+        let v351 = w[102];
+        let v676 = v149 * v351;
+        let v353 = w[103];
+        let v677 = m::mul_add(v150, v353, v676);
+        let v355 = w[104];
+        let v678 = m::mul_add(v151, v355, v677);
+        let v501 = w[41];
+        let v679 = v146 * v501;
+        let v502 = w[40];
+        let v680 = m::mul_add(v147, v502, v679);
+        let v503 = w[39];
+        let v681 = m::mul_add(v148, v503, v680);
+        let v682 = v678 + v681;
+        let v24 = w[4];
+        let v683 = v24 * v522;
+        let v26 = w[6];
+        let v684 = m::mul_add(v26, v523, v683);
+        let v22 = w[2];
+        let v685 = m::mul_add(v22, v524, v684);
+        let v686 = v682 + v685;
+        out_values[77] = v686;
+        let v506 = w[36];
+        let v687 = v20 * v506;
+        let v505 = w[37];
+        let v688 = m::mul_add(-v28, v505, v687);
+        let v504 = w[38];
+        let v689 = v28 * v504;
+        let v690 = m::mul_add(-v23, v506, v689);
+        let v691 = v23 * v505;
+        let v692 = m::mul_add(-v20, v504, v691);
+        let v693 = v112 * v308;
+        let v694 = m::mul_add(-v111, v310, v693);
+        let v695 = v110 * v310;
+        let v696 = m::mul_add(-v112, v306, v695);
+        let v697 = v111 * v306;
+        let v698 = m::mul_add(-v110, v308, v697);
+        let v699 = m::mul_add(c[0], v498, v694);
+        let v700 = m::mul_add(c[0], v499, v696);
+        let v701 = m::mul_add(c[0], v500, v698);
+        let v702 = v688 + v699;
+        out_values[62] = v702;
+        let v703 = v690 + v700;
+        out_values[66] = v703;
+        let v704 = v692 + v701;
+        out_values[70] = v704;
+        let v183 = w[61];
+        let v705 = v183 * v264;
+        let v184 = w[62];
+        let v706 = m::mul_add(v184, v266, v705);
+        let v185 = w[63];
+        let v707 = m::mul_add(v185, v268, v706);
+        let v180 = w[58];
+        let v708 = v180 * v495;
+        let v181 = w[59];
+        let v709 = m::mul_add(v181, v496, v708);
+        let v182 = w[60];
+        let v710 = m::mul_add(v182, v497, v709);
+        let v711 = v707 + v710;
+        let v554 = w[32];
+        let v712 = v18 * v554;
+        let v555 = w[31];
+        let v713 = m::mul_add(v25, v555, v712);
+        let v556 = w[30];
+        let v714 = m::mul_add(v27, v556, v713);
+        let v715 = v711 + v714;
+        out_values[81] = v715;
+        let v716 = v183 * v306;
+        let v717 = m::mul_add(v184, v308, v716);
+        let v718 = m::mul_add(v185, v310, v717);
+        let v719 = v180 * v498;
+        let v720 = m::mul_add(v181, v499, v719);
+        let v721 = m::mul_add(v182, v500, v720);
+        let v722 = v718 + v721;
+        let v723 = v23 * v554;
+        let v724 = m::mul_add(v20, v555, v723);
+        let v725 = m::mul_add(v28, v556, v724);
+        let v726 = v722 + v725;
+        out_values[82] = v726;
+        let v727 = v183 * v351;
+        let v728 = m::mul_add(v184, v353, v727);
+        let v729 = m::mul_add(v185, v355, v728);
+        let v730 = v180 * v501;
+        let v731 = m::mul_add(v181, v502, v730);
+        let v732 = m::mul_add(v182, v503, v731);
+        let v733 = v729 + v732;
+        let v734 = v24 * v554;
+        let v735 = m::mul_add(v26, v555, v734);
+        let v736 = m::mul_add(v22, v556, v735);
+        let v737 = v733 + v736;
+        out_values[83] = v737;
+        let v738 = v26 * v506;
+        let v739 = m::mul_add(-v22, v505, v738);
+        let v740 = v22 * v504;
+        let v741 = m::mul_add(-v24, v506, v740);
+        let v742 = v24 * v505;
+        let v743 = m::mul_add(-v26, v504, v742);
+        let v744 = v112 * v353;
+        let v745 = m::mul_add(-v111, v355, v744);
+        let v746 = v110 * v355;
+        let v747 = m::mul_add(-v112, v351, v746);
+        let v748 = v111 * v351;
+        let v749 = m::mul_add(-v110, v353, v748);
+        let v750 = m::mul_add(c[0], v501, v745);
+        let v751 = m::mul_add(c[0], v502, v747);
+        let v752 = m::mul_add(c[0], v503, v749);
+        let v753 = v739 + v750;
+        out_values[63] = v753;
+        let v754 = v741 + v751;
+        out_values[67] = v754;
+        let v755 = v743 + v752;
+        out_values[71] = v755;
+        let v224 = w[69];
+        let v756 = v224 * v264;
+        let v225 = w[70];
+        let v757 = m::mul_add(v225, v266, v756);
+        let v226 = w[71];
+        let v758 = m::mul_add(v226, v268, v757);
+        let v221 = w[66];
+        let v759 = v221 * v495;
+        let v222 = w[67];
+        let v760 = m::mul_add(v222, v496, v759);
+        let v223 = w[68];
+        let v761 = m::mul_add(v223, v497, v760);
+        let v762 = v758 + v761;
+        let v579 = w[29];
+        let v763 = v18 * v579;
+        let v580 = w[28];
+        let v764 = m::mul_add(v25, v580, v763);
+        let v581 = w[27];
+        let v765 = m::mul_add(v27, v581, v764);
+        let v766 = v762 + v765;
+        out_values[87] = v766;
+        let v767 = v224 * v306;
+        let v768 = m::mul_add(v225, v308, v767);
+        let v769 = m::mul_add(v226, v310, v768);
+        let v770 = v221 * v498;
+        let v771 = m::mul_add(v222, v499, v770);
+        let v772 = m::mul_add(v223, v500, v771);
+        let v773 = v769 + v772;
+        let v774 = v23 * v579;
+        let v775 = m::mul_add(v20, v580, v774);
+        let v776 = m::mul_add(v28, v581, v775);
+        let v777 = v773 + v776;
+        out_values[88] = v777;
+        let v778 = v224 * v351;
+        let v779 = m::mul_add(v225, v353, v778);
+        let v780 = m::mul_add(v226, v355, v779);
+        let v781 = v221 * v501;
+        let v782 = m::mul_add(v222, v502, v781);
+        let v783 = m::mul_add(v223, v503, v782);
+        let v784 = v780 + v783;
+        let v785 = v24 * v579;
+        let v786 = m::mul_add(v26, v580, v785);
+        let v787 = m::mul_add(v22, v581, v786);
+        let v788 = v784 + v787;
+        out_values[89] = v788;
+        let v789 = v18 * v18;
+        let v790 = v25 * v25;
+        let v791 = v27 * v27;
+        let v792 = v18 * v25;
+        let v793 = v18 * v27;
+        let v794 = v25 * v27;
+        let v62 = w[21];
+        let v795 = v62 * v789;
+        let v63 = w[22];
+        let v796 = m::mul_add(v63, v792, v795);
+        let v64 = w[23];
+        let v797 = m::mul_add(v64, v793, v796);
+        let v798 = v62 * v792;
+        let v799 = m::mul_add(v63, v790, v798);
+        let v800 = m::mul_add(v64, v794, v799);
+        let v801 = v62 * v793;
+        let v802 = m::mul_add(v63, v794, v801);
+        let v803 = m::mul_add(v64, v791, v802);
+        let v377 = w[111];
+        let v804 = v377 * v789;
+        let v378 = w[112];
+        let v805 = m::mul_add(v378, v792, v804);
+        let v379 = w[113];
+        let v806 = m::mul_add(v379, v793, v805);
+        let v807 = v377 * v792;
+        let v808 = m::mul_add(v378, v790, v807);
+        let v809 = m::mul_add(v379, v794, v808);
+        let v810 = v377 * v793;
+        let v811 = m::mul_add(v378, v794, v810);
+        let v812 = m::mul_add(v379, v791, v811);
+        let v813 = v63 * v803;
+        let v814 = m::mul_add(-v64, v800, v813);
+        let v815 = v64 * v797;
+        let v816 = m::mul_add(-v62, v803, v815);
+        let v817 = v62 * v800;
+        let v818 = m::mul_add(-v63, v797, v817);
+        let v819 = v806 + v814;
+        let v820 = v809 + v816;
+        let v821 = v812 + v818;
+        let v822 = v18 * v819;
+        let v823 = m::mul_add(v25, v820, v822);
+        let v824 = m::mul_add(v27, v821, v823);
+        out_values[90] = v824;
+        let v825 = v23 * v819;
+        let v826 = m::mul_add(v20, v820, v825);
+        let v827 = m::mul_add(v28, v821, v826);
+        out_values[93] = v827;
+        let v828 = v24 * v819;
+        let v829 = m::mul_add(v26, v820, v828);
+        let v830 = m::mul_add(v22, v821, v829);
+        out_values[96] = v830;
+        let v831 = v23 * v23;
+        let v832 = v20 * v20;
+        let v833 = v28 * v28;
+        let v834 = v20 * v23;
+        let v835 = v23 * v28;
+        let v836 = v20 * v28;
+        let v837 = v62 * v831;
+        let v838 = m::mul_add(v63, v834, v837);
+        let v839 = m::mul_add(v64, v835, v838);
+        let v840 = v62 * v834;
+        let v841 = m::mul_add(v63, v832, v840);
+        let v842 = m::mul_add(v64, v836, v841);
+        let v843 = v62 * v835;
+        let v844 = m::mul_add(v63, v836, v843);
+        let v845 = m::mul_add(v64, v833, v844);
+        let v846 = v377 * v831;
+        let v847 = m::mul_add(v378, v834, v846);
+        let v848 = m::mul_add(v379, v835, v847);
+        let v849 = v377 * v834;
+        let v850 = m::mul_add(v378, v832, v849);
+        let v851 = m::mul_add(v379, v836, v850);
+        let v852 = v377 * v835;
+        let v853 = m::mul_add(v378, v836, v852);
+        let v854 = m::mul_add(v379, v833, v853);
+        let v855 = v63 * v845;
+        let v856 = m::mul_add(-v64, v842, v855);
+        let v857 = v64 * v839;
+        let v858 = m::mul_add(-v62, v845, v857);
+        let v859 = v62 * v842;
+        let v860 = m::mul_add(-v63, v839, v859);
+        let v861 = v848 + v856;
+        w[137] = v861;
+        let v862 = v851 + v858;
+        w[136] = v862;
+        let v863 = v854 + v860;
+        w[135] = v863;
+        let v864 = v18 * v861;
+        let v865 = m::mul_add(v25, v862, v864);
+        let v866 = m::mul_add(v27, v863, v865);
+        out_values[91] = v866;
+        let v867 = v23 * v861;
+        let v868 = m::mul_add(v20, v862, v867);
+        let v869 = m::mul_add(v28, v863, v868);
+        w[134] = v869;
+    }
+
+    #[inline(never)]
+    fn joint_linearise_4(w: &mut [S; 138], out_values: &mut [S; 99]) {
+        let v869 = w[134];
+        out_values[94] = v869;
+        let v24 = w[4];
+        let v861 = w[137];
+        let v870 = v24 * v861;
+        let v26 = w[6];
+        let v862 = w[136];
+        let v871 = m::mul_add(v26, v862, v870);
+        let v22 = w[2];
+        let v863 = w[135];
+        let v872 = m::mul_add(v22, v863, v871);
+        out_values[97] = v872;
+        let v873 = v24 * v24;
+        let v874 = v26 * v26;
+        let v875 = v22 * v22;
+        let v876 = v24 * v26;
+        let v877 = v22 * v24;
+        let v878 = v22 * v26;
+        let v62 = w[21];
+        let v879 = v62 * v873;
+        let v63 = w[22];
+        let v880 = m::mul_add(v63, v876, v879);
+        let v64 = w[23];
+        let v881 = m::mul_add(v64, v877, v880);
+        let v882 = v62 * v876;
+        let v883 = m::mul_add(v63, v874, v882);
+        let v884 = m::mul_add(v64, v878, v883);
+        let v885 = v62 * v877;
+        let v886 = m::mul_add(v63, v878, v885);
+        let v887 = m::mul_add(v64, v875, v886);
+        let v377 = w[111];
+        let v888 = v377 * v873;
+        let v378 = w[112];
+        let v889 = m::mul_add(v378, v876, v888);
+        let v379 = w[113];
+        let v890 = m::mul_add(v379, v877, v889);
+        let v891 = v377 * v876;
+        let v892 = m::mul_add(v378, v874, v891);
+        let v893 = m::mul_add(v379, v878, v892);
+        let v894 = v377 * v877;
+        let v895 = m::mul_add(v378, v878, v894);
+        let v896 = m::mul_add(v379, v875, v895);
+        let v897 = v63 * v887;
+        let v898 = m::mul_add(-v64, v884, v897);
+        let v899 = v64 * v881;
+        let v900 = m::mul_add(-v62, v887, v899);
+        let v901 = v62 * v884;
+        let v902 = m::mul_add(-v63, v881, v901);
+        let v903 = v890 + v898;
+        let v904 = v893 + v900;
+        let v905 = v896 + v902;
+        let v18 = w[0];
+        let v906 = v18 * v903;
+        let v25 = w[5];
+        let v907 = m::mul_add(v25, v904, v906);
+        let v27 = w[7];
+        let v908 = m::mul_add(v27, v905, v907);
+        out_values[92] = v908;
+        let v23 = w[3];
+        let v909 = v23 * v903;
+        let v20 = w[1];
+        let v910 = m::mul_add(v20, v904, v909);
+        let v28 = w[8];
+        let v911 = m::mul_add(v28, v905, v910);
+        out_values[95] = v911;
+        let v912 = v24 * v903;
+        let v913 = m::mul_add(v26, v904, v912);
+        let v914 = m::mul_add(v22, v905, v913);
+        out_values[98] = v914;
+    }
+
+    /// Solves for derivatives of accelerations and multipliers.
+    ///
+    /// Operations: 30 (6 mul, 24 mul_add). Workspace: 0 slots.
+    fn joint_solve(factors: &[S; 30], rhs: &[S; 6], c: &[S; 6], w: &mut [S; 0], out_x: &mut [S; 6]) {
+        let v0 = m::mul_add(-factors[1], rhs[0], rhs[3]);
+        let v1 = m::mul_add(-factors[2], rhs[0], rhs[4]);
+        let v2 = m::mul_add(-factors[3], rhs[0], rhs[5]);
+        let v3 = m::mul_add(-factors[8], rhs[1], v0);
+        let v4 = m::mul_add(-factors[9], rhs[1], v1);
+        let v5 = m::mul_add(-factors[10], rhs[1], v2);
+        let v6 = m::mul_add(-factors[15], rhs[2], v3);
+        let v7 = m::mul_add(-factors[16], rhs[2], v4);
+        let v8 = m::mul_add(-factors[17], rhs[2], v5);
+        let v9 = m::mul_add(-factors[22], v6, v7);
+        let v10 = m::mul_add(-factors[23], v6, v8);
+        let v11 = m::mul_add(-factors[27], v9, v10);
+        let v12 = factors[29] * v11;
+        out_x[5] = v12;
+        let v13 = m::mul_add(-factors[28], v12, v9);
+        let v14 = factors[26] * v13;
+        out_x[4] = v14;
+        let v15 = m::mul_add(-factors[24], v14, v6);
+        let v16 = m::mul_add(-factors[25], v12, v15);
+        let v17 = factors[21] * v16;
+        out_x[3] = v17;
+        let v18 = m::mul_add(-factors[18], v17, rhs[2]);
+        let v19 = m::mul_add(-factors[19], v14, v18);
+        let v20 = m::mul_add(-factors[20], v12, v19);
+        let v21 = factors[14] * v20;
+        out_x[2] = v21;
+        let v22 = m::mul_add(-factors[11], v17, rhs[1]);
+        let v23 = m::mul_add(-factors[12], v14, v22);
+        let v24 = m::mul_add(-factors[13], v12, v23);
+        let v25 = factors[7] * v24;
+        out_x[1] = v25;
+        let v26 = m::mul_add(-factors[4], v17, rhs[0]);
+        let v27 = m::mul_add(-factors[5], v14, v26);
+        let v28 = m::mul_add(-factors[6], v12, v27);
+        let v29 = factors[0] * v28;
+        out_x[0] = v29;
+    }
+
+    /// Integrands of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 321 (23 add, 2 div, 113 mul, 152 mul_add, 31 sub). Workspace: 0 slots.
+    fn joint_integrand_derivatives(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_values: &mut [S; 21]) {
+        out_values[2] = 0.0;
+        let v0 = z[3] * z[3];
+        let v1 = m::mul_add(z[4], z[4], v0);
+        let v2 = m::mul_add(z[5], z[5], v1);
+        let v3 = m::mul_add(z[6], z[6], v2);
+        let v4 = 2.0 / v3;
+        let v5 = z[4] * v4;
+        let v6 = z[5] * v4;
+        let v7 = z[6] * v4;
+        let v8 = z[4] * v5;
+        let v9 = z[5] * v6;
+        let v10 = z[6] * v7;
+        let v11 = z[5] * v5;
+        let v12 = z[6] * v5;
+        let v13 = z[6] * v6;
+        let v14 = z[3] * v5;
+        let v15 = z[3] * v6;
+        let v16 = z[3] * v7;
+        let v17 = v9 + v10;
+        let v18 = 1.0 - v17;
+        let v19 = v8 + v10;
+        let v20 = 1.0 - v19;
+        let v21 = v8 + v9;
+        let v22 = 1.0 - v21;
+        let v23 = v11 - v16;
+        let v24 = v12 + v15;
+        let v25 = v11 + v16;
+        let v26 = v13 - v14;
+        let v27 = v12 - v15;
+        let v28 = v13 + v14;
+        let v29 = z[1] * v27;
+        let v30 = m::mul_add(-z[2], v25, v29);
+        let v31 = z[2] * v18;
+        let v32 = m::mul_add(-z[0], v27, v31);
+        let v33 = z[0] * v25;
+        let v34 = m::mul_add(-z[1], v18, v33);
+        let v35 = z[1] * v28;
+        let v36 = m::mul_add(-z[2], v20, v35);
+        let v37 = z[2] * v23;
+        let v38 = m::mul_add(-z[0], v28, v37);
+        let v39 = z[0] * v20;
+        let v40 = m::mul_add(-z[1], v23, v39);
+        let v41 = z[1] * v22;
+        let v42 = m::mul_add(-z[2], v26, v41);
+        let v43 = z[2] * v24;
+        let v44 = m::mul_add(-z[0], v22, v43);
+        let v45 = z[0] * v26;
+        let v46 = m::mul_add(-z[1], v24, v45);
+        let v47 = m::mul_add(v30, v[3], v[0]);
+        let v48 = m::mul_add(v32, v[3], v[1]);
+        let v49 = m::mul_add(v34, v[3], v[2]);
+        let v50 = v23 * v[4];
+        let v51 = v20 * v[4];
+        let v52 = v28 * v[4];
+        let v53 = m::mul_add(v36, v[4], v47);
+        let v54 = m::mul_add(v38, v[4], v48);
+        let v55 = m::mul_add(v40, v[4], v49);
+        let v56 = m::mul_add(v18, v[3], v50);
+        let v57 = m::mul_add(v25, v[3], v51);
+        let v58 = m::mul_add(v27, v[3], v52);
+        let v59 = m::mul_add(v42, v[5], v53);
+        let v60 = m::mul_add(v44, v[5], v54);
+        let v61 = m::mul_add(v46, v[5], v55);
+        let v62 = m::mul_add(v24, v[5], v56);
+        let v63 = m::mul_add(v26, v[5], v57);
+        let v64 = m::mul_add(v22, v[5], v58);
+        let v65 = m::mul_add((0.1 as S), v18, z[0]);
+        let v66 = m::mul_add((0.1 as S), v25, z[1]);
+        let v67 = m::mul_add((0.1 as S), v27, z[2]);
+        let v68 = v63 * v67;
+        let v69 = m::mul_add(-v64, v66, v68);
+        let v70 = v64 * v65;
+        let v71 = m::mul_add(-v62, v67, v70);
+        let v72 = v62 * v66;
+        let v73 = m::mul_add(-v63, v65, v72);
+        let v74 = v59 + v69;
+        let v75 = v60 + v71;
+        let v76 = v61 + v73;
+        let v77 = v23 * v62;
+        let v78 = m::mul_add(v20, v63, v77);
+        let v79 = m::mul_add(v28, v64, v78);
+        out_values[0] = v79;
+        let v80 = v74 * v74;
+        let v81 = m::mul_add(v75, v75, v80);
+        let v82 = m::mul_add(v76, v76, v81);
+        out_values[1] = v82;
+        let v83 = 1.0 / v3;
+        let v84 = v4 * v83;
+        let v85 = v20 * v20;
+        let v86 = v28 * v[5];
+        let v87 = v22 * v28;
+        let v88 = v20 * v[5];
+        let v89 = m::mul_add(v20, v26, v87);
+        let v90 = v23 * v[5];
+        let v91 = m::mul_add(v23, v24, v89);
+        out_values[8] = v91;
+        let v92 = v52 + v64;
+        let v93 = v51 + v63;
+        let v94 = m::mul_add(v28, v28, v85);
+        let v95 = v50 + v62;
+        let v96 = m::mul_add(v23, v23, v94);
+        out_values[7] = v96;
+        let v97 = v28 * v[3];
+        let v98 = v27 * v28;
+        let v99 = v20 * v[3];
+        let v100 = m::mul_add(v20, v25, v98);
+        let v101 = v23 * v[3];
+        let v102 = m::mul_add(v18, v23, v100);
+        out_values[6] = v102;
+        let v103 = v88 + v92;
+        let v104 = v92 - v88;
+        let v105 = v90 + v97;
+        let v106 = v90 - v97;
+        let v107 = v95 + v99;
+        let v108 = v99 - v95;
+        let v109 = v86 + v93;
+        let v110 = v86 + v101;
+        let v111 = v93 + v101;
+        let v112 = v7 * v108;
+        let v113 = z[3] * v108;
+        let v114 = m::mul_add(v6, v106, v112);
+        let v115 = z[3] * v106;
+        let v116 = m::mul_add(v5, v104, v114);
+        let v117 = z[3] * v104;
+        let v118 = v6 * v103;
+        let v119 = m::mul_add(z[6], v103, v115);
+        let v120 = m::mul_add(v5, v105, v118);
+        let v121 = m::mul_add(z[6], v105, v117);
+        let v122 = v5 * v107;
+        let v123 = m::mul_add(z[5], v107, v121);
+        let v124 = m::mul_add(-v7, v111, v120);
+        let v125 = m::mul_add(-z[6], v111, v113);
+        let v126 = m::mul_add(-v6, v110, v122);
+        let v127 = m::mul_add(-z[5], v110, v119);
+        let v128 = m::mul_add(-z[4], v109, v123);
+        let v129 = m::mul_add(v4, v125, v124);
+        let v130 = z[6] * v125;
+        let v131 = m::mul_add(v4, v127, v126);
+        let v132 = m::mul_add(z[5], v127, v130);
+        let v133 = v4 * v128;
+        let v134 = m::mul_add(-v5, v109, v133);
+        let v135 = m::mul_add(z[4], v128, v132);
+        let v136 = v84 * v135;
+        let v137 = z[6] * v136;
+        let v138 = v129 - v137;
+        let v139 = v138 - v137;
+        let v140 = z[5] * v136;
+        let v141 = v131 - v140;
+        let v142 = v141 - v140;
+        let v143 = z[4] * v136;
+        let v144 = v134 - v143;
+        let v145 = v144 - v143;
+        let v146 = z[3] * v136;
+        let v147 = v116 - v146;
+        let v148 = v147 - v146;
+        let v149 = 2.0 * v76;
+        out_values[17] = v149;
+        let v150 = 2.0 * v75;
+        out_values[16] = v150;
+        let v151 = 2.0 * v74;
+        out_values[15] = v151;
+        let v152 = -2.0 * v76;
+        let v153 = v65 * v152;
+        let v154 = v63 * v152;
+        let v155 = v66 * v149;
+        let v156 = v62 * v149;
+        let v157 = -2.0 * v75;
+        let v158 = m::mul_add(v67, v157, v155);
+        let v159 = v62 * v157;
+        let v160 = v65 * v150;
+        let v161 = m::mul_add(v64, v150, v154);
+        let v162 = -2.0 * v74;
+        let v163 = m::mul_add(v66, v162, v160);
+        let v164 = m::mul_add(v64, v162, v156);
+        let v165 = m::mul_add(v67, v151, v153);
+        let v166 = m::mul_add(v63, v151, v159);
+        let v167 = 0.1 * v166;
+        let v168 = 0.1 * v164;
+        let v169 = 0.1 * v161;
+        let v170 = v[5] * v163;
+        let v171 = v22 * v163;
+        let v172 = v[5] * v165;
+        let v173 = m::mul_add(v26, v165, v171);
+        let v174 = v[5] * v158;
+        let v175 = m::mul_add(v24, v158, v173);
+        let v176 = v[5] * v149;
+        let v177 = m::mul_add(v46, v149, v175);
+        let v178 = v[5] * v150;
+        let v179 = m::mul_add(v44, v150, v177);
+        let v180 = v[5] * v151;
+        let v181 = m::mul_add(v42, v151, v179);
+        out_values[20] = v181;
+        let v182 = v[4] * v163;
+        let v183 = v28 * v163;
+        let v184 = v[4] * v165;
+        let v185 = m::mul_add(v20, v165, v183);
+        let v186 = v[4] * v158;
+        let v187 = m::mul_add(v23, v158, v185);
+        let v188 = v[4] * v149;
+        let v189 = m::mul_add(v40, v149, v187);
+        let v190 = v[4] * v150;
+        let v191 = m::mul_add(v38, v150, v189);
+        let v192 = v[4] * v151;
+        let v193 = m::mul_add(v36, v151, v191);
+        out_values[19] = v193;
+        let v194 = m::mul_add(v[3], v163, v167);
+        let v195 = v27 * v163;
+        let v196 = m::mul_add(v[3], v165, v168);
+        let v197 = m::mul_add(v25, v165, v195);
+        let v198 = m::mul_add(v[3], v158, v169);
+        let v199 = m::mul_add(v18, v158, v197);
+        let v200 = v[3] * v149;
+        let v201 = m::mul_add(v34, v149, v199);
+        let v202 = v[3] * v150;
+        let v203 = m::mul_add(v32, v150, v201);
+        let v204 = v[3] * v151;
+        let v205 = m::mul_add(v30, v151, v203);
+        out_values[18] = v205;
+        let v206 = m::mul_add(v26, v176, v161);
+        let v207 = m::mul_add(z[0], v176, v172);
+        let v208 = m::mul_add(-v24, v176, v164);
+        let v209 = m::mul_add(-z[1], v176, v174);
+        let v210 = m::mul_add(v24, v178, v166);
+        let v211 = m::mul_add(z[2], v178, v209);
+        let v212 = m::mul_add(-v22, v178, v206);
+        let v213 = m::mul_add(-z[0], v178, v170);
+        let v214 = m::mul_add(v22, v180, v208);
+        let v215 = m::mul_add(z[1], v180, v213);
+        let v216 = m::mul_add(-v26, v180, v210);
+        let v217 = z[2] * v180;
+        let v218 = v207 - v217;
+        let v219 = m::mul_add(v20, v188, v212);
+        let v220 = m::mul_add(z[0], v188, v184);
+        let v221 = m::mul_add(-v23, v188, v214);
+        let v222 = m::mul_add(-z[1], v188, v186);
+        let v223 = m::mul_add(v23, v190, v216);
+        let v224 = m::mul_add(z[2], v190, v222);
+        let v225 = m::mul_add(-v28, v190, v219);
+        let v226 = m::mul_add(-z[0], v190, v182);
+        let v227 = m::mul_add(v28, v192, v221);
+        let v228 = m::mul_add(z[1], v192, v226);
+        let v229 = m::mul_add(-v20, v192, v223);
+        let v230 = m::mul_add(v25, v200, v225);
+        let v231 = m::mul_add(z[0], v200, v196);
+        let v232 = m::mul_add(-v18, v200, v227);
+        let v233 = m::mul_add(-z[1], v200, v198);
+        let v234 = m::mul_add(v18, v202, v229);
+        let v235 = m::mul_add(z[2], v202, v233);
+        let v236 = m::mul_add(-v27, v202, v230);
+        out_values[9] = v236;
+        let v237 = m::mul_add(-z[0], v202, v194);
+        let v238 = m::mul_add(v27, v204, v232);
+        out_values[10] = v238;
+        let v239 = m::mul_add(z[1], v204, v237);
+        let v240 = m::mul_add(-v25, v204, v234);
+        out_values[11] = v240;
+        let v241 = m::mul_add(-z[2], v204, v231);
+        let v242 = v218 + v228;
+        let v243 = v217 - v207;
+        let v244 = v228 + v243;
+        let v245 = v211 + v239;
+        let v246 = v211 - v239;
+        let v247 = v224 + v241;
+        let v248 = v241 - v224;
+        let v249 = m::mul_add(z[2], v192, -v220);
+        let v250 = v249 - v215;
+        let v251 = v215 + v235;
+        let v252 = v249 - v235;
+        let v253 = v7 * v248;
+        let v254 = z[3] * v248;
+        let v255 = m::mul_add(v6, v246, v253);
+        let v256 = z[3] * v246;
+        let v257 = m::mul_add(v5, v244, v255);
+        let v258 = z[3] * v244;
+        let v259 = v6 * v242;
+        let v260 = m::mul_add(z[6], v242, v256);
+        let v261 = m::mul_add(v5, v245, v259);
+        let v262 = m::mul_add(z[6], v245, v258);
+        let v263 = v5 * v247;
+        let v264 = m::mul_add(z[5], v247, v262);
+        let v265 = m::mul_add(v7, v252, v261);
+        let v266 = m::mul_add(z[6], v252, v254);
+        let v267 = m::mul_add(-v6, v251, v263);
+        let v268 = m::mul_add(-z[5], v251, v260);
+        let v269 = v5 * v250;
+        let v270 = m::mul_add(z[4], v250, v264);
+        let v271 = m::mul_add(v4, v266, v265);
+        let v272 = z[6] * v266;
+        let v273 = m::mul_add(v4, v268, v267);
+        let v274 = m::mul_add(z[5], v268, v272);
+        let v275 = m::mul_add(v4, v270, v269);
+        let v276 = m::mul_add(z[4], v270, v274);
+        let v277 = v84 * v276;
+        let v278 = z[6] * v277;
+        let v279 = v271 - v278;
+        let v280 = v279 - v278;
+        let v281 = z[5] * v277;
+        let v282 = v273 - v281;
+        let v283 = v282 - v281;
+        let v284 = z[4] * v277;
+        let v285 = v275 - v284;
+        let v286 = v285 - v284;
+        let v287 = z[3] * v277;
+        let v288 = v257 - v287;
+        let v289 = v288 - v287;
+        let v290 = -0.5 * z[4];
+        let v291 = 0.5 * z[3];
+        let v292 = 0.5 * z[6];
+        let v293 = -0.5 * z[5];
+        let v294 = v148 * v290;
+        let v295 = m::mul_add(v145, v291, v294);
+        let v296 = m::mul_add(v142, v292, v295);
+        let v297 = m::mul_add(v139, v293, v296);
+        out_values[3] = v297;
+        let v298 = -0.5 * z[6];
+        let v299 = 0.5 * z[4];
+        let v300 = v148 * v293;
+        let v301 = m::mul_add(v145, v298, v300);
+        let v302 = m::mul_add(v142, v291, v301);
+        let v303 = m::mul_add(v139, v299, v302);
+        out_values[4] = v303;
+        let v304 = 0.5 * z[5];
+        let v305 = v148 * v298;
+        let v306 = m::mul_add(v145, v304, v305);
+        let v307 = m::mul_add(v142, v290, v306);
+        let v308 = m::mul_add(v139, v291, v307);
+        out_values[5] = v308;
+        let v309 = v289 * v290;
+        let v310 = m::mul_add(v286, v291, v309);
+        let v311 = m::mul_add(v283, v292, v310);
+        let v312 = m::mul_add(v280, v293, v311);
+        out_values[12] = v312;
+        let v313 = v289 * v293;
+        let v314 = m::mul_add(v286, v298, v313);
+        let v315 = m::mul_add(v283, v291, v314);
+        let v316 = m::mul_add(v280, v299, v315);
+        out_values[13] = v316;
+        let v317 = v289 * v298;
+        let v318 = m::mul_add(v286, v304, v317);
+        let v319 = m::mul_add(v283, v290, v318);
+        let v320 = m::mul_add(v280, v291, v319);
+        out_values[14] = v320;
+    }
+
+    /// Terminal terms of the objectives and their derivatives, in joint form.
+    ///
+    /// Operations: 48 (2 div, 23 mul, 19 mul_add, 4 sub). Workspace: 0 slots.
+    fn joint_terminal_derivatives(t: S, z: &[S; 7], v: &[S; 6], vd: &[S; 6], u: &[S; 0], lambda: &[S; 0], c: &[S; 6], w: &mut [S; 0], out_values: &mut [S; 7]) {
+        out_values[0] = 0.0;
+        out_values[1] = 0.0;
+        out_values[3] = 1.0;
+        let v0 = z[3] * z[3];
+        let v1 = m::mul_add(z[4], z[4], v0);
+        let v2 = m::mul_add(z[5], z[5], v1);
+        let v3 = m::mul_add(z[6], z[6], v2);
+        let v4 = 2.0 / v3;
+        let v5 = z[4] * v4;
+        let v6 = z[6] * v4;
+        let v7 = z[5] * v5;
+        let v8 = m::mul_add(z[3], v6, v7);
+        let v9 = m::mul_add((0.1 as S), v8, z[1]);
+        out_values[2] = v9;
+        let v10 = 1.0 / v3;
+        let v11 = v4 * v10;
+        let v12 = -0.5 * z[4];
+        let v13 = 0.5 * z[3];
+        let v14 = 0.5 * z[6];
+        let v15 = -0.5 * z[5];
+        let v16 = -0.5 * z[6];
+        let v17 = 0.5 * z[4];
+        let v18 = 0.5 * z[5];
+        let v19 = 0.1 * z[3];
+        let v20 = 0.1 * z[5];
+        let v21 = z[6] * v19;
+        let v22 = m::mul_add(z[4], v20, v21);
+        let v23 = v11 * v22;
+        let v24 = z[6] * v23;
+        let v25 = m::mul_add(v4, v19, -v24);
+        let v26 = v25 - v24;
+        let v27 = z[5] * v23;
+        let v28 = m::mul_add((0.1 as S), v5, -v27);
+        let v29 = v28 - v27;
+        let v30 = z[4] * v23;
+        let v31 = m::mul_add(v4, v20, -v30);
+        let v32 = v31 - v30;
+        let v33 = z[3] * v23;
+        let v34 = m::mul_add((0.1 as S), v6, -v33);
+        let v35 = v34 - v33;
+        let v36 = v12 * v35;
+        let v37 = m::mul_add(v13, v32, v36);
+        let v38 = m::mul_add(v14, v29, v37);
+        let v39 = m::mul_add(v15, v26, v38);
+        out_values[4] = v39;
+        let v40 = v15 * v35;
+        let v41 = m::mul_add(v16, v32, v40);
+        let v42 = m::mul_add(v13, v29, v41);
+        let v43 = m::mul_add(v17, v26, v42);
+        out_values[5] = v43;
+        let v44 = v16 * v35;
+        let v45 = m::mul_add(v18, v32, v44);
+        let v46 = m::mul_add(v12, v29, v45);
+        let v47 = m::mul_add(v13, v26, v46);
+        out_values[6] = v47;
     }
 }

@@ -80,6 +80,7 @@ extern crate std;
 
 pub mod scalar;
 
+pub mod lanes;
 pub mod math;
 
 pub mod error;

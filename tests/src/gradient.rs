@@ -5,7 +5,7 @@ use mbs_engine::Interpreted;
 use mbs_runtime::sensitivity::{DifferentiableStep, Differentiated, Gradient, StateDerivatives};
 use mbs_runtime::{
     Assembly, Dims, Fixed, ObjectiveDerivatives, Output, Scalar, Sensitivities, Span, StartDerivatives,
-    State, StepError, System,
+    State, StepError,
 };
 use std::ops::ControlFlow;
 

@@ -149,7 +149,7 @@ fn run_text(bundle: &Bundle, run: Run, slots: &str) -> String {
     }
 }
 
-struct Text(Operand);
+pub(super) struct Text(pub(super) Operand);
 
 impl std::fmt::Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -185,7 +185,7 @@ fn print_statements(bundle: &Bundle, statements: &[Statement], out: &mut String)
 }
 
 /// An operand where a function is generic over the scalar: constants say their type.
-struct Scalar(Operand);
+pub(super) struct Scalar(pub(super) Operand);
 
 impl std::fmt::Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

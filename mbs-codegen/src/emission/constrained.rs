@@ -141,6 +141,28 @@ fn coordinate_form(program: &Program) -> TokenStream {
     let lambda = quote!(lambda: &[S]);
     let scratch = quote!(w: &mut [S]);
     let result = quote!(Result<(), rt::EvalError>);
+    let many =
+        super::many_columns(program).and_then(|_| program.bundle(BundleKind::Solve.name())).map(|solve| {
+            let (function, slots) = (ident(&super::lanes::name(solve)), count(solve.slots as usize));
+            quote! {
+                #[inline]
+                fn solve_many(
+                    &self,
+                    factors: &[S],
+                    columns: usize,
+                    #scratch,
+                    column: &mut [S],
+                    x: &mut [S],
+                ) -> #result {
+                    let factors = rt::system::array("factors", factors)?;
+                    l::for_each::<S, #size>(columns, x, |x| {
+                        let rhs = *x;
+                        let mut w = [[0.0; l::WIDTH]; #slots];
+                        #function(factors, &rhs, &mut w, x);
+                    })
+                }
+            }
+        });
     quote! {
         impl rt::Constrained for Model {
             #[inline(always)]
@@ -248,6 +270,8 @@ fn coordinate_form(program: &Program) -> TokenStream {
                 );
                 Ok(())
             }
+
+            #many
 
             #[inline]
             fn solve_transposed(&self, factors: &[S], #scratch, x: &mut [S]) -> #result {

@@ -37,10 +37,12 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
         )]
         #visibility mod #module {
             use ::mbs_runtime as rt;
+            use ::mbs_runtime::lanes as l;
             use ::mbs_runtime::math as m;
 
             /// The scalar the model is printed for.
             pub type S = f64;
+            type L = l::Lanes<S>;
 
             #constants
             #names

@@ -10,13 +10,14 @@ mod body;
 mod constrained;
 mod face;
 mod free_text;
+mod lanes;
 mod names;
 mod sensitivities;
 
 pub use names::identifier;
 
 use crate::bundle::Bundle;
-use crate::program::Program;
+use crate::program::{BundleKind, Program};
 
 /// Where and how a module is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +60,18 @@ pub fn emit(program: &Program, source: &Source<'_>, target: &Target) -> String {
     for bundle in &program.bundles {
         body::print(bundle, &mut out);
     }
+    if let Some(text) = many_columns(program) {
+        out.push_str(&text);
+    }
     out.push_str("}\n");
     out
+}
+
+/// The solve for many right-hand sides, where there are many: in models that are differentiated.
+fn many_columns(program: &Program) -> Option<String> {
+    let wanted = program.kinds.contains(&BundleKind::Linearise) && !program.sensitivity.is_empty();
+    let solve = program.bundle(BundleKind::Solve.name()).filter(|_| wanted)?;
+    lanes::print(solve)
 }
 
 fn header(program: &Program, source: &Source<'_>, module: &str) -> String {
@@ -71,7 +82,7 @@ fn header(program: &Program, source: &Source<'_>, module: &str) -> String {
         crate::kinematics::ReferencePoint::CentreOfMass => " --reference com",
         crate::kinematics::ReferencePoint::Origin => "",
     };
-    let bundles = if program.options.bundles == crate::program::BundleKind::STANDARD {
+    let bundles = if program.options.bundles == BundleKind::STANDARD {
         String::new()
     } else {
         let names: Vec<&str> = program.options.bundles.iter().map(|b| b.name()).collect();

@@ -12,7 +12,7 @@
 //! Where rows depend on each other there is a solution only if the right-hand side allows it; what is left over then names
 //! row and column.
 
-use super::columns::{largest_of_rows, row, row_mut};
+use super::columns::{add, largest_of_rows, row, row_mut};
 use crate::StepError;
 use crate::constrained::{Constrained, Pattern};
 use crate::error::EvalError;
@@ -349,16 +349,14 @@ impl<S: Scalar> Subtract<'_, S> {
     #[inline(always)]
     fn entry(&mut self, i: usize, j: usize, value: S) {
         if let (Some(r), Some(x)) = (row_mut(self.residual, i, self.columns), row(self.x, j, self.columns)) {
-            for (r, &x) in r.iter_mut().zip(x) {
-                *r -= value * x;
-            }
+            add(Some(r), -value, Some(x));
         }
         if let (Some(size), Some(largest)) = (self.sizes.get_mut(i), self.largest.get(j)) {
             *size += S::from_f64(value.real().abs() * largest.real());
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn all(
         &mut self,
         dims: &Dims,

@@ -2,6 +2,9 @@
 //! product runs along the parameters.
 //!
 //! A place outside of its matrix is passed over, never a panic.
+//!
+//! Products are functions of their own, not inlined: inlined they are unrolled over the places of a model, and a step's
+//! derivative leaves the cache of instructions.
 
 use super::derivatives::Places;
 use crate::scalar::Scalar;
@@ -18,18 +21,22 @@ pub(crate) fn row_mut<S>(x: &mut [S], i: usize, columns: usize) -> Option<&mut [
     x.get_mut(i * columns..)?.get_mut(..columns)
 }
 
-/// to = to + a from
+/// to = to + a from, by fours as long as there are four: most models have few parameters.
 #[inline(always)]
-fn add<S: Scalar>(to: Option<&mut [S]>, a: S, from: Option<&[S]>) {
+pub(crate) fn add<S: Scalar>(to: Option<&mut [S]>, a: S, from: Option<&[S]>) {
     if let (Some(to), Some(from)) = (to, from) {
-        for (to, &from) in to.iter_mut().zip(from) {
+        let ((to, to_rest), (from, from_rest)) = (to.as_chunks_mut::<4>(), from.as_chunks::<4>());
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = core::array::from_fn(|k| to[k] + a * from[k]);
+        }
+        for (to, &from) in to_rest.iter_mut().zip(from_rest) {
             *to += a * from;
         }
     }
 }
 
 /// Y = Y + B X for the matrix B with `values` at `places`.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn add_product<S: Scalar>(places: Places<'_>, values: &[S], columns: usize, x: &[S], y: &mut [S]) {
     for (&(i, j), &value) in places.iter().zip(values) {
         add(row_mut(y, i as usize, columns), value, row(x, j as usize, columns));
@@ -37,7 +44,7 @@ pub(crate) fn add_product<S: Scalar>(places: Places<'_>, values: &[S], columns: 
 }
 
 /// Y = Y − B X
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn subtract_product<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -51,7 +58,7 @@ pub(crate) fn subtract_product<S: Scalar>(
 }
 
 /// Y = Y + Bᵀ X
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn add_transposed_product<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -65,7 +72,7 @@ pub(crate) fn add_transposed_product<S: Scalar>(
 }
 
 /// Y = Y − Bᵀ X
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn subtract_transposed_product<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -88,7 +95,7 @@ pub(crate) enum Directions<'a, S> {
 }
 
 /// Y = Y − a B R for the directions R.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn subtract_parameters<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -111,7 +118,7 @@ pub(crate) fn subtract_parameters<S: Scalar>(
 }
 
 /// X = a X
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn scale<S: Scalar>(x: &mut [S], a: S) {
     for x in x {
         *x *= a;
@@ -128,7 +135,7 @@ pub(crate) fn silence<S: Scalar>(active: &[S], columns: usize, x: &mut [S]) {
 }
 
 /// Into `largest`: the largest magnitude of each row.
-#[inline(always)]
+#[inline(never)]
 pub(crate) fn largest_of_rows<S: Scalar>(columns: usize, x: &[S], largest: &mut [S]) {
     for (largest, row) in largest.iter_mut().zip(x.chunks_exact(columns.max(1))) {
         *largest = S::from_f64(crate::linear::largest(row));
