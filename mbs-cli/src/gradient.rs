@@ -12,9 +12,9 @@ use crate::{differentiated, files, report, report_json, run, trajectories};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::{Model, Objective};
 use mbs_codegen::symbols::Group;
-use mbs_engine::gradient::{self, Found, Node, Start};
-use mbs_engine::{Damping, Interpreted, Method};
-use mbs_runtime::StepError;
+use mbs_engine::gradient::{self, Effort, Found, Moment, Start};
+use mbs_engine::{Damping, Interpreted};
+use mbs_runtime::{EvalError, StepError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -31,15 +31,23 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let constrained = simulate::is_constrained(&model);
     let settings = Settings::of_dynamics(defaults, constrained, common, *output_step, method)?;
-    let interpreted = simulate::interpret(&model, common, settings.bundles_of_derivatives())?;
+    let bundles = gradient::bundles(&settings.simulation, constrained);
+    let interpreted = simulate::interpret(&model, common, bundles)?;
     if interpreted.program().coordinates.is_empty() {
         return Err(simulate::nothing_moves());
     }
     simulate::note_idle(&settings);
 
-    let columns = trajectories::columns(interpreted.program());
+    let prepared = prepare(&interpreted, &settings);
+    let (start, stride) = prepared.map_err(|trouble| trouble.explain(&interpreted, arguments, None))?;
+    simulate::warn_of_redundancy(&model, &start.statistics);
+    let known = start.knows_multipliers(&start.method(&interpreted, &settings.simulation));
+    if file.is_some() && !known {
+        files::complain(UNKNOWN_MULTIPLIERS);
+    }
+    let columns = trajectories::columns(interpreted.program(), known);
     let mut csv = simulate::create(file.as_deref(), &columns)?;
-    let outcome = differentiate(&interpreted, &settings, csv.as_mut());
+    let outcome = differentiate(&interpreted, &settings, start, stride, csv.as_mut());
     let written = file.as_deref().zip(csv).map(|(file, csv)| Written {
         file,
         columns: columns.len(),
@@ -51,9 +59,6 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         Err(Trouble::Write(error)) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         Err(trouble) => return Err(trouble.explain(&interpreted, arguments, written)),
     };
-    if shown.ran.start.rank < shown.ran.start.rows {
-        simulate::warn_of_redundancy(&model, &shown.ran.start);
-    }
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
     }
@@ -64,6 +69,10 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     }
     files::print(&text)
 }
+
+const UNKNOWN_MULTIPLIERS: &str = "\
+note: constraints depend on each other, and an explicit integrator does not know how their multipliers move: the file has \
+the other derivatives\n";
 
 /// The objectives that are wanted, by place; all if none are named.
 fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
@@ -88,7 +97,6 @@ fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
 /// What a run with derivatives left.
 struct Ran {
     found: Found,
-    start: mbs_runtime::formulation::StartStatistics,
     damping: Option<Damping>,
     seconds: f64,
 }
@@ -97,6 +105,7 @@ struct Ran {
 enum Trouble {
     Start(StepError),
     Step(StepError),
+    Observe(f64, EvalError),
     Write(io::Error),
 }
 
@@ -104,6 +113,12 @@ impl Trouble {
     fn explain(&self, model: &Interpreted, arguments: &Gradient, written: Option<Written<'_>>) -> Failure {
         let kept = written.map_or(String::new(), |written| written.kept());
         match self {
+            Trouble::Start(error @ StepError::NotDifferentiable { .. }) => {
+                Failure::error(error.describe(model).to_string())
+            }
+            Trouble::Observe(t, error) => {
+                Failure::error(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
+            }
             Trouble::Start(error) => {
                 let remedy = differentiated::remedy(error);
                 Failure::error(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
@@ -123,38 +138,47 @@ impl Trouble {
     }
 }
 
+/// Where the run begins, and every how many nodes is a result.
+fn prepare(model: &Interpreted, settings: &Settings) -> Result<(Start, usize), Trouble> {
+    let stride = run::stride(settings).map_err(Trouble::Step)?;
+    Ok((gradient::start(model, &settings.simulation).map_err(Trouble::Start)?, stride))
+}
+
 fn differentiate(
     model: &Interpreted,
     settings: &Settings,
+    start: Start,
+    stride: usize,
     mut csv: Option<&mut Csv>,
 ) -> Result<Ran, Trouble> {
     let simulation = &settings.simulation;
-    let stride = run::stride(settings).map_err(Trouble::Step)?;
-    let start: Start = gradient::start(model, simulation.begin).map_err(Trouble::Start)?;
-    let method = Method::of(simulation, settings.constrained, &start.scale);
+    let method = start.method(model, simulation);
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
-    let statistics = start.statistics;
     let mut progress = Progress::new((simulation.begin, simulation.end));
-    let (mut nodes, mut failure) = (0, None);
-    let watch = |node: Node<'_>| {
-        progress.reached(node.motion.t);
-        let result = nodes % stride == 0 || node.motion.t == simulation.end;
+    let (mut nodes, mut trouble) = (0, None);
+    let watch = |mut moment: Moment<'_>| {
+        let t = moment.t;
+        progress.reached(t);
+        let result = nodes % stride == 0 || t == simulation.end;
         nodes += 1;
-        if let Some(csv) = csv.as_deref_mut().filter(|_| result)
-            && let Err(error) = trajectories::write(csv, model.program(), &node)
-        {
-            failure = Some(error);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        let Some(csv) = csv.as_deref_mut().filter(|_| result) else { return ControlFlow::Continue(()) };
+        trouble = match moment.node(|node| trajectories::write(csv, model.program(), &node)) {
+            Ok(Ok(())) => return ControlFlow::Continue(()),
+            Ok(Err(error)) => Some(Trouble::Write(error)),
+            Err(error) => Some(Trouble::Observe(t, error)),
+        };
+        ControlFlow::Break(())
     };
     let found = gradient::run(model, &method, simulation, start, watch);
     let seconds = progress.finish();
     let flushed = csv.map_or(Ok(()), Csv::flush);
-    match (found, failure, flushed) {
-        (Err(error), ..) => Err(Trouble::Step(error)),
-        (_, Some(error), _) | (.., Err(error)) => Err(Trouble::Write(error)),
-        (Ok(found), None, Ok(())) => Ok(Ran { found, start: statistics, damping, seconds }),
+    let found = found.map_err(Trouble::Step)?;
+    match trouble {
+        Some(trouble) => Err(trouble),
+        None => {
+            flushed.map_err(Trouble::Write)?;
+            Ok(Ran { found, damping, seconds })
+        }
     }
 }
 
@@ -180,12 +204,12 @@ impl Shown<'_> {
             let _ = writeln!(out, "\n  {}", format!("{name} = {} {unit}", significant(value, 9)).trim_end());
             out.push_str(&self.table(i, value));
         }
-        let statistics = &self.ran.found.statistics;
+        let (steps, word, times) = self.effort();
         let _ = writeln!(
             out,
             "\n  effort   {}, {}, in {}",
-            count(statistics.steps, "step"),
-            count(statistics.iterations, "iteration"),
+            count(steps, "step"),
+            count(times, word),
             duration(self.ran.seconds)
         );
         if let Some(written) = &self.written {
@@ -193,6 +217,14 @@ impl Shown<'_> {
             let _ = writeln!(out, "  results  {}: {rows}, {columns}", written.file.display());
         }
         out
+    }
+
+    /// Steps, and what else was counted.
+    fn effort(&self) -> (usize, &'static str, usize) {
+        match &self.ran.found.effort {
+            Effort::Implicit(run) => (run.steps, "iteration", run.iterations),
+            Effort::Explicit(run) => (run.steps, "evaluation", run.evaluations),
+        }
     }
 
     fn table(&self, objective: usize, value: f64) -> String {
@@ -232,7 +264,7 @@ impl Shown<'_> {
             let value = json!({"value": self.ran.found.objectives[i], "gradient": gradient});
             (program.objectives[i].0.clone(), value)
         };
-        let statistics = &self.ran.found.statistics;
+        let (steps, word, times) = self.effort();
         let mut object = json!({
             "objectives": self.chosen.iter().map(one).collect::<Map<_, _>>(),
             "model": program.name,
@@ -240,12 +272,7 @@ impl Shown<'_> {
             "case": program.case,
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
-            "statistics": {
-                "steps": statistics.steps,
-                "iterations": statistics.iterations,
-                "max_iterations": statistics.max_iterations,
-                "wall_time": self.ran.seconds,
-            },
+            "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(written) = &self.written {
             let file = written.file.display().to_string();

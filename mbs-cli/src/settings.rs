@@ -105,22 +105,6 @@ impl Settings {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
     }
 
-    /// The equations its derivatives need.
-    pub(crate) fn bundles_of_derivatives(&self) -> Vec<BundleKind> {
-        let mut bundles = Vec::new();
-        if self.constrained || !self.is_explicit() {
-            bundles.extend(BundleKind::SENSITIVITIES);
-        }
-        if self.is_explicit() {
-            bundles.extend(BundleKind::JOINT_SENSITIVITIES);
-            bundles.extend(match self.constrained {
-                true => [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection].as_slice(),
-                false => &[BundleKind::ForwardDynamics],
-            });
-        }
-        bundles
-    }
-
     /// The equations it needs.
     pub(crate) fn bundles(&self) -> Vec<BundleKind> {
         let mut bundles = vec![BundleKind::Outputs, BundleKind::Objectives];

@@ -7,15 +7,15 @@ use mbs_codegen::program::Program;
 use mbs_engine::gradient::Node;
 use std::io;
 
-/// Names of the columns.
-pub(crate) fn columns(program: &Program) -> Vec<String> {
+/// Names of the columns; with those of multipliers, or without.
+pub(crate) fn columns(program: &Program, multipliers: bool) -> Vec<String> {
     let mut names = vec![String::from("t")];
     let mut add = |of: String| names.extend(program.sensitivity.iter().map(|by| format!("d({of})/d({by})")));
     program.coordinates.iter().for_each(|name| add(name.clone()));
     program.coordinates.iter().for_each(|name| add(format!("rate({name})")));
     program.coordinates.iter().for_each(|name| add(format!("acceleration({name})")));
     let rows = program.holonomic.iter().chain(&program.nonholonomic);
-    rows.for_each(|row| add(format!("lambda.{row}")));
+    rows.filter(|_| multipliers).for_each(|row| add(format!("lambda.{row}")));
     names
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
             progress.say(&format!("comparing the gradient: {done} of {} moved", count(of, "parameter")));
         }
     };
-    let outcome = verify::report(&interpreted.program_as_set(), simulation, constrained, *differences, watch);
+    let outcome = verify::report(&interpreted.program_as_set(), simulation, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
@@ -45,6 +45,7 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
 
 fn explain(model: &Interpreted, failure: verify::Failure) -> Failure {
     let (words, error) = match failure {
+        verify::Failure::Start(error @ StepError::NotDifferentiable { .. }) => ("", error),
         verify::Failure::Start(error) => ("the run cannot start: ", error),
         verify::Failure::Run(error @ (StepError::Setting { .. } | StepError::NotDifferentiable { .. })) => {
             return Failure::usage(error.describe(model).to_string());

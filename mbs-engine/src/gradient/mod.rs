@@ -7,7 +7,7 @@
 //! ```
 //! use core::ops::ControlFlow;
 //! use mbs_codegen::program::{BundleKind, Options, Program};
-//! use mbs_engine::{Interpreted, Method, gradient};
+//! use mbs_engine::{Interpreted, gradient};
 //!
 //! let text = "
 //! mbs: 1
@@ -20,15 +20,16 @@
 //!   hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.3}
 //! objectives: {haste: rate(hinge)^2}
 //! sensitivity: [m, L]
-//! simulation: {end: 1, integrator: trapezoidal}
+//! simulation: {end: 1, integrator: rk4}
 //! ";
 //! let (model, _) = mbs_codegen::read("pendulum.yaml", text).expect("a valid model");
-//! let options = Options { bundles: BundleKind::SENSITIVITIES.to_vec(), ..Options::default() };
+//! // Of a tree; with constraints, or an implicit integrator, those of `gradient::bundles`.
+//! let options = Options { bundles: vec![BundleKind::ForwardDynamics], ..Options::default() };
 //! let pendulum = Interpreted::new(Program::new(&model, None, &options).expect("a program of moderate size"));
 //!
 //! let simulation = &pendulum.program().simulation;
-//! let start = gradient::start(&pendulum, simulation.begin).expect("a start");
-//! let method = Method::of(simulation, false, &start.scale);
+//! let start = gradient::start(&pendulum, simulation).expect("a start");
+//! let method = start.method(&pendulum, simulation);
 //! let found = gradient::run(&pendulum, &method, simulation, start, |_| ControlFlow::Continue(()));
 //! let found = found.expect("a small step");
 //! // The motion does not depend on the mass.
@@ -36,28 +37,61 @@
 //! ```
 
 mod by_names;
+mod completed;
+mod explicit;
+mod implicit;
 
 use crate::Interpreted;
 use crate::method::Method;
 pub use by_names::{NameError, by_names};
-use mbs_codegen::model::Simulation;
+use completed::Completion;
+pub(crate) use explicit::dynamics as explicit_dynamics;
+use mbs_codegen::model::{Integrator, Simulation};
+use mbs_codegen::program::BundleKind;
 use mbs_runtime::formulation::{RunStatistics, StartStatistics};
-use mbs_runtime::sensitivity::{DifferentiableStep, DifferentiatedNode};
-use mbs_runtime::{
-    Assembly, Differentiated, Fixed, Gradient, Motion, Output, Span, State, StateDerivatives, StepError,
-    System,
-};
+use mbs_runtime::sensitivity::DifferentiatedAt;
+use mbs_runtime::{Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System};
 use std::ops::ControlFlow;
 
-/// A consistent start with its derivatives.
+/// Where a run begins, with its derivatives.
 #[derive(Clone, Debug)]
 pub struct Start {
-    state: Vec<f64>,
-    derivatives: Vec<f64>,
+    state: State,
     /// Scale of the rows of the constraints.
     pub scale: Vec<f64>,
     /// What it took, and what is known of the rows.
     pub statistics: StartStatistics,
+}
+
+/// A state and its derivatives.
+#[derive(Clone, Debug)]
+enum State {
+    /// Assembled, in coordinate form.
+    Assembled { state: Vec<f64>, derivatives: Vec<f64> },
+    /// Of an open tree, in joint form.
+    Tree { y: Vec<f64>, derivatives: Vec<f64> },
+}
+
+impl Start {
+    /// What the settings mean for a run from here.
+    pub fn method(&self, model: &Interpreted, simulation: &Simulation) -> Method {
+        Method::of(simulation, is_constrained(model), &self.scale)
+    }
+
+    /// Whether constraints depend on each other, so that multipliers are those of least norm.
+    pub fn redundant(&self) -> bool {
+        self.statistics.rank < self.statistics.rows
+    }
+
+    /// Whether a run by this method knows derivatives of multipliers: an explicit one does not know how a choice among them moves.
+    pub fn knows_multipliers(&self, method: &Method) -> bool {
+        match method {
+            Method::Ali3p(_) | Method::Index1(_) => true,
+            Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
+                !self.redundant() || damping.is_some_and(|damping| damping.penalty.is_some())
+            }
+        }
+    }
 }
 
 /// Objectives and their gradient.
@@ -68,8 +102,17 @@ pub struct Found {
     /// Their derivatives: of objective i by parameter k at `i * p + k`.
     pub derivatives: Vec<f64>,
     /// What the run took.
-    pub statistics: RunStatistics,
+    pub effort: Effort,
     parameters: usize,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effort {
+    /// Implicit steps.
+    Implicit(RunStatistics),
+    /// Explicit steps.
+    Explicit(Statistics),
 }
 
 impl Found {
@@ -92,80 +135,93 @@ pub struct Node<'a> {
     pub zd: &'a [f64],
     /// Derivatives of accelerations.
     pub zdd: &'a [f64],
-    /// Derivatives of multipliers.
+    /// Derivatives of multipliers. Empty where they are not known: of constraints that depend on each other, under an explicit
+    /// integrator.
     pub lambda_derivatives: &'a [f64],
 }
 
+/// A node of a run, of which an explicit one knows positions and velocities alone.
+pub struct Moment<'a> {
+    /// Time.
+    pub t: f64,
+    known: Known<'a>,
+}
+
+enum Known<'a> {
+    All(Node<'a>),
+    Joints(&'a mut Completion, &'a Interpreted, DifferentiatedAt<'a, f64>),
+}
+
+impl Moment<'_> {
+    /// All of the node; what the run does not know of it is computed.
+    pub fn node<R>(&mut self, see: impl FnOnce(Node<'_>) -> R) -> Result<R, EvalError> {
+        match &mut self.known {
+            Known::All(node) => Ok(see(*node)),
+            Known::Joints(completion, model, at) => {
+                completion.complete(model, at)?;
+                Ok(see(completion.node(at)))
+            }
+        }
+    }
+}
+
+fn is_constrained(model: &Interpreted) -> bool {
+    model.dims().joint_rows() > 0
+}
+
+fn is_explicit(simulation: &Simulation) -> bool {
+    matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince)
+}
+
+/// The bundles that a run with derivatives needs.
+pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
+    let mut bundles = Vec::new();
+    if constrained || !is_explicit(simulation) {
+        bundles.extend(BundleKind::SENSITIVITIES);
+    }
+    if is_explicit(simulation) {
+        bundles.extend(BundleKind::JOINT_SENSITIVITIES);
+        bundles.extend(match constrained {
+            true => [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection].as_slice(),
+            false => &[BundleKind::ForwardDynamics],
+        });
+    }
+    bundles
+}
+
 /// The model's start, made consistent, and its derivatives.
-pub fn start(model: &Interpreted, begin: f64) -> Result<Start, StepError> {
-    let dims = model.dims();
-    let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
-    let mut inputs = model.input_signals();
-    Assembly::guess_differentiated(model, begin, &mut state, &mut derivatives, &mut scratch)?;
-    let statistics = Assembly::DEFAULT.start_differentiated(
-        model,
-        &mut inputs,
-        &mut state,
-        &mut derivatives,
-        &mut scratch,
-    )?;
-    let scale = State::of(&dims, &mut state)?.scale.to_vec();
-    Ok(Start { state, derivatives, scale, statistics })
+pub fn start(model: &Interpreted, simulation: &Simulation) -> Result<Start, StepError> {
+    if is_explicit(simulation) && !is_constrained(model) {
+        explicit::start(model)
+    } else {
+        implicit::start(model, simulation.begin)
+    }
 }
 
 /// A run from a start over the span of the settings, whose other numbers are those of the method already. The observer sees every
-/// node; where it breaks the run ends.
+/// node; with step control and an output step, only those. Where it breaks the run ends.
 pub fn run(
     model: &Interpreted,
     method: &Method,
     simulation: &Simulation,
     start: Start,
-    observe: impl FnMut(Node<'_>) -> ControlFlow<()>,
+    observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
     match *method {
-        Method::Ali3p(method) => implicit(model, method, simulation, start, observe),
-        Method::Index1(method) => implicit(model, method, simulation, start, observe),
-        Method::Rk4(_) | Method::DormandPrince(..) => Err(StepError::NotDifferentiable {
-            what: "explicit integrators have no derivatives yet: take `trapezoidal`, `newmark` or `generalized_alpha`",
-        }),
+        Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
+        Method::Index1(method) => implicit::run(model, method, simulation, start, observe),
+        Method::Rk4(damping) => {
+            let integrator = Differentiated(Fixed { method: Rk4, h: simulation.step });
+            explicit::run(model, method, integrator, damping, simulation, Output::Steps, start, observe)
+        }
+        Method::DormandPrince(control, damping) => {
+            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+            explicit::run(model, method, Differentiated(control), damping, simulation, output, start, observe)
+        }
     }
 }
 
-fn implicit(
-    model: &Interpreted,
-    method: impl DifferentiableStep,
-    simulation: &Simulation,
-    start: Start,
-    mut observe: impl FnMut(Node<'_>) -> ControlFlow<()>,
-) -> Result<Found, StepError> {
-    let dims = model.dims();
-    let run = Differentiated(Fixed { method, h: simulation.step });
-    let Start { mut state, mut derivatives, .. } = start;
-    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; run.scratch_len(&dims)];
-    let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
-    let (n, rows) = (dims.nq * dims.sensitivity.parameters, dims.rows() * dims.sensitivity.parameters);
-    let watch = |node: DifferentiatedNode<'_, f64>| {
-        let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
-        observe(Node {
-            motion: node.motion,
-            lambda: node.lambda,
-            z: part(0, n),
-            zd: part(n, n),
-            zdd: part(2 * n, n),
-            lambda_derivatives: part(3 * n, rows),
-        })
-    };
-    let mut inputs = model.input_signals();
-    let statistics =
-        run.run(model, &mut inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)?;
-    let found = Gradient::of(&dims, &gradient)?;
-    Ok(Found {
-        objectives: found.objectives.to_vec(),
-        derivatives: found.derivatives.to_vec(),
-        statistics,
-        parameters: dims.sensitivity.parameters,
-    })
+/// A state of the wrong form for a method.
+fn other_form() -> StepError {
+    StepError::NotDifferentiable { what: "the start belongs to another method" }
 }

@@ -19,14 +19,16 @@ impl Visited {
         Visited { begin, end, wanted, instants: Vec::new() }
     }
 
-    /// Looks at a node; they come in the order of time.
-    pub fn note(&mut self, node: &Node<'_>) {
-        let at = node.motion;
+    /// Whether the node at `t` is to be noted; they come in the order of time.
+    pub fn due(&self, t: f64) -> bool {
         let (number, count) = (self.instants.len(), self.wanted.max(1));
         let due = self.begin + (self.end - self.begin) * number as f64 / count as f64;
-        if number > self.wanted || (at.t < due && at.t != self.end) {
-            return;
-        }
+        number <= self.wanted && (t >= due || t == self.end)
+    }
+
+    /// Notes a node.
+    pub fn note(&mut self, node: &Node<'_>) {
+        let at = node.motion;
         let [z, zd, zdd, u] = [at.z, at.zd, at.zdd, at.u].map(<[f64]>::to_vec);
         self.instants.push(Instant { t: at.t, z, zd, zdd, u, lambda: node.lambda.to_vec() });
     }

@@ -40,7 +40,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
 pub use whole_run::{
-    LastState, Oracle, RunCheck, TOLERANCE as TOLERANCE_OF_RUNS, TOLERANCE_OF_DIFFERENCES, gradient,
+    Oracle, RunCheck, TOLERANCE as TOLERANCE_OF_RUNS, TOLERANCE_OF_DIFFERENCES, Trace, gradient,
 };
 
 /// Of complex steps: its square is nothing.

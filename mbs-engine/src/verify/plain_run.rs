@@ -1,17 +1,22 @@
 //! A run without derivatives, in any kind of numbers: what gradients are compared with.
 //!
 //! Enters: a model one of whose parameters or inputs may be moved a little, and a [`Method`]. Leaves: objectives and the state
-//! at the end. The steps are those of the differentiated run; its objectives come from other bundles.
+//! at the end. The steps are those of the differentiated run; its objectives come from other bundles. In explicit runs objectives
+//! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
+//! of a run with step control is that of its steps.
 
-use crate::{Interpreted, Method, Signals};
+use crate::{Damping, Interpreted, Method, Signals, gradient};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
+use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::quadrature::Trapezoid;
+use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Fixed, ImplicitIndex1, Inputs, Motion, Objectives, Output, Penalty, Scalar, Span,
-    State, StepError, System, euler_parameters,
+    Ali3p, Assembly, At, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, ImplicitIndex1,
+    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Span, State, StepError, System,
+    euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -61,11 +66,17 @@ impl<S: Scalar> Model<S> {
     }
 
     /// Makes the run.
-    pub(super) fn run(&self, method: &Method, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
+    pub(super) fn run(
+        &self,
+        method: &Method,
+        simulation: &Simulation,
+        times: &[f64],
+    ) -> Result<Outcome<S>, StepError> {
         match *method {
             Method::Ali3p(method) => self.implicit(method, simulation),
             Method::Index1(method) => self.implicit(method, simulation),
-            Method::Rk4(_) | Method::DormandPrince(..) => Ok(Outcome::default()),
+            Method::Rk4(damping) => self.explicit(&Rk4, damping, times),
+            Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times),
         }
     }
 
@@ -73,25 +84,56 @@ impl<S: Scalar> Model<S> {
         Moved { signals: self.model.input_signals(), by: self.input }
     }
 
+    /// A consistent state.
+    fn assembled(&self, begin: f64, inputs: &mut Moved<'_, S>) -> Result<Vec<S>, StepError> {
+        let (model, dims) = (&self.model, self.model.dims());
+        let mut state = vec![S::ZERO; State::<S>::len(&dims)];
+        let mut scratch = vec![S::ZERO; Assembly::scratch_len(&dims)];
+        let y = model.start_state();
+        let (z, v) = y.split_at(dims.nq);
+        let mut view = State::of(&dims, &mut state)?;
+        view.reset(S::from_f64(begin));
+        view.z.copy_from_slice(z);
+        renormalise(model, view.z);
+        let failed = |error| StepError::Eval { t: begin, h: 0.0, error };
+        euler_parameters::coordinate_rates(model, view.z, v, view.zd).map_err(failed)?;
+        // Twice: what damping leaves of imaginary parts the first time is gone the second time.
+        for _ in 0..2 {
+            Assembly::DEFAULT.start(model, inputs, &mut state, &mut scratch)?;
+        }
+        Ok(state)
+    }
+
+    fn explicit(
+        &self,
+        method: &impl FixedStep,
+        damping: Option<Damping>,
+        times: &[f64],
+    ) -> Result<Outcome<S>, StepError> {
+        let (model, dims) = (&self.model, self.model.dims());
+        let (Some(&begin), Some(&end)) = (times.first(), times.last()) else { return Ok(Outcome::default()) };
+        let mut inputs = self.inputs();
+        let mut y = model.start_state();
+        if let Some(damping) = damping {
+            let mut state = self.assembled(begin, &mut inputs)?;
+            let view = State::of(&dims, &mut state)?;
+            let (z, v) = y.split_at_mut(dims.nq);
+            z.copy_from_slice(view.z);
+            let failed = |error| StepError::Eval { t: begin, h: 0.0, error };
+            euler_parameters::velocities(model, view.z, view.zd, v).map_err(failed)?;
+            let dynamics = gradient::explicit_dynamics(model, damping);
+            return explicit(model, &dynamics, method, &mut inputs, y, times, end);
+        }
+        renormalise(model, &mut y[..dims.nq]);
+        explicit(model, model, method, &mut inputs, y, times, end)
+    }
+
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut inputs = self.inputs();
         let begin = S::from_f64(simulation.begin);
-        let mut state = vec![S::ZERO; State::<S>::len(&dims)];
-        let mut scratch = vec![S::ZERO; Assembly::scratch_len(&dims).max(method.scratch_len(&dims))];
-        let y = model.start_state();
-        let (z, v) = y.split_at(dims.nq);
-        let mut view = State::of(&dims, &mut state)?;
-        view.reset(begin);
-        view.z.copy_from_slice(z);
-        mbs_runtime::integrator::renormalise(model, view.z);
-        let failed = |error| StepError::Eval { t: simulation.begin, h: 0.0, error };
-        euler_parameters::coordinate_rates(model, view.z, v, view.zd).map_err(failed)?;
-        // Twice: what damping leaves of imaginary parts the first time is gone the second time.
-        for _ in 0..2 {
-            Assembly::DEFAULT.start(model, &mut inputs, &mut state, &mut scratch)?;
-        }
-
+        let mut state = self.assembled(simulation.begin, &mut inputs)?;
+        let mut scratch = vec![S::ZERO; method.scratch_len(&dims)];
         let mut ledger = Ledger::new(model);
         let mut sums = vec![S::ZERO; 2 * dims.n_objectives];
         let mut integrals = Trapezoid::new(&mut sums);
@@ -148,7 +190,7 @@ impl<'a, S: Scalar> Ledger<'a, S> {
         }
     }
 
-    fn note(&mut self, at: Motion<'_, S>, lambda: &[S]) -> Result<(), mbs_runtime::EvalError> {
+    fn note(&mut self, at: Motion<'_, S>, lambda: &[S]) -> Result<(), EvalError> {
         let dims = self.model.dims();
         if dims.n_objectives == 0 {
             return Ok(());
@@ -162,6 +204,110 @@ impl<'a, S: Scalar> Ledger<'a, S> {
         let instant = At { t: at.t, z: at.z, v: &self.v, x: &[], u: at.u };
         let Self { model, vd, lambda, w, integrands, terminals, .. } = self;
         model.objectives(instant, vd, lambda, w, integrands, terminals)
+    }
+}
+
+/// Steps over the given times, with objectives as first-order states.
+fn explicit<S: Scalar, D: JointDynamics<S = S>>(
+    model: &Interpreted<S>,
+    dynamics: &D,
+    method: &impl FixedStep,
+    inputs: &mut Moved<'_, S>,
+    mut y: Vec<S>,
+    times: &[f64],
+    end: f64,
+) -> Result<Outcome<S>, StepError> {
+    let dims = model.dims();
+    let system = WithObjectives { model, dynamics };
+    let state = y.len();
+    y.resize(state + dims.n_objectives, S::ZERO);
+    let mut scratch = vec![S::ZERO; method.scratch_len(&system.dims())];
+    for step in times.windows(2) {
+        let (mut t, h) = (S::from_f64(step[0]), S::from_f64(step[1] - step[0]));
+        method.step(&system, inputs, &mut t, &mut y, h, &mut scratch)?;
+    }
+    let mut u = vec![S::ZERO; dims.nu];
+    let t = S::from_f64(end);
+    inputs.at(t, &mut u);
+    let (z, v) = (&y[..dims.nq], &y[dims.nq..state]);
+    let at = At { t, z, v, x: &[], u: &u };
+    let zeros = |n| vec![S::ZERO; n];
+    let (mut zd, mut zdd, mut vd) = (zeros(dims.nq), zeros(dims.nq), zeros(dims.nv));
+    let (mut joint_lambda, mut w) = (zeros(dims.joint_rows()), zeros(system.dims().workspace));
+    let (mut integrands, mut terminals) = (zeros(dims.n_objectives), zeros(dims.n_objectives));
+    let failed = |error| StepError::Eval { t: end, h: 0.0, error };
+    dynamics.accelerate(at, &mut w, &mut zd, &mut vd, &mut joint_lambda).map_err(failed)?;
+    euler_parameters::coordinate_accelerations(model, z, v, &vd, &mut zdd).map_err(failed)?;
+    if dims.n_objectives > 0 {
+        model.objectives(at, &vd, &joint_lambda, &mut w, &mut integrands, &mut terminals).map_err(failed)?;
+    }
+    let mut lambda = joint_lambda;
+    let normalisation = std::iter::repeat_n(S::ZERO, dims.n_normalisation);
+    lambda.splice(dims.n_holonomic..dims.n_holonomic, normalisation);
+    Ok(Outcome {
+        objectives: y[state..].iter().zip(&terminals).map(|(&sum, &terminal)| sum + terminal).collect(),
+        motion: [z.to_vec(), zd, zdd],
+        lambda,
+    })
+}
+
+/// Dynamics whose objectives are first-order states.
+struct WithObjectives<'a, S: Scalar, D> {
+    model: &'a Interpreted<S>,
+    dynamics: &'a D,
+}
+
+impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
+    type S = S;
+
+    fn dims(&self) -> Dims {
+        let dims = self.dynamics.dims();
+        let own = dims.joint_rows() + dims.n_objectives;
+        Dims { nx: dims.n_objectives, workspace: dims.workspace + own, ..dims }
+    }
+
+    fn euler_parameters(&self) -> &[usize] {
+        self.dynamics.euler_parameters()
+    }
+
+    fn holds(&self) -> &[Hold] {
+        self.dynamics.holds()
+    }
+}
+
+impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
+    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+
+    fn forward_dynamics(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        xd: &mut [S],
+    ) -> Result<(), EvalError> {
+        let dims = self.dynamics.dims();
+        let (expected, found) = (self.dims().workspace, w.len());
+        let short = EvalError::Length { what: "w", expected, found };
+        let (lambda, w) = w.split_at_mut_checked(dims.joint_rows()).ok_or(short)?;
+        let (terminals, w) = w.split_at_mut_checked(dims.n_objectives).ok_or(short)?;
+        self.dynamics.accelerate(at, w, zd, vd, lambda)?;
+        if xd.is_empty() {
+            return Ok(());
+        }
+        self.model.objectives(At { x: &[], ..at }, vd, lambda, w, xd, terminals)
+    }
+
+    fn correct_step(
+        &self,
+        t: S,
+        u: &[S],
+        w: &mut [S],
+        z: &mut [S],
+        v: &mut [S],
+        x: &[S],
+    ) -> Result<(), EvalError> {
+        self.dynamics.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
     }
 }
 

@@ -3,10 +3,10 @@
 //! Enters: a program with the bundles to be checked, and the settings of a run. Leaves: a [`Report`].
 
 use super::instants::{Visited, disturbed};
-use super::whole_run::{self, LastState, RunCheck};
+use super::whole_run::{self, RunCheck, Trace};
 use super::{Check, Instant, keep_worse, verify};
+use crate::Interpreted;
 use crate::gradient::{self, Found};
-use crate::{Interpreted, Method};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_runtime::StepError;
@@ -91,32 +91,53 @@ pub fn bundles(constrained: bool) -> Vec<BundleKind> {
 pub fn report(
     program: &Program,
     simulation: &Simulation,
-    constrained: bool,
     differences: bool,
     mut progress: impl FnMut(Progress),
 ) -> Result<Report, Failure> {
     let model = Interpreted::new(program.clone());
-    let start = gradient::start(&model, simulation.begin).map_err(Failure::Start)?;
-    let statistics = start.statistics;
-    let redundant = statistics.rank < statistics.rows;
-    let method = Method::of(simulation, constrained, &start.scale);
+    // Every node counts.
+    let simulation = &Simulation { output_step: None, ..simulation.clone() };
+    let start = gradient::start(&model, simulation).map_err(Failure::Start)?;
+    let (statistics, redundant) = (start.statistics, start.redundant());
+    let method = start.method(&model, simulation);
     let mut visited = Visited::new(simulation.begin, simulation.end, VISITED);
-    let mut last = LastState::default();
-    let watch = |node: gradient::Node<'_>| {
-        progress(Progress::Running(node.motion.t));
-        visited.note(&node);
-        if node.motion.t == simulation.end {
-            last = LastState::of(&node);
+    let mut trace = Trace::default();
+    let mut failure = None;
+    let watch = |mut moment: gradient::Moment<'_>| {
+        let t = moment.t;
+        progress(Progress::Running(t));
+        trace.times.push(t);
+        let (due, end) = (visited.due(t), t == simulation.end);
+        if !due && !end {
+            return ControlFlow::Continue(());
         }
-        ControlFlow::Continue(())
+        let seen = moment.node(|node| {
+            if due {
+                visited.note(&node);
+            }
+            if end {
+                trace.end(&node);
+            }
+        });
+        match seen {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(StepError::Eval { t, h: 0.0, error });
+                ControlFlow::Break(())
+            }
+        }
     };
     let found = gradient::run(&model, &method, simulation, start, watch).map_err(Failure::Run)?;
+    if let Some(error) = failure {
+        return Err(Failure::Run(error));
+    }
     progress(Progress::Comparing);
     let (instants, derivatives) = derivatives(&model, visited.instants, redundant);
     let unseen = unseen(program, &derivatives);
     let moved = |done, of| progress(Progress::Moved(done, of));
-    let runs = whole_run::gradient(&model, &method, simulation, redundant, &found, &last, differences, moved)
-        .map_err(Failure::Differences)?;
+    let runs =
+        whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, moved)
+            .map_err(Failure::Differences)?;
     Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
 }
 

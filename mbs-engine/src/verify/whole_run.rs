@@ -34,24 +34,24 @@ pub enum Oracle {
     Differences,
 }
 
-/// Derivatives at the end of a run, a row per entry and a column per parameter.
+/// What whole runs are compared with, beside the gradient: the times of all nodes of a run, and its last state.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LastState {
-    /// z, zd, zdd and the multipliers of all rows.
+pub struct Trace {
+    /// Times of the nodes.
+    pub times: Vec<f64>,
+    /// z, zd, zdd and the multipliers of all rows at the end.
     pub values: [Vec<f64>; 4],
-    /// Their derivatives.
+    /// Their derivatives, a row per entry and a column per parameter; empty where they are not known.
     pub derivatives: [Vec<f64>; 4],
 }
 
-impl LastState {
-    /// That of a node.
-    pub fn of(node: &Node<'_>) -> Self {
+impl Trace {
+    /// Notes the last node.
+    pub fn end(&mut self, node: &Node<'_>) {
         let at = node.motion;
         let copied = |parts: [&[f64]; 4]| parts.map(<[f64]>::to_vec);
-        LastState {
-            values: copied([at.z, at.zd, at.zdd, node.lambda]),
-            derivatives: copied([node.z, node.zd, node.zdd, node.lambda_derivatives]),
-        }
+        self.values = copied([at.z, at.zd, at.zdd, node.lambda]);
+        self.derivatives = copied([node.z, node.zd, node.zdd, node.lambda_derivatives]);
     }
 }
 
@@ -90,7 +90,7 @@ struct Column {
     oracle: Oracle,
 }
 
-/// Compares a gradient and the last state with differences of whole runs; `simulation` and `method` are those of the run. With
+/// Compares a gradient and a last state with differences of whole runs; `simulation` and `method` are those of the run. With
 /// `differences`, no complex steps are tried. `progress` is told how many parameters of how many are done.
 #[allow(clippy::too_many_arguments, reason = "a run, what it found, and how to look at it")]
 pub fn gradient(
@@ -99,15 +99,15 @@ pub fn gradient(
     simulation: &Simulation,
     redundant: bool,
     found: &Found,
-    last: &LastState,
+    trace: &Trace,
     differences: bool,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
     let method = settled(method, redundant);
-    let mut moved = Moves { method: &method, simulation, differences };
+    let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
     let mut columns = moved.columns(&program, &mut progress)?;
-    let checks = compare(model, found, last, &columns);
+    let checks = compare(model, found, trace, &columns);
     if checks.iter().all(|check| check.passed() || check.oracle == Oracle::Differences) {
         return Ok(checks);
     }
@@ -123,7 +123,7 @@ pub fn gradient(
             column.errors = column.values.with(&other.values, |a, b| ALLOWANCE * (a - b).abs());
         }
     }
-    Ok(compare(model, found, last, &columns))
+    Ok(compare(model, found, trace, &columns))
 }
 
 /// Whole runs with one parameter moved.
@@ -131,6 +131,7 @@ pub fn gradient(
 struct Moves<'a> {
     method: &'a Method,
     simulation: &'a Simulation,
+    times: &'a [f64],
     differences: bool,
 }
 
@@ -164,14 +165,15 @@ impl Moves<'_> {
     fn column(&self, program: &Program, k: usize) -> Result<Column, StepError> {
         if !self.differences {
             let step = Complex64::new(0.0, STEP);
-            if let Ok(outcome) = Model::new(program, k, step).run(self.method, self.simulation) {
+            let model = Model::new(program, k, step);
+            if let Ok(outcome) = model.run(self.method, self.simulation, self.times) {
                 let values = outcome.map(|x| x.im / STEP);
                 if values.all().all(|x| x.is_finite()) {
                     return Ok(Column { errors: values.map(|_| 0.0), values, oracle: Oracle::ComplexSteps });
                 }
             }
         }
-        extrapolate(program, self.method, self.simulation, k)
+        extrapolate(program, self, k)
     }
 }
 
@@ -181,15 +183,11 @@ const HALVINGS: usize = 8;
 const FIRST_STEP: f64 = 0.02;
 
 /// Differences by the extrapolation of Ridders: of the table of all orders, for each entry the value that changes least.
-fn extrapolate(
-    program: &Program,
-    method: &Method,
-    simulation: &Simulation,
-    k: usize,
-) -> Result<Column, StepError> {
+fn extrapolate(program: &Program, moves: &Moves<'_>, k: usize) -> Result<Column, StepError> {
     let (value, bounds) = seed(program, k);
     let mut h = FIRST_STEP * if value == 0.0 { 1.0 } else { value.abs() };
-    let run = |by: f64| Model::<f64>::new(program, k, by).run(method, simulation);
+    let Moves { method, simulation, times, .. } = moves;
+    let run = |by: f64| Model::<f64>::new(program, k, by).run(method, simulation, times);
     let room = |side: Option<f64>| side.map_or(f64::INFINITY, |bound| (bound - value).abs());
     let (below, above) = (room(bounds.0), room(bounds.1));
     // Without any room the bounds must be left.
@@ -306,7 +304,7 @@ struct Block<'a> {
     name: &'a dyn Fn(usize) -> String,
 }
 
-fn compare(model: &Interpreted, found: &Found, last: &LastState, columns: &[Column]) -> Vec<RunCheck> {
+fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]) -> Vec<RunCheck> {
     let mut checks = Vec::new();
     let program = model.program();
     for (i, (name, _)) in program.objectives.iter().enumerate() {
@@ -332,9 +330,12 @@ fn compare(model: &Interpreted, found: &Found, last: &LastState, columns: &[Colu
         named(quantity, index)
     };
     let forces: Vec<f64> =
-        (0..dims.joint_rows()).filter_map(|i| last.values[3].get(others(i))).copied().collect();
+        (0..dims.joint_rows()).filter_map(|i| trace.values[3].get(others(i))).copied().collect();
     let names: [&dyn Fn(usize) -> String; 4] = [&coordinate, &coordinate, &coordinate, &multiplier];
     for (part, what) in ["z", "zd", "zdd", "λ"].into_iter().enumerate() {
+        if trace.derivatives[part].is_empty() {
+            continue;
+        }
         let of = |outcome: &Outcome<f64>, i: usize| match part {
             3 => outcome.lambda[others(i)],
             part => outcome.motion[part][i],
@@ -345,8 +346,8 @@ fn compare(model: &Interpreted, found: &Found, last: &LastState, columns: &[Colu
             columns,
             Block {
                 what: format!("{what} at the end"),
-                values: if part == 3 { &forces } else { &last.values[part] },
-                found: &|i, k| last.derivatives[part][place(i) * columns.len() + k],
+                values: if part == 3 { &forces } else { &trace.values[part] },
+                found: &|i, k| trace.derivatives[part][place(i) * columns.len() + k],
                 expected: &|i, k| (of(&columns[k].values, i), of(&columns[k].errors, i)),
                 name: names[part],
             },

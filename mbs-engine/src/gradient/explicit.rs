@@ -1,0 +1,104 @@
+//! Differentiated runs in joint form: of open trees, and under constraints of index 1 or penalty, with steps that end on them.
+
+use super::completed::Completion;
+use super::{Effort, Found, Known, Moment, Start, State, other_form};
+use crate::Interpreted;
+use crate::method::{Damping, Method};
+use mbs_codegen::model::Simulation;
+use mbs_runtime::formulation::StartStatistics;
+use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
+use mbs_runtime::{
+    DifferentiableIntegrator, Gradient, Index1, JointDerivatives, OnConstraints, Output, Scalar, Span,
+    StepError, System,
+};
+use std::ops::ControlFlow;
+
+/// The start of an open tree.
+pub(super) fn start(model: &Interpreted) -> Result<Start, StepError> {
+    let dims = model.dims();
+    let (mut y, mut derivatives) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
+    let mut scratch = vec![0.0; dims.sensitivity.start + dims.workspace];
+    JointDerivatives::start(model, &mut y, &mut derivatives, &mut scratch)?;
+    let statistics = StartStatistics::default();
+    Ok(Start { state: State::Tree { y, derivatives }, scale: Vec::new(), statistics })
+}
+
+/// The dynamics of index 1 or penalty that a damping means for explicit steps.
+pub(crate) fn dynamics<S: Scalar>(
+    model: &Interpreted<S>,
+    damping: Damping,
+) -> OnConstraints<Index1<'_, Interpreted<S>>> {
+    OnConstraints(match damping.penalty {
+        Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
+        None => Index1::new(model),
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "a model, a method in its parts, a span and a start")]
+pub(super) fn run(
+    model: &Interpreted,
+    method: &Method,
+    integrator: impl DifferentiableIntegrator,
+    damping: Option<Damping>,
+    simulation: &Simulation,
+    output: Output,
+    start: Start,
+    observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Found, StepError> {
+    let span = Span { start: simulation.begin, end: simulation.end, output };
+    let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
+    match damping {
+        Some(damping) => {
+            integrate(model, &dynamics(model, damping), integrator, span, start, &mut completion, observe)
+        }
+        None => integrate(model, model, integrator, span, start, &mut completion, observe),
+    }
+}
+
+fn integrate(
+    model: &Interpreted,
+    dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
+    integrator: impl DifferentiableIntegrator,
+    span: Span<f64>,
+    start: Start,
+    completion: &mut Completion,
+    mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Found, StepError> {
+    let dims = model.dims();
+    let (mut y, mut derivatives) = match start.state {
+        State::Tree { y, derivatives } => (y, derivatives),
+        State::Assembled { mut state, derivatives: mut changes } => {
+            let mut y = vec![0.0; dims.state()];
+            let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
+            JointDerivatives::of_state(model, &mut state, &mut changes, &mut y, &mut derivatives)?;
+            (y, derivatives)
+        }
+    };
+    if y.len() != dims.state() {
+        return Err(other_form());
+    }
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+    let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
+    let watch = |at: DifferentiatedAt<'_, f64>| {
+        observe(Moment { t: at.at.t, known: Known::Joints(completion, model, at) })
+    };
+    let mut inputs = model.input_signals();
+    let changes = &mut derivatives;
+    let statistics = integrator.simulate(
+        dynamics,
+        &mut inputs,
+        &mut y,
+        changes,
+        &span,
+        &mut gradient,
+        &mut scratch,
+        watch,
+    )?;
+    let found = Gradient::of(&dims, &gradient)?;
+    Ok(Found {
+        objectives: found.objectives.to_vec(),
+        derivatives: found.derivatives.to_vec(),
+        effort: Effort::Explicit(statistics),
+        parameters: dims.sensitivity.parameters,
+    })
+}

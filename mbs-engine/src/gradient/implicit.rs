@@ -1,0 +1,63 @@
+//! Differentiated runs in coordinate form.
+
+use super::{Effort, Found, Known, Moment, Node, Start, State, other_form};
+use crate::Interpreted;
+use mbs_codegen::model::Simulation;
+use mbs_runtime::sensitivity::{DifferentiableStep, DifferentiatedNode};
+use mbs_runtime::{
+    Assembly, Differentiated, Fixed, Gradient, Output, Span, StateDerivatives, StepError, System,
+};
+use std::ops::ControlFlow;
+
+/// An assembled start and its derivatives.
+pub(super) fn start(model: &Interpreted, begin: f64) -> Result<Start, StepError> {
+    let dims = model.dims();
+    let mut state = vec![0.0; mbs_runtime::State::<f64>::len(&dims)];
+    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
+    let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
+    let mut inputs = model.input_signals();
+    Assembly::guess_differentiated(model, begin, &mut state, &mut derivatives, &mut scratch)?;
+    let (assembly, changes) = (Assembly::DEFAULT, &mut derivatives);
+    let statistics = assembly.start_differentiated(model, &mut inputs, &mut state, changes, &mut scratch)?;
+    let scale = mbs_runtime::State::of(&dims, &mut state)?.scale.to_vec();
+    Ok(Start { state: State::Assembled { state, derivatives }, scale, statistics })
+}
+
+pub(super) fn run(
+    model: &Interpreted,
+    method: impl DifferentiableStep,
+    simulation: &Simulation,
+    start: Start,
+    mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Found, StepError> {
+    let State::Assembled { mut state, mut derivatives } = start.state else { return Err(other_form()) };
+    let dims = model.dims();
+    let run = Differentiated(Fixed { method, h: simulation.step });
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+    let mut scratch = vec![0.0; run.scratch_len(&dims)];
+    let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
+    let (n, rows) = (dims.nq * dims.sensitivity.parameters, dims.rows() * dims.sensitivity.parameters);
+    let watch = |node: DifferentiatedNode<'_, f64>| {
+        let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
+        let known = Known::All(Node {
+            motion: node.motion,
+            lambda: node.lambda,
+            z: part(0, n),
+            zd: part(n, n),
+            zdd: part(2 * n, n),
+            lambda_derivatives: part(3 * n, rows),
+        });
+        observe(Moment { t: node.motion.t, known })
+    };
+    let mut inputs = model.input_signals();
+    let changes = &mut derivatives;
+    let statistics =
+        run.run(model, &mut inputs, &mut state, changes, &span, &mut gradient, &mut scratch, watch)?;
+    let found = Gradient::of(&dims, &gradient)?;
+    Ok(Found {
+        objectives: found.objectives.to_vec(),
+        derivatives: found.derivatives.to_vec(),
+        effort: Effort::Implicit(statistics),
+        parameters: dims.sensitivity.parameters,
+    })
+}
