@@ -135,6 +135,9 @@ impl<'a, M: Constrained> Bordered<'a, M> {
     ) -> Result<(), Unsolved> {
         let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
         let first = solution.first(x);
+        if first.is_ok() && solution.bordered.is_exact() && solution.looks_small(x)? {
+            return Ok(());
+        }
         let small = first.is_ok() && solution.is_small(x)?;
         if small && solution.bordered.is_exact() { Ok(()) } else { solution.refine(first.is_ok(), x) }
     }
@@ -150,8 +153,31 @@ impl<M: Constrained> Solution<'_, '_, M> {
         precondition(bordered, &dims, self.transposed, self.columns, w, memory.column, x)
     }
 
-    /// Whether the residual of `x`, which it writes, is at rounding.
+    /// Whether the residual of a mixture of all columns is at rounding: factors that are bad are bad for it as well, and it
+    /// costs one column, however many there are.
     #[inline(always)]
+    fn looks_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
+        let dims = self.system.dims();
+        let n = dims.nq + dims.rows();
+        let Memory { residual, column: mixed, largest, sizes, .. } = &mut *self.memory;
+        let residual = residual.get_mut(..n).unwrap_or_default();
+        mix(self.columns, self.b, residual, sizes);
+        mix(self.columns, x, mixed, largest);
+        sizes.fill(M::S::ZERO);
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
+        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower);
+        let mut subtract = Subtract { columns: 1, x: mixed, largest, residual, sizes };
+        subtract.all(&dims, &pattern, &blocks, &lower, self.transposed);
+        subtract.diagonal(&dims, lower.compliance, self.active);
+        let limit = ROUNDING * M::S::EPSILON;
+        let rows = residual.iter().zip(sizes.iter());
+        // NaN is not small.
+        Ok(rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real())))
+    }
+
+    /// Whether the residual of `x`, which it writes, is at rounding.
+    #[inline(never)]
     fn is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
         let dims = self.system.dims();
         let Memory { residual, largest: sizes_x, sizes, .. } = &mut *self.memory;
@@ -273,6 +299,25 @@ impl<M: Constrained> Solution<'_, '_, M> {
         leading.factor_changed()
     }
 }
+
+/// Into `mixed`: Σ_k w_k x_ik; into `sizes`: Σ_k w_k |x_ik|. The weights 1, 1.618…, and so on modulo 1 plus 1/2 are no ratio that
+/// columns of a model have.
+#[inline(never)]
+fn mix<S: Scalar>(columns: usize, x: &[S], mixed: &mut [S], sizes: &mut [S]) {
+    for ((row, mixed), size) in x.chunks_exact(columns.max(1)).zip(mixed).zip(sizes) {
+        let (mut sum, mut total, mut weight) = (S::ZERO, 0.0, 1.0);
+        for &x in row {
+            sum += S::from_f64(weight) * x;
+            total += weight * x.real().abs();
+            weight += GOLDEN;
+            weight = if weight > 1.5 { weight - 1.0 } else { weight };
+        }
+        (*mixed, *size) = (sum, S::from_f64(total));
+    }
+}
+
+/// The golden ratio less one.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// Solves in place with the factors, rows divided by s.
 #[inline(always)]
