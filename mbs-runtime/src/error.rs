@@ -317,6 +317,14 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
             StepError::Eval { t, h, error } => {
                 write!(f, "at t = {t} with step {h}: {}", error.describe(self.names))
             }
+            StepError::NotFinite { t, quantity: quantity @ Quantity::Objective, index, .. } => {
+                let entry = entry(quantity, index);
+                write!(f, "at t = {t}: {entry}, or a derivative of it, is not finite: it is not differentiable there")
+            }
+            StepError::NotFinite { t, h, quantity: quantity @ Quantity::Sensitivity, index } => {
+                let entry = entry(quantity, index);
+                write!(f, "at t = {t} with step {h}: the derivative by {entry} is not finite")
+            }
             StepError::NotFinite { t, h, quantity, index } => {
                 let entry = entry(quantity, index);
                 write!(f, "at t = {t} with step {h}: {entry} or its rate is not finite")

@@ -14,8 +14,8 @@
 //! looked at then, see `admissible`.
 //!
 //! Where equations are badly conditioned, as those of constraints that depend on each other, derivatives are known to less than
-//! rounding. An error that is not allowed is therefore held against what a change of the instant by roundings makes of the
-//! complex step itself.
+//! rounding, and so are those that vanish but for large terms that cancel. An error that is not allowed is therefore held against
+//! what a change of the instant by roundings makes of both that are compared.
 
 mod admissible;
 mod coordinate_form;
@@ -92,20 +92,37 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
         all: Vec::new(),
         instant: 0,
         sizes: HashMap::new(),
-        measuring: false,
+        rounded: HashMap::new(),
+        pass: Pass::Measure,
         directions: Default::default(),
     };
-    for measuring in [true, false] {
-        checks.measuring = measuring;
-        joint_form::start(&mut checks);
-        for (number, instant) in instants.iter().enumerate() {
-            checks.instant = number;
-            let Some(point) = Point::new(&checks.model, instant) else { continue };
-            coordinate_form::check(&mut checks, &point);
-            joint_form::check(&mut checks, &point);
-        }
+    joint_form::start(&mut checks);
+    let points: Vec<Option<Point<f64>>> = instants.iter().map(|at| Point::new(&checks.model, at)).collect();
+    for point in points.iter().flatten() {
+        checks.look(point);
+    }
+    checks.pass = Pass::Compare;
+    joint_form::start(&mut checks);
+    for (number, point) in points.iter().enumerate() {
+        let Some(point) = point else { continue };
+        checks.instant = number;
+        checks.pass = Pass::Round;
+        checks.look(&point.rounded(ROUNDINGS));
+        checks.pass = Pass::Compare;
+        checks.look(point);
     }
     checks.all
+}
+
+/// What is done with what bundles write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pass {
+    /// The values they are derivatives of are measured.
+    Measure,
+    /// It is kept, at an instant changed by roundings.
+    Round,
+    /// It is compared.
+    Compare,
 }
 
 /// A value at an instant, in complex numbers; `None` where the model has no such bundle or no value.
@@ -164,13 +181,20 @@ struct Checks {
     instant: usize,
     /// Largest values of what is differentiated, over the instants: by bundle, derivative and first row.
     sizes: HashMap<(&'static str, &'static str, usize), f64>,
-    /// Whether those are being found.
-    measuring: bool,
+    /// What bundles wrote at the instant changed by roundings, by bundle and derivative.
+    rounded: HashMap<(&'static str, &'static str), Columns>,
+    pass: Pass,
     /// By positions, by velocities, by parameters: one each.
     directions: [Vec<Direction>; 3],
 }
 
 impl Checks {
+    /// Looks at everything at a point.
+    fn look(&mut self, point: &Point<f64>) {
+        coordinate_form::check(self, point);
+        joint_form::check(self, point);
+    }
+
     /// The derivative of a value by complex steps.
     fn differentiate(&mut self, point: &Point<f64>, by: By, value: Value<'_>) -> Option<Columns> {
         let dims = self.model.dims();
@@ -225,9 +249,13 @@ impl Checks {
         written: &Columns,
         value: Value<'_>,
     ) {
-        if self.measuring {
-            self.measure((bundle, derivative), of, point, value);
-            return;
+        match self.pass {
+            Pass::Measure => return self.measure((bundle, derivative), of, point, value),
+            Pass::Round => {
+                self.rounded.insert((bundle, derivative), written.clone());
+                return;
+            }
+            Pass::Compare => {}
         }
         let Some(exact) = self.differentiate(point, by, value) else { return };
         let rows = exact.first().map_or(0, Vec::len);
@@ -256,12 +284,16 @@ impl Checks {
             }
         }
         let mut tolerance = TOLERANCE;
-        if error > TOLERANCE
-            && let Some(moved) = self.differentiate(&point.rounded(ROUNDINGS), by, value)
-        {
-            for (rows, k, scale) in scales {
-                for (a, b) in moved[k][rows.clone()].iter().zip(&exact[k][rows]) {
-                    tolerance = tolerance.max(ALLOWANCE * (a - b).abs() / scale);
+        if error > TOLERANCE {
+            let moved = self.differentiate(&point.rounded(ROUNDINGS), by, value);
+            let rounded = self.rounded.get(&(bundle, derivative));
+            let pairs = [(moved.as_ref(), &exact), (rounded, written)];
+            for (moved, now) in pairs.into_iter().filter_map(|(moved, now)| Some((moved?, now))) {
+                for (rows, k, scale) in &scales {
+                    let Some(moved) = moved.get(*k).and_then(|column| column.get(rows.clone())) else { continue };
+                    for (a, b) in moved.iter().zip(&now[*k][rows.clone()]) {
+                        tolerance = tolerance.max(ALLOWANCE * (a - b).abs() / scale);
+                    }
                 }
             }
         }
@@ -307,7 +339,7 @@ impl Checks {
         written: &[f64],
         value: Value<'_>,
     ) {
-        if self.measuring {
+        if self.pass != Pass::Compare {
             return;
         }
         let Some(exact) = value(&self.complex, &point.complex()) else { return };

@@ -25,7 +25,7 @@ use super::correction::Correction;
 use super::derivatives::{JointObjectiveDerivatives, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
-use super::objectives::{Gradient, add_chain, chain};
+use super::objectives::{Gradient, add_chain, chain, check};
 use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
@@ -212,7 +212,7 @@ where
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
         add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient);
-        Ok(())
+        check(&dims, gradient)
     }
 }
 
@@ -320,6 +320,7 @@ where
             let values = tangent.objectives.get_mut(..count).unwrap_or_default();
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
             chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient);
+            check(&dims, out.gradient)?;
         }
         Ok(())
     }

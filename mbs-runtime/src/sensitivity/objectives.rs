@@ -8,10 +8,10 @@ use super::derivatives::{ObjectiveDerivatives, Places};
 use super::state::objective_rows;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
-use crate::linear::{add_scaled, copy};
+use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
-use crate::system::Dims;
+use crate::system::{Dims, Quantity};
 
 /// Objectives and their gradient, in a slice of the caller.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let values = self.values.get_mut(..dims.sensitivity.integrands).unwrap_or_default();
         system.integrand_derivatives(at, lambda, w, values)?;
         chain(&dims, objective_rows(&dims), places, values, derivatives, self.now);
+        check(&dims, self.now)?;
         if let Some(before) = self.t {
             let half = S::from_f64(0.5) * (at.t - before);
             let nodes = self.last.iter().zip(self.now.iter());
@@ -119,8 +120,24 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let values = self.values.get_mut(..dims.sensitivity.terminals).unwrap_or_default();
         system.terminal_derivatives(at, lambda, w, values)?;
         add_chain(&dims, objective_rows(&dims), places, values, derivatives, self.sums);
-        Ok(())
+        check(&dims, self.sums)
     }
+}
+
+/// An error that names an objective if its value or one of its derivatives is not finite: it is not differentiable there.
+#[inline(always)]
+pub(crate) fn check<S: Scalar>(dims: &Dims, gradient: &[S]) -> Result<(), EvalError> {
+    if all_finite(gradient) { Ok(()) } else { Err(undefined(dims, gradient)) }
+}
+
+#[cold]
+fn undefined<S: Scalar>(dims: &Dims, gradient: &[S]) -> EvalError {
+    let bad = gradient.iter().position(|x| !x.is_finite()).unwrap_or(0);
+    let index = match bad.checked_sub(dims.n_objectives) {
+        Some(derivative) => derivative / dims.sensitivity.parameters.max(1),
+        None => bad,
+    };
+    EvalError::NotFinite { quantity: Quantity::Objective, index }
 }
 
 /// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives by ρ) + (derivative by ρ). The state has
