@@ -8,7 +8,8 @@
 //! An error counts against the largest entry of its matrix, of its row for objectives; in derivatives by parameters, which have units of their own,
 //! against the largest entry of its column. Where those are small, which includes derivatives that vanish but for rounding, it
 //! counts against a thousandth of the largest entry, or of the value itself, per unit or per the parameter's size. That value is the
-//! largest over the instants, with accelerations and multipliers and without: forces that balance are not small.
+//! largest over the instants, with accelerations and multipliers and without, of constraints also beside them: forces that balance and
+//! constraints that hold are not small.
 //!
 //! Where constraints depend on each other, only changes that keep them have derivatives of accelerations and multipliers; these are
 //! looked at then, see `admissible`.
@@ -55,6 +56,8 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
+/// The change of an instant where constraints do not hold any more.
+const BESIDE: f64 = 0.05;
 
 /// How a derivative compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +110,7 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
         let Some(point) = point else { continue };
         checks.instant = number;
         checks.pass = Pass::Round;
-        checks.look(&point.rounded(ROUNDINGS));
+        checks.look(&point.moved(ROUNDINGS));
         checks.pass = Pass::Compare;
         checks.look(point);
     }
@@ -285,7 +288,7 @@ impl Checks {
         }
         let mut tolerance = TOLERANCE;
         if error > TOLERANCE {
-            let moved = self.differentiate(&point.rounded(ROUNDINGS), by, value);
+            let moved = self.differentiate(&point.moved(ROUNDINGS), by, value);
             let rounded = self.rounded.get(&(bundle, derivative));
             let pairs = [(moved.as_ref(), &exact), (rounded, written)];
             for (moved, now) in pairs.into_iter().filter_map(|(moved, now)| Some((moved?, now))) {
@@ -304,7 +307,8 @@ impl Checks {
         self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant: self.instant });
     }
 
-    /// The largest values at an instant: with its accelerations and multipliers, and without.
+    /// The largest values at an instant: with its accelerations and multipliers, and without. Constraints vanish wherever they hold:
+    /// their size is what they have beside the instant.
     fn measure(
         &mut self,
         (bundle, derivative): (&'static str, &'static str),
@@ -312,10 +316,13 @@ impl Checks {
         point: &Point<f64>,
         value: Value<'_>,
     ) {
-        for point in [point.complex(), point.complex().without_forces()] {
+        let beside = matches!(of, Of::Rows | Of::Nonholonomic).then(|| point.moved(BESIDE).complex());
+        let points = [point.complex(), point.complex().without_forces()];
+        for point in points.into_iter().chain(beside) {
             let Some(values) = value(&self.complex, &point) else { continue };
             for rows in self.blocks(of, values.len()) {
-                let size = values[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.re.abs()));
+                let sizes = values[rows.clone()].iter().map(|x| x.re.abs()).filter(|x| x.is_finite());
+                let size = sizes.fold(0.0, f64::max);
                 let known = self.sizes.entry((bundle, derivative, rows.start)).or_default();
                 *known = known.max(size);
             }

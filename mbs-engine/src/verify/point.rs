@@ -50,12 +50,12 @@ impl Point<f64> {
         right.then_some(Point { t, z, zd, zdd, v, vd, u, lambda, joint_lambda })
     }
 
-    /// Everything moved by this part of the largest of its kind.
-    pub(super) fn rounded(&self, part: f64) -> Self {
+    /// Everything moved by this part of one, or of the largest of its kind.
+    pub(super) fn moved(&self, part: f64) -> Self {
         let mut moved = self.clone();
         let Point { z, zd, zdd, v, vd, u, lambda, joint_lambda, .. } = &mut moved;
         for values in [z, zd, zdd, v, vd, u, lambda, joint_lambda] {
-            let size = values.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            let size = values.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
             for (x, sign) in values.iter_mut().zip([1.0, -1.0].into_iter().cycle()) {
                 *x += sign * part * size;
             }
