@@ -24,7 +24,7 @@ fn the_json_report_has_objectives_and_gradients() {
 fn a_list_on_the_command_line_takes_the_place_of_the_models() {
     let out = done(&["gradient", &shipped("five_bar"), "--end", "0.1", "--sensitivity", "k_1,k_2"]);
     assert!(out.contains("k_1") && out.contains("k_2") && !out.contains("L_s1"), "{out}");
-    fails(1, &["`k_3`", "did you mean `k_1`?"], &["gradient", &shipped("five_bar"), "--sensitivity", "k_3"]);
+    fails(2, &["`k_3`", "did you mean `k_1`?"], &["gradient", &shipped("five_bar"), "--sensitivity", "k_3"]);
 }
 
 #[test]
