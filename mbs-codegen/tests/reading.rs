@@ -161,6 +161,8 @@ cases:
     assert_eq!(places, [None, Some(1), Some(2), Some(3), Some(4), Some(5)]);
     assert_eq!(m.sensitivity_parameter(SensitivityRef::Parameter { id: ParameterId(0), element: 0 }), None);
     assert_eq!(m.sensitivity_parameter(SensitivityRef::Parameter { id: ParameterId(1), element: 1 }), None);
-    let program = Program::new(&m, Some(&m.cases[1]), &Options::default()).unwrap();
+    // Its arm has no mass: there is no dynamics to ask for.
+    let options = Options { bundles: Vec::new(), ..Options::default() };
+    let program = Program::new(&m, Some(&m.cases[1]), &options).unwrap();
     assert_eq!(program.parameter_names()[m.sensitivity_parameter(m.sensitivity[3]).unwrap()], "k[2]");
 }
