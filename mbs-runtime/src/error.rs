@@ -319,7 +319,10 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
             }
             StepError::NotFinite { t, quantity: quantity @ Quantity::Objective, index, .. } => {
                 let entry = entry(quantity, index);
-                write!(f, "at t = {t}: {entry}, or a derivative of it, is not finite: it is not differentiable there")
+                write!(
+                    f,
+                    "at t = {t}: {entry}, or a derivative of it, is not finite: it is not differentiable there"
+                )
             }
             StepError::NotFinite { t, h, quantity: quantity @ Quantity::Sensitivity, index } => {
                 let entry = entry(quantity, index);

@@ -31,7 +31,7 @@ pub(super) fn print(bundle: &Bundle) -> Option<String> {
     let segments: Option<Vec<String>> = bundle.segments.iter().map(|s| statements(bundle, s)).collect();
     let segments = segments?;
     if let [only] = &segments[..] {
-        let _ = write!(out, "{only}    }}\n");
+        let _ = writeln!(out, "{only}    }}");
         return Some(out);
     }
     for i in 0..segments.len() {
@@ -39,7 +39,7 @@ pub(super) fn print(bundle: &Bundle) -> Option<String> {
     }
     out.push_str("    }\n");
     for (i, body) in segments.iter().enumerate() {
-        let _ = write!(out, "\n    #[inline(never)]\n    fn {name}_{i}({parameters}) {{\n{body}    }}\n");
+        let _ = writeln!(out, "\n    #[inline(never)]\n    fn {name}_{i}({parameters}) {{\n{body}    }}");
     }
     Some(out)
 }

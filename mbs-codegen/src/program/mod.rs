@@ -186,7 +186,7 @@ impl BundleKind {
         BundleKind::Outputs,
     ];
 
-    /// What simulation and its results need.
+    /// What simulation and its results need; of a model that is differentiated, gradients too.
     pub const STANDARD: [BundleKind; 5] = [
         BundleKind::ForwardDynamics,
         BundleKind::Energy,
@@ -195,29 +195,30 @@ impl BundleKind {
         BundleKind::Objectives,
     ];
 
-    /// What a request means for a model: forward dynamics under constraints is the constrained families, a model that is
-    /// differentiated brings the derivatives of its dynamics, and one bundle of a family brings the others.
+    /// What a request means for a model: forward dynamics under constraints is the constrained families, all of
+    /// [`BundleKind::STANDARD`] of a model that is differentiated brings the derivatives of its dynamics, and one bundle of a
+    /// family brings the others.
     fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
         let mut kinds = Vec::new();
         for &kind in requested {
-            let dynamics = matches!(kind, BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive);
-            if dynamics && constrained {
-                kinds.extend(BundleKind::COORDINATE_FORM);
-                kinds.extend([
-                    BundleKind::ConstrainedDynamics,
-                    BundleKind::ConstraintCorrection,
-                    BundleKind::Reactions,
-                ]);
+            match kind {
+                BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive if constrained => {
+                    kinds.extend(BundleKind::COORDINATE_FORM);
+                    kinds.extend([
+                        BundleKind::ConstrainedDynamics,
+                        BundleKind::ConstraintCorrection,
+                        BundleKind::Reactions,
+                    ]);
+                }
+                kind => kinds.push(kind),
+            }
+        }
+        if differentiated && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
+            kinds.extend(if constrained {
+                BundleKind::SENSITIVITIES
             } else {
-                kinds.push(kind);
-            }
-            if dynamics && differentiated {
-                kinds.extend(if constrained {
-                    BundleKind::SENSITIVITIES
-                } else {
-                    BundleKind::JOINT_SENSITIVITIES
-                });
-            }
+                BundleKind::JOINT_SENSITIVITIES
+            });
         }
         let of = |family: &[BundleKind], kinds: &[BundleKind]| {
             let mut own = family.iter().filter(|&&kind| kind != BundleKind::StartDerivatives);

@@ -293,7 +293,9 @@ impl Checks {
             let pairs = [(moved.as_ref(), &exact), (rounded, written)];
             for (moved, now) in pairs.into_iter().filter_map(|(moved, now)| Some((moved?, now))) {
                 for (rows, k, scale) in &scales {
-                    let Some(moved) = moved.get(*k).and_then(|column| column.get(rows.clone())) else { continue };
+                    let Some(moved) = moved.get(*k).and_then(|column| column.get(rows.clone())) else {
+                        continue;
+                    };
                     for (a, b) in moved.iter().zip(&now[*k][rows.clone()]) {
                         tolerance = tolerance.max(ALLOWANCE * (a - b).abs() / scale);
                     }

@@ -78,20 +78,20 @@ impl<'a, S: Scalar> Blocks<'a, S> {
     /// The parts of `matrix`.
     #[inline(always)]
     pub fn of(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a [S]) -> Result<Self, EvalError> {
-        let split = || {
-            let (tangent, rest) = matrix.split_at_checked(pattern.tangent.len())?;
-            let (holonomic, rest) = rest.split_at_checked(pattern.holonomic.len())?;
-            let (nonholonomic, rest) = rest.split_at_checked(pattern.nonholonomic.len())?;
-            let (nonholonomic_newton, compliance) = rest.split_at_checked(pattern.nonholonomic.len())?;
-            (compliance.len() == dims.rows()).then_some(Self {
-                tangent,
-                holonomic,
-                nonholonomic,
-                nonholonomic_newton,
-                compliance,
-            })
-        };
-        split().ok_or_else(|| wrong(dims, pattern, matrix.len()))
+        match Self::split(dims, pattern, matrix) {
+            Some(blocks) => Ok(blocks),
+            None => Err(wrong(dims, pattern, matrix.len())),
+        }
+    }
+
+    #[inline(always)]
+    fn split(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a [S]) -> Option<Self> {
+        let (tangent, rest) = matrix.split_at_checked(pattern.tangent.len())?;
+        let (holonomic, rest) = rest.split_at_checked(pattern.holonomic.len())?;
+        let (nonholonomic, rest) = rest.split_at_checked(pattern.nonholonomic.len())?;
+        let (nonholonomic_newton, compliance) = rest.split_at_checked(pattern.nonholonomic.len())?;
+        let complete = compliance.len() == dims.rows();
+        complete.then_some(Self { tangent, holonomic, nonholonomic, nonholonomic_newton, compliance })
     }
 
     /// Into `sizes`: the largest entry of each row of Φ_z and A.
@@ -165,20 +165,20 @@ impl<'a, S: Scalar> BlocksMut<'a, S> {
     #[inline(always)]
     pub fn of(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a mut [S]) -> Result<Self, EvalError> {
         let found = matrix.len();
-        let split = |matrix: &'a mut [S]| {
-            let (tangent, rest) = matrix.split_at_mut_checked(pattern.tangent.len())?;
-            let (holonomic, rest) = rest.split_at_mut_checked(pattern.holonomic.len())?;
-            let (nonholonomic, rest) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
-            let (nonholonomic_newton, compliance) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
-            (compliance.len() == dims.rows()).then_some(Self {
-                tangent,
-                holonomic,
-                nonholonomic,
-                nonholonomic_newton,
-                compliance,
-            })
-        };
-        split(matrix).ok_or_else(|| wrong(dims, pattern, found))
+        match Self::split(dims, pattern, matrix) {
+            Some(blocks) => Ok(blocks),
+            None => Err(wrong(dims, pattern, found)),
+        }
+    }
+
+    #[inline(always)]
+    fn split(dims: &Dims, pattern: &Pattern<'_>, matrix: &'a mut [S]) -> Option<Self> {
+        let (tangent, rest) = matrix.split_at_mut_checked(pattern.tangent.len())?;
+        let (holonomic, rest) = rest.split_at_mut_checked(pattern.holonomic.len())?;
+        let (nonholonomic, rest) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
+        let (nonholonomic_newton, compliance) = rest.split_at_mut_checked(pattern.nonholonomic.len())?;
+        let complete = compliance.len() == dims.rows();
+        complete.then_some(Self { tangent, holonomic, nonholonomic, nonholonomic_newton, compliance })
     }
 
     /// Makes every row that is not active an identity row.

@@ -12,7 +12,7 @@
 //! Where rows depend on each other there is a solution only if the right-hand side allows it; what is left over then names
 //! row and column.
 
-use super::columns::{add, largest_of_rows, row, row_mut};
+use super::columns::{largest_of_rows, row, row_mut, sums_of_rows};
 use crate::StepError;
 use crate::constrained::{Constrained, Pattern};
 use crate::error::EvalError;
@@ -70,6 +70,8 @@ pub(crate) struct Bordered<'a, M: Constrained> {
     pub(crate) lower: Option<Lower<'a, M::S>>,
     /// Whether rows depend on each other.
     pub(crate) redundant: bool,
+    /// Whether a solution with these factors has been checked.
+    pub(crate) trusted: bool,
 }
 
 /// Memory of a solution.
@@ -135,11 +137,14 @@ impl<'a, M: Constrained> Bordered<'a, M> {
     ) -> Result<(), Unsolved> {
         let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
         let first = solution.first(x);
-        if first.is_ok() && solution.bordered.is_exact() && solution.looks_small(x)? {
-            return Ok(());
+        if first.is_ok() && solution.bordered.is_exact() {
+            // Factors that were good once are good again.
+            if solution.bordered.trusted || solution.sum_is_small(x)? {
+                solution.bordered.trusted = true;
+                return Ok(());
+            }
         }
-        let small = first.is_ok() && solution.is_small(x)?;
-        if small && solution.bordered.is_exact() { Ok(()) } else { solution.refine(first.is_ok(), x) }
+        solution.refine(first.is_ok(), x)
     }
 }
 
@@ -153,59 +158,35 @@ impl<M: Constrained> Solution<'_, '_, M> {
         precondition(bordered, &dims, self.transposed, self.columns, w, memory.column, x)
     }
 
-    /// Whether the residual of a mixture of all columns is at rounding: factors that are bad are bad for it as well, and it
-    /// costs one column, however many there are.
+    /// Whether the residual of the sum of all columns is at rounding: factors are good for all columns or for none.
     #[inline(always)]
-    fn looks_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
-        let dims = self.system.dims();
-        let n = dims.nq + dims.rows();
-        let Memory { residual, column: mixed, largest, sizes, .. } = &mut *self.memory;
-        let residual = residual.get_mut(..n).unwrap_or_default();
-        mix(self.columns, self.b, residual, sizes);
-        mix(self.columns, x, mixed, largest);
-        sizes.fill(M::S::ZERO);
-        let pattern = self.system.pattern();
+    fn sum_is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
-        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower);
-        let mut subtract = Subtract { columns: 1, x: mixed, largest, residual, sizes };
-        subtract.all(&dims, &pattern, &blocks, &lower, self.transposed);
-        subtract.diagonal(&dims, lower.compliance, self.active);
-        let limit = ROUNDING * M::S::EPSILON;
-        let rows = residual.iter().zip(sizes.iter());
-        // NaN is not small.
-        Ok(rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real())))
+        let Memory { residual, column, sizes, .. } = &mut *self.memory;
+        sums_of_rows(self.columns, self.b, residual);
+        sums_of_rows(self.columns, x, column);
+        Ok(sum_is_small(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes))
     }
 
     /// Whether the residual of `x`, which it writes, is at rounding.
-    #[inline(never)]
     fn is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
-        let dims = self.system.dims();
-        let Memory { residual, largest: sizes_x, sizes, .. } = &mut *self.memory;
-        copy(residual, self.b);
-        let (top, multipliers) = x.split_at_checked(dims.nq * self.columns).unwrap_or_default();
-        let (largest_top, rest) = sizes_x.split_at_mut_checked(dims.nq).unwrap_or_default();
-        largest_top.fill(M::S::from_f64(largest(top)));
-        largest_of_rows(self.columns, multipliers, rest);
-        sizes.fill(M::S::ZERO);
-        let pattern = self.system.pattern();
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
         let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower);
-        let mut subtract = Subtract { columns: self.columns, x, largest: sizes_x, residual, sizes };
-        subtract.all(&dims, &pattern, &blocks, &lower, self.transposed);
-        subtract.diagonal(&dims, lower.compliance, self.active);
-        let limit = ROUNDING * M::S::EPSILON;
-        let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter());
-        Ok(rows.fold(true, |small, (row, size)| {
-            let limit = limit * size.real();
-            row.iter().fold(small, |small, r| small & (r.real().abs() <= limit))
-        }))
+        let Memory { residual, largest, sizes, .. } = &mut *self.memory;
+        copy(residual, self.b);
+        let mut residual = Residual { columns: self.columns, x, largest, residual, sizes };
+        Ok(residual.is_small(&dims, &pattern, &blocks, &lower, self.transposed, self.active))
     }
 
-    /// Refines, or solves again. The residual of `x` is known, if it was solved for.
+    /// Refines `x`, or solves again.
     #[cold]
     #[inline(never)]
     fn refine(mut self, solved: bool, x: &mut [M::S]) -> Result<(), Unsolved> {
-        if !solved {
+        if solved {
+            self.is_small(x)?;
+        } else {
             self.start_again(x)?;
         }
         let mut previous = f64::INFINITY;
@@ -300,25 +281,6 @@ impl<M: Constrained> Solution<'_, '_, M> {
     }
 }
 
-/// Into `mixed`: Σ_k w_k x_ik; into `sizes`: Σ_k w_k |x_ik|. The weights 1, 1.618…, and so on modulo 1 plus 1/2 are no ratio that
-/// columns of a model have.
-#[inline(never)]
-fn mix<S: Scalar>(columns: usize, x: &[S], mixed: &mut [S], sizes: &mut [S]) {
-    for ((row, mixed), size) in x.chunks_exact(columns.max(1)).zip(mixed).zip(sizes) {
-        let (mut sum, mut total, mut weight) = (S::ZERO, 0.0, 1.0);
-        for &x in row {
-            sum += S::from_f64(weight) * x;
-            total += weight * x.real().abs();
-            weight += GOLDEN;
-            weight = if weight > 1.5 { weight - 1.0 } else { weight };
-        }
-        (*mixed, *size) = (sum, S::from_f64(total));
-    }
-}
-
-/// The golden ratio less one.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
-
 /// Solves in place with the factors, rows divided by s.
 #[inline(always)]
 fn precondition<M: Constrained>(
@@ -380,29 +342,112 @@ impl<'s, S: Scalar> Lowers<'s, S> {
     }
 }
 
-/// Residuals and the sizes of what they sum, under way.
-struct Subtract<'s, S> {
+/// Whether the residual of one column is at rounding. `residual` is the right-hand side at first.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "a matrix, a vector and what it should be")]
+fn sum_is_small<S: Scalar>(
+    dims: &Dims,
+    pattern: &Pattern<'_>,
+    blocks: &Blocks<'_, S>,
+    transposed: bool,
+    active: Option<&[S]>,
+    x: &[S],
+    residual: &mut [S],
+    sizes: &mut [S],
+) -> bool {
+    let size = largest(x.get(..dims.nq).unwrap_or_default());
+    sizes.fill(S::ZERO);
+    let mut subtract = |i: usize, value: S, x: S, size: f64| {
+        if let (Some(r), Some(sum)) = (residual.get_mut(i), sizes.get_mut(i)) {
+            *r -= value * x;
+            *sum += S::from_f64(value.real().abs() * size);
+        }
+    };
+    for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+        let (i, j) = if transposed { (j, i) } else { (i, j) };
+        if let Some(&x) = x.get(j as usize) {
+            subtract(i as usize, value, x, size);
+        }
+    }
+    let parts = [
+        (dims.nq, pattern.holonomic, blocks.holonomic, blocks.holonomic),
+        (
+            dims.nq + holonomic_rows(dims),
+            pattern.nonholonomic,
+            blocks.nonholonomic,
+            blocks.nonholonomic_newton,
+        ),
+    ];
+    for (first, places, upper, lower) in parts {
+        for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
+            let (k, j) = (first + k as usize, j as usize);
+            let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+            if let (Some(&x_j), Some(&x_k)) = (x.get(j), x.get(k)) {
+                subtract(j, upper, x_k, x_k.real().abs());
+                subtract(k, lower, x_j, size);
+            }
+        }
+    }
+    for (k, active) in active.unwrap_or_default().iter().enumerate() {
+        if let Some(&x) = x.get(dims.nq + k).filter(|_| *active == S::ZERO) {
+            subtract(dims.nq + k, -S::ONE, x, x.real().abs());
+        }
+    }
+    let limit = ROUNDING * S::EPSILON;
+    let rows = residual.iter().zip(sizes.iter());
+    rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real()))
+}
+
+/// Residuals and the sizes of what they sum, under way. At first the residual is the right-hand side.
+struct Residual<'s, S> {
     columns: usize,
     x: &'s [S],
-    largest: &'s [S],
+    largest: &'s mut [S],
     residual: &'s mut [S],
     sizes: &'s mut [S],
 }
 
-impl<S: Scalar> Subtract<'_, S> {
+impl<S: Scalar> Residual<'_, S> {
+    /// Whether it is at rounding.
+    fn is_small(
+        &mut self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        blocks: &Blocks<'_, S>,
+        lower: &Lowers<'_, S>,
+        transposed: bool,
+        active: Option<&[S]>,
+    ) -> bool {
+        let (top, multipliers) = self.x.split_at_checked(dims.nq * self.columns).unwrap_or_default();
+        let (largest_top, rest) = self.largest.split_at_mut_checked(dims.nq).unwrap_or_default();
+        largest_top.fill(S::from_f64(largest(top)));
+        largest_of_rows(self.columns, multipliers, rest);
+        self.sizes.fill(S::ZERO);
+        self.subtract(dims, pattern, blocks, lower, transposed);
+        self.subtract_diagonal(dims, lower.compliance, active);
+        let limit = ROUNDING * S::EPSILON;
+        let rows = self.residual.chunks_exact(self.columns.max(1)).zip(self.sizes.iter());
+        rows.fold(true, |small, (row, size)| {
+            let limit = limit * size.real();
+            row.iter().fold(small, |small, r| small & (r.real().abs() <= limit))
+        })
+    }
+
     /// residual_i −= value x_j
     #[inline(always)]
     fn entry(&mut self, i: usize, j: usize, value: S) {
         if let (Some(r), Some(x)) = (row_mut(self.residual, i, self.columns), row(self.x, j, self.columns)) {
-            add(Some(r), -value, Some(x));
+            for (r, &x) in r.iter_mut().zip(x) {
+                *r -= value * x;
+            }
         }
         if let (Some(size), Some(largest)) = (self.sizes.get_mut(i), self.largest.get(j)) {
             *size += S::from_f64(value.real().abs() * largest.real());
         }
     }
 
-    #[inline(never)]
-    fn all(
+    #[inline(always)]
+    fn subtract(
         &mut self,
         dims: &Dims,
         pattern: &Pattern<'_>,
@@ -431,7 +476,7 @@ impl<S: Scalar> Subtract<'_, S> {
 
     /// e, and the rows that are not active.
     #[inline(always)]
-    fn diagonal(&mut self, dims: &Dims, compliance: Option<S>, active: Option<&[S]>) {
+    fn subtract_diagonal(&mut self, dims: &Dims, compliance: Option<S>, active: Option<&[S]>) {
         if compliance.is_none() && active.is_none() {
             return;
         }

@@ -1,10 +1,8 @@
 //! Matrices with a column for each parameter: row i of column k is `x[i * columns + k]`, so that the inner loop of every
 //! product runs along the parameters.
 //!
-//! A place outside of its matrix is passed over, never a panic.
-//!
-//! Products are functions of their own, not inlined: inlined they are unrolled over the places of a model, and a step's
-//! derivative leaves the cache of instructions.
+//! Products are few small functions over blocks of up to eight columns, the same for all models: sums stay in registers, and the
+//! code of a differentiated step stays small. A place outside of its matrix is passed over, never a panic.
 
 use super::derivatives::Places;
 use crate::scalar::Scalar;
@@ -21,30 +19,140 @@ pub(crate) fn row_mut<S>(x: &mut [S], i: usize, columns: usize) -> Option<&mut [
     x.get_mut(i * columns..)?.get_mut(..columns)
 }
 
-/// to = to + a from, by fours as long as there are four: most models have few parameters.
+/// One term of a sum of products: a B X with the factor a, the values of B at the sum's places, and X.
+pub(crate) type Term<'a, S> = (S, &'a [S], &'a [S]);
+
+/// Y = Y + Σ a B X
 #[inline(always)]
-pub(crate) fn add<S: Scalar>(to: Option<&mut [S]>, a: S, from: Option<&[S]>) {
-    if let (Some(to), Some(from)) = (to, from) {
-        let ((to, to_rest), (from, from_rest)) = (to.as_chunks_mut::<4>(), from.as_chunks::<4>());
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = core::array::from_fn(|k| to[k] + a * from[k]);
+pub(crate) fn add_products<S: Scalar, const T: usize>(
+    places: Places<'_>,
+    columns: usize,
+    terms: [Term<'_, S>; T],
+    y: &mut [S],
+) {
+    match columns {
+        0 => {}
+        1 => add_whole::<S, 1, T>(places, &terms, y),
+        2 => add_whole::<S, 2, T>(places, &terms, y),
+        3 => add_whole::<S, 3, T>(places, &terms, y),
+        4 => add_whole::<S, 4, T>(places, &terms, y),
+        5 => add_whole::<S, 5, T>(places, &terms, y),
+        6 => add_whole::<S, 6, T>(places, &terms, y),
+        7 => add_whole::<S, 7, T>(places, &terms, y),
+        8 => add_whole::<S, 8, T>(places, &terms, y),
+        _ => add_blocks(places, columns, &terms, y),
+    }
+}
+
+/// All columns, L of them.
+#[inline(never)]
+fn add_whole<S: Scalar, const L: usize, const T: usize>(
+    places: Places<'_>,
+    terms: &[Term<'_, S>; T],
+    y: &mut [S],
+) {
+    let terms = terms.map(|(a, values, x)| (a, values, x.as_chunks::<L>().0));
+    let (y, _) = y.as_chunks_mut::<L>();
+    let mut sum = [S::ZERO; L];
+    let mut now = usize::MAX;
+    for (entry, &(i, j)) in places.iter().enumerate() {
+        let i = i as usize;
+        if i != now {
+            if let Some(y) = y.get_mut(now) {
+                *y = sum;
+            }
+            now = i;
+            sum = y.get(i).copied().unwrap_or([S::ZERO; L]);
         }
-        for (to, &from) in to_rest.iter_mut().zip(from_rest) {
-            *to += a * from;
+        for (a, values, x) in terms {
+            if let (Some(&value), Some(x)) = (values.get(entry), x.get(j as usize)) {
+                let value = a * value;
+                for (sum, &x) in sum.iter_mut().zip(x) {
+                    *sum += value * x;
+                }
+            }
         }
+    }
+    if let Some(y) = y.get_mut(now) {
+        *y = sum;
+    }
+}
+
+/// More than eight columns, eight at a time.
+#[inline(never)]
+fn add_blocks<S: Scalar, const T: usize>(
+    places: Places<'_>,
+    columns: usize,
+    terms: &[Term<'_, S>; T],
+    y: &mut [S],
+) {
+    let mut first = 0;
+    while columns - first >= 8 {
+        add_block::<S, 8, T>(places, columns, first, terms, y);
+        first += 8;
+    }
+    match columns - first {
+        1 => add_block::<S, 1, T>(places, columns, first, terms, y),
+        2 => add_block::<S, 2, T>(places, columns, first, terms, y),
+        3 => add_block::<S, 3, T>(places, columns, first, terms, y),
+        4 => add_block::<S, 4, T>(places, columns, first, terms, y),
+        5 => add_block::<S, 5, T>(places, columns, first, terms, y),
+        6 => add_block::<S, 6, T>(places, columns, first, terms, y),
+        7 => add_block::<S, 7, T>(places, columns, first, terms, y),
+        _ => {}
+    }
+}
+
+/// The columns from `first` on, L of them.
+fn add_block<S: Scalar, const L: usize, const T: usize>(
+    places: Places<'_>,
+    columns: usize,
+    first: usize,
+    terms: &[Term<'_, S>; T],
+    y: &mut [S],
+) {
+    let mut sum = [S::ZERO; L];
+    let mut now = u32::MAX;
+    for (entry, &(i, j)) in places.iter().enumerate() {
+        if i != now {
+            store(y, now, columns, first, sum);
+            now = i;
+            sum = chunk(y, i, columns, first).copied().unwrap_or([S::ZERO; L]);
+        }
+        for (a, values, x) in terms {
+            if let (Some(&value), Some(x)) = (values.get(entry), chunk::<S, L>(x, j, columns, first)) {
+                let value = *a * value;
+                for (sum, &x) in sum.iter_mut().zip(x) {
+                    *sum += value * x;
+                }
+            }
+        }
+    }
+    store(y, now, columns, first, sum);
+}
+
+/// L columns of row i.
+#[inline(always)]
+fn chunk<S, const L: usize>(x: &[S], i: u32, columns: usize, first: usize) -> Option<&[S; L]> {
+    x.get(i as usize * columns + first..)?.first_chunk()
+}
+
+#[inline(always)]
+fn store<S: Scalar, const L: usize>(y: &mut [S], i: u32, columns: usize, first: usize, sum: [S; L]) {
+    let row = y.get_mut((i as usize).wrapping_mul(columns).wrapping_add(first)..);
+    if let Some(y) = row.and_then(|y| y.first_chunk_mut()) {
+        *y = sum;
     }
 }
 
 /// Y = Y + B X for the matrix B with `values` at `places`.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn add_product<S: Scalar>(places: Places<'_>, values: &[S], columns: usize, x: &[S], y: &mut [S]) {
-    for (&(i, j), &value) in places.iter().zip(values) {
-        add(row_mut(y, i as usize, columns), value, row(x, j as usize, columns));
-    }
+    add_products(places, columns, [(S::ONE, values, x)], y);
 }
 
 /// Y = Y − B X
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn subtract_product<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -52,36 +160,25 @@ pub(crate) fn subtract_product<S: Scalar>(
     x: &[S],
     y: &mut [S],
 ) {
-    for (&(i, j), &value) in places.iter().zip(values) {
-        add(row_mut(y, i as usize, columns), -value, row(x, j as usize, columns));
-    }
+    add_products(places, columns, [(-S::ONE, values, x)], y);
 }
 
-/// Y = Y + Bᵀ X
+/// Y = Y + a Bᵀ X
 #[inline(never)]
-pub(crate) fn add_transposed_product<S: Scalar>(
+pub(crate) fn add_transposed<S: Scalar>(
     places: Places<'_>,
     values: &[S],
+    a: S,
     columns: usize,
     x: &[S],
     y: &mut [S],
 ) {
     for (&(i, j), &value) in places.iter().zip(values) {
-        add(row_mut(y, j as usize, columns), value, row(x, i as usize, columns));
-    }
-}
-
-/// Y = Y − Bᵀ X
-#[inline(never)]
-pub(crate) fn subtract_transposed_product<S: Scalar>(
-    places: Places<'_>,
-    values: &[S],
-    columns: usize,
-    x: &[S],
-    y: &mut [S],
-) {
-    for (&(i, j), &value) in places.iter().zip(values) {
-        add(row_mut(y, j as usize, columns), -value, row(x, i as usize, columns));
+        if let (Some(y), Some(x)) = (row_mut(y, j as usize, columns), row(x, i as usize, columns)) {
+            for (y, &x) in y.iter_mut().zip(x) {
+                *y += a * value * x;
+            }
+        }
     }
 }
 
@@ -95,7 +192,7 @@ pub(crate) enum Directions<'a, S> {
 }
 
 /// Y = Y − a B R for the directions R.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn subtract_parameters<S: Scalar>(
     places: Places<'_>,
     values: &[S],
@@ -104,21 +201,24 @@ pub(crate) fn subtract_parameters<S: Scalar>(
     directions: Directions<'_, S>,
     y: &mut [S],
 ) {
+    match directions {
+        Directions::Each => subtract_entries(places, values, a, columns, y),
+        Directions::Along(rho) => add_products(places, columns, [(-a, values, rho)], y),
+    }
+}
+
+/// Y = Y − a B
+#[inline(never)]
+fn subtract_entries<S: Scalar>(places: Places<'_>, values: &[S], a: S, columns: usize, y: &mut [S]) {
     for (&(i, k), &value) in places.iter().zip(values) {
-        let y = row_mut(y, i as usize, columns);
-        match directions {
-            Directions::Each => {
-                if let Some(y) = y.and_then(|y| y.get_mut(k as usize)) {
-                    *y -= a * value;
-                }
-            }
-            Directions::Along(rho) => add(y, -(a * value), row(rho, k as usize, columns)),
+        if let Some(y) = y.get_mut(i as usize * columns + k as usize) {
+            *y -= a * value;
         }
     }
 }
 
 /// X = a X
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn scale<S: Scalar>(x: &mut [S], a: S) {
     for x in x {
         *x *= a;
@@ -135,9 +235,36 @@ pub(crate) fn silence<S: Scalar>(active: &[S], columns: usize, x: &mut [S]) {
 }
 
 /// Into `largest`: the largest magnitude of each row.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn largest_of_rows<S: Scalar>(columns: usize, x: &[S], largest: &mut [S]) {
     for (largest, row) in largest.iter_mut().zip(x.chunks_exact(columns.max(1))) {
         *largest = S::from_f64(crate::linear::largest(row));
+    }
+}
+
+/// Into `sums`: the sum of each row.
+#[inline(always)]
+pub(crate) fn sums_of_rows<S: Scalar>(columns: usize, x: &[S], sums: &mut [S]) {
+    match columns {
+        2 => sum_arrays::<S, 2>(x, sums),
+        3 => sum_arrays::<S, 3>(x, sums),
+        4 => sum_arrays::<S, 4>(x, sums),
+        5 => sum_arrays::<S, 5>(x, sums),
+        6 => sum_arrays::<S, 6>(x, sums),
+        7 => sum_arrays::<S, 7>(x, sums),
+        8 => sum_arrays::<S, 8>(x, sums),
+        _ => {
+            for (sum, row) in sums.iter_mut().zip(x.chunks_exact(columns.max(1))) {
+                *sum = row.iter().fold(S::ZERO, |sum, &x| sum + x);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_arrays<S: Scalar, const L: usize>(x: &[S], sums: &mut [S]) {
+    let (rows, _) = x.as_chunks::<L>();
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        *sum = row.iter().fold(S::ZERO, |sum, &x| sum + x);
     }
 }

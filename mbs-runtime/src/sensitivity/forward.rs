@@ -1,7 +1,7 @@
 //! Products with the derivative of a step: from derivatives at its start to those at its end.
 
 use super::bordered::{Unsolved, add_sizes, add_sizes_of};
-use super::columns::{Directions, add_product, scale, silence, subtract_parameters, subtract_product};
+use super::columns::{Directions, add_products, scale, silence, subtract_parameters, subtract_product};
 use super::derivatives::Sensitivities;
 use super::state::{Parts, StateDerivatives};
 use super::step::{Enforcement, LinearisedStep, max_columns};
@@ -19,7 +19,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     /// [`StateDerivatives`]; λ_ρ of the start is not read.
     #[inline(always)]
     pub fn sensitivities(&mut self, start: &[M::S], end: &mut [M::S]) -> Result<(), StepError> {
-        let columns = self.dims.sensitivity.parameters;
+        let columns = self.system.dims().sensitivity.parameters;
         self.forward(columns, Directions::Each, start, end)
     }
 
@@ -32,7 +32,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         rho: &[M::S],
         end: &mut [M::S],
     ) -> Result<(), StepError> {
-        check_columns(&self.dims, columns, rho.len())?;
+        check_columns(&self.system.dims(), columns, rho.len())?;
         self.forward(columns, Directions::Along(rho), start, end)
     }
 
@@ -44,8 +44,8 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         start: &[M::S],
         end: &mut [M::S],
     ) -> Result<(), StepError> {
-        let start = Parts::of(&self.dims, columns, start)?;
-        let mut end = StateDerivatives::with_columns(&self.dims, columns, end)?;
+        let start = Parts::of(&self.system.dims(), columns, start)?;
+        let mut end = StateDerivatives::with_columns(&self.system.dims(), columns, end)?;
         self.predict(&start, &mut end);
         self.newton_columns(columns, directions, &mut end)?;
         if self.projected() {
@@ -89,7 +89,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         directions: Directions<'_, M::S>,
         end: &mut StateDerivatives<'_, M::S>,
     ) -> Result<(), StepError> {
-        let (dims, failure) = (self.dims, self.failure);
+        let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let values = MotionValues::of(&pattern, &places, self.motion).map_err(fail)?;
@@ -99,25 +99,20 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         b.fill(M::S::ZERO);
         let (top, rows) = b.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
         // −K p − C q − r_ρ
-        subtract_product(pattern.tangent, values.by_position, columns, end.z, top);
-        subtract_product(pattern.tangent, values.by_velocity, columns, end.zd, top);
-        subtract_parameters(places.residual, values.residual, M::S::ONE, columns, directions, top);
+        let (one, minus) = (M::S::ONE, -M::S::ONE);
+        let terms = [(minus, values.by_position, &*end.z), (minus, values.by_velocity, &*end.zd)];
+        add_products(pattern.tangent, columns, terms, top);
+        subtract_parameters(places.residual, values.residual, one, columns, directions, top);
         match self.enforcement {
             Enforcement::Positions { .. } => {
                 // −(Φ_z p + Φ_ρ)/(βh²), −(A q + Ψ_z p + Ψ_ρ)/(γh)
-                subtract_parameters(
-                    places.constraints,
-                    values.constraints,
-                    M::S::ONE,
-                    columns,
-                    directions,
-                    rows,
-                );
+                let constraints = places.constraints;
+                subtract_parameters(constraints, values.constraints, one, columns, directions, rows);
                 let (phi, psi) =
                     rows.split_at_mut_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
                 subtract_product(pattern.holonomic, values.holonomic, columns, end.z, phi);
-                subtract_product(pattern.nonholonomic, values.nonholonomic, columns, end.zd, psi);
-                subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, end.z, psi);
+                let terms = [(minus, values.nonholonomic, &*end.zd), (minus, values.nonholonomic_z, &*end.z)];
+                add_products(pattern.nonholonomic, columns, terms, psi);
                 scale(phi, M::S::ONE / weights.position);
                 scale(psi, M::S::ONE / weights.velocity);
             }
@@ -126,11 +121,12 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                     rows.split_at_mut_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
                 // −c_z p − c_zd q − c_ρ
                 let k = pattern.holonomic.len();
-                for (derivatives, x) in [(&*self.rows_z, &*end.z), (&*self.rows_zd, &*end.zd)] {
-                    let (first, second) = derivatives.split_at_checked(k).unwrap_or_default();
-                    subtract_product(pattern.holonomic, first, columns, x, phi);
-                    subtract_product(pattern.nonholonomic, second, columns, x, psi);
-                }
+                let (phi_z, psi_z) = self.rows_z.split_at_checked(k).unwrap_or_default();
+                let (phi_zd, psi_zd) = self.rows_zd.split_at_checked(k).unwrap_or_default();
+                let terms = [(minus, phi_z, &*end.z), (minus, phi_zd, &*end.zd)];
+                add_products(pattern.holonomic, columns, terms, phi);
+                let terms = [(minus, psi_z, &*end.z), (minus, psi_zd, &*end.zd)];
+                add_products(pattern.nonholonomic, columns, terms, psi);
                 self.subtract_rows_rho(stabilisation, columns, directions).map_err(fail)?;
             }
         }
@@ -168,11 +164,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
-        let rows = self.b.get_mut(self.dims.nq * columns..).unwrap_or_default();
+        let rows = self.b.get_mut(self.system.dims().nq * columns..).unwrap_or_default();
         let Stabilisation { rate, value, .. } = stabilisation;
         subtract_parameters(places.accelerations, values.accelerations, M::S::ONE, columns, directions, rows);
         subtract_parameters(places.rates, values.rates, rate, columns, directions, rows);
-        let holonomic = holonomic_rows(&self.dims);
+        let holonomic = holonomic_rows(&self.system.dims());
         let count = places.constraints.partition_point(|(row, _)| (*row as usize) < holonomic);
         let places = places.constraints.get(..count).unwrap_or_default();
         subtract_parameters(places, motion.constraints, value, columns, directions, rows);
@@ -187,7 +183,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         directions: Directions<'_, M::S>,
         end: &mut StateDerivatives<'_, M::S>,
     ) -> Result<(), StepError> {
-        let (dims, failure) = (self.dims, self.failure);
+        let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion).map_err(fail)?;
@@ -197,9 +193,9 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         b.fill(M::S::ZERO);
         let (top, rows) = b.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
         // M zd*′ − (M d + Bᵀσ)_z z′ − (M d + Bᵀσ)_ρ
-        add_product(pattern.tangent, motion.mass, columns, end.zd, top);
-        subtract_product(pattern.tangent, values.velocity_impulse, columns, end.z, top);
-        let one = M::S::ONE;
+        let (one, minus) = (M::S::ONE, -M::S::ONE);
+        let terms = [(one, motion.mass, &*end.zd), (minus, values.velocity_impulse, &*end.z)];
+        add_products(pattern.tangent, columns, terms, top);
         subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, directions, top);
         // −(Φd; Ψ)_z z′ − (Φd; Ψ)_ρ
         subtract_parameters(places.rates, values.rates, one, columns, directions, rows);
@@ -230,7 +226,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         directions: Directions<'_, M::S>,
         end: &mut StateDerivatives<'_, M::S>,
     ) -> Result<(), StepError> {
-        let (dims, failure) = (self.dims, self.failure);
+        let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion).map_err(fail)?;
@@ -240,18 +236,18 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         b.fill(M::S::ZERO);
         let (top, rows) = b.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
         // M zdd*′ − (M e + Bᵀκ)_z z′ − (M e + Bᵀκ)_ρ
-        add_product(pattern.tangent, motion.mass, columns, end.zdd, top);
-        subtract_product(pattern.tangent, values.acceleration_impulse, columns, end.z, top);
-        let one = M::S::ONE;
+        let (one, minus) = (M::S::ONE, -M::S::ONE);
+        let terms = [(one, motion.mass, &*end.zdd), (minus, values.acceleration_impulse, &*end.z)];
+        add_products(pattern.tangent, columns, terms, top);
         subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, directions, top);
         // −(Φdd; Ψd)_z z′ − (Φdd; Ψd)_zd zd′ − (Φdd; Ψd)_ρ, where Φdd_zd = 2 Φd_z
         subtract_parameters(places.accelerations, values.accelerations, one, columns, directions, rows);
         let (phi, psi) = rows.split_at_mut_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
-        subtract_product(pattern.holonomic, values.accelerations_z, columns, end.z, phi);
-        subtract_product(pattern.holonomic, values.rates_z, columns, end.zd, phi);
-        subtract_product(pattern.holonomic, values.rates_z, columns, end.zd, phi);
-        subtract_product(pattern.nonholonomic, values.nonholonomic_rates_z, columns, end.z, psi);
-        subtract_product(pattern.nonholonomic, values.nonholonomic_rates_zd, columns, end.zd, psi);
+        let terms = [(minus, values.accelerations_z, &*end.z), (minus + minus, values.rates_z, &*end.zd)];
+        add_products(pattern.holonomic, columns, terms, phi);
+        let (by_z, by_zd) = (values.nonholonomic_rates_z, values.nonholonomic_rates_zd);
+        let terms = [(minus, by_z, &*end.z), (minus, by_zd, &*end.zd)];
+        add_products(pattern.nonholonomic, columns, terms, psi);
         if let Some(active) = self.active {
             silence(active, columns, rows);
         }
@@ -280,7 +276,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let values = MotionValues::of(&pattern, &places, self.motion)?;
         let weights = self.formulas.weights;
         let (by_position, by_velocity) = (1.0 / weights.position.real(), 1.0 / weights.velocity.real());
-        let (phi, psi) = split_noise(&self.dims, self.memory.noise);
+        let (phi, psi) = split_noise(&self.system.dims(), self.memory.noise);
         match self.enforcement {
             Enforcement::Positions { .. } => {
                 let [z, zd, _] = self.sizes;
@@ -316,7 +312,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         which: Which,
         directions: Directions<'_, M::S>,
     ) -> Result<(), StepError> {
-        let n = (self.dims.nq + self.dims.rows()) * columns;
+        let n = (self.system.dims().nq + self.system.dims().rows()) * columns;
         let (b, x) = (self.b.get(..n).unwrap_or_default(), self.x.get_mut(..n).unwrap_or_default());
         let bordered = match which {
             Which::Newton => &mut self.newton,
@@ -326,7 +322,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let solved = bordered.solve(self.system, self.active, false, columns, b, x, memory, w);
         solved.map_err(|unsolved| {
             let named = matches!(directions, Directions::Each);
-            failed(&self.dims, self.failure, named, unsolved)
+            failed(&self.system.dims(), self.failure, named, unsolved)
         })
     }
 }

@@ -6,9 +6,7 @@
 //!
 //! B′ x comes from the rates, which are linear in zd: (Φ_z x)_z = Φd_z at zd = x, minus the same at zd = 0; for Ψ and for ρ alike.
 
-use super::columns::{
-    Directions, silence, subtract_parameters, subtract_product, subtract_transposed_product,
-};
+use super::columns::{Directions, add_transposed, silence, subtract_parameters, subtract_product};
 use super::derivatives::{Impulses, Sensitivities};
 use super::forward::failed;
 use super::state::StateDerivatives;
@@ -29,7 +27,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     /// Derivatives of B x, at the end of the step.
     #[cold]
     pub(super) fn turn_rows(&mut self, record: &Record<'_, M::S>) -> Result<(), StepError> {
-        let (dims, failure) = (self.dims, self.failure);
+        let (dims, failure) = (self.system.dims(), self.failure);
         let n = dims.nq + dims.rows();
         // B x = λ with the smallest x in the norm of M
         let b = self.b.get_mut(..n).unwrap_or_default();
@@ -100,12 +98,12 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let (holonomic, rest) = self.turned.split_at_checked(pattern.holonomic.len()).unwrap_or_default();
         let (nonholonomic, rates) = rest.split_at_checked(pattern.nonholonomic.len()).unwrap_or_default();
-        let change = self.b.get_mut(..self.dims.rows() * columns).unwrap_or_default();
+        let change = self.b.get_mut(..self.system.dims().rows() * columns).unwrap_or_default();
         change.fill(M::S::ZERO);
         // −B′ x
         subtract_parameters(places.rates, rates, M::S::ONE, columns, directions, change);
         let (phi, psi) =
-            change.split_at_mut_checked(holonomic_rows(&self.dims) * columns).unwrap_or_default();
+            change.split_at_mut_checked(holonomic_rows(&self.system.dims()) * columns).unwrap_or_default();
         subtract_product(pattern.holonomic, holonomic, columns, end.z, phi);
         subtract_product(pattern.nonholonomic, nonholonomic, columns, end.z, psi);
         if let Some(active) = self.active {
@@ -118,7 +116,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
 
     /// Takes from the columns of `lambda` their part in the null space of Bᵀ, as `multipliers` does with one column.
     pub(super) fn take_null_part(&mut self, columns: usize, lambda: &mut [M::S]) -> Result<(), EvalError> {
-        let (dims, pattern) = (self.dims, self.system.pattern());
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let n = (dims.nq + dims.rows()) * columns;
         let compliance = Blocks::of(&dims, &pattern, self.projection.leading.matrix)?.compliance;
         let x = self.x.get_mut(..n).unwrap_or_default();
@@ -158,7 +156,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         z: &mut [M::S],
         rho: &mut [M::S],
     ) -> Result<(), EvalError> {
-        let rows = self.dims.rows() * columns;
+        let rows = self.system.dims().rows() * columns;
         // λ′ = (1 − P) λ′ + P B′ x with the symmetric P onto the null space
         let null = self.b.get_mut(..rows).unwrap_or_default();
         copy(null, lambda);
@@ -173,10 +171,12 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let (holonomic, rest) = self.turned.split_at_checked(pattern.holonomic.len()).unwrap_or_default();
         let (nonholonomic, rates) = rest.split_at_checked(pattern.nonholonomic.len()).unwrap_or_default();
-        let (phi, psi) = null.split_at_checked(holonomic_rows(&self.dims) * columns).unwrap_or_default();
-        subtract_transposed_product(pattern.holonomic, holonomic, columns, phi, z);
-        subtract_transposed_product(pattern.nonholonomic, nonholonomic, columns, psi, z);
-        subtract_transposed_product(places.rates, rates, columns, null, rho);
+        let (phi, psi) =
+            null.split_at_checked(holonomic_rows(&self.system.dims()) * columns).unwrap_or_default();
+        let minus = -M::S::ONE;
+        add_transposed(pattern.holonomic, holonomic, minus, columns, phi, z);
+        add_transposed(pattern.nonholonomic, nonholonomic, minus, columns, psi, z);
+        add_transposed(places.rates, rates, minus, columns, null, rho);
         Ok(())
     }
 }

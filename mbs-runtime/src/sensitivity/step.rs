@@ -70,7 +70,6 @@ pub(crate) enum Enforcement<S> {
 /// The derivative of a step.
 pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) system: &'a M,
-    pub(super) dims: Dims,
     pub(super) formulas: Formulas<M::S>,
     pub(super) enforcement: Enforcement<M::S>,
     pub(super) failure: Failure,
@@ -190,7 +189,6 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         };
         let mut step = Self {
             system,
-            dims,
             formulas,
             enforcement,
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
@@ -205,11 +203,17 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             rows_z: pieces.next(dims.n_matrix)?,
             rows_zd: pieces.next(dims.n_matrix)?,
             turned: pieces.next(dims.sensitivity.projections)?,
-            newton: Bordered { leading: Leading::new(system, &dims, &mut pieces)?, lower, redundant },
+            newton: Bordered {
+                leading: Leading::new(system, &dims, &mut pieces)?,
+                lower,
+                redundant,
+                trusted: false,
+            },
             projection: Bordered {
                 leading: Leading::new(system, &dims, &mut pieces)?,
                 lower: None,
                 redundant,
+                trusted: false,
             },
             b: pieces.next(n * columns)?,
             x: pieces.next(n * columns)?,
@@ -234,7 +238,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     /// Evaluates and factors everything at the accepted instant.
     #[inline(always)]
     fn evaluate(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
-        let (dims, pattern, places) = (self.dims, self.system.pattern(), self.system.parameter_places());
+        let (dims, pattern, places) =
+            (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
         if self.projected() || stabilised || self.redundant {
@@ -310,7 +315,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let Enforcement::Accelerations(Stabilisation { rate, value, compliance }) = self.enforcement else {
             return Ok(());
         };
-        let (dims, pattern, places) = (self.dims, self.system.pattern(), self.system.parameter_places());
+        let (dims, pattern, places) =
+            (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
         let two = M::S::from_f64(2.0);

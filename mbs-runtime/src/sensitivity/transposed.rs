@@ -11,8 +11,8 @@
 //!
 //! and everything by ρ alike.
 
-use super::columns::{add_transposed_product, scale, silence, subtract_transposed_product};
-use super::derivatives::{Places, Sensitivities};
+use super::columns::{add_transposed, scale, silence};
+use super::derivatives::Sensitivities;
 use super::forward::{Which, check_columns, failed};
 use super::state::{Parts, StateDerivatives};
 use super::step::{Enforcement, LinearisedStep};
@@ -33,7 +33,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         start: &mut [M::S],
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = self.dims;
+        let dims = self.system.dims();
         check_columns(&dims, columns, rho.len())?;
         let end = Parts::of(&dims, columns, end)?;
         let mut bar = StateDerivatives::with_columns(&dims, columns, start)?;
@@ -68,7 +68,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             self.least_norm_transposed(columns, bar.lambda, bar.z, rho).map_err(fail)?;
         }
         if self.projected() {
-            let nq = self.dims.nq * columns;
+            let nq = self.system.dims().nq * columns;
             copy(self.b, bar.zdd);
             copy(self.b.get_mut(nq..).unwrap_or_default(), bar.lambda);
             self.solve_transposed(columns, Which::Projection)?;
@@ -90,19 +90,18 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
-        let (s, tau) = self.x.split_at_checked(self.dims.nq * columns).unwrap_or_default();
-        let (phi, psi) = tau.split_at_checked(holonomic_rows(&self.dims) * columns).unwrap_or_default();
+        let (dims, minus) = (self.system.dims(), -M::S::ONE);
+        let (s, tau) = self.x.split_at_checked(dims.nq * columns).unwrap_or_default();
+        let (phi, psi) = tau.split_at_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
         bar.zdd.fill(M::S::ZERO);
-        add_transposed_product(pattern.tangent, motion.mass, columns, s, bar.zdd);
-        subtract_transposed_product(pattern.tangent, values.acceleration_impulse, columns, s, bar.z);
-        subtract_transposed_product(places.impulse, values.acceleration_impulse_rho, columns, s, rho);
-        subtract_transposed_product(pattern.holonomic, values.accelerations_z, columns, phi, bar.z);
-        for _ in 0..2 {
-            subtract_transposed_product(pattern.holonomic, values.rates_z, columns, phi, bar.zd);
-        }
-        subtract_transposed_product(pattern.nonholonomic, values.nonholonomic_rates_z, columns, psi, bar.z);
-        subtract_transposed_product(pattern.nonholonomic, values.nonholonomic_rates_zd, columns, psi, bar.zd);
-        subtract_transposed_product(places.accelerations, values.accelerations, columns, tau, rho);
+        add_transposed(pattern.tangent, motion.mass, M::S::ONE, columns, s, bar.zdd);
+        add_transposed(pattern.tangent, values.acceleration_impulse, minus, columns, s, bar.z);
+        add_transposed(places.impulse, values.acceleration_impulse_rho, minus, columns, s, rho);
+        add_transposed(pattern.holonomic, values.accelerations_z, minus, columns, phi, bar.z);
+        add_transposed(pattern.holonomic, values.rates_z, minus + minus, columns, phi, bar.zd);
+        add_transposed(pattern.nonholonomic, values.nonholonomic_rates_z, minus, columns, psi, bar.z);
+        add_transposed(pattern.nonholonomic, values.nonholonomic_rates_zd, minus, columns, psi, bar.zd);
+        add_transposed(places.accelerations, values.accelerations, minus, columns, tau, rho);
         Ok(())
     }
 
@@ -115,15 +114,16 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
-        let (s, tau) = self.x.split_at_checked(self.dims.nq * columns).unwrap_or_default();
-        let (phi, psi) = tau.split_at_checked(holonomic_rows(&self.dims) * columns).unwrap_or_default();
+        let (dims, minus) = (self.system.dims(), -M::S::ONE);
+        let (s, tau) = self.x.split_at_checked(dims.nq * columns).unwrap_or_default();
+        let (phi, psi) = tau.split_at_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
         bar.zd.fill(M::S::ZERO);
-        add_transposed_product(pattern.tangent, motion.mass, columns, s, bar.zd);
-        subtract_transposed_product(pattern.tangent, values.velocity_impulse, columns, s, bar.z);
-        subtract_transposed_product(places.impulse, values.velocity_impulse_rho, columns, s, rho);
-        subtract_transposed_product(pattern.holonomic, values.rates_z, columns, phi, bar.z);
-        subtract_transposed_product(pattern.nonholonomic, values.nonholonomic_z, columns, psi, bar.z);
-        subtract_transposed_product(places.rates, values.rates, columns, tau, rho);
+        add_transposed(pattern.tangent, motion.mass, M::S::ONE, columns, s, bar.zd);
+        add_transposed(pattern.tangent, values.velocity_impulse, minus, columns, s, bar.z);
+        add_transposed(places.impulse, values.velocity_impulse_rho, minus, columns, s, rho);
+        add_transposed(pattern.holonomic, values.rates_z, minus, columns, phi, bar.z);
+        add_transposed(pattern.nonholonomic, values.nonholonomic_z, minus, columns, psi, bar.z);
+        add_transposed(places.rates, values.rates, minus, columns, tau, rho);
         Ok(())
     }
 
@@ -134,9 +134,9 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         bar: &mut StateDerivatives<'_, M::S>,
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
-        let (dims, failure) = (self.dims, self.failure);
+        let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
-        let weights = self.formulas.weights;
+        let (weights, minus) = (self.formulas.weights, -M::S::ONE);
         let (top, rows) = self.b.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
         let parts = bar.z.iter().zip(bar.zd.iter()).zip(bar.zdd.iter().zip(bar.a.iter()));
         for (b, ((&z, &zd), (&zdd, &a))) in top.iter_mut().zip(parts) {
@@ -148,9 +148,9 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let values = MotionValues::of(&pattern, &places, self.motion).map_err(fail)?;
         let (s, tau) = self.x.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
-        subtract_transposed_product(pattern.tangent, values.by_position, columns, s, bar.z);
-        subtract_transposed_product(pattern.tangent, values.by_velocity, columns, s, bar.zd);
-        subtract_transposed_product(places.residual, values.residual, columns, s, rho);
+        add_transposed(pattern.tangent, values.by_position, minus, columns, s, bar.z);
+        add_transposed(pattern.tangent, values.by_velocity, minus, columns, s, bar.zd);
+        add_transposed(places.residual, values.residual, minus, columns, s, rho);
         let count = dims.rows() * columns;
         let tau = tau.get_mut(..count).unwrap_or_default();
         match self.enforcement {
@@ -159,10 +159,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                     tau.split_at_mut_checked(holonomic_rows(&dims) * columns).unwrap_or_default();
                 scale(phi, M::S::ONE / weights.position);
                 scale(psi, M::S::ONE / weights.velocity);
-                subtract_transposed_product(pattern.holonomic, values.holonomic, columns, phi, bar.z);
-                subtract_transposed_product(pattern.nonholonomic, values.nonholonomic, columns, psi, bar.zd);
-                subtract_transposed_product(pattern.nonholonomic, values.nonholonomic_z, columns, psi, bar.z);
-                subtract_transposed_product(places.constraints, values.constraints, columns, tau, rho);
+                add_transposed(pattern.holonomic, values.holonomic, minus, columns, phi, bar.z);
+                add_transposed(pattern.nonholonomic, values.nonholonomic, minus, columns, psi, bar.zd);
+                add_transposed(pattern.nonholonomic, values.nonholonomic_z, minus, columns, psi, bar.z);
+                add_transposed(places.constraints, values.constraints, minus, columns, tau, rho);
             }
             Enforcement::Accelerations(Stabilisation { rate, value, .. }) => {
                 let projections = ProjectionValues::of(&pattern, &places, self.projections).map_err(fail)?;
@@ -172,21 +172,15 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
                 let parts = [(&*self.rows_z, &mut *bar.z), (&*self.rows_zd, &mut *bar.zd)];
                 for (derivatives, x) in parts {
                     let (first, second) = derivatives.split_at_checked(k).unwrap_or_default();
-                    subtract_transposed_product(pattern.holonomic, first, columns, phi, x);
-                    subtract_transposed_product(pattern.nonholonomic, second, columns, psi, x);
+                    add_transposed(pattern.holonomic, first, minus, columns, phi, x);
+                    add_transposed(pattern.nonholonomic, second, minus, columns, psi, x);
                 }
-                subtract_transposed_product(
-                    places.accelerations,
-                    projections.accelerations,
-                    columns,
-                    tau,
-                    rho,
-                );
-                subtract_weighted(places.rates, projections.rates, rate, columns, tau, rho);
+                add_transposed(places.accelerations, projections.accelerations, minus, columns, tau, rho);
+                add_transposed(places.rates, projections.rates, -rate, columns, tau, rho);
                 let holonomic = holonomic_rows(&dims);
                 let count = places.constraints.partition_point(|(row, _)| (*row as usize) < holonomic);
                 let places = places.constraints.get(..count).unwrap_or_default();
-                subtract_weighted(places, values.constraints, value, columns, tau, rho);
+                add_transposed(places, values.constraints, -value, columns, tau, rho);
             }
         }
         Ok(())
@@ -213,7 +207,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
 
     /// x from b with the transposed matrix; nothing in rows that are not active.
     fn solve_transposed(&mut self, columns: usize, which: Which) -> Result<(), StepError> {
-        let n = (self.dims.nq + self.dims.rows()) * columns;
+        let n = (self.system.dims().nq + self.system.dims().rows()) * columns;
         let (b, x) = (self.b.get(..n).unwrap_or_default(), self.x.get_mut(..n).unwrap_or_default());
         let bordered = match which {
             Which::Newton => &mut self.newton,
@@ -221,24 +215,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         };
         let (memory, w) = (&mut self.memory, &mut *self.w);
         let solved = bordered.solve(self.system, self.active, true, columns, b, x, memory, w);
-        solved.map_err(|unsolved| failed(&self.dims, self.failure, false, unsolved))?;
+        solved.map_err(|unsolved| failed(&self.system.dims(), self.failure, false, unsolved))?;
         if let Some(active) = self.active {
-            silence(active, columns, x.get_mut(self.dims.nq * columns..).unwrap_or_default());
+            silence(active, columns, x.get_mut(self.system.dims().nq * columns..).unwrap_or_default());
         }
         Ok(())
-    }
-}
-
-/// Y = Y − a Bᵀ X
-fn subtract_weighted<S: Scalar>(
-    places: Places<'_>,
-    values: &[S],
-    a: S,
-    columns: usize,
-    x: &[S],
-    y: &mut [S],
-) {
-    for (place, &value) in places.iter().zip(values) {
-        subtract_transposed_product(core::slice::from_ref(place), &[a * value], columns, x, y);
     }
 }

@@ -298,24 +298,12 @@ fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], e
 
 /// The numbers compared of all bundles but the derivatives.
 fn check(index: Option<u64>, model: &impl Closed) -> usize {
-    compare(
-        index,
-        model,
-        |model, given| evaluate(model, given),
-        |engine, given| evaluate(engine, given),
-        false,
-    )
+    compare(index, model, evaluate, evaluate, false)
 }
 
 /// The numbers compared of the derivatives.
 fn check_derivatives(index: Option<u64>, model: &impl Differentiated) -> usize {
-    compare(
-        index,
-        model,
-        |model, given| derivatives(model, given),
-        |engine, given| derivatives(engine, given),
-        true,
-    )
+    compare(index, model, derivatives, derivatives, true)
 }
 
 type Results = Vec<(&'static str, Vec<f64>)>;
