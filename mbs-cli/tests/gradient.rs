@@ -125,14 +125,21 @@ fn another_list_on_the_command_line() {
     fails("knots[2]", &["2 values, numbered from 0"]);
     let outcome = mbs(&["gradient", &model, "--sensitivity", "m,idle"]);
     assert_eq!(outcome.code, Some(0));
-    assert!(outcome.err.contains("warning: `idle` changes neither the motion nor an objective"), "{outcome:?}");
+    assert!(
+        outcome.err.contains("warning: `idle` changes neither the motion nor an objective"),
+        "{outcome:?}"
+    );
 }
 
 #[test]
 fn models_that_say_too_little() {
     let folder = Folder::new();
     let model = folder.file("p.yaml", pendulum(HASTE, ""));
-    fails(1, &["nothing to differentiate by", "sensitivity: [m, L]", "--sensitivity m,L"], &["gradient", &model]);
+    fails(
+        1,
+        &["nothing to differentiate by", "sensitivity: [m, L]", "--sensitivity m,L"],
+        &["gradient", &model],
+    );
     let model = folder.file("q.yaml", pendulum("", "sensitivity: [m]\n"));
     fails(1, &["no objectives", "--trajectories"], &["gradient", &model]);
     // Derivatives of the motion need none.
@@ -149,7 +156,9 @@ fn trajectories_are_derivatives_of_the_motion() {
     let file = folder.path("five_bar.csv");
     let model = shipped("five_bar");
     let common = ["--end", "0.2", "--output-step", "0.1"];
-    done(&[&["gradient", &model, "--trajectories", &file, "--sensitivity", "L_s1,m_A1"], &common[..]].concat());
+    done(
+        &[&["gradient", &model, "--trajectories", &file, "--sensitivity", "L_s1,m_A1"], &common[..]].concat(),
+    );
     let content = text(&file);
     let mut lines = content.lines();
     let columns: Vec<&str> = lines.next().expect("a head").split(',').collect();
@@ -168,7 +177,9 @@ fn trajectories_are_derivatives_of_the_motion() {
         let columns: Vec<&str> = content.lines().next().expect("a head").split(',').collect();
         let row: Vec<&str> = content.lines().last().expect("a row").split(',').collect();
         let find = |name: &str| columns.iter().position(|column| *column == name).expect("a column");
-        ["A.angle", "A.angle_rate", "lambda.P2.x"].map(|name| row[find(name)].parse().expect("a number")).into()
+        ["A.angle", "A.angle_rate", "lambda.P2.x"]
+            .map(|name| row[find(name)].parse().expect("a number"))
+            .into()
     };
     let (above, below) = (at_end("m_A1=1.0001"), at_end("m_A1=0.9999"));
     let names = ["d(A.angle)/d(m_A1)", "d(rate(A.angle))/d(m_A1)", "d(lambda.P2.x)/d(m_A1)"];
@@ -234,16 +245,11 @@ fn files_that_cannot_be() {
     let model = shipped("five_bar");
     fails(2, &["both want standard output"], &["gradient", &model, "--json", "--trajectories", "-"]);
     fails(1, &["cannot write"], &["gradient", &model, "--trajectories", "/nowhere/x.csv", "--end", "0.1"]);
-    fails(2, &["multiple of the step"], &[
-        "gradient",
-        &model,
-        "--end",
-        "0.1",
-        "--output-step",
-        "0.0015",
-        "--trajectories",
-        "-",
-    ]);
+    fails(
+        2,
+        &["multiple of the step"],
+        &["gradient", &model, "--end", "0.1", "--output-step", "0.0015", "--trajectories", "-"],
+    );
     let out = mbs(&["gradient", &model, "--end", "0.01", "--trajectories", "-"]);
     assert!(out.out.starts_with("t,d(A.angle)/d(L_s1)") && out.err.contains("psi1 = "), "{out:?}");
 }

@@ -75,9 +75,9 @@ fn commands_in_the_text_are_right() {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
     // Options, named one by one.
-    let help = run(&["simulate", "--help"]);
+    let help = run(&["simulate", "--help"]) + &run(&["gradient", "--help"]);
     for code in README.split('`').filter(|code| code.starts_with("--") && *code != "--check") {
         let option = code.split(' ').next().expect("a word");
-        assert!(help.contains(option), "`{code}` is no option of simulate");
+        assert!(help.contains(option), "`{code}` is no option of simulate or gradient");
     }
 }

@@ -132,7 +132,8 @@ fn models_that_say_little_are_checked_as_far_as_they_go() {
     let out = done(&["verify", &model]);
     assert!(out.contains("no gradient: the model says nothing of what it is differentiated by"), "{out}");
     let (without, _) = plain.split_once("objectives:").expect("objectives");
-    let model = folder.file("q.yaml", format!("{without}sensitivity: [m]\nsimulation: {{end: 0.1, step: 1e-3}}\n"));
+    let model =
+        folder.file("q.yaml", format!("{without}sensitivity: [m]\nsimulation: {{end: 0.1, step: 1e-3}}\n"));
     let out = done(&["verify", &model]);
     assert!(out.contains("the model has no objectives") && out.contains("zdd at the end"), "{out}");
     fails(2, &["did you mean `L`?"], &["verify", &model, "--sensitivity", "LL"]);
