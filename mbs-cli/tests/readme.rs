@@ -71,7 +71,7 @@ fn commands_in_the_text_are_right() {
             }
         }
     }
-    for name in ["check", "generate", "simulate", "kinematics", "import"] {
+    for name in ["check", "generate", "simulate", "kinematics", "gradient", "verify", "import"] {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
     // Options, named one by one.

@@ -142,7 +142,7 @@ parameters: {mass: 1, length: 2, both: mass*length, knots: [1, 2, 3]}
 inputs: {push: 0}
 bodies: {b: {mass: mass}}
 joints: {j: {type: prismatic, parent: ground, child: b, axis: [1, 0, 0]}}
-forces: {f: {type: force, at: b, value: [push*both*knots[0], 0, 0]}}
+forces: {f: {type: force, at: b, value: [\"push*both*knots[0]\", 0, 0]}}
 ";
 
     fn asked(names: &[&str]) -> Result<Vec<String>, String> {

@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn noise_is_seen() {
-        let noisy: Vec<f64> = (0..9).map(|i| 1.0 + 1e-3 * f64::from(i * i % 7)).collect();
+        let noisy = [0.0, 5.0, 1.0, 7.0, 3.0, 9.0, 2.0, 8.0, 4.0].map(|x| 1.0 + 1e-3 * x);
         let (_, error) = ridders(&noisy, true);
         assert!(error > 1e-5, "{error}");
     }
