@@ -7,3 +7,5 @@ pub mod random_model;
 pub mod random_closed;
 pub mod closed;
 pub mod gradient;
+pub mod broken;
+pub mod differentiated;

@@ -1,15 +1,14 @@
 //! Every emitted derivative of random mechanisms, by state and by parameters, against complex steps of the values.
 
-use mbs_codegen::bundle::{Operand, Operation, Segment, Statement, ValueId};
-use mbs_codegen::graph::BinaryOp;
-use mbs_codegen::model::{InputId, Model, ParameterId, ParameterValue, SensitivityRef};
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
 use mbs_engine::verify::{Check, Instant, verify};
 use mbs_runtime::System;
 use mbs_runtime::formulation::State;
 use mbs_runtime::inputs::Inputs;
+use mbs_tests::broken::broken;
 use mbs_tests::closed;
+use mbs_tests::differentiated::{everything, parametrised};
 use mbs_tests::random_closed::{Shape, random_closed};
 use mbs_tests::random_model::{self, Random, random_model};
 
@@ -25,50 +24,6 @@ fn program(text: &str, bundles: &[BundleKind]) -> Program {
     model.sensitivity = everything(&model);
     let options = Options { bundles: bundles.to_vec(), ..Options::default() };
     Program::new(&model, None, &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-/// The same model with up to `count` of the numbers in its vectors (points, axes, centres of mass, inertias, gravity,
-/// constants of constraints) and start values turned into parameters.
-fn parametrised(text: &str, count: usize, random: &mut Random) -> String {
-    let mut out = String::new();
-    let mut parameters = String::new();
-    let mut rest = text;
-    let mut taken = 0;
-    while let Some(at) = rest.find(['[', ',', ':']) {
-        let (before, after) = rest.split_at(at + 1);
-        out.push_str(before);
-        rest = after;
-        let number = after.trim_start_matches(' ');
-        let len = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(0);
-        let ends = number[len..].starts_with([']', ',', '}']);
-        let value: f64 = number[..len].parse().unwrap_or(0.0);
-        let plain = number[..len].contains('.') && (0.01..0.99).contains(&value.abs());
-        // Parameters and knots are no expressions.
-        let structure = out.contains("bodies:");
-        if ends && plain && structure && taken < count && random.chance(0.3) {
-            parameters.push_str(&format!("  free{taken}: {}\n", &number[..len]));
-            out.push_str(&format!(" free{taken}"));
-            rest = &number[len..];
-            taken += 1;
-        }
-    }
-    out.push_str(rest);
-    out.replacen("parameters:\n", &format!("parameters:\n{parameters}"), 1)
-}
-
-fn everything(model: &Model) -> Vec<SensitivityRef> {
-    let mut all = Vec::new();
-    for (i, parameter) in model.parameters.iter().enumerate() {
-        let count = match &parameter.value {
-            ParameterValue::Number(_) => 1,
-            ParameterValue::Array(values) => values.len(),
-            ParameterValue::Derived(_) => 0,
-        };
-        let id = ParameterId(i as u32);
-        all.extend((0..count).map(|element| SensitivityRef::Parameter { id, element }));
-    }
-    all.extend((0..model.inputs.len()).map(|i| SensitivityRef::Input(InputId(i as u32))));
-    all
 }
 
 /// Away from the start and from every constraint, Euler parameters not of unit length.
@@ -228,33 +183,4 @@ fn broken_derivatives_are_found() {
         assert!(found.clone().count() > 0, "{name} is broken and nobody sees it");
         assert!(found.clone().all(|check| check.bundle == name), "{name}: {:?}", found.collect::<Vec<_>>());
     }
-}
-
-/// The program with the last computed number of a bundle's derivatives off by a tenth.
-fn broken(program: &Program, name: &str) -> Program {
-    let mut program = program.clone();
-    let bundle = program.bundles.iter_mut().find(|bundle| bundle.name == name).expect("the bundle");
-    let last = bundle.results.iter().position(|r| ["values", "matrix", "jacobians", "m"].contains(&r.name));
-    let last = last.expect("a result of derivatives") as u32;
-    let mut place = None;
-    for (s, segment) in bundle.segments.iter().enumerate() {
-        let Segment::Flat(statements) = segment else { continue };
-        for (i, statement) in statements.iter().enumerate() {
-            if let Statement::Result { result, value: Operand::Value(_) | Operand::Argument(..), .. } =
-                statement
-                && *result == last
-            {
-                place = Some((s, i));
-            }
-        }
-    }
-    let (s, i) = place.expect("something computed");
-    let Segment::Flat(statements) = &mut bundle.segments[s] else { unreachable!() };
-    let Statement::Result { result, index, value } = statements[i] else { unreachable!() };
-    let wrong = ValueId(bundle.values);
-    bundle.values += 1;
-    let moved = Operation::Binary(BinaryOp::Add, Operand::Constant(0.1), value);
-    statements[i] = Statement::Result { result, index, value: Operand::Value(wrong) };
-    statements.insert(i, Statement::Compute(wrong, moved));
-    program
 }

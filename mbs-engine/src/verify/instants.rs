@@ -3,6 +3,9 @@
 use super::Instant;
 use crate::gradient::Node;
 
+/// A node this near to an instant, as a part of the span, is meant.
+const ROUNDING: f64 = 1e-12;
+
 /// Picks instants from the nodes of a run: the first, and those at equal distances from it to the last.
 #[derive(Clone, Debug)]
 pub struct Visited {
@@ -22,7 +25,7 @@ impl Visited {
     /// Whether the node at `t` is to be noted; they come in the order of time.
     pub fn due(&self, t: f64) -> bool {
         let (number, count) = (self.instants.len(), self.wanted.max(1));
-        let due = self.begin + (self.end - self.begin) * number as f64 / count as f64;
+        let due = self.begin + (self.end - self.begin) * (number as f64 / count as f64 - ROUNDING);
         number <= self.wanted && (t >= due || t == self.end)
     }
 

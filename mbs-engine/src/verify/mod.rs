@@ -8,8 +8,8 @@
 //! An error counts against the largest entry of its matrix, of its row for objectives; in derivatives by parameters, which have units of their own,
 //! against the largest entry of its column. Where those are small, which includes derivatives that vanish but for rounding, it
 //! counts against a thousandth of the largest entry, or of the value itself, per unit or per the parameter's size. That value is the
-//! largest over the instants, with accelerations and multipliers and without, of constraints also beside them: forces that balance and
-//! constraints that hold are not small.
+//! largest over the instants, with accelerations and multipliers and without, and beside them: forces that balance and constraints that
+//! hold are not small.
 //!
 //! Where constraints depend on each other, only changes that keep them have derivatives of accelerations and multipliers; these are
 //! looked at then, see `admissible`.
@@ -56,7 +56,7 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
-/// The change of an instant where constraints do not hold any more.
+/// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
 /// How a derivative compares.
@@ -307,8 +307,8 @@ impl Checks {
         self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant: self.instant });
     }
 
-    /// The largest values at an instant: with its accelerations and multipliers, and without. Constraints vanish wherever they hold:
-    /// their size is what they have beside the instant.
+    /// The largest values at an instant: with its accelerations and multipliers, and without. Forces vanish where they balance, constraints
+    /// where they hold: their size is what they have beside the instant.
     fn measure(
         &mut self,
         (bundle, derivative): (&'static str, &'static str),
@@ -316,7 +316,9 @@ impl Checks {
         point: &Point<f64>,
         value: Value<'_>,
     ) {
-        let beside = matches!(of, Of::Rows | Of::Nonholonomic).then(|| point.moved(BESIDE).complex());
+        // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
+        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers);
+        let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {
             let Some(values) = value(&self.complex, &point) else { continue };

@@ -1,0 +1,180 @@
+//! Checks of whole runs: they pass on random mechanisms by every formulation, and fail where a derivative is wrong.
+
+use mbs_codegen::model::{Formulation, Integrator, Model, Simulation};
+use mbs_codegen::program::{Options, Program};
+use mbs_engine::verify::{self, Failure, Report};
+use mbs_runtime::StepError;
+use mbs_tests::broken::broken;
+use mbs_tests::differentiated::{everything, parametrised};
+use mbs_tests::random_closed::{Shape, random_closed};
+use mbs_tests::random_model::{self, Random, random_model};
+
+fn read(text: &str) -> Model {
+    let read = mbs_codegen::read("model.yaml", text);
+    read.unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("model.yaml", text))).0
+}
+
+fn program(model: &Model, constrained: bool) -> Program {
+    let options = Options { bundles: verify::bundles(constrained), ..Options::default() };
+    Program::new(model, None, &options).expect("a program")
+}
+
+fn five_bar() -> (Program, Simulation) {
+    let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
+    let model = read(&std::fs::read_to_string(path).expect("a shipped model"));
+    let simulation = Simulation { end: 0.3, step: 1e-2, ..model.simulation.clone() };
+    (program(&model, true), simulation)
+}
+
+/// All that is wrong.
+fn told(report: &Report) -> String {
+    let derivatives = report.derivatives.iter().filter(|check| !check.passed());
+    let runs = report.runs.iter().filter(|check| !check.passed());
+    let lines = derivatives.map(|check| format!("{check:?}")).chain(runs.map(|check| format!("{check:?}")));
+    lines.chain(report.unseen.iter().map(|bundle| format!("unseen {bundle}"))).collect::<Vec<_>>().join("\n")
+}
+
+/// Every wrong derivative is seen, in its bundle; the gradient of a run that uses it is wrong too, and that is seen apart.
+#[test]
+fn broken_derivatives_fail() {
+    let (program, implicit) = five_bar();
+    let explicit =
+        Simulation { formulation: Formulation::Index1, integrator: Integrator::Rk4, ..implicit.clone() };
+    for (simulation, names, used) in [
+        (
+            &implicit,
+            &["newton", "projection", "linearise", "linearise_projections", "integrand_derivatives"][..],
+            &["linearise", "linearise_projections", "integrand_derivatives"][..],
+        ),
+        (
+            &explicit,
+            &[
+                "joint_linearise",
+                "joint_integrand_derivatives",
+                "inverse_dynamics_derivatives",
+                "marker_jacobians",
+            ],
+            &["joint_linearise", "joint_integrand_derivatives"],
+        ),
+    ] {
+        let clean = verify::report(&program, simulation, false, |_| {}).expect("a run");
+        assert!(clean.passed(), "{}", told(&clean));
+        assert_eq!((clean.runs.len(), clean.found.objectives.len()), (7, 3));
+        for name in names {
+            let report = match verify::report(&broken(&program, name), simulation, false, |_| {}) {
+                Ok(report) => report,
+                // No start satisfies the constraints by this matrix.
+                Err(Failure::Start(StepError::Inconsistent { .. })) if *name == "projection" => continue,
+                Err(error) => panic!("{name}: {error:?}"),
+            };
+            let mut wrong = report.derivatives.iter().filter(|check| !check.passed()).peekable();
+            assert!(!report.passed() && wrong.peek().is_some(), "{name} is broken and nobody sees it");
+            assert!(wrong.all(|check| check.bundle == *name), "{name}: {}", told(&report));
+            let gradient = report.runs.iter().any(|check| !check.passed());
+            assert_eq!(gradient, used.contains(name), "{name}: {}", told(&report));
+        }
+    }
+}
+
+/// Differences of real runs say the same as complex steps, and see a wrong derivative too.
+#[test]
+fn differences_take_the_place_of_complex_steps() {
+    let (program, simulation) = five_bar();
+    let report = verify::report(&program, &simulation, true, |_| {}).expect("a run");
+    assert!(report.passed(), "{}", told(&report));
+    assert!(
+        report.runs.iter().all(|check| check.oracle == verify::Oracle::Differences && check.error < 1e-8)
+    );
+    let report = verify::report(&broken(&program, "linearise"), &simulation, true, |_| {}).expect("a run");
+    assert!(report.runs.iter().any(|check| !check.passed()));
+}
+
+/// A parameter at its bound is moved inwards, one of no size by something.
+#[test]
+fn parameters_at_bounds_and_at_zero_are_differentiated() {
+    let text = "
+mbs: 1
+name: damped
+gravity: [0, 0, -9.81]
+parameters: {m: 1, low: {value: 0.2, min: 0.2}, high: {value: 0.3, max: 0.3}, fixed: {value: 0.1, min: 0.1, max: 0.1}, c: {value: 0, min: 0}, nothing: 0}
+inputs: {push: 0.1}
+bodies: {rod: {mass: m, com: [0, 0, -0.5], inertia: [0.1, 0.1, low*high], points: {tip: [0, fixed, -1]}}}
+joints: {hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0.3], start: {value: high, rate: nothing}}}
+forces: {brake: {type: joint_force, coordinate: hinge.angle, value: push - c*rate(hinge)}}
+objectives: {haste: rate(hinge)^2 + pos(rod.tip).y}
+sensitivity: [low, high, fixed, c, nothing, push]
+simulation: {end: 0.5, step: 1e-2}
+";
+    let model = read(text);
+    let program = program(&model, false);
+    for integrator in [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince] {
+        let simulation = Simulation { integrator, ..model.simulation.clone() };
+        for differences in [false, true] {
+            let report = verify::report(&program, &simulation, differences, |_| {}).expect("a run");
+            assert!(report.passed(), "{integrator:?} {differences}\n{}", told(&report));
+        }
+    }
+}
+
+/// How many mechanisms are tried; `MBS_RANDOM_CLOSED=1000` tries more.
+fn mechanisms(few: u64) -> u64 {
+    std::env::var("MBS_RANDOM_CLOSED").map_or(few, |text| text.parse().expect("a whole number"))
+}
+
+#[test]
+fn runs_of_random_trees() {
+    for seed in 0..mechanisms(16) {
+        let shape = random_model::Shape { bodies: 1 + (seed % 4) as usize, dissipative: true };
+        let text = parametrised(&random_model(seed, shape), 6, &mut Random::new(seed));
+        let mut model = read(&text);
+        model.sensitivity = everything(&model);
+        let integrators = [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal];
+        let integrator = integrators[seed as usize % integrators.len()];
+        let simulation = Simulation { end: 0.05, step: 5e-3, integrator, ..model.simulation.clone() };
+        let report = verify::report(&program(&model, false), &simulation, false, |_| {});
+        let report = report.unwrap_or_else(|error| panic!("seed {seed}: {error:?}\n{text}"));
+        assert!(report.passed(), "seed {seed}, {integrator:?}\n{}\n{text}", told(&report));
+    }
+}
+
+#[test]
+fn runs_of_random_mechanisms() {
+    let methods = [
+        (Formulation::Ali3p, Integrator::Trapezoidal),
+        (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
+        (Formulation::Index1, Integrator::Trapezoidal),
+        (Formulation::Index1, Integrator::Rk4),
+        (Formulation::Penalty, Integrator::Trapezoidal),
+    ];
+    let (mut passed, mut refused) = (0, 0);
+    for seed in 0..mechanisms(10) {
+        let shape = Shape {
+            bodies: 2 + (seed % 3) as usize,
+            closures: (seed % 2) as usize,
+            constraints: 1 + (seed / 2 % 2) as usize,
+            nonholonomic: seed % 3 == 1,
+            runs: true,
+        };
+        let text = parametrised(&random_closed(9000 + seed, shape), 5, &mut Random::new(seed));
+        let mut model = read(&text);
+        model.sensitivity = everything(&model);
+        let program = program(&model, true);
+        // The first method, and one of the others.
+        for (formulation, integrator) in [methods[0], methods[1 + seed as usize % (methods.len() - 1)]] {
+            let settings = model.simulation.clone();
+            let simulation = Simulation { end: 0.02, step: 2e-3, formulation, integrator, ..settings };
+            match verify::report(&program, &simulation, false, |_| {}) {
+                Ok(report) => {
+                    let method = format!("seed {seed}, {formulation:?}, {integrator:?}");
+                    assert!(report.passed(), "{method}\n{}\n{text}", told(&report));
+                    passed += 1;
+                }
+                // It cannot be put together, or not moved.
+                Err(Failure::Start(_) | Failure::Run(StepError::Incompatible { .. })) => refused += 1,
+                Err(error) => panic!("seed {seed}, {formulation:?}, {integrator:?}: {error:?}\n{text}"),
+            }
+        }
+    }
+    println!("{passed} passed, {refused} refused");
+    assert!(passed > 10, "{passed} passed, {refused} refused");
+}
