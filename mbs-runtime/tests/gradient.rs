@@ -7,12 +7,14 @@ use std::ops::ControlFlow;
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::quadrature::Trapezoid;
-use mbs_runtime::sensitivity::{DifferentiableStep, Differentiated, Gradient, StateDerivatives};
+use mbs_runtime::sensitivity::{
+    DifferentiableStep, Differentiated, DifferentiatedNode, Gradient, StateDerivatives,
+};
 use mbs_runtime::{
     Ali3p, Assembly, Complex64, Dims, Fixed, Implicit, ImplicitIndex1, Output, Penalty, Quantity, Scalar,
     Span, Stabilisation, State, StepError, System,
 };
-use systems::erased::{Erased, model_start};
+use systems::erased::{Any, any, model_start};
 use systems::lagrangian::{Lagrangian, Mechanism};
 use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 
@@ -38,7 +40,7 @@ impl<M: ImplicitStep + Copy> Run<M> {
     }
 
     /// The objectives of a plain run.
-    fn objectives<S: Scalar>(&self, system: &Erased<'_, S>) -> Vec<S> {
+    fn objectives<S: Scalar>(&self, system: &Any<'_, S>) -> Vec<S> {
         let dims = system.dims();
         let mut state = model_start(system, BEGIN, &mut input(), self.off);
         let mut memory = vec![S::ZERO; 2 * dims.n_objectives];
@@ -63,7 +65,7 @@ impl<M: ImplicitStep + Copy> Run<M> {
         for k in 0..p {
             let mut system = Lagrangian::<_, Complex64>::new(mechanism);
             system.rho[k].im = TINY;
-            for (i, objective) in self.objectives(&Erased(&system)).iter().enumerate() {
+            for (i, objective) in self.objectives(&any(&system)).iter().enumerate() {
                 gradient[i * p + k] = objective.im / TINY;
             }
         }
@@ -73,17 +75,18 @@ impl<M: ImplicitStep + Copy> Run<M> {
 
 impl<M: DifferentiableStep + Copy> Run<M> {
     /// Objectives and their gradient.
-    fn differentiate(&self, system: &Erased<'_, f64>) -> Result<Vec<f64>, StepError> {
+    fn differentiate<S: Scalar>(&self, system: &Any<'_, S>) -> Result<Vec<S>, StepError> {
         let dims: Dims = system.dims();
-        let mut state = vec![0.0; State::<f64>::len(&dims)];
-        let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
-        let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+        let mut state = vec![S::ZERO; State::<S>::len(&dims)];
+        let mut derivatives = vec![S::ZERO; StateDerivatives::<S>::len(&dims)];
+        let mut gradient = vec![S::ZERO; Gradient::<S>::len(&dims)];
         let run = Differentiated(Fixed { method: self.method, h: self.h });
         let length = run.scratch_len(&dims).max(Assembly::differentiated_scratch_len(&dims));
-        let mut scratch = vec![f64::NAN; length];
-        Assembly::guess_differentiated(system, BEGIN, &mut state, &mut derivatives, &mut scratch)?;
+        let mut scratch = vec![S::from_f64(f64::NAN); length];
+        let begin = S::from_f64(BEGIN);
+        Assembly::guess_differentiated(system, begin, &mut state, &mut derivatives, &mut scratch)?;
         for row in self.off {
-            State::of(&dims, &mut state)?.active[*row] = 0.0;
+            State::of(&dims, &mut state)?.active[*row] = S::ZERO;
         }
         let assembly = Assembly::DEFAULT;
         assembly.start_differentiated(system, &mut input(), &mut state, &mut derivatives, &mut scratch)?;
@@ -102,7 +105,7 @@ impl<M: DifferentiableStep + Copy> Run<M> {
 
     fn check<T: Mechanism + Copy>(&self, name: &str, mechanism: T, oracle: &impl Fn(M) -> M, tolerance: f64) {
         let system = Lagrangian::<_, f64>::new(mechanism);
-        let system = Erased(&system);
+        let system = any(&system);
         let found = self.differentiate(&system).unwrap_or_else(|error| panic!("{name}: {error}"));
         let expected = Run { method: oracle(self.method), ..*self }.complex_gradient(mechanism);
         let found = Gradient::of(&system.dims(), &found).unwrap();
@@ -217,13 +220,105 @@ fn gradients_of_implicit_index_1_runs() {
     }
 }
 
+/// The gradient has the order of the solution.
+#[test]
+fn gradients_converge_with_order_2() {
+    let system = Lagrangian::<_, f64>::new(FourBar::DEFAULT);
+    for integrator in [Implicit::TRAPEZOIDAL, Implicit::GeneralizedAlpha { spectral_radius: 0.7 }] {
+        let method = Ali3p { integrator, ..Ali3p::DEFAULT };
+        let run = |steps: f64| {
+            Run { method, h: 0.8 / steps, end: BEGIN + 0.8, off: &[] }.differentiate(&any(&system)).unwrap()
+        };
+        let (coarse, middle, fine) = (run(400.0), run(800.0), run(1600.0));
+        let p = FourBar::PARAMETERS;
+        for i in 0..FourBar::OBJECTIVES {
+            let row = |x: &[f64]| x[FourBar::OBJECTIVES + i * p..][..p].to_vec();
+            let (coarse, middle, fine) = (row(&coarse), row(&middle), row(&fine));
+            let (first, second) = (systems::distance(&coarse, &middle), systems::distance(&middle, &fine));
+            let measured = systems::order(first, second);
+            // The next term is of relative size C/steps.
+            assert!((measured - 2.0).abs() < 0.05, "{integrator:?}, objective {i}: {measured}");
+        }
+    }
+}
+
+/// Every node is seen with its derivatives, states are those of the plain run, and a run can be ended.
+#[test]
+fn runs_are_observed_and_checked() {
+    let system = Lagrangian::<_, f64>::new(Pendulum::<1>::DEFAULT);
+    let system = any(&system);
+    let dims = system.dims();
+    let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: 0.1 });
+    let mut scratch = vec![0.0; run.scratch_len(&dims).max(Assembly::differentiated_scratch_len(&dims))];
+    let mut state = vec![0.0; State::<f64>::len(&dims)];
+    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+    Assembly::guess_differentiated(&system, BEGIN, &mut state, &mut derivatives, &mut scratch).unwrap();
+    let assembly = Assembly::DEFAULT;
+    let start =
+        assembly.start_differentiated(&system, &mut input(), &mut state, &mut derivatives, &mut scratch);
+    start.unwrap();
+    let span = Span { start: BEGIN, end: 1.0, output: Output::Every(0.2) };
+    let mut plain = state.clone();
+    let fixed = run.0;
+    let observe = |_: Node<'_, f64>| ControlFlow::Continue(());
+    fixed.run(&system, &mut input(), &mut plain, &span, &mut scratch, observe).unwrap();
+
+    let mut attempt = |stop: f64, span: Span<f64>, gradient: &mut [f64], scratch: &mut [f64]| {
+        let (mut state, mut derivatives) = (state.clone(), derivatives.clone());
+        let mut times = Vec::new();
+        let observe = |node: DifferentiatedNode<'_, f64>| {
+            assert_eq!(node.derivatives.len(), StateDerivatives::<f64>::len(&dims));
+            assert_eq!(node.step.iterations == 0, times.is_empty());
+            times.push(node.motion.t);
+            if node.motion.t >= stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let done =
+            run.run(&system, &mut input(), &mut state, &mut derivatives, &span, gradient, scratch, observe);
+        done.map(|statistics| (statistics, times, state))
+    };
+    let (statistics, times, end) = attempt(9.0, span, &mut gradient, &mut scratch).unwrap();
+    assert_eq!((statistics.steps, statistics.stopped, times.len()), (9, false, 6));
+    assert_eq!(systems::bits(&end), systems::bits(&plain));
+    let (statistics, times, _) = attempt(0.4, span, &mut gradient, &mut scratch).unwrap();
+    assert_eq!((statistics.steps, statistics.stopped, times.len()), (4, true, 3));
+    let short = scratch.len() / 2;
+    for (gradient, scratch) in [
+        (&mut gradient[1..], &mut scratch[..]),
+        (&mut vec![0.0; Gradient::<f64>::len(&dims)][..], &mut vec![0.0; short][..]),
+    ] {
+        let error = attempt(9.0, span, gradient, scratch).unwrap_err();
+        assert!(matches!(error, StepError::Length { what: "gradient" | "scratch", .. }), "{error:?}");
+    }
+    let late = Span { start: 0.5, ..span };
+    let error = attempt(9.0, late, &mut gradient, &mut scratch).unwrap_err();
+    assert!(matches!(error, StepError::Setting { value: BEGIN, .. }), "{error:?}");
+}
+
+/// In single precision as far as it goes.
+#[test]
+fn single_precision_has_gradients_too() {
+    let double = Lagrangian::<_, f64>::new(Pendulum::<1>::DEFAULT);
+    let single = Lagrangian::<_, f32>::new(Pendulum::<1>::DEFAULT);
+    let run = Run { method: Ali3p::DEFAULT, h: 0.01, end: 0.6, off: &[] };
+    let (expected, found) =
+        (run.differentiate(&any(&double)).unwrap(), run.differentiate(&any(&single)).unwrap());
+    for (found, expected) in found[3..].chunks(6).zip(expected[3..].chunks(6)) {
+        let size = expected.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+        let found: Vec<f64> = found.iter().map(|x| f64::from(*x)).collect();
+        // Rounding of positions over h² enters accelerations before their projection: 1e-7/1e-4.
+        let error = systems::distance(&found, expected) / size;
+        assert!(error < 2e-3, "{error:e}: {found:?} {expected:?}");
+    }
+}
+
 /// A parameter that only one of two dependent rows knows has no derivative, and the error says so.
 #[test]
 fn an_incompatible_parameter_is_named() {
     let mechanism = Pendulum::<2> { second: Second::Contradiction, ..Pendulum::<2>::DEFAULT };
     let run = Run { method: Ali3p::DEFAULT, h: 0.01, end: 0.2, off: &[] };
     let system = Lagrangian::<_, f64>::new(mechanism);
-    let error = run.differentiate(&Erased(&system)).unwrap_err();
+    let error = run.differentiate(&any(&system)).unwrap_err();
     let StepError::Incompatible { parameter: 1 | 5, quantity: Quantity::Holonomic, .. } = error else {
         panic!("{error:?}")
     };

@@ -9,7 +9,7 @@ use mbs_runtime::{
     Ali3p, Complex64, Dims, Implicit, ImplicitIndex1, Penalty, Scalar, Stabilisation, State, StepError,
     System,
 };
-use systems::erased::{Erased, model_start};
+use systems::erased::{Any, any, model_start};
 use systems::lagrangian::{Lagrangian, Mechanism};
 use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 
@@ -50,12 +50,12 @@ fn complex_step<T: Mechanism>(
     for (parameter, d) in mechanism.rho.iter_mut().zip(rho) {
         parameter.im = d * TINY;
     }
-    step_along(&Erased(&mechanism), settings, state, direction, h)
+    step_along(&any(&mechanism), settings, state, direction, h)
 }
 
 /// The same, of a system whose parameters are perturbed already.
 fn step_along(
-    system: &Erased<'_, Complex64>,
+    system: &Any<'_, Complex64>,
     settings: &Ali3p,
     state: &[f64],
     direction: &[f64],
@@ -97,7 +97,7 @@ fn check_to<T: Mechanism + Copy>(
     let complex = |settings: &Ali3p, state: &[f64], x: &[f64], rho: &[f64]| {
         complex_step(mechanism, settings, state, x, rho, h)
     };
-    check_system(name, &Erased(&system), &complex, settings, off, h, tolerance);
+    check_system(name, &any(&system), &complex, settings, off, h, tolerance);
 }
 
 /// The derivative of a step with these settings from a state along (x, ρ).
@@ -105,7 +105,7 @@ type Expected<'a> = &'a dyn Fn(&Ali3p, &[f64], &[f64], &[f64]) -> Vec<f64>;
 
 fn check_system(
     name: &str,
-    system: &Erased<'_, f64>,
+    system: &Any<'_, f64>,
     complex: Expected<'_>,
     settings: Ali3p,
     off: &[usize],
@@ -232,16 +232,10 @@ fn check_transposed<T: Mechanism + Copy>(
     tolerance: f64,
 ) {
     let system = Lagrangian::<_, f64>::new(mechanism);
-    check_columns(name, &Erased(&system), method, h, tolerance);
+    check_columns(name, &any(&system), method, h, tolerance);
 }
 
-fn check_columns(
-    name: &str,
-    system: &Erased<'_, f64>,
-    method: impl DifferentiableStep,
-    h: f64,
-    tolerance: f64,
-) {
+fn check_columns(name: &str, system: &Any<'_, f64>, method: impl DifferentiableStep, h: f64, tolerance: f64) {
     let dims: Dims = system.dims();
     let mut state = model_start(system, 0.1, &mut input(), &[]);
     let mut scratch = vec![0.0; method.scratch_len(&dims)];

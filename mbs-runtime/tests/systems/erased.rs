@@ -2,8 +2,10 @@
 
 use mbs_runtime::sensitivity::Places;
 use mbs_runtime::{
-    Constrained, Dims, EvalError, Hold, Impulses, Motion, Names, ObjectiveDerivatives, ParameterPlaces,
-    Pattern, Quantity, Scalar, Sensitivities, Start, StartDerivatives, System, Weights,
+    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, ForwardDynamics, Hold,
+    Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, Motion, Names,
+    ObjectiveDerivatives, ParameterPlaces, Pattern, Quantity, Scalar, Sensitivities, Stabilisation, Start,
+    StartDerivatives, System, Weights,
 };
 
 use super::lagrangian::{Instant, Lagrangian, Mechanism};
@@ -16,6 +18,27 @@ pub(crate) trait Whole:
     fn objectives(&self, at: Motion<'_, Self::S>, lambda: &[Self::S]) -> [Vec<Self::S>; 2];
 }
 
+/// What an explicit one asks besides.
+pub(crate) trait WholeJoint:
+    Whole + ConstrainedDynamics + ConstraintCorrection + JointSensitivities + JointObjectiveDerivatives
+{
+    /// Integrands and terminal terms.
+    fn objectives_of_joints(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        lambda: &[Self::S],
+    ) -> [Vec<Self::S>; 2];
+    /// Forward dynamics of an open tree.
+    fn tree_dynamics(
+        &self,
+        at: At<'_, Self::S>,
+        w: &mut [Self::S],
+        zd: &mut [Self::S],
+        vd: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
+
 impl<T: Mechanism, S: Scalar> Whole for Lagrangian<T, S> {
     fn objectives(&self, at: Motion<'_, S>, lambda: &[S]) -> [Vec<S>; 2] {
         let instant = Instant { t: at.t, z: at.z, zd: at.zd, zdd: at.zdd, lambda, u: at.u };
@@ -23,11 +46,34 @@ impl<T: Mechanism, S: Scalar> Whole for Lagrangian<T, S> {
     }
 }
 
-/// Some system.
-pub(crate) struct Erased<'a, S>(pub(crate) &'a dyn Whole<S = S>);
+impl<T: Mechanism, S: Scalar> WholeJoint for Lagrangian<T, S> {
+    fn objectives_of_joints(&self, at: At<'_, S>, vd: &[S], lambda: &[S]) -> [Vec<S>; 2] {
+        self.joint_objectives(at, vd, lambda)
+    }
+    fn tree_dynamics(&self, at: At<'_, S>, w: &mut [S], zd: &mut [S], vd: &mut [S]) -> Result<(), EvalError> {
+        self.forward_dynamics(at, w, zd, vd, &mut [])
+    }
+}
 
-impl<S: Scalar> System for Erased<'_, S> {
-    type S = S;
+/// Some system.
+pub(crate) struct Erased<'a, W: ?Sized>(pub(crate) &'a W);
+
+/// Some system for implicit runs.
+pub(crate) type Any<'a, S> = Erased<'a, dyn Whole<S = S> + 'a>;
+
+/// Some system for explicit runs.
+pub(crate) type AnyJoint<'a, S> = Erased<'a, dyn WholeJoint<S = S> + 'a>;
+
+pub(crate) fn any<'a, S: Scalar>(system: &'a (dyn Whole<S = S> + 'a)) -> Any<'a, S> {
+    Erased(system)
+}
+
+pub(crate) fn any_joint<'a, S: Scalar>(system: &'a (dyn WholeJoint<S = S> + 'a)) -> AnyJoint<'a, S> {
+    Erased(system)
+}
+
+impl<S: Scalar, W: Whole<S = S> + ?Sized> System for Erased<'_, W> {
+    type S = W::S;
     fn dims(&self) -> Dims {
         self.0.dims()
     }
@@ -39,19 +85,19 @@ impl<S: Scalar> System for Erased<'_, S> {
     }
 }
 
-impl<S: Scalar> Names for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> Names for Erased<'_, W> {
     fn name(&self, quantity: Quantity, index: usize) -> Option<&str> {
         self.0.name(quantity, index)
     }
 }
 
-impl<S: Scalar> Start for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> Start for Erased<'_, W> {
     fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
         self.0.start(z, v, x)
     }
 }
 
-impl<S: Scalar> StartDerivatives for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> StartDerivatives for Erased<'_, W> {
     fn start_places(&self) -> [Places<'_>; 2] {
         self.0.start_places()
     }
@@ -60,7 +106,7 @@ impl<S: Scalar> StartDerivatives for Erased<'_, S> {
     }
 }
 
-impl<S: Scalar> Constrained for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> Constrained for Erased<'_, W> {
     fn pattern(&self) -> Pattern<'_> {
         self.0.pattern()
     }
@@ -114,7 +160,7 @@ impl<S: Scalar> Constrained for Erased<'_, S> {
     }
 }
 
-impl<S: Scalar> Sensitivities for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> Sensitivities for Erased<'_, W> {
     fn parameter_places(&self) -> ParameterPlaces<'_> {
         self.0.parameter_places()
     }
@@ -138,7 +184,7 @@ impl<S: Scalar> Sensitivities for Erased<'_, S> {
     }
 }
 
-impl<S: Scalar> ObjectiveDerivatives for Erased<'_, S> {
+impl<S: Scalar, W: Whole<S = S> + ?Sized> ObjectiveDerivatives for Erased<'_, W> {
     fn objective_places(&self) -> [Places<'_>; 2] {
         self.0.objective_places()
     }
@@ -162,9 +208,98 @@ impl<S: Scalar> ObjectiveDerivatives for Erased<'_, S> {
     }
 }
 
+impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ForwardDynamics for Erased<'_, W> {
+    fn forward_dynamics(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        _: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.tree_dynamics(at, w, zd, vd)
+    }
+}
+
+impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ConstrainedDynamics for Erased<'_, W> {
+    fn constrained_dynamics(
+        &self,
+        at: At<'_, S>,
+        stabilisation: Stabilisation<S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        xd: &mut [S],
+        lambda: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.constrained_dynamics(at, stabilisation, w, zd, vd, xd, lambda)
+    }
+}
+
+impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ConstraintCorrection for Erased<'_, W> {
+    fn constraint_correction(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        dz: &mut [S],
+        dv: &mut [S],
+        phi: &mut [S],
+        phid: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.constraint_correction(at, w, dz, dv, phi, phid)
+    }
+}
+
+impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> JointSensitivities for Erased<'_, W> {
+    fn joint_places(&self) -> JointPlaces<'_> {
+        self.0.joint_places()
+    }
+    fn joint_linearise(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        lambda: &[S],
+        stabilisation: Stabilisation<S>,
+        w: &mut [S],
+        values: &mut [S],
+        factors: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.joint_linearise(at, vd, lambda, stabilisation, w, values, factors)
+    }
+    fn joint_solve(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+        self.0.joint_solve(factors, w, x)
+    }
+}
+
+impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> JointObjectiveDerivatives for Erased<'_, W> {
+    fn joint_objective_places(&self) -> [Places<'_>; 2] {
+        self.0.joint_objective_places()
+    }
+    fn joint_integrand_derivatives(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        lambda: &[S],
+        w: &mut [S],
+        values: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.joint_integrand_derivatives(at, vd, lambda, w, values)
+    }
+    fn joint_terminal_derivatives(
+        &self,
+        at: At<'_, S>,
+        vd: &[S],
+        lambda: &[S],
+        w: &mut [S],
+        values: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.0.joint_terminal_derivatives(at, vd, lambda, w, values)
+    }
+}
+
 /// A consistent state at `t` from the system's own guesses, with some rows switched off.
-pub(crate) fn model_start<S: Scalar>(
-    system: &Erased<'_, S>,
+pub(crate) fn model_start<S: Scalar, W: Whole<S = S> + ?Sized>(
+    system: &Erased<'_, W>,
     t: f64,
     inputs: &mut impl mbs_runtime::Inputs<S>,
     off: &[usize],

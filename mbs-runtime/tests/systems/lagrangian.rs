@@ -272,7 +272,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
 
     /// A consistent state at `t` from the mechanism's own guesses, with some rows switched off.
     pub(crate) fn model_start(&self, t: f64, inputs: &mut impl Inputs<S>, off: &[usize]) -> Vec<S> {
-        super::erased::model_start(&super::erased::Erased(self), t, inputs, off)
+        super::erased::model_start(&super::erased::any(self), t, inputs, off)
     }
 
     /// The parts of a state.
