@@ -264,7 +264,7 @@ fn runs_are_observed_and_checked() {
     let observe = |_: Node<'_, f64>| ControlFlow::Continue(());
     fixed.run(&system, &mut input(), &mut plain, &span, &mut scratch, observe).unwrap();
 
-    let mut attempt = |stop: f64, span: Span<f64>, gradient: &mut [f64], scratch: &mut [f64]| {
+    let attempt = |stop: f64, span: Span<f64>, gradient: &mut [f64], scratch: &mut [f64]| {
         let (mut state, mut derivatives) = (state.clone(), derivatives.clone());
         let mut times = Vec::new();
         let observe = |node: DifferentiatedNode<'_, f64>| {
