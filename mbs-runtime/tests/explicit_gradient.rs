@@ -13,7 +13,8 @@ use mbs_runtime::{
     EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1, Integrator, JointDerivatives, OnConstraints,
     Output, Rk4, Scalar, Span, Start, State, StepError, System,
 };
-use systems::lagrangian::{Lagrangian, Mechanism};
+use systems::erased::{AnyJoint, any_joint, model_start};
+use systems::lagrangian::Lagrangian;
 use systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};
 
 const TINY: f64 = 1e-100;
@@ -24,15 +25,16 @@ fn input<S: Scalar>() -> impl Inputs<S> {
 }
 
 /// Dynamics whose objectives are first-order states.
-struct WithObjectives<'a, T, S, D> {
-    mechanism: &'a Lagrangian<T, S>,
+struct WithObjectives<'a, S, D> {
+    mechanism: &'a AnyJoint<'a, S>,
     dynamics: &'a D,
 }
 
-impl<T: Mechanism, S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, T, S, D> {
+impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
     type S = S;
     fn dims(&self) -> Dims {
-        Dims { nx: T::OBJECTIVES, ..self.dynamics.dims() }
+        let dims = self.dynamics.dims();
+        Dims { nx: dims.n_objectives, ..dims }
     }
     fn euler_parameters(&self) -> &[usize] {
         self.dynamics.euler_parameters()
@@ -42,7 +44,7 @@ impl<T: Mechanism, S: Scalar, D: JointDynamics<S = S>> System for WithObjectives
     }
 }
 
-impl<T: Mechanism, S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, T, S, D> {
+impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
     const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
 
     fn forward_dynamics(
@@ -53,9 +55,9 @@ impl<T: Mechanism, S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithO
         vd: &mut [S],
         xd: &mut [S],
     ) -> Result<(), EvalError> {
-        let mut lambda = vec![S::ZERO; Lagrangian::<T, S>::JOINT_ROWS];
+        let mut lambda = vec![S::ZERO; self.dynamics.dims().joint_rows()];
         self.dynamics.accelerate(at, w, zd, vd, &mut lambda)?;
-        xd.copy_from_slice(&self.mechanism.joint_objectives(at, vd, &lambda)[0]);
+        xd.copy_from_slice(&self.mechanism.0.objectives_of_joints(at, vd, &lambda)[0]);
         Ok(())
     }
 
@@ -73,16 +75,16 @@ impl<T: Mechanism, S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithO
 }
 
 /// Coordinates and velocities at the start: of a tree as they are, of others assembled.
-fn start<T: Mechanism, S: Scalar>(system: &Lagrangian<T, S>) -> Vec<S> {
-    let (nq, nv) = (T::NQ, Lagrangian::<T, S>::NV);
-    let mut y = vec![S::ZERO; nq + nv];
-    let (z, v) = y.split_at_mut(nq);
-    if Lagrangian::<T, S>::JOINT_ROWS == 0 {
-        Start::start(system, z, v, &mut []).unwrap();
+fn start<S: Scalar>(system: &AnyJoint<'_, S>) -> Vec<S> {
+    let dims = system.dims();
+    let mut y = vec![S::ZERO; dims.state()];
+    let (z, v) = y.split_at_mut(dims.nq);
+    if dims.joint_rows() == 0 {
+        system.start(z, v, &mut []).unwrap();
         renormalise(system, z);
     } else {
-        let mut state = system.model_start(BEGIN, &mut input(), &[]);
-        let view = system.view(&mut state);
+        let mut state = model_start(system, BEGIN, &mut input(), &[]);
+        let view = State::of(&dims, &mut state).unwrap();
         z.copy_from_slice(view.z);
         velocities(system, view.z, view.zd, v).unwrap();
     }
@@ -90,31 +92,33 @@ fn start<T: Mechanism, S: Scalar>(system: &Lagrangian<T, S>) -> Vec<S> {
 }
 
 /// The objectives of a run over these times.
-fn objectives<T: Mechanism, S: Scalar, D: JointDynamics<S = S>>(
-    mechanism: &Lagrangian<T, S>,
+fn objectives<S: Scalar, D: JointDynamics<S = S>>(
+    mechanism: &AnyJoint<'_, S>,
     dynamics: &D,
     method: &impl FixedStep,
     times: &[f64],
 ) -> Vec<S> {
     let system = WithObjectives { mechanism, dynamics };
+    let dims = mechanism.dims();
     let mut y = start(mechanism);
-    y.extend(vec![S::ZERO; T::OBJECTIVES]);
+    y.extend(vec![S::ZERO; dims.n_objectives]);
     let mut scratch = vec![S::ZERO; method.scratch_len(&system.dims())];
     for step in times.windows(2) {
         let (mut t, h) = (S::from_f64(step[0]), S::from_f64(step[1] - step[0]));
         method.step(&system, &mut input(), &mut t, &mut y, h, &mut scratch).unwrap();
     }
     let t = S::from_f64(*times.last().unwrap());
-    let mut u = vec![S::ZERO; T::NU];
+    let mut u = vec![S::ZERO; dims.nu];
     input().at(t, &mut u);
-    let (nq, nv) = (T::NQ, Lagrangian::<T, S>::NV);
-    let at = At { t, z: &y[..nq], v: &y[nq..nq + nv], x: &[], u: &u };
-    let (mut zd, mut vd) = (vec![S::ZERO; nq], vec![S::ZERO; nv]);
-    let mut lambda = vec![S::ZERO; Lagrangian::<T, S>::JOINT_ROWS];
+    let (state, integrals) = y.split_at(dims.state());
+    let (z, v) = state.split_at(dims.nq);
+    let at = At { t, z, v, x: &[], u: &u };
+    let (mut zd, mut vd) = (vec![S::ZERO; dims.nq], vec![S::ZERO; dims.nv]);
+    let mut lambda = vec![S::ZERO; dims.joint_rows()];
     let mut w = vec![S::ZERO; dynamics.dims().workspace];
     dynamics.accelerate(at, &mut w, &mut zd, &mut vd, &mut lambda).unwrap();
-    let [_, terminal] = mechanism.joint_objectives(at, &vd, &lambda);
-    y[nq + nv..].iter().zip(terminal).map(|(integral, terminal)| *integral + terminal).collect()
+    let [_, terminal] = mechanism.0.objectives_of_joints(at, &vd, &lambda);
+    integrals.iter().zip(terminal).map(|(integral, terminal)| *integral + terminal).collect()
 }
 
 /// What a differentiated run gives.
@@ -124,16 +128,16 @@ struct Found {
     gradient: Vec<f64>,
 }
 
-fn differentiate<T: Mechanism, D>(
-    system: &Lagrangian<T, f64>,
+fn differentiate<'a, D>(
+    system: &AnyJoint<'a, f64>,
     dynamics: &D,
     integrator: &impl DifferentiableIntegrator,
     span: Span<f64>,
 ) -> Result<Found, StepError>
 where
-    D: JointDynamics<S = f64, Model = Lagrangian<T, f64>>,
+    D: JointDynamics<S = f64, Model = AnyJoint<'a, f64>>,
 {
-    let dims = Lagrangian::<T, f64>::DIMS;
+    let dims = system.dims();
     let mut y = vec![0.0; dims.state()];
     let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
     let length = integrator.scratch_len(dynamics).max(Assembly::differentiated_scratch_len(&dims));
@@ -174,7 +178,8 @@ macro_rules! check {
         let name =
             concat!(stringify!($mechanism), ", ", stringify!($integrator), ", ", stringify!($dynamics));
         let span = Span { start: BEGIN, end: $end, output: Output::Steps };
-        let real = Lagrangian::<_, f64>::new($mechanism);
+        let mechanism = Lagrangian::<_, f64>::new($mechanism);
+        let real = any_joint(&mechanism);
         let found = {
             let $system = &real;
             differentiate(&real, &$dynamics, &Differentiated($integrator), span)
@@ -196,11 +201,12 @@ macro_rules! check {
                 "{name}: {values:?}"
             );
         }
-        let p = real.rho.len();
+        let p = mechanism.rho.len();
         let mut expected = vec![0.0; found.gradient.len() / (1 + p) * p];
         for k in 0..p {
-            let mut complex = Lagrangian::<_, Complex64>::new($mechanism);
-            complex.rho[k].im = TINY;
+            let mut mechanism = Lagrangian::<_, Complex64>::new($mechanism);
+            mechanism.rho[k].im = TINY;
+            let complex = any_joint(&mechanism);
             let $system = &complex;
             let values = objectives(&complex, &$dynamics, &$method, &found.times);
             for (i, value) in values.iter().enumerate() {
@@ -253,7 +259,8 @@ fn gradients_of_runs_on_constraints() {
 /// Multipliers of redundant rows have no derivative here; without them in the objective there is nothing to refuse.
 #[test]
 fn multipliers_of_redundant_rows_are_refused() {
-    let system = Lagrangian::<_, f64>::new(Pendulum::<2>::DEFAULT);
+    let mechanism = Lagrangian::<_, f64>::new(Pendulum::<2>::DEFAULT);
+    let system = any_joint(&mechanism);
     let span = Span { start: BEGIN, end: 0.5, output: Output::Steps };
     let integrator = Differentiated(Fixed { method: Rk4, h: 0.02 });
     let refused = differentiate(&system, &Index1::new(&system), &integrator, span).err().unwrap();

@@ -6,8 +6,10 @@ use mbs_runtime::formulation::Record;
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::sensitivity::{DifferentiableStep, StateDerivatives};
 use mbs_runtime::{
-    Ali3p, Complex64, Dims, Implicit, ImplicitIndex1, Penalty, Scalar, Stabilisation, StepError,
+    Ali3p, Complex64, Dims, Implicit, ImplicitIndex1, Penalty, Scalar, Stabilisation, State, StepError,
+    System,
 };
+use systems::erased::{Any, any, model_start};
 use systems::lagrangian::{Lagrangian, Mechanism};
 use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 
@@ -44,14 +46,25 @@ fn complex_step<T: Mechanism>(
     rho: &[f64],
     h: f64,
 ) -> Vec<f64> {
-    let mut system = Lagrangian::<_, Complex64>::new(mechanism);
-    let dims = Lagrangian::<T, Complex64>::DIMS;
-    for (parameter, d) in system.rho.iter_mut().zip(rho) {
+    let mut mechanism = Lagrangian::<_, Complex64>::new(mechanism);
+    for (parameter, d) in mechanism.rho.iter_mut().zip(rho) {
         parameter.im = d * TINY;
     }
+    step_along(&any(&mechanism), settings, state, direction, h)
+}
+
+/// The same, of a system whose parameters are perturbed already.
+fn step_along(
+    system: &Any<'_, Complex64>,
+    settings: &Ali3p,
+    state: &[f64],
+    direction: &[f64],
+    h: f64,
+) -> Vec<f64> {
+    let dims = system.dims();
     let mut state: Vec<Complex64> = state.iter().map(|x| Complex64::from(*x)).collect();
     let nq = dims.nq;
-    let view = system.view(&mut state);
+    let view = State::of(&dims, &mut state).unwrap();
     let (kinematics, rest) = direction.split_at(3 * nq);
     let parts = view.z.iter_mut().chain(view.zd.iter_mut()).chain(view.zdd.iter_mut());
     for (x, d) in parts.zip(kinematics).chain(view.a.iter_mut().zip(&rest[dims.rows()..])) {
@@ -62,8 +75,8 @@ fn complex_step<T: Mechanism>(
     let settings = Ali3p { tolerance: 1e-15, penalty, ..*settings };
     let mut scratch = vec![Complex64::ZERO; Ali3p::scratch_len(&dims)];
     let h = Complex64::from(h);
-    settings.step(&system, &mut input(), &mut state, h, &mut scratch).unwrap();
-    let view = system.view(&mut state);
+    settings.step(system, &mut input(), &mut state, h, &mut scratch).unwrap();
+    let view = State::of(&dims, &mut state).unwrap();
     let all = [&*view.z, view.zd, view.zdd, view.lambda, view.a].concat();
     all.iter().map(|x| x.im / TINY).collect()
 }
@@ -80,39 +93,56 @@ fn check_to<T: Mechanism + Copy>(
     h: f64,
     tolerance: f64,
 ) {
+    let system = Lagrangian::<_, f64>::new(mechanism);
+    let complex = |settings: &Ali3p, state: &[f64], x: &[f64], rho: &[f64]| {
+        complex_step(mechanism, settings, state, x, rho, h)
+    };
+    check_system(name, &any(&system), &complex, settings, off, h, tolerance);
+}
+
+/// The derivative of a step with these settings from a state along (x, ρ).
+type Expected<'a> = &'a dyn Fn(&Ali3p, &[f64], &[f64], &[f64]) -> Vec<f64>;
+
+fn check_system(
+    name: &str,
+    system: &Any<'_, f64>,
+    complex: Expected<'_>,
+    settings: Ali3p,
+    off: &[usize],
+    h: f64,
+    tolerance: f64,
+) {
     let integrators = [
         Implicit::TRAPEZOIDAL,
         Implicit::Newmark { beta: 0.31, gamma: 0.55 },
         Implicit::GeneralizedAlpha { spectral_radius: 0.6 },
     ];
-    let system = Lagrangian::<_, f64>::new(mechanism);
-    let dims: Dims = Lagrangian::<T, f64>::DIMS;
+    let dims: Dims = system.dims();
     for integrator in integrators {
         // As far as the complex step goes, or the two are linearised at different instants.
         let settings = Ali3p { integrator, tolerance: 1e-15, ..settings };
-        let mut state = system.model_start(0.1, &mut input(), off);
+        let mut state = model_start(system, 0.1, &mut input(), off);
         let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
         let mut record = vec![0.0; Record::<f64>::len(&dims)];
         // Some steps on, so that a is not zdd.
         for _ in 0..3 {
-            let step =
-                settings.step_recorded(&system, &mut input(), &mut state, h, &mut record, &mut scratch);
+            let step = settings.step_recorded(system, &mut input(), &mut state, h, &mut record, &mut scratch);
             step.unwrap();
         }
         let before = state.clone();
         let mut record_before = record.clone();
-        settings.step_recorded(&system, &mut input(), &mut state, h, &mut record, &mut scratch).unwrap();
+        settings.step_recorded(system, &mut input(), &mut state, h, &mut record, &mut scratch).unwrap();
         // Recording changes nothing.
         let mut again = before.clone();
-        settings.step(&system, &mut input(), &mut again, h, &mut scratch).unwrap();
+        settings.step(system, &mut input(), &mut again, h, &mut scratch).unwrap();
         assert_eq!(systems::bits(&state), systems::bits(&again));
 
         let mut scratch = vec![0.0; Ali3p::linearised_scratch_len(&dims)];
-        let linearised = settings.linearise(&system, &mut record, &mut scratch);
+        let linearised = settings.linearise(system, &mut record, &mut scratch);
         let mut linearised =
             linearised.unwrap_or_else(|error| panic!("{name} {integrator:?} {h} {settings:?}: {error}"));
         let mut scratch = vec![0.0; Ali3p::linearised_scratch_len(&dims)];
-        let mut linearised_before = settings.linearise(&system, &mut record_before, &mut scratch).unwrap();
+        let mut linearised_before = settings.linearise(system, &mut record_before, &mut scratch).unwrap();
         let p = dims.sensitivity.parameters;
         let n = StateDerivatives::<f64>::len(&dims) / p;
         let (nq, rows) = (dims.nq, dims.rows());
@@ -144,7 +174,7 @@ fn check_to<T: Mechanism + Copy>(
             // Derivatives that constraints allow, as a step leaves them: of others the complex step projects all but 1e-9.
             linearised_before.apply(1, &x.clone(), &rho, &mut x).unwrap();
             linearised.apply(1, &x, &rho, &mut jx).unwrap();
-            let expected = complex_step(mechanism, &settings, &before, &x, &rho, h);
+            let expected = complex(&settings, &before, &x, &rho);
             // Each block in its own size: z, zd, zdd, λ, a.
             let blocks = [0..nq, nq..2 * nq, 2 * nq..3 * nq, 3 * nq..3 * nq + rows, 3 * nq + rows..n];
             for (block, range) in blocks.into_iter().enumerate() {
@@ -202,16 +232,20 @@ fn check_transposed<T: Mechanism + Copy>(
     tolerance: f64,
 ) {
     let system = Lagrangian::<_, f64>::new(mechanism);
-    let dims: Dims = Lagrangian::<T, f64>::DIMS;
-    let mut state = system.model_start(0.1, &mut input(), &[]);
+    check_columns(name, &any(&system), method, h, tolerance);
+}
+
+fn check_columns(name: &str, system: &Any<'_, f64>, method: impl DifferentiableStep, h: f64, tolerance: f64) {
+    let dims: Dims = system.dims();
+    let mut state = model_start(system, 0.1, &mut input(), &[]);
     let mut scratch = vec![0.0; method.scratch_len(&dims)];
     let mut record = vec![0.0; Record::<f64>::len(&dims)];
     for _ in 0..3 {
-        let step = method.step_recorded(&system, &mut input(), &mut state, h, &mut record, &mut scratch);
+        let step = method.step_recorded(system, &mut input(), &mut state, h, &mut record, &mut scratch);
         step.unwrap();
     }
     let mut scratch = vec![0.0; Ali3p::linearised_scratch_len(&dims)];
-    let mut linearised = method.linearise(&system, &mut record, &mut scratch).unwrap();
+    let mut linearised = method.linearise(system, &mut record, &mut scratch).unwrap();
     let (p, columns) = (dims.sensitivity.parameters, 3);
     let n = StateDerivatives::<f64>::len(&dims) / p;
     let (x, rho, y) = (numbers(n * columns, 7), numbers(p * columns, 8), numbers(n * columns, 9));

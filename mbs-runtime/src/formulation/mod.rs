@@ -33,6 +33,7 @@ mod projection;
 mod record;
 mod run;
 pub(crate) mod start;
+mod start_dynamics;
 mod state;
 
 pub(crate) use ali3p::refuse_first_order_states;

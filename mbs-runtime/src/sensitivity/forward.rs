@@ -1,8 +1,9 @@
 //! Products with the derivative of a step: from derivatives at its start to those at its end.
 
-use super::bordered::{Unsolved, add_sizes, add_sizes_of};
+use super::bordered::Unsolved;
 use super::columns::{Directions, add_products, scale, silence, subtract_parameters, subtract_product};
 use super::derivatives::Sensitivities;
+use super::residual::{add_sizes, add_sizes_of};
 use super::state::{Parts, StateDerivatives};
 use super::step::{Enforcement, LinearisedStep, max_columns};
 use super::values::{MotionValues, ProjectionValues};

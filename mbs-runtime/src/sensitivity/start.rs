@@ -17,13 +17,13 @@
 //! entry, and damped a little for those that depend on each other, which refinement takes back.
 
 use super::columns::{Directions, add_product, row, subtract_parameters, subtract_product};
-use super::derivatives::{Impulses, Sensitivities, StartDerivatives};
+use super::derivatives::{Impulses, Sensitivities};
 use super::state::StateDerivatives;
 use super::step::{self, Enforcement, LinearisedStep};
 use super::values::{MotionValues, ProjectionValues};
 use crate::constrained::{Motion, Stabilisation};
 use crate::error::{EvalError, Level, StepError};
-use crate::euler_parameters::{coordinate_rates, normalised, rates};
+use crate::euler_parameters::normalised;
 use crate::formulation::newton::{Failure, size_of};
 use crate::formulation::start::least_damping;
 use crate::formulation::{Assembly, Record, StartStatistics, State};
@@ -58,50 +58,6 @@ impl Assembly {
         let lists = dims.sensitivity.start;
         let other = StateDerivatives::<f64>::len(dims) + Record::<f64>::len(dims) + guess_len(dims);
         most + other + lists + dims.nu
-    }
-
-    /// Writes the model's start values as the guesses of a state at time `t`, and their derivatives by the parameters.
-    pub fn guess_differentiated<M: StartDerivatives>(
-        system: &M,
-        t: M::S,
-        state: &mut [M::S],
-        derivatives: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let dims = system.dims();
-        let mut view = State::of(&dims, state)?;
-        view.reset(t);
-        let change = StateDerivatives::of(&dims, derivatives)?;
-        let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
-        let (z, v) = (pieces.next(dims.nq)?, pieces.next(dims.nv)?);
-        let v_change = pieces.next(dims.nv * dims.sensitivity.parameters)?;
-        let values = pieces.next(dims.sensitivity.start)?;
-        let w = pieces.rest();
-        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
-        system.start(z, v, &mut []).map_err(fail)?;
-        system.start_derivatives(w, values).map_err(fail)?;
-        copy(view.z, z);
-        renormalise(system, view.z);
-        coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
-
-        let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
-        let columns = dims.sensitivity.parameters;
-        for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
-            part.fill(M::S::ZERO);
-        }
-        v_change.fill(M::S::ZERO);
-        let parts = [(&mut *change.z, z_places, z_values), (&mut *v_change, v_places, v_values)];
-        for (to, places, values) in parts {
-            for (&(i, k), &value) in places.iter().zip(values) {
-                if let Some(to) = to.get_mut(i as usize * columns + k as usize) {
-                    *to = value;
-                }
-            }
-        }
-        normalised(system, z, columns, change.z);
-        rates(system, view.z, v, columns, change.z, v_change, change.zd);
-        Ok(())
     }
 
     /// [`Assembly::start`] of a state together with its derivatives: enter guesses of z and zd and their derivatives; leave

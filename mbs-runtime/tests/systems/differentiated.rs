@@ -13,7 +13,7 @@ pub(super) fn put<S: Scalar>(
     rows: usize,
     columns: usize,
     to: &mut [S],
-    column: impl Fn(usize) -> Vec<Dual<S>>,
+    column: &dyn Fn(usize) -> Vec<Dual<S>>,
 ) {
     for j in 0..columns {
         let column = column(j);
@@ -56,7 +56,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         let instant = Instant { t: at.t, z: at.z, zd: at.zd, zdd: at.zdd, lambda, u: at.u };
         let (plain, partial) = values.split_at_mut(T::OBJECTIVES);
         plain.copy_from_slice(&self.objectives_of(&self.rho, instant)[which]);
-        put(T::OBJECTIVES, 3 * nq + rows + T::PARAMETERS, partial, |j| {
+        put(T::OBJECTIVES, 3 * nq + rows + T::PARAMETERS, partial, &|j| {
             let part = |x: &[S], first: usize| duals(x, |i| unit(first + i, j));
             let (z, zd, zdd) = (part(at.z, 0), part(at.zd, nq), part(at.zdd, 2 * nq));
             let (lambda, rho) = (part(lambda, 3 * nq), part(&self.rho, 3 * nq + rows));
@@ -86,8 +86,8 @@ impl<T: Mechanism, S: Scalar> StartDerivatives for Lagrangian<T, S> {
         let p = T::PARAMETERS;
         let (z, v) = values.split_at_mut(T::NQ * p);
         let start = |k: usize| self.start_of(&duals(&self.rho, |i| unit(i, k)));
-        put(T::NQ, p, z, |k| start(k).0);
-        put(T::NQ - T::NORMALISATION, p, v, |k| start(k).1);
+        put(T::NQ, p, z, &|k| start(k).0);
+        put(T::NQ - T::NORMALISATION, p, v, &|k| start(k).1);
         Ok(())
     }
 }
@@ -122,14 +122,14 @@ impl<T: Mechanism, S: Scalar> Sensitivities for Lagrangian<T, S> {
         let (z, zd, zdd, rho) =
             (duals(at.z, none), duals(at.zd, none), duals(at.zdd, none), duals(&self.rho, none));
         let mut rest = values;
-        put(nq, nq, cut(&mut rest, nq * nq), |j| r(&z, &zd, &duals(at.zdd, along(j)), &rho));
-        put(nq, nq, cut(&mut rest, nq * nq), |j| r(&z, &duals(at.zd, along(j)), &zdd, &rho));
-        put(nq, nq, cut(&mut rest, nq * nq), |j| r(&duals(at.z, along(j)), &zd, &zdd, &rho));
-        put(nh, nq, cut(&mut rest, nh * nq), |j| rows(&duals(at.z, along(j)), &zd, &rho));
-        put(nn, nq, cut(&mut rest, nn * nq), |j| rows(&z, &duals(at.zd, along(j)), &rho)[nh..].to_vec());
-        put(nn, nq, cut(&mut rest, nn * nq), |j| rows(&duals(at.z, along(j)), &zd, &rho)[nh..].to_vec());
-        put(nq, p, cut(&mut rest, nq * p), |k| r(&z, &zd, &zdd, &duals(&self.rho, along(k))));
-        put(nh + nn, p, rest, |k| rows(&z, &zd, &duals(&self.rho, along(k))));
+        put(nq, nq, cut(&mut rest, nq * nq), &|j| r(&z, &zd, &duals(at.zdd, along(j)), &rho));
+        put(nq, nq, cut(&mut rest, nq * nq), &|j| r(&z, &duals(at.zd, along(j)), &zdd, &rho));
+        put(nq, nq, cut(&mut rest, nq * nq), &|j| r(&duals(at.z, along(j)), &zd, &zdd, &rho));
+        put(nh, nq, cut(&mut rest, nh * nq), &|j| rows(&duals(at.z, along(j)), &zd, &rho));
+        put(nn, nq, cut(&mut rest, nn * nq), &|j| rows(&z, &duals(at.zd, along(j)), &rho)[nh..].to_vec());
+        put(nn, nq, cut(&mut rest, nn * nq), &|j| rows(&duals(at.z, along(j)), &zd, &rho)[nh..].to_vec());
+        put(nq, p, cut(&mut rest, nq * p), &|k| r(&z, &zd, &zdd, &duals(&self.rho, along(k))));
+        put(nh + nn, p, rest, &|k| rows(&z, &zd, &duals(&self.rho, along(k))));
         Ok(())
     }
 
@@ -154,22 +154,22 @@ impl<T: Mechanism, S: Scalar> Sensitivities for Lagrangian<T, S> {
         ];
         let mut rest = values;
         for (x, y) in &pairs {
-            put(nq, nq, cut(&mut rest, nq * nq), |j| self.impulse(&rho, time, &z_along(j), &u, x, y));
+            put(nq, nq, cut(&mut rest, nq * nq), &|j| self.impulse(&rho, time, &z_along(j), &u, x, y));
         }
-        put(nh, nq, cut(&mut rest, nh * nq), |j| self.rates(&rho, time, &z_along(j), &zd));
-        put(nn, nq, cut(&mut rest, nn * nq), |j| self.rates(&rho, time, &z_along(j), &zd)[nh..].to_vec());
-        put(nh, nq, cut(&mut rest, nh * nq), |j| self.accelerations(&rho, time, &z_along(j), &zd, &zdd));
-        put(nn, nq, cut(&mut rest, nn * nq), |j| {
+        put(nh, nq, cut(&mut rest, nh * nq), &|j| self.rates(&rho, time, &z_along(j), &zd));
+        put(nn, nq, cut(&mut rest, nn * nq), &|j| self.rates(&rho, time, &z_along(j), &zd)[nh..].to_vec());
+        put(nh, nq, cut(&mut rest, nh * nq), &|j| self.accelerations(&rho, time, &z_along(j), &zd, &zdd));
+        put(nn, nq, cut(&mut rest, nn * nq), &|j| {
             self.accelerations(&rho, time, &z_along(j), &zd, &zdd)[nh..].to_vec()
         });
-        put(nn, nq, cut(&mut rest, nn * nq), |j| {
+        put(nn, nq, cut(&mut rest, nn * nq), &|j| {
             self.accelerations(&rho, time, &z, &duals(at.zd, along(j)), &zdd)[nh..].to_vec()
         });
         for (x, y) in &pairs {
-            put(nq, p, cut(&mut rest, nq * p), |k| self.impulse(&rho_along(k), time, &z, &u, x, y));
+            put(nq, p, cut(&mut rest, nq * p), &|k| self.impulse(&rho_along(k), time, &z, &u, x, y));
         }
-        put(nh + nn, p, cut(&mut rest, (nh + nn) * p), |k| self.rates(&rho_along(k), time, &z, &zd));
-        put(nh + nn, p, rest, |k| self.accelerations(&rho_along(k), time, &z, &zd, &zdd));
+        put(nh + nn, p, cut(&mut rest, (nh + nn) * p), &|k| self.rates(&rho_along(k), time, &z, &zd));
+        put(nh + nn, p, rest, &|k| self.accelerations(&rho_along(k), time, &z, &zd, &zdd));
         Ok(())
     }
 }

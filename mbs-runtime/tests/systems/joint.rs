@@ -214,7 +214,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
         let (nv, rows) = (Self::NV, Self::JOINT_ROWS);
         let (plain, partial) = values.split_at_mut(T::OBJECTIVES);
         plain.copy_from_slice(&self.joint_objectives_of(at)[which]);
-        put(T::OBJECTIVES, 3 * nv + rows + T::PARAMETERS, partial, |j| {
+        put(T::OBJECTIVES, 3 * nv + rows + T::PARAMETERS, partial, &|j| {
             let mut along = at.constant();
             match j {
                 _ if j < nv => self.turn(&mut along, j),
@@ -361,13 +361,13 @@ impl<T: Mechanism, S: Scalar> JointSensitivities for Lagrangian<T, S> {
             along
         };
         let mut rest = values;
-        put(nv, nv, cut(&mut rest, nv * nv), |j| self.tau(&by_vd(j)));
-        put(nv, nv, cut(&mut rest, nv * nv), |j| self.tau(&by_theta(j)));
-        put(nv, nv, cut(&mut rest, nv * nv), |j| self.tau(&by_v(j)));
-        put(rows, nv, cut(&mut rest, rows * nv), |j| self.c(&by_theta(j), a, b));
-        put(rows, nv, cut(&mut rest, rows * nv), |j| self.c(&by_v(j), a, b));
-        put(nv, p, cut(&mut rest, nv * p), |k| self.tau(&by_rho(k)));
-        put(rows, p, rest, |k| self.c(&by_rho(k), a, b));
+        put(nv, nv, cut(&mut rest, nv * nv), &|j| self.tau(&by_vd(j)));
+        put(nv, nv, cut(&mut rest, nv * nv), &|j| self.tau(&by_theta(j)));
+        put(nv, nv, cut(&mut rest, nv * nv), &|j| self.tau(&by_v(j)));
+        put(rows, nv, cut(&mut rest, rows * nv), &|j| self.c(&by_theta(j), a, b));
+        put(rows, nv, cut(&mut rest, rows * nv), &|j| self.c(&by_v(j), a, b));
+        put(nv, p, cut(&mut rest, nv * p), &|k| self.tau(&by_rho(k)));
+        put(rows, p, rest, &|k| self.c(&by_rho(k), a, b));
         Self::joint_factors(&self.joint_matrix(&at, stabilisation.compliance), factors)
     }
 

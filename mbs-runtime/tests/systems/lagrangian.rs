@@ -8,7 +8,6 @@ use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::inputs::{Inputs, NoInputs};
 use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
-use mbs_runtime::sensitivity::StateDerivatives;
 use mbs_runtime::{
     Assembly, Constrained, Dims, EvalError, Hold, Motion, Names, Pattern, Quantity, Scalar, SensitivityDims,
     State, StepError, StepStatistics, System, Weights,
@@ -273,20 +272,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
 
     /// A consistent state at `t` from the mechanism's own guesses, with some rows switched off.
     pub(crate) fn model_start(&self, t: f64, inputs: &mut impl Inputs<S>, off: &[usize]) -> Vec<S> {
-        let dims = Self::DIMS;
-        let mut state = vec![S::ZERO; State::<S>::len(&dims)];
-        let mut derivatives = vec![S::ZERO; StateDerivatives::<S>::len(&dims)];
-        let mut scratch = vec![S::ZERO; Assembly::differentiated_scratch_len(&dims)];
-        let t = S::from_f64(t);
-        Assembly::guess_differentiated(self, t, &mut state, &mut derivatives, &mut scratch).unwrap();
-        for row in off {
-            self.view(&mut state).active[*row] = S::ZERO;
-        }
-        // Twice: what damping leaves of imaginary parts the first time is gone the second time.
-        for _ in 0..2 {
-            Assembly::DEFAULT.start(self, inputs, &mut state, &mut scratch).unwrap();
-        }
-        state
+        super::erased::model_start(&super::erased::any(self), t, inputs, off)
     }
 
     /// The parts of a state.

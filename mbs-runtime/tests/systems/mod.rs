@@ -3,6 +3,7 @@
 
 pub(crate) mod differentiated;
 pub(crate) mod dual;
+pub(crate) mod erased;
 pub(crate) mod five_bar;
 pub(crate) mod joint;
 pub(crate) mod lagrangian;

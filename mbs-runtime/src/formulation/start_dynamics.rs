@@ -1,0 +1,163 @@
+//! What a start takes from the equations of motion: accelerations and multipliers, and what is known of the rows.
+//!
+//! Enters: positions and rates that satisfy the constraints. Leaves: zdd and λ; the scale of each row, how many of them are
+//! independent, and an error where neither inertia nor constraints determine a coordinate.
+
+use super::compliance::write_least;
+use super::multipliers::least_norm;
+use super::start::Work;
+use crate::constrained::{Constrained, Motion};
+use crate::error::{EvalError, Level, StepError};
+use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, unknown};
+use crate::linear::rank::rank;
+use crate::linear::{copy, largest, lu};
+use crate::scalar::{Scalar, sqrt};
+use crate::system::Quantity;
+
+/// Refinements of the solution; each leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 5;
+
+impl<M: Constrained> Work<'_, M> {
+    /// Row scales; how many rows are independent; and whether every direction has inertia or a constraint.
+    pub(super) fn judge_rows(&mut self) -> Result<(), StepError> {
+        self.evaluate_matrix().map_err(|error| self.failed(error))?;
+        let pattern = self.system.pattern();
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
+        let (nq, rows, holonomic) = (self.dims.nq, self.dims.rows(), holonomic_rows(&self.dims));
+
+        // M_jj, for now in r
+        self.r.fill(M::S::ZERO);
+        for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+            if let Some(m) = self.r.get_mut(i as usize).filter(|_| i == j) {
+                *m = M::S::from_f64(value.real());
+            }
+        }
+        let massless = 1e3 * M::S::EPSILON * largest(self.r);
+        // S_k = Σ_j Φ_kj²/M_jj over what has mass
+        self.scale.fill(M::S::ZERO);
+        let parts = [
+            (0, pattern.holonomic, blocks.holonomic),
+            (holonomic, pattern.nonholonomic, blocks.nonholonomic),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, j), value) in places.iter().zip(values) {
+                if let (Some(scale), Some(m)) =
+                    (self.scale.get_mut(first + k as usize), self.r.get(j as usize))
+                    && m.real() > massless
+                {
+                    *scale += M::S::from_f64(value.real() * value.real() / m.real());
+                }
+            }
+        }
+        // Rows that touch no mass take the mean of the others.
+        let positive = |scale: &&M::S| scale.real() > 0.0;
+        let count = self.scale.iter().filter(positive).count();
+        let sum: f64 = self.scale.iter().filter(positive).map(|scale| scale.real()).sum();
+        let mean = if count > 0 { sum / count as f64 } else { 1.0 };
+        for scale in self.scale.iter_mut() {
+            let known = scale.real() > 0.0;
+            *scale = if known { *scale } else { M::S::from_f64(mean) };
+        }
+
+        // The matrix (Φ_z; A; M), row by row.
+        self.dense.fill(M::S::ZERO);
+        let dense = self.dense.get_mut(..(rows + nq) * nq).unwrap_or_default();
+        let parts = [
+            (0, pattern.holonomic, blocks.holonomic),
+            (holonomic, pattern.nonholonomic, blocks.nonholonomic),
+            (rows, pattern.tangent, blocks.tangent),
+        ];
+        for (first, places, values) in parts {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
+                    *entry = value;
+                }
+            }
+        }
+        let used = self.pivots.get_mut(..rows + 2 * nq).unwrap_or_default();
+        let found = rank(nq, dense, used, 1e4 * M::S::EPSILON);
+        if let Some(index) = found.free_column {
+            let quantity = Quantity::Coordinate;
+            return Err(self.failed(EvalError::SingularLeading { quantity, index }));
+        }
+        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        dense.fill(M::S::ZERO);
+        for (first, places, values) in parts.into_iter().take(2) {
+            for (&(k, j), &value) in places.iter().zip(values) {
+                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
+                    *entry = value;
+                }
+            }
+        }
+        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
+        self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).rank;
+        self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();
+        Ok(())
+    }
+
+    /// zdd and λ from the equations of motion and the constraints of accelerations.
+    pub(super) fn find_accelerations(&mut self) -> Result<(), StepError> {
+        let free = self.solve_accelerations().map_err(|error| self.failed(error))?;
+        self.accelerations().map_err(|error| self.failed(error))?;
+        // Rounding is that of what the constraints hold back, too: a mechanism may be at rest under forces.
+        let size = largest(self.zdd).max(largest(self.zd)).max(free);
+        self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
+        Ok(())
+    }
+
+    /// Gives the largest |r_j|/M_jj without constraints, which is an acceleration.
+    fn solve_accelerations(&mut self) -> Result<f64, EvalError> {
+        let (nq, rows) = (self.dims.nq, self.dims.rows());
+        let n = nq + rows;
+        // b = (−r, −(terms of zd and t)) at zdd = 0 and λ = 0
+        let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
+        self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
+        self.accelerations()?;
+        let parts = self.r.iter().chain(self.phi.iter());
+        for (b, &value) in self.b.iter_mut().zip(parts) {
+            *b = -value;
+        }
+
+        self.evaluate_matrix()?;
+        let pattern = self.system.pattern();
+        let mut blocks = BlocksMut::of(&self.dims, &pattern, self.matrix)?;
+        write_least(self.scale, self.statistics.rank < self.statistics.rows, blocks.compliance);
+        if self.masked {
+            blocks.mask(&self.dims, &pattern, self.active);
+        }
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+        let diagonal = pattern.tangent.iter().zip(blocks.tangent).filter(|((i, j), _)| i == j);
+        let free = diagonal.filter_map(|((i, _), m)| Some(self.r.get(*i as usize)?.real().abs() / m.real()));
+        let free = free.filter(|a| a.is_finite()).fold(0.0, f64::max);
+        blocks.dense(&self.dims, &pattern, self.dense);
+        lu::factor(n, self.dense, self.pivots).map_err(|column| {
+            let (quantity, index) = unknown(&self.dims, column);
+            EvalError::SingularLeading { quantity, index }
+        })?;
+        // (x, λ)_next from b − (0, E λ): what E does is taken back.
+        self.x.fill(M::S::ZERO);
+        for _ in 0..REFINEMENTS {
+            let (top, bottom) = self.x.split_at_mut_checked(nq).unwrap_or_default();
+            copy(top, self.b);
+            let b = self.b.get(nq..).unwrap_or_default();
+            for ((x, &b), &e) in bottom.iter_mut().zip(b).zip(blocks.compliance) {
+                *x = b - e * *x;
+            }
+            lu::solve(n, self.dense, self.pivots, self.x);
+        }
+        let (zdd, lambda) = self.x.split_at_checked(nq).unwrap_or_default();
+        copy(self.zdd, zdd);
+        copy(self.lambda, lambda);
+        if self.statistics.rank < self.statistics.rows {
+            let (dense, pivots) = (&*self.dense, &*self.pivots);
+            least_norm(nq, blocks.compliance, self.lambda, self.phi, self.x, |x| {
+                lu::solve(n, dense, pivots, x);
+                Ok(())
+            })?;
+        }
+        match self.zdd.iter().position(|zdd| !zdd.is_finite()) {
+            None => Ok(free),
+            Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Coordinate, index }),
+        }
+    }
+}

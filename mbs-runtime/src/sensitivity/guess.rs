@@ -1,0 +1,60 @@
+//! The model's start values as guesses of a state, and their derivatives.
+//!
+//! Enters: z and v of [`Start`](crate::Start) and their derivatives. Leaves: z with Euler parameters of unit norm, zd = N(z) v, and the
+//! derivatives of both.
+
+use super::derivatives::StartDerivatives;
+use super::state::StateDerivatives;
+use crate::error::{EvalError, StepError};
+use crate::euler_parameters::{coordinate_rates, normalised, rates};
+use crate::formulation::{Assembly, State};
+use crate::integrator::renormalise;
+use crate::linear::copy;
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+
+impl Assembly {
+    /// Writes the model's start values as the guesses of a state at time `t`, and their derivatives by the parameters.
+    pub fn guess_differentiated<M: StartDerivatives>(
+        system: &M,
+        t: M::S,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let dims = system.dims();
+        let mut view = State::of(&dims, state)?;
+        view.reset(t);
+        let change = StateDerivatives::of(&dims, derivatives)?;
+        let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
+        let (z, v) = (pieces.next(dims.nq)?, pieces.next(dims.nv)?);
+        let v_change = pieces.next(dims.nv * dims.sensitivity.parameters)?;
+        let values = pieces.next(dims.sensitivity.start)?;
+        let w = pieces.rest();
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        system.start(z, v, &mut []).map_err(fail)?;
+        system.start_derivatives(w, values).map_err(fail)?;
+        copy(view.z, z);
+        renormalise(system, view.z);
+        coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
+
+        let [z_places, v_places] = system.start_places();
+        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
+        let columns = dims.sensitivity.parameters;
+        for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
+            part.fill(M::S::ZERO);
+        }
+        v_change.fill(M::S::ZERO);
+        let parts = [(&mut *change.z, z_places, z_values), (&mut *v_change, v_places, v_values)];
+        for (to, places, values) in parts {
+            for (&(i, k), &value) in places.iter().zip(values) {
+                if let Some(to) = to.get_mut(i as usize * columns + k as usize) {
+                    *to = value;
+                }
+            }
+        }
+        normalised(system, z, columns, change.z);
+        rates(system, view.z, v, columns, change.z, v_change, change.zd);
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! Residuals of bordered systems, and whether they are at rounding.
+//!
+//! Enters: matrix, solutions, right-hand sides. A residual is compared with ε times the sum of the magnitudes that its equation adds
+//! up, where all coordinates count as the largest of them.
+
+use super::bordered::Lower;
+use super::columns::{largest_of_rows, row, row_mut};
+use crate::constrained::Pattern;
+use crate::linear::blocks::{Blocks, holonomic_rows};
+use crate::linear::largest;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Rounding of a residual, in units of ε Σ |a_ij| |x_j|: elimination in a fixed order loses some digits.
+pub(super) const ROUNDING: f64 = 64.0;
+
+/// G and e, wherever they are.
+pub(super) struct Lowers<'s, S> {
+    pub(super) holonomic: &'s [S],
+    pub(super) nonholonomic: &'s [S],
+    pub(super) compliance: Option<S>,
+}
+
+impl<'s, S: Scalar> Lowers<'s, S> {
+    #[inline(always)]
+    pub(super) fn of(pattern: &Pattern<'_>, blocks: &Blocks<'s, S>, lower: &'s Option<Lower<'_, S>>) -> Self {
+        match lower {
+            None => Self {
+                holonomic: blocks.holonomic,
+                nonholonomic: blocks.nonholonomic_newton,
+                compliance: None,
+            },
+            Some(lower) => {
+                let values = lower.values.split_at_checked(pattern.holonomic.len());
+                let (holonomic, nonholonomic) = values.unwrap_or_default();
+                Self { holonomic, nonholonomic, compliance: Some(lower.compliance) }
+            }
+        }
+    }
+}
+
+/// Whether the residual of one column is at rounding. `residual` is the right-hand side at first.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "a matrix, a vector and what it should be")]
+pub(super) fn sum_is_small<S: Scalar>(
+    dims: &Dims,
+    pattern: &Pattern<'_>,
+    blocks: &Blocks<'_, S>,
+    transposed: bool,
+    active: Option<&[S]>,
+    x: &[S],
+    residual: &mut [S],
+    sizes: &mut [S],
+) -> bool {
+    let size = largest(x.get(..dims.nq).unwrap_or_default());
+    sizes.fill(S::ZERO);
+    let mut subtract = |i: usize, value: S, x: S, size: f64| {
+        if let (Some(r), Some(sum)) = (residual.get_mut(i), sizes.get_mut(i)) {
+            *r -= value * x;
+            *sum += S::from_f64(value.real().abs() * size);
+        }
+    };
+    for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+        let (i, j) = if transposed { (j, i) } else { (i, j) };
+        if let Some(&x) = x.get(j as usize) {
+            subtract(i as usize, value, x, size);
+        }
+    }
+    let parts = [
+        (dims.nq, pattern.holonomic, blocks.holonomic, blocks.holonomic),
+        (
+            dims.nq + holonomic_rows(dims),
+            pattern.nonholonomic,
+            blocks.nonholonomic,
+            blocks.nonholonomic_newton,
+        ),
+    ];
+    for (first, places, upper, lower) in parts {
+        for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
+            let (k, j) = (first + k as usize, j as usize);
+            let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+            if let (Some(&x_j), Some(&x_k)) = (x.get(j), x.get(k)) {
+                subtract(j, upper, x_k, x_k.real().abs());
+                subtract(k, lower, x_j, size);
+            }
+        }
+    }
+    for (k, active) in active.unwrap_or_default().iter().enumerate() {
+        if let Some(&x) = x.get(dims.nq + k).filter(|_| *active == S::ZERO) {
+            subtract(dims.nq + k, -S::ONE, x, x.real().abs());
+        }
+    }
+    let limit = ROUNDING * S::EPSILON;
+    let rows = residual.iter().zip(sizes.iter());
+    rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real()))
+}
+
+/// Residuals and the sizes of what they sum, under way. At first the residual is the right-hand side.
+pub(super) struct Residual<'s, S> {
+    pub(super) columns: usize,
+    pub(super) x: &'s [S],
+    pub(super) largest: &'s mut [S],
+    pub(super) residual: &'s mut [S],
+    pub(super) sizes: &'s mut [S],
+}
+
+impl<S: Scalar> Residual<'_, S> {
+    /// Whether it is at rounding.
+    pub(super) fn is_small(
+        &mut self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        blocks: &Blocks<'_, S>,
+        lower: &Lowers<'_, S>,
+        transposed: bool,
+        active: Option<&[S]>,
+    ) -> bool {
+        let (top, multipliers) = self.x.split_at_checked(dims.nq * self.columns).unwrap_or_default();
+        let (largest_top, rest) = self.largest.split_at_mut_checked(dims.nq).unwrap_or_default();
+        largest_top.fill(S::from_f64(largest(top)));
+        largest_of_rows(self.columns, multipliers, rest);
+        self.sizes.fill(S::ZERO);
+        self.subtract(dims, pattern, blocks, lower, transposed);
+        self.subtract_diagonal(dims, lower.compliance, active);
+        let limit = ROUNDING * S::EPSILON;
+        let rows = self.residual.chunks_exact(self.columns.max(1)).zip(self.sizes.iter());
+        rows.fold(true, |small, (row, size)| {
+            let limit = limit * size.real();
+            row.iter().fold(small, |small, r| small & (r.real().abs() <= limit))
+        })
+    }
+
+    /// residual_i −= value x_j
+    #[inline(always)]
+    fn entry(&mut self, i: usize, j: usize, value: S) {
+        if let (Some(r), Some(x)) = (row_mut(self.residual, i, self.columns), row(self.x, j, self.columns)) {
+            for (r, &x) in r.iter_mut().zip(x) {
+                *r -= value * x;
+            }
+        }
+        if let (Some(size), Some(largest)) = (self.sizes.get_mut(i), self.largest.get(j)) {
+            *size += S::from_f64(value.real().abs() * largest.real());
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(
+        &mut self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        blocks: &Blocks<'_, S>,
+        lower: &Lowers<'_, S>,
+        transposed: bool,
+    ) {
+        for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
+            let (i, j) = if transposed { (j, i) } else { (i, j) };
+            self.entry(i as usize, j as usize, value);
+        }
+        let nonholonomic = dims.nq + holonomic_rows(dims);
+        let parts = [
+            (dims.nq, pattern.holonomic, blocks.holonomic, lower.holonomic),
+            (nonholonomic, pattern.nonholonomic, blocks.nonholonomic, lower.nonholonomic),
+        ];
+        for (first, places, upper, lower) in parts {
+            for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
+                let (k, j) = (first + k as usize, j as usize);
+                let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+                self.entry(j, k, upper);
+                self.entry(k, j, lower);
+            }
+        }
+    }
+
+    /// e, and the rows that are not active.
+    #[inline(always)]
+    fn subtract_diagonal(&mut self, dims: &Dims, compliance: Option<S>, active: Option<&[S]>) {
+        if compliance.is_none() && active.is_none() {
+            return;
+        }
+        for k in 0..dims.rows() {
+            let on = active.and_then(|active| active.get(k)).is_none_or(|active| *active != S::ZERO);
+            let e = if on { compliance.unwrap_or(S::ZERO) } else { S::ONE };
+            if e != S::ZERO {
+                self.entry(dims.nq + k, dims.nq + k, -e);
+            }
+        }
+    }
+}
+
+/// sizes_i = sizes_i + factor Σ |b_ij| (largest |x|)
+pub(crate) fn add_sizes<S: Scalar>(
+    places: &[(u32, u32)],
+    values: &[S],
+    x: &[S],
+    factor: f64,
+    sizes: &mut [S],
+) {
+    add_sizes_of(places, values, factor * largest(x), sizes);
+}
+
+/// sizes_i = sizes_i + factor Σ |b_ij|
+pub(crate) fn add_sizes_of<S: Scalar>(places: &[(u32, u32)], values: &[S], factor: f64, sizes: &mut [S]) {
+    for (&(i, _), value) in places.iter().zip(values) {
+        if let Some(size) = sizes.get_mut(i as usize) {
+            *size += S::from_f64(factor * value.real().abs());
+        }
+    }
+}
