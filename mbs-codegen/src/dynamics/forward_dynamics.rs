@@ -1,22 +1,8 @@
 //! Semi-recursive forward dynamics: M vd = Q, factored for the tree's own sparsity.
 
-use super::inertia::Symmetric;
-use super::mass_matrix::{MassMatrix, mass_matrix};
-use super::{Solved, inverse_dynamics};
-use crate::elements::{Loads, Mechanism};
+use super::Solved;
+use super::mass_matrix::MassMatrix;
 use crate::graph::{ExprId, Graph};
-
-/// vd = M⁻¹ Q
-pub fn forward_dynamics(
-    g: &mut Graph,
-    mechanism: &Mechanism<'_>,
-    inertias: &[(ExprId, Symmetric)],
-    loads: &Loads,
-) -> Solved {
-    let m = mass_matrix(g, mechanism, inertias);
-    let rhs = inverse_dynamics::right_hand_side(g, mechanism, inertias, loads);
-    solve_tree(g, &mechanism.tree.v_parents(), m, rhs)
-}
 
 /// M = Lᵀ D L from the leaves inward, which fills in nothing: row k of L has entries only for the
 /// velocities between k and ground   [Featherstone2008, §6.5].

@@ -4,12 +4,16 @@ use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::kinematics::Spatial;
 use crate::lowering::{Lowering, ParametersOnly};
+use crate::topology::Link;
 
 /// A symmetric matrix: xx, yy, zz, xy, xz, yz.
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric(pub [ExprId; 6]);
 
 impl Symmetric {
+    /// Rows and columns of the six.
+    pub const PLACES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+
     /// All nine.
     pub fn matrix(self) -> Mat3 {
         let [xx, yy, zz, xy, xz, yz] = self.0;
@@ -63,7 +67,7 @@ impl Graph {
 
     /// a_x b_x, a_y b_y, a_z b_z, a_x b_y, a_x b_z, a_y b_z
     fn axis_products(&mut self, a: Vec3, b: Vec3) -> [ExprId; 6] {
-        [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].map(|(i, j)| self.mul(a[i], b[j]))
+        Symmetric::PLACES.map(|(i, j)| self.mul(a[i], b[j]))
     }
 
     /// Sum of two inertias about the same point.
@@ -108,25 +112,35 @@ impl Graph {
 pub fn body_inertias(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<(ExprId, Symmetric)> {
     let mut inertias = Vec::with_capacity(mechanism.tree.links.len());
     for (link, position) in mechanism.tree.links.iter().zip(&mechanism.positions.links) {
-        let body = &mechanism.model.bodies[link.body.index()];
-        let mut nothing_moves = ParametersOnly;
-        let mut lower = Lowering::new(g, mechanism.parameters, &mut nothing_moves);
-        let mass = lower.scalar(&body.mass);
-        let j = &body.inertia;
-        let elements = [&j.xx, &j.yy, &j.zz, &j.xy, &j.xz, &j.yz].map(|e| lower.scalar(e));
-        let frame = j.frame.as_ref().map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
-        let mut local = Symmetric(elements);
-        if let Some((axis, reference)) = frame {
-            let frame = g.frame(axis, reference);
-            local = turn_inertia(g, frame, local);
-        }
+        let (mass, _, local) = local_inertia(g, mechanism, link);
         inertias.push((mass, turn_inertia(g, position.rotation, local)));
     }
     inertias
 }
 
+/// Mass, centre of mass and inertia about it of a link's body, in its own axes.
+pub(super) fn local_inertia(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    link: &Link,
+) -> (ExprId, Vec3, Symmetric) {
+    let body = &mechanism.model.bodies[link.body.index()];
+    let mut nothing_moves = ParametersOnly;
+    let mut lower = Lowering::new(g, mechanism.parameters, &mut nothing_moves);
+    let (mass, com) = (lower.scalar(&body.mass), lower.vector(&body.com));
+    let j = &body.inertia;
+    let elements = [&j.xx, &j.yy, &j.zz, &j.xy, &j.xz, &j.yz].map(|e| lower.scalar(e));
+    let frame = j.frame.as_ref().map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
+    let mut local = Symmetric(elements);
+    if let Some((axis, reference)) = frame {
+        let frame = g.frame(axis, reference);
+        local = turn_inertia(g, frame, local);
+    }
+    (mass, com, local)
+}
+
 /// A J Aᵀ. A ball-like inertia does not notice.
-fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
+pub(super) fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
     let [xx, yy, zz, xy, xz, yz] = j.0;
     if xx == yy && yy == zz && [xy, xz, yz].iter().all(|&e| g.is(e, 0.0)) {
         return j;

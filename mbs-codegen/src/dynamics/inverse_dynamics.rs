@@ -74,6 +74,12 @@ pub fn right_hand_side(
     rest(g, mechanism, inertias, loads, None)
 }
 
+/// Q: what loads give along each velocity.
+pub(super) fn load_forces(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) -> Vec<ExprId> {
+    let projected = project(g, mechanism, loads.links.clone());
+    projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
+}
+
 /// Q − M vd − (velocity terms).
 fn rest(
     g: &mut Graph,

@@ -15,6 +15,11 @@ pub struct MassMatrix {
 }
 
 impl MassMatrix {
+    pub(super) fn zero(g: &mut Graph, n: usize) -> MassMatrix {
+        let zero = g.zero();
+        MassMatrix { n, lower: vec![zero; n * (n + 1) / 2] }
+    }
+
     fn place(i: usize, j: usize) -> usize {
         let (i, j) = if i >= j { (i, j) } else { (j, i) };
         i * (i + 1) / 2 + j
@@ -38,10 +43,7 @@ impl MassMatrix {
 /// M in joint form.
 pub fn mass_matrix(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Symmetric)]) -> MassMatrix {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
-    let zero = g.zero();
-    let n = tree.nv;
-    let mut m = MassMatrix { n, lower: vec![zero; n * (n + 1) / 2] };
-
+    let mut m = MassMatrix::zero(g, tree.nv);
     let composite = composite_inertias(g, mechanism, inertias);
     for (i, link) in tree.links.iter().enumerate() {
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {

@@ -13,18 +13,22 @@
 //! Gravity enters as an upward acceleration of ground: every recursion has it at no cost.
 
 mod articulated_body;
+mod choice;
 mod energy;
 mod forward_dynamics;
 mod inertia;
 mod inverse_dynamics;
+mod link_axes;
 mod mass_matrix;
 
 pub use articulated_body::{articulated_body, pivots};
+pub use choice::TreeEquations;
 pub use energy::{Energy, energy};
-pub use forward_dynamics::{forward_dynamics, solve_tree};
+pub use forward_dynamics::solve_tree;
 pub(crate) use inertia::reference_inertias;
 pub use inertia::{BodyInertia, Symmetric, body_inertias};
 pub use inverse_dynamics::{inverse_dynamics, link_wrenches, right_hand_side};
+pub use link_axes::LinkAxes;
 pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
 

@@ -71,4 +71,13 @@ impl Graph {
         }
         counts
     }
+
+    /// How many nodes must be computed in every call: those that parameters alone do not decide. Half of the sums will be fused with
+    /// products.
+    pub fn operations_per_call(&self, roots: &[ExprId]) -> usize {
+        let moving = |id: &ExprId| !self.depends(*id).is_parameters_only();
+        let computed =
+            |id: &ExprId| !matches!(self.node(*id), Node::Constant(_) | Node::Symbol(..)) && moving(id);
+        self.reachable(roots).iter().filter(|id| computed(id)).count()
+    }
 }

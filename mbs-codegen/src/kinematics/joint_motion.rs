@@ -8,7 +8,7 @@ use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::model::{Joint, JointKind};
 
 /// An elementary motion of one joint, directions in the frame before it (parent axes for slides).
-pub(super) enum Motion {
+pub(crate) enum Motion {
     /// Along a unit direction by one coordinate.
     Slide(Vec3, ExprId),
     /// About a unit direction by one coordinate.
@@ -20,7 +20,7 @@ pub(super) enum Motion {
 }
 
 /// Directions of one side of a joint, in its body's axes.
-pub(super) struct Side {
+pub(crate) struct Side {
     pub axis: Option<Vec3>,
     pub reference: Option<Vec3>,
 }
@@ -35,7 +35,7 @@ impl Side {
 ///
 /// The zero position puts the child's joint frame on the parent's: A_child = A_parent C_p C_cᵀ. Sides
 /// without a reference direction have parallel body frames at zero: C_p C_cᵀ = I.
-pub(super) fn motions(
+pub(crate) fn motions(
     g: &mut Graph,
     joint: &Joint,
     parent: &Side,

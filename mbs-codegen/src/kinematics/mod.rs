@@ -19,7 +19,7 @@
 
 pub(crate) mod accelerations;
 mod euler_parameters;
-mod joint_motion;
+pub(crate) mod joint_motion;
 pub(crate) mod positions;
 mod velocities;
 

@@ -46,7 +46,7 @@ pub struct Positions {
 }
 
 /// Lowers a vector that depends on parameters alone.
-fn constant_vector(g: &mut Graph, parameters: &Parameters, v: &Vector) -> Vec3 {
+pub(crate) fn constant_vector(g: &mut Graph, parameters: &Parameters, v: &Vector) -> Vec3 {
     Lowering::new(g, parameters, &mut ParametersOnly).vector(v)
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn side_point(g: &mut Graph, model: &Model, parameters: &Parameters, 
 }
 
 /// R = u uᵀ + cos q (I − u uᵀ) + sin q ũ   [LopezVarela2023, Table 11]
-fn rotation_about(g: &mut Graph, u: Vec3, q: ExprId) -> Mat3 {
+pub(crate) fn rotation_about(g: &mut Graph, u: Vec3, q: ExprId) -> Mat3 {
     let (sine, cosine) = (g.sin(q), g.cos(q));
     let skew = g.skew(u);
     let one = g.one();

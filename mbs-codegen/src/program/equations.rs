@@ -7,8 +7,7 @@ use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States,
 use crate::derivatives::Linearisation;
 use crate::derivatives::direction::{Weights, joint_directions};
 use crate::dynamics::{
-    Solved, Symmetric, articulated_body, body_inertias, coordinate_form, energy, forward_dynamics,
-    inverse_dynamics, mass_matrix,
+    Solved, Symmetric, TreeEquations, articulated_body, body_inertias, coordinate_form, energy,
 };
 use crate::elements::{Element, Loads, Mechanism, forces, loads, markers};
 use crate::graph::{ExprId, Graph};
@@ -80,18 +79,21 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         let (doc, arguments, results) = match kind {
             BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => self.forward_dynamics(kind),
             BundleKind::MassMatrix => {
-                let m = mass_matrix(self.g, self.mechanism, &self.inertias).dense();
+                let m = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
+                let m = m.mass_matrix(self.g).dense();
                 let results = vec![wanted("m", "mass matrix, by columns", m)];
                 ("Mass matrix in joint form.", vec![Group::Z], results)
             }
             BundleKind::MassMatrixCoordinates => {
-                let m = mass_matrix(self.g, self.mechanism, &self.inertias);
+                let m = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
+                let m = m.mass_matrix(self.g);
                 let m = coordinate_form(self.g, self.mechanism, &m);
                 let results = vec![wanted("m", "mass matrix, by columns", m)];
                 ("Mass matrix in coordinate form, singular along Euler parameters.", vec![Group::Z], results)
             }
             BundleKind::InverseDynamics => {
-                let tau = inverse_dynamics(self.g, self.mechanism, &self.inertias, &self.loads);
+                let tau = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
+                let tau = tau.inverse_dynamics(self.g);
                 let results = vec![wanted("tau", "forces along the velocities that the motion needs", tau)];
                 ("Forces that the joints must supply: tau = M vd − Q.", MOTION.to_vec(), results)
             }
@@ -153,7 +155,7 @@ impl Equations<'_, '_, '_> {
         let (g, mechanism) = (&mut *self.g, &mut *self.mechanism);
         let (doc, solved) = if kind == BundleKind::ForwardDynamics {
             ("Accelerations from M vd = Q, factored for the tree's sparsity.", {
-                forward_dynamics(g, mechanism, &self.inertias, &self.loads)
+                TreeEquations::new(g, mechanism, &self.inertias, &self.loads).forward_dynamics(g)
             })
         } else {
             ("Accelerations by the articulated-body recursion.", {

@@ -1,7 +1,7 @@
 //! Differentiated runs in joint form: of open trees, and under constraints of index 1 or penalty, with steps that end on them.
 
 use super::completed::Completion;
-use super::{Effort, Found, Known, Moment, Start, State, other_form};
+use super::{Effort, Found, Known, Moment, Observer, Start, State, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
 use mbs_codegen::model::Simulation;
@@ -11,7 +11,6 @@ use mbs_runtime::{
     DifferentiableIntegrator, Gradient, Index1, JointDerivatives, OnConstraints, Output, Scalar, Span,
     StepError, System,
 };
-use std::ops::ControlFlow;
 
 /// The start of an open tree.
 pub(super) fn start(model: &Interpreted) -> Result<Start, StepError> {
@@ -43,7 +42,7 @@ pub(super) fn run(
     simulation: &Simulation,
     output: Output,
     start: Start,
-    observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+    observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     let span = Span { start: simulation.begin, end: simulation.end, output };
     let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
@@ -62,7 +61,7 @@ fn integrate(
     span: Span<f64>,
     start: Start,
     completion: &mut Completion,
-    mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+    observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     let dims = model.dims();
     let (mut y, mut derivatives) = match start.state {

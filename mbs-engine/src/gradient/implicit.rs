@@ -1,13 +1,12 @@
 //! Differentiated runs in coordinate form.
 
-use super::{Effort, Found, Known, Moment, Node, Start, State, other_form};
+use super::{Effort, Found, Known, Moment, Node, Observer, Start, State, other_form};
 use crate::Interpreted;
 use mbs_codegen::model::Simulation;
 use mbs_runtime::sensitivity::{DifferentiableStep, DifferentiatedNode};
 use mbs_runtime::{
     Assembly, Differentiated, Fixed, Gradient, Output, Span, StateDerivatives, StepError, System,
 };
-use std::ops::ControlFlow;
 
 /// An assembled start and its derivatives.
 pub(super) fn start(model: &Interpreted, begin: f64) -> Result<Start, StepError> {
@@ -28,7 +27,7 @@ pub(super) fn run(
     method: impl DifferentiableStep,
     simulation: &Simulation,
     start: Start,
-    mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+    observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     let State::Assembled { mut state, mut derivatives } = start.state else { return Err(other_form()) };
     let dims = model.dims();

@@ -204,7 +204,18 @@ pub fn run(
     method: &Method,
     simulation: &Simulation,
     start: Start,
-    observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+    mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
+) -> Result<Found, StepError> {
+    observed(model, method, simulation, start, &mut observe)
+}
+
+/// The same, compiled once for all observers.
+fn observed(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
@@ -219,6 +230,9 @@ pub fn run(
         }
     }
 }
+
+/// Who sees the nodes of a run.
+type Observer<'a> = &'a mut dyn FnMut(Moment<'_>) -> ControlFlow<()>;
 
 /// A state of the wrong form for a method.
 fn other_form() -> StepError {

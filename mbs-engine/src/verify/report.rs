@@ -94,6 +94,16 @@ pub fn report(
     differences: bool,
     mut progress: impl FnMut(Progress),
 ) -> Result<Report, Failure> {
+    watched(program, simulation, differences, &mut progress)
+}
+
+/// The same, compiled once for all watchers.
+fn watched(
+    program: &Program,
+    simulation: &Simulation,
+    differences: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, Failure> {
     let model = Interpreted::new(program.clone());
     // Every node counts.
     let simulation = &Simulation { output_step: None, ..simulation.clone() };
@@ -134,9 +144,9 @@ pub fn report(
     progress(Progress::Comparing);
     let (instants, derivatives) = derivatives(&model, visited.instants, redundant);
     let unseen = unseen(program, &derivatives);
-    let moved = |done, of| progress(Progress::Moved(done, of));
+    let mut moved = |done, of| progress(Progress::Moved(done, of));
     let runs =
-        whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, moved)
+        whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
     Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
 }

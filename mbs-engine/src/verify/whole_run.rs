@@ -101,12 +101,12 @@ pub fn gradient(
     found: &Found,
     trace: &Trace,
     differences: bool,
-    mut progress: impl FnMut(usize, usize),
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
     let method = settled(method, redundant);
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
-    let mut columns = moved.columns(&program, &mut progress)?;
+    let mut columns = moved.columns(&program, progress)?;
     let checks = compare(model, found, trace, &columns);
     if checks.iter().all(|check| check.passed() || check.oracle == Oracle::Differences) {
         return Ok(checks);
@@ -117,7 +117,7 @@ pub fn gradient(
         *value *= 1.0 + ROUNDINGS;
     }
     moved.differences = false;
-    let others = moved.columns(&rounded, &mut progress)?;
+    let others = moved.columns(&rounded, progress)?;
     for (column, other) in columns.iter_mut().zip(&others) {
         if column.oracle == Oracle::ComplexSteps && other.oracle == Oracle::ComplexSteps {
             column.errors = column.values.with(&other.values, |a, b| ALLOWANCE * (a - b).abs());
@@ -140,7 +140,7 @@ impl Moves<'_> {
     fn columns(
         &self,
         program: &Program,
-        progress: &mut impl FnMut(usize, usize),
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<Column>, StepError> {
         let count = program.seeds.len();
         let lanes = thread::available_parallelism().map_or(1, usize::from);

@@ -1,0 +1,77 @@
+//! World axes or link axes: whichever needs fewer operations for this mechanism.
+//!
+//! Link axes win for most trees; world axes for long chains, whose mass matrix grows with the square of the depth, and where loads
+//! need the world's positions anyway.
+
+use super::inverse_dynamics::{inverse_dynamics, right_hand_side};
+use super::link_axes::LinkAxes;
+use super::mass_matrix::{MassMatrix, mass_matrix};
+use super::{Solved, Symmetric, solve_tree};
+use crate::elements::{Loads, Mechanism};
+use crate::graph::{ExprId, Graph};
+
+/// A mechanism's equations in both kinds of axes.
+pub struct TreeEquations<'m, 'a> {
+    mechanism: &'m Mechanism<'a>,
+    inertias: &'m [(ExprId, Symmetric)],
+    loads: &'m Loads,
+    links: LinkAxes,
+}
+
+impl<'m, 'a> TreeEquations<'m, 'a> {
+    /// Nothing chosen yet.
+    pub fn new(
+        g: &mut Graph,
+        mechanism: &'m Mechanism<'a>,
+        inertias: &'m [(ExprId, Symmetric)],
+        loads: &'m Loads,
+    ) -> Self {
+        let links = LinkAxes::new(g, mechanism);
+        TreeEquations { mechanism, inertias, loads, links }
+    }
+
+    /// M in joint form.
+    pub fn mass_matrix(&self, g: &mut Graph) -> MassMatrix {
+        let ways = self.mass_matrices(g);
+        cheapest(g, ways, |m, roots| roots.extend(m.dense()))
+    }
+
+    /// tau = M vd + (velocity terms) − Q.
+    pub fn inverse_dynamics(&self, g: &mut Graph) -> Vec<ExprId> {
+        let ways = [
+            self.links.inverse_dynamics(g, self.mechanism, self.loads),
+            inverse_dynamics(g, self.mechanism, self.inertias, self.loads),
+        ];
+        cheapest(g, ways, |tau, roots| roots.extend(tau))
+    }
+
+    /// vd = M⁻¹ Q, factored for the tree's sparsity.
+    pub fn forward_dynamics(&self, g: &mut Graph) -> Solved {
+        let masses = self.mass_matrices(g);
+        let sides = [
+            self.links.right_hand_side(g, self.mechanism, self.loads),
+            right_hand_side(g, self.mechanism, self.inertias, self.loads),
+        ];
+        let ways: Vec<_> =
+            masses.iter().flat_map(|m| sides.iter().map(move |q| (m.clone(), q.clone()))).collect();
+        let (m, q) = cheapest(g, ways, |(m, q), roots| {
+            roots.extend(m.dense());
+            roots.extend(q);
+        });
+        solve_tree(g, &self.mechanism.tree.v_parents(), m, q)
+    }
+
+    fn mass_matrices(&self, g: &mut Graph) -> [MassMatrix; 2] {
+        [self.links.mass_matrix(g), mass_matrix(g, self.mechanism, self.inertias)]
+    }
+}
+
+/// Of several ways to write the same, the first with the fewest operations per call.
+fn cheapest<T>(g: &Graph, ways: impl IntoIterator<Item = T>, roots: impl Fn(&T, &mut Vec<ExprId>)) -> T {
+    let cost = |way: &T| {
+        let mut all = Vec::new();
+        roots(way, &mut all);
+        g.operations_per_call(&all)
+    };
+    ways.into_iter().min_by_key(cost).expect("there are ways")
+}

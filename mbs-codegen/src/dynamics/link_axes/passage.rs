@@ -1,0 +1,179 @@
+//! Rotations between the axes of neighbouring stations, as cheap as their structure allows.
+
+use crate::dynamics::Symmetric;
+use crate::dynamics::inertia::turn_inertia;
+use crate::graph::{ExprId, Graph, Mat3, Vec3};
+
+/// A rotation from the axes after it to those before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// About a coordinate axis: four operations for a vector, none at right angles.
+    Plane { axis: usize, sine: ExprId, cosine: ExprId },
+    /// Any other.
+    Matrix(Mat3),
+}
+
+/// From a station's axes to its parent's: rotations, the parent's side first.
+#[derive(Clone, Debug)]
+pub(super) struct Passage(pub Vec<Step>);
+
+impl Passage {
+    /// A vector in the parent's axes.
+    pub(super) fn up(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        self.0.iter().rev().fold(v, |v, step| step.up(g, v))
+    }
+
+    /// A vector of the parent's axes in the station's.
+    pub(super) fn down(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        self.0.iter().fold(v, |v, step| step.down(g, v))
+    }
+
+    /// R J Rᵀ: a symmetric matrix in the parent's axes.
+    pub(super) fn up_symmetric(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
+        self.0.iter().rev().fold(j, |j, step| step.up_symmetric(g, j))
+    }
+}
+
+impl Step {
+    fn up(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match *self {
+            Step::Plane { axis, sine, cosine } => plane(g, axis, sine, cosine, v),
+            Step::Matrix(r) => g.apply(r, v),
+        }
+    }
+
+    fn down(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match *self {
+            Step::Plane { axis, sine, cosine } => {
+                let back = g.neg(sine);
+                plane(g, axis, back, cosine, v)
+            }
+            Step::Matrix(r) => g.apply_transposed(r, v),
+        }
+    }
+
+    /// About z: with y = s (J_xx − J_yy) + 2 c J_xy, J_xx − s y, J_yy + s y, c y − J_xy; (J_xz, J_yz) turn as a vector.
+    fn up_symmetric(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
+        let (axis, sine, cosine) = match *self {
+            Step::Plane { axis, sine, cosine } => (axis, sine, cosine),
+            Step::Matrix(r) => return turn_inertia(g, r, j),
+        };
+        let mut m = j.matrix().0;
+        let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);
+        let carried = plane(g, axis, sine, cosine, Vec3(m[axis]));
+        if g.is(cosine, 0.0) {
+            // A quarter turn.
+            let across = g.neg(m[x][y]);
+            (m[x][x], m[y][y], m[x][y]) = (m[y][y], m[x][x], across);
+        } else if !g.is(sine, 0.0) {
+            let difference = g.sub(m[x][x], m[y][y]);
+            let two = g.constant(2.0);
+            let twice = g.mul(two, m[x][y]);
+            let [first, second] = [g.mul(sine, difference), g.mul(cosine, twice)];
+            let both = g.add(first, second);
+            let change = g.mul(sine, both);
+            m[x][x] = g.sub(m[x][x], change);
+            m[y][y] = g.add(m[y][y], change);
+            let turned = g.mul(cosine, both);
+            m[x][y] = g.sub(turned, m[x][y]);
+        }
+        (m[x][axis], m[y][axis]) = (carried[x], carried[y]);
+        (m[axis][x], m[axis][y], m[y][x]) = (carried[x], carried[y], m[x][y]);
+        Symmetric::upper(Mat3(m))
+    }
+}
+
+/// v turned about a coordinate axis.
+fn plane(g: &mut Graph, axis: usize, sine: ExprId, cosine: ExprId, v: Vec3) -> Vec3 {
+    let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);
+    let [cx, sy, sx, cy] = [g.mul(cosine, v[x]), g.mul(sine, v[y]), g.mul(sine, v[x]), g.mul(cosine, v[y])];
+    let mut turned = v.0;
+    turned[x] = g.sub(cx, sy);
+    turned[y] = g.add(sx, cy);
+    Vec3(turned)
+}
+
+/// A constant rotation as turns about z, x and z: sines and cosines of γ, α, θ with R = R_z(γ) R_x(α) R_z(θ).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EulerAngles {
+    pub gamma: [f64; 2],
+    pub alpha: [f64; 2],
+    pub theta: [f64; 2],
+}
+
+/// What counts as zero in a rotation: a rounding.
+const ROUNDING: f64 = 4e-16;
+
+impl EulerAngles {
+    pub(super) fn of(r: [[f64; 3]; 3]) -> EulerAngles {
+        let r = r.map(|row| row.map(|x| if x.abs() < ROUNDING { 0.0 } else { x }));
+        // R_z(γ) R_x(α) R_z(θ) has the last column (sin γ sin α, −cos γ sin α, cos α) and the last row
+        // (sin α sin θ, sin α cos θ, cos α).
+        let sine = r[0][2].hypot(r[1][2]);
+        if sine == 0.0 {
+            // Parallel axes: all of it about z, after a half turn about x where they point apart.
+            let flip = r[2][2].signum();
+            return EulerAngles {
+                gamma: [0.0, 1.0],
+                alpha: [0.0, flip],
+                theta: unit(flip * r[1][0], r[0][0]),
+            };
+        }
+        EulerAngles {
+            gamma: unit(r[0][2], -r[1][2]),
+            alpha: unit(sine, r[2][2]),
+            theta: unit(r[2][0], r[2][1]),
+        }
+    }
+}
+
+fn unit(sine: f64, cosine: f64) -> [f64; 2] {
+    let length = sine.hypot(cosine);
+    [sine / length, cosine / length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(axis: usize, [s, c]: [f64; 2]) -> [[f64; 3]; 3] {
+        let mut r = [[0.0; 3]; 3];
+        let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);
+        (r[axis][axis], r[x][x], r[y][y], r[x][y], r[y][x]) = (1.0, c, c, -s, s);
+        r
+    }
+
+    fn times(a: [[f64; 3]; 3], b: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
+        std::array::from_fn(|i| std::array::from_fn(|j| (0..3).map(|k| a[i][k] * b[k][j]).sum()))
+    }
+
+    /// General, parallel, opposite and nearly parallel axes; signed permutations stay exact.
+    #[test]
+    fn euler_angles_make_the_rotation() {
+        let angle = |a: f64| [a.sin(), a.cos()];
+        let mut all = Vec::new();
+        for gamma in [0.0, 0.4, 2.9, -1.2] {
+            for alpha in [0.0, 1e-9, 1.0, 3.141_592_653_589_793, 1.570_796_32] {
+                for theta in [0.0, 0.7, -2.8] {
+                    all.push(times(
+                        times(about(2, angle(gamma)), about(0, angle(alpha))),
+                        about(2, angle(theta)),
+                    ));
+                }
+            }
+        }
+        let quarter = about(1, [1.0, 0.0]);
+        all.push(quarter);
+        for r in all {
+            let e = EulerAngles::of(r);
+            let again = times(times(about(2, e.gamma), about(0, e.alpha)), about(2, e.theta));
+            for (a, b) in r.iter().flatten().zip(again.iter().flatten()) {
+                assert!((a - b).abs() < 2e-15, "{r:?} {again:?}");
+            }
+        }
+        let exact = EulerAngles::of(quarter);
+        for x in [exact.gamma, exact.alpha, exact.theta].concat() {
+            assert!(x == 0.0 || x.abs() == 1.0);
+        }
+    }
+}
