@@ -11,8 +11,6 @@ Pinocchio's. Prints tables. Run it through trees.sh, which builds what it needs:
 """
 
 import argparse
-import json
-import os
 import pathlib
 import sys
 
@@ -21,6 +19,7 @@ import pinocchio as pin
 
 import robots
 from trees import build, correctness, report
+from trees.peers import GeneratedC, Pinocchio
 
 # Name: file of example-robot-data, and whether it floats.
 ROBOTS = {
@@ -65,14 +64,6 @@ class Robot:
         self.order, self.angles = robots.correspondence(self.model, self.locked, self.renamed, coordinates, velocities)
         self.kept = self.order >= 0
 
-    def write_theirs(self, path):
-        """q, v, a, tau as Pinocchio has them: its linear velocity of the base is in body axes."""
-        rows = []
-        for q, v, a, tau in self.samples:
-            v, a = robots.Theirs.transformed(self.model, q, v, a, self.floats)[:2]
-            rows.append(np.concatenate([q, v, a, tau]))
-        np.array(rows).tofile(path)
-
     def write_ours(self, path, driven):
         rows = []
         for q, v, a, tau in self.samples:
@@ -85,47 +76,36 @@ class Robot:
         np.array(rows).tofile(path)
 
 
-def measure(robot, arguments, tools):
+def measure(robot, bundles, peers, arguments):
     """All figures of one robot: a dictionary."""
-    bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
     modules = {}
     for bundle in bundles:
         print(f"{robot.name}: {bundle}", file=sys.stderr)
-        modules[bundle] = build.module(robot, bundle, tools)
+        modules[bundle] = build.Module(robot, bundle, pathlib.Path(arguments.mbs), pathlib.Path(arguments.runtime))
     robot.match(*next(iter(modules.values())).names())
-    theirs = {}  # program: algorithms
-    if not arguments.ours:
-        robot.write_theirs(robot.folder / "theirs.states")
-        build.write_model(robot.model, robot.folder / "model.txt")
-        algorithms = [a for b in bundles for a in build.BUNDLES[b].algorithms]
-        theirs["pinocchio"] = list(dict.fromkeys(algorithms))
     for driven in (False, True):
         robot.write_ours(robot.folder / f"ours_{driven:d}.states", driven)
+    for peer in peers:
+        peer.prepare(robot, bundles)
     figures = {}
 
-    def take(key, hot, cold):
-        figures[key] = tuple(map(min, figures.get(key, (hot, cold)), (hot, cold)))
+    def take(key, found):
+        figures[key] = tuple(map(min, figures.get(key, found), found))
 
     effort = [str(arguments.batches), str(0 if arguments.no_cold else arguments.cold_calls)]
-    for _ in range(arguments.rounds):
-        for program, algorithms in theirs.items():
-            command = [tools.pinocchio, robot.folder / "model.txt", robot.folder / "theirs.states", *effort,
-                       robot.folder / f"{program}.results", *algorithms]
-            for line in build.run(command).splitlines():
-                algorithm, hot, cold = line.split()
-                take((program, algorithm), float(hot), float(cold))
+    for turn in range(arguments.rounds):
+        print(f"{robot.name}: round {turn + 1} of {arguments.rounds}", file=sys.stderr)
+        for peer in peers:
+            for algorithm, found in peer.run(robot, effort).items():
+                take(f"{peer.name}/{algorithm}", found)
         for bundle, module in modules.items():
-            hot, cold = module.run(robot.folder / f"ours_{module.driven:d}.states", effort)
-            take(("ours", bundle), hot, cold)
+            take(f"ours/{bundle}", module.run(robot.folder / f"ours_{module.driven:d}.states", effort))
     errors = {bundle: correctness.error(robot, bundle, module.results()) for bundle, module in modules.items()}
-    if theirs:
-        errors["pinocchio"] = correctness.same_model(robot, theirs["pinocchio"])
     return {
         "robot": robot.name,
         "nv": int(robot.kept.sum()),
-        "floats": robot.floats,
-        "figures": {"/".join(key): value for key, value in figures.items()},
-        "errors": errors,
+        "figures": figures,
+        "errors": errors | {peer.name: peer.error(robot) for peer in peers},
         "modules": {bundle: module.facts for bundle, module in modules.items()},
     }
 
@@ -138,6 +118,7 @@ def main():
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
     parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
     parser.add_argument("--no-cold", action="store_true", help="hot caches only")
+    parser.add_argument("--no-codegen", action="store_true", help="without CppADCodeGen, whose C takes long to compile")
     parser.add_argument("--ours", action="store_true", help="generated code only")
     parser.add_argument("--mbs", default="target/release/mbs")
     parser.add_argument("--runtime", default="target/peers/native", help="folder of the runtime, compiled for this processor")
@@ -149,12 +130,12 @@ def main():
         if name not in build.BUNDLES:
             parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
     folder = pathlib.Path(sys.prefix) / "trees"
-    tools = build.Tools(arguments, folder)
-    found = []
-    for name in arguments.robots or ROBOTS:
-        found.append(measure(Robot(name, tools.mbs, folder), arguments, tools))
-        (folder / f"{name}.json").write_text(json.dumps(found[-1], indent=1))
-    report.tables(found, tools)
+    folder.mkdir(exist_ok=True)
+    wanted = [] if arguments.ours else [Pinocchio] if arguments.no_codegen else [Pinocchio, GeneratedC]
+    peers = [peer(folder) for peer in wanted]
+    bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
+    found = [measure(Robot(name, arguments.mbs, folder), bundles, peers, arguments) for name in arguments.robots or ROBOTS]
+    report.tables(found, peers)
     bad = [f"{one['robot']}/{what}: {e:.1e}" for one in found for what, e in one["errors"].items() if not e < report.BOUND]
     if bad:
         sys.exit(f"results differ by more than {report.BOUND}: {', '.join(bad)}")

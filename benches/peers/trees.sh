@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-benches/peers/install.sh robots pinocchio >&2
+benches/peers/install.sh robots pinocchio codegen >&2
 cargo build --release --quiet -p mbs-cli
 built=${CARGO_TARGET_DIR:-target}
 # The runtime once more, for this processor.

@@ -1,4 +1,4 @@
-"""Builds what trees.py runs: imported models, generated modules with a driver around them, and the drivers of peers.
+"""Builds our side of trees.py: imported models, generated modules with a driver around them.
 
 A module is compiled as a crate of its own, one unit of code generation, opt-level 3, for this processor. What is there already
 and would come out the same is not built again. Times of generation and compilation are processor time, so that other
@@ -7,33 +7,26 @@ work on the machine does not count.
 
 import hashlib
 import json
-import os
 import pathlib
 import re
 import resource
 import subprocess
 import sys
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 RUSTC = ["rustc", "--edition", "2024", "-C", "opt-level=3", "-C", "codegen-units=1", "-C", "target-cpu=native", "-C",
          "embed-bitcode=no"]
-CXX = ["g++", "-O3", "-march=native", "-DNDEBUG"]
-# What Pinocchio's own build files ask of those who use its headers.
-DEFINITIONS = ["BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_LIMIT_VECTOR_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
-               "BOOST_FUSION_INVOKE_MAX_ARITY=12"]
 
 
 @dataclass
 class Bundle:
-    """What is generated for a row of the table, how it is called, and what does the same elsewhere."""
+    """What is generated for a row of the table and how it is called."""
 
     generated: list  # bundles
     call: str  # its Rust
-    algorithms: list  # of Pinocchio; the fastest counts
     results: str = "nv"  # how many numbers it writes
     scratch: str = "0"  # beside the workspace
     driven: bool = False  # torques of the joints are inputs
@@ -65,18 +58,17 @@ FORWARD_DERIVATIVES = """    let (w, rest) = w.split_at_mut(d.workspace);
     model.joint_solve_many(factors, 3 * d.nv, w, column, out)"""
 
 BUNDLES = {
-    "inverse_dynamics": Bundle(["inverse_dynamics"], "    model.inverse_dynamics(at, vd, w, out)", ["rnea"]),
-    "mass_matrix": Bundle(["mass_matrix"], "    model.mass_matrix(at, w, out)", ["crba_world", "crba_local"], "nv * nv"),
-    "forward_dynamics": Bundle(["forward_dynamics"], FORWARD.format("forward_dynamics"), ["aba_world", "aba_local"], "nq + nv",
-                               driven=True),
+    "inverse_dynamics": Bundle(["inverse_dynamics"], "    model.inverse_dynamics(at, vd, w, out)"),
+    "mass_matrix": Bundle(["mass_matrix"], "    model.mass_matrix(at, w, out)", "nv * nv"),
+    "forward_dynamics": Bundle(["forward_dynamics"], FORWARD.format("forward_dynamics"), "nq + nv", driven=True),
     "forward_dynamics_recursive": Bundle(["forward_dynamics_recursive"], FORWARD.format("forward_dynamics_recursive"),
-                                         ["aba_world", "aba_local"], "nq + nv", driven=True),
+                                         "nq + nv", driven=True),
     "inverse_dynamics_derivatives": Bundle(
         ["inverse_dynamics_derivatives"],
         """    let (tau_z, rest) = out.split_at_mut(d.nv * d.nv);
     let (tau_v, m) = rest.split_at_mut(d.nv * d.nv);
-    model.inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m)""", ["rnea_derivatives"], "3 * nv * nv"),
-    "joint_linearise": Bundle(["forward_dynamics", "joint_linearise"], FORWARD_DERIVATIVES, ["aba_derivatives"], "3 * nv * nv",
+    model.inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m)""", "3 * nv * nv"),
+    "joint_linearise": Bundle(["forward_dynamics", "joint_linearise"], FORWARD_DERIVATIVES, "3 * nv * nv",
                               "nq + 2 * nv + sensitivity.joint + sensitivity.joint_factors", driven=True),
 }
 
@@ -94,6 +86,12 @@ pub fn call(model: &Model, at: At<'_, f64>, vd: &[f64], w: &mut [f64], out: &mut
 {code}"""
 
 
+def relative(ours, theirs, floor=0.0):
+    """The largest error over the largest entry, or over `floor` if that is larger."""
+    scale = max(np.abs(theirs).max(), floor)
+    return np.abs(ours - theirs).max() / scale if scale > 0 else np.abs(ours).max()
+
+
 def of_dims(text):
     return re.sub(r"\b(nq|nv|sensitivity)\b", r"D.\1", text)
 
@@ -105,41 +103,12 @@ def run(command, **options):
     return done.stdout
 
 
-def timed(command):
+def timed(command, **options):
     """Processor seconds of a program."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(command)
+    run(command, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-class Tools:
-    """Where programs are, the drivers of peers among them; and what versions."""
-
-    def __init__(self, arguments, folder):
-        self.mbs, self.runtime = pathlib.Path(arguments.mbs), pathlib.Path(arguments.runtime)
-        folder.mkdir(parents=True, exist_ok=True)
-        if not arguments.ours:
-            self.pinocchio = compiled("pinocchio", folder, ["model.hpp", "measure.hpp"])
-
-
-def headers():
-    import cmeel  # of the wheel; beside it lie the headers
-
-    return pathlib.Path(cmeel.__file__).parents[1] / "cmeel.prefix" / "include"
-
-
-def compiled(name, folder, parts):
-    """A C++ driver; compiled again if its source or the way to compile it has changed."""
-    source, program = HERE / f"{name}.cpp", folder / f"{name}_driver"
-    command = [*CXX, "-std=c++17", "-w", *(f"-D{d}" for d in DEFINITIONS), "-isystem", headers(), "-isystem",
-               headers() / "eigen3", "-o", program, source]
-    texts = [(HERE / part).read_text() for part in [source.name, *parts]]
-    if is_stale(program, [*map(str, command), version("pin"), *texts]):
-        print(f"compiling {source.name}, minutes", file=sys.stderr)
-        run(command)
-        keep(program, [*map(str, command), version("pin"), *texts])
-    return program
 
 
 def digest(of):
@@ -173,28 +142,15 @@ def with_motors(yaml, coordinates):
     return driven
 
 
-def write_model(model, path):
-    """Pinocchio's model as model.hpp reads it."""
-    lines = [" ".join(map(repr, map(float, model.gravity.linear))), str(model.njoints - 1)]
-    for i in range(1, model.njoints):
-        joint, place, inertia = model.joints[i], model.jointPlacements[i], model.inertias[i]
-        unaligned = "Unaligned" in joint.shortname()
-        axis = joint.extract().axis if unaligned else np.zeros(3)
-        numbers = [*place.rotation.ravel(), *place.translation, inertia.mass, *inertia.lever, *inertia.inertia.ravel()]
-        words = [joint.shortname(), *map(repr, map(float, axis)), str(model.parents[i]), *map(repr, map(float, numbers))]
-        lines.append(" ".join(words))
-    path.write_text("\n".join(lines) + "\n")
-
-
-class module:
+class Module:
     """A generated module with its driver."""
 
-    def __init__(self, robot, bundle, tools):
+    def __init__(self, robot, bundle, mbs, runtime):
         what = BUNDLES[bundle]
         self.folder, self.bundle, self.driven = robot.folder, bundle, what.driven
         source, library, self.driver = (robot.folder / f"{prefix}{bundle}{suffix}"
                                         for prefix, suffix in (("", ".rs"), ("lib", ".rlib"), ("", "_driver")))
-        generate = [tools.mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated),
+        generate = [mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated),
                     "--module", "robot", "-o", source]
         self.facts = {"generated_s": min(timed(generate) for _ in range(2))}
         code = source.read_text()
@@ -202,10 +158,10 @@ class module:
         self.facts["operations"] = sum(counts[name] for name in what.generated)
         source.write_text(CRATE.format(module="robot", call=what.call, code=code, results=of_dims(what.results),
                                        scratch=of_dims(what.scratch)))
-        dependencies = ["-L", f"dependency={tools.runtime / 'deps'}", "--extern",
-                        f"mbs_runtime={tools.runtime / 'libmbs_runtime.rlib'}"]
-        runtime = digest([(tools.runtime / "libmbs_runtime.rlib").read_bytes().hex()])
-        made_of = [*RUSTC, source.read_text(), (HERE / "driver.rs").read_text(), runtime]
+        dependencies = ["-L", f"dependency={runtime / 'deps'}", "--extern",
+                        f"mbs_runtime={runtime / 'libmbs_runtime.rlib'}"]
+        linked = (runtime / "libmbs_runtime.rlib").read_bytes().hex()
+        made_of = [*RUSTC, source.read_text(), (HERE / "driver.rs").read_text(), linked]
         facts = robot.folder / f"{bundle}.json"
         if is_stale(self.driver, made_of):
             seconds = timed([*RUSTC, "--crate-type", "rlib", "--crate-name", "bundle", *dependencies, "-o", library, source])

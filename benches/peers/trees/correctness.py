@@ -9,10 +9,7 @@ import pinocchio as pin
 
 from robots import Theirs
 
-
-def relative(ours, theirs, floor=0.0):
-    scale = max(np.abs(theirs).max(), floor)
-    return np.abs(ours - theirs).max() / scale if scale > 0 else np.abs(ours).max()
+from .build import relative
 
 
 def error(robot, bundle, results):
@@ -62,16 +59,3 @@ def accelerations(robot, data, q, v_ours, tau):
     a = nothing.copy()
     a[robot.kept] = np.linalg.solve(M, (tau - bias)[robot.kept])
     return T.T @ (a - shift)
-
-
-def same_model(robot, algorithms):
-    """The worst error of the driver's own results, if it is timed with inverse dynamics: the same robot reached it."""
-    if algorithms[0] != "rnea":
-        return 0.0
-    model, data = robot.model, robot.model.createData()
-    tau = np.fromfile(robot.folder / "pinocchio.results")[: len(robot.samples) * model.nv]
-    worst = 0.0
-    for (q, v, a, _), ours in zip(robot.samples, tau.reshape(-1, model.nv), strict=True):
-        v, a = Theirs.transformed(model, q, v, a, robot.floats)[:2]
-        worst = max(worst, relative(ours, pin.rnea(model, data, q, v, a)))
-    return worst

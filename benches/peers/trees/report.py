@@ -2,11 +2,9 @@
 
 import platform
 import re
-import subprocess
-from importlib.metadata import version
 from pathlib import Path
 
-from . import build
+from .build import RUSTC, run
 
 # The import takes angles nearer than 1e-11 to a multiple of a right angle for it, Pinocchio does not.
 BOUND = 1e-8
@@ -17,44 +15,45 @@ def processor():
     return found[1].strip() if found else platform.processor()
 
 
-def first_line(command):
-    return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0]
-
-
-def number(nanoseconds):
+def microseconds(nanoseconds):
     return f"{nanoseconds / 1000:.3g}"
 
 
-def best(figures, program, bundle, which):
-    """The fastest of the algorithms that do what a bundle does; nothing if none ran."""
-    found = [figures[key][which] for a in build.BUNDLES[bundle].algorithms if (key := f"{program}/{a}") in figures]
-    return min(found, default=None)
-
-
-def tables(found, tools):
+def tables(found, peers):
     print("# Open trees against Pinocchio\n")
-    print("Made by `benches/peers/trees.sh > benches/peers/trees.md`; how stands in [README.md](README.md).")
-    print(f"{processor()}; {first_line(build.RUSTC[:1] + ['--version'])}, `{' '.join(build.RUSTC[3:])}`; "
-          f"{first_line(['g++', '--version'])}, `{' '.join(build.CXX[1:])}`; Pinocchio {version('pin')}, "
-          f"Eigen {version('cmeel-eigen')}.\n")
-    print("Microseconds a call; in brackets, how many times as long as ours.\n")
-    print("| robot | bundle | hot: ours | Pinocchio | cold: ours | Pinocchio | error |")
-    print("|---|---|---:|---:|---:|---:|---:|")
+    print("Made by `benches/peers/trees.sh > benches/peers/trees.md`; how stands in [README.md](README.md).\n")
+    print(f"- {processor()}")
+    print(f"- ours: {run(['rustc', '--version']).strip()}, `{' '.join(RUSTC[3:])}`")
+    for peer in peers:
+        print(f"- {peer.title}: {peer.made_with()}")
+    print("\nMicroseconds a call; in brackets, how many times as long as ours. Error: the worst difference from Pinocchio.\n")
+    titles = [f"{when}: {who}" for when in ("hot", "cold") for who in ["ours", *(peer.title for peer in peers)]]
+    print(f"| robot | bundle | {' | '.join(titles)} | error |")
+    print(f"|---|---|{'---:|' * len(titles)}---:|")
     for one in found:
         figures = one["figures"]
         for bundle in one["modules"]:
-            ours = figures[f"ours/{bundle}"]
             cells = []
             for which in (0, 1):
-                theirs = best(figures, "pinocchio", bundle, which)
-                beside = f"{number(theirs)} ({theirs / ours[which]:.2f})" if theirs and ours[which] else ""
-                cells += [number(ours[which]) if ours[which] else "", beside]
+                ours = figures[f"ours/{bundle}"][which]
+                cells.append(microseconds(ours) if ours > 0 else "")
+                for peer in peers:
+                    theirs = peer.best(figures, bundle, which)
+                    cells.append(f"{microseconds(theirs)} ({theirs / ours:.2f})" if theirs and ours > 0 else "")
             print(f"| {one['robot']}, nv = {one['nv']} | {bundle} | {' | '.join(cells)} | {one['errors'][bundle]:.0e} |")
-    print("\nWhat ours cost to make:\n")
+    print("\nWhat ours cost to make, in seconds of one core; code divided by time hot:\n")
     print("| robot | bundle | generated in, s | compiled in, s | operations | code, kB | B/ns |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for one in found:
         for bundle, facts in one["modules"].items():
             per_ns = facts["bytes"] / one["figures"][f"ours/{bundle}"][0]
-            print(f"| {one['robot']} | {bundle} | {facts['generated_s']:.3f} | {facts['compiled_s']:.2f} | {facts['operations']} | "
-                  f"{facts['bytes'] / 1000:.1f} | {per_ns:.0f} |")
+            print(f"| {one['robot']} | {bundle} | {facts['generated_s']:.3f} | {facts['compiled_s']:.2f} | "
+                  f"{facts['operations']} | {facts['bytes'] / 1000:.1f} | {per_ns:.0f} |")
+    for peer in peers:
+        if not peer.facts:
+            continue
+        print(f"\nWhat those of {peer.title} cost:\n")
+        print("| robot | algorithm | generated in, s | compiled in, s | library, kB |\n|---|---|---:|---:|---:|")
+        for name, facts in peer.facts.items():
+            generated, compiled, size = facts
+            print(f"| {' | '.join(name.split('/'))} | {generated:.2f} | {compiled:.1f} | {size / 1000:.1f} |")
