@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 import robots
-from trees import build, correctness, report
+from trees import build, correctness, report, synthetic
 from trees.peers import GeneratedC, Pinocchio
 
 # Name: file of example-robot-data, and whether it floats.
@@ -30,17 +30,24 @@ ROBOTS = {
     "talos": ("talos_data/robots/talos_reduced.urdf", True),
     "icub": ("icub_description/robots/icub_reduced.urdf", True),
 }
+SYNTHETIC = {f"{shape}{size}": (shape, size) for shape in synthetic.PARENTS for size in synthetic.SIZES}
 STATES = 64
+# Models of this project, and at how many states they are measured.
+SHIPPED = {"human43": 301}
 
 
 class Robot:
     """A robot on both sides: model, random states, and which numbers belong together."""
 
     def __init__(self, name, mbs, folder):
-        file, self.floats = ROBOTS[name]
         self.name, self.folder = name, folder / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        urdf = robots.folder() / file
+        if name in ROBOTS:
+            file, self.floats = ROBOTS[name]
+            urdf = robots.folder() / file
+        else:
+            urdf, self.floats = self.folder / "robot.urdf", False
+            urdf.write_text(synthetic.urdf(*SYNTHETIC[name]))
         root = [pin.JointModelFreeFlyer()] if self.floats else []
         self.model = pin.buildModelFromUrdf(str(urdf), *root)
         self.yaml, imported = build.imported(mbs, urdf, self.floats, self.folder)
@@ -62,12 +69,12 @@ class Robot:
     def match(self, coordinates, velocities):
         """Finds our numbers by their names."""
         self.order, self.angles = robots.correspondence(self.model, self.locked, self.renamed, coordinates, velocities)
-        self.kept = self.order >= 0
+        self.kept, self.nv = self.order >= 0, len(velocities)
 
     def write_ours(self, path, driven):
         rows = []
         for q, v, a, tau in self.samples:
-            z, ours = np.zeros(len(self.angles)), np.zeros((2, self.kept.sum()))
+            z, ours = np.zeros(len(self.angles)), np.zeros((2, self.nv))
             for place, value in self.angles:
                 z[place] = value(q)
             ours[:, self.order[self.kept]] = v[self.kept], a[self.kept]
@@ -76,15 +83,33 @@ class Robot:
         np.array(rows).tofile(path)
 
 
+class Shipped:
+    """A model of ours: nobody to compare with."""
+
+    def __init__(self, name, mbs, folder):
+        self.name, self.folder = name, folder / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.yaml = self.driven = pathlib.Path("models") / f"{name}.yaml"
+
+    def match(self, coordinates, velocities):
+        self.nq, self.nv = len(coordinates), len(velocities)
+
+    def write_ours(self, path, driven):
+        rng = np.random.default_rng(43)
+        rng.uniform(-1, 1, (SHIPPED[self.name], self.nq + 2 * self.nv)).tofile(path)
+
+
 def measure(robot, bundles, peers, arguments):
     """All figures of one robot: a dictionary."""
     modules = {}
     for bundle in bundles:
         print(f"{robot.name}: {bundle}", file=sys.stderr)
-        modules[bundle] = build.Module(robot, bundle, pathlib.Path(arguments.mbs), pathlib.Path(arguments.runtime))
-    robot.match(*next(iter(modules.values())).names())
+        modules[bundle] = build.Module(robot, bundle, arguments)
+    timed = {bundle: module for bundle, module in modules.items() if module.driver}
+    robot.match(*next(iter(timed.values())).names())
     for driven in (False, True):
         robot.write_ours(robot.folder / f"ours_{driven:d}.states", driven)
+    peers = peers if isinstance(robot, Robot) else []
     for peer in peers:
         peer.prepare(robot, bundles)
     figures = {}
@@ -98,34 +123,37 @@ def measure(robot, bundles, peers, arguments):
         for peer in peers:
             for algorithm, found in peer.run(robot, effort).items():
                 take(f"{peer.name}/{algorithm}", found)
-        for bundle, module in modules.items():
+        for bundle, module in timed.items():
             take(f"ours/{bundle}", module.run(robot.folder / f"ours_{module.driven:d}.states", effort))
-    errors = {bundle: correctness.error(robot, bundle, module.results()) for bundle, module in modules.items()}
-    return {
-        "robot": robot.name,
-        "nv": int(robot.kept.sum()),
-        "figures": figures,
-        "errors": errors | {peer.name: peer.error(robot) for peer in peers},
-        "modules": {bundle: module.facts for bundle, module in modules.items()},
-    }
+    errors = {peer.name: peer.error(robot) for peer in peers}
+    if isinstance(robot, Robot):
+        errors |= {bundle: correctness.error(robot, bundle, module.results()) for bundle, module in timed.items()}
+    facts = {bundle: module.facts for bundle, module in modules.items()}
+    return {"robot": robot.name, "nv": robot.nv, "figures": figures, "errors": errors, "modules": facts}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join(ROBOTS)} (all)")
+    others = ", ".join([*SHIPPED, *SYNTHETIC])
+    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join(ROBOTS)} (all of them), {others}")
+    parser.add_argument("--scaling", action="store_true", help=f"how cost grows: {', '.join(SYNTHETIC)}")
     parser.add_argument("--bundles", type=lambda text: text.split(","), help=f"of {','.join(build.BUNDLES)} (all)")
+    parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
+    parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
     parser.add_argument("--rounds", type=int, default=5, help="how often all programs run (5)")
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
     parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
     parser.add_argument("--no-cold", action="store_true", help="hot caches only")
     parser.add_argument("--no-codegen", action="store_true", help="without CppADCodeGen, whose C takes long to compile")
     parser.add_argument("--ours", action="store_true", help="generated code only")
-    parser.add_argument("--mbs", default="target/release/mbs")
-    parser.add_argument("--runtime", default="target/peers/native", help="folder of the runtime, compiled for this processor")
+    parser.add_argument("--mbs", type=pathlib.Path, default="target/release/mbs")
+    parser.add_argument("--runtime", type=pathlib.Path, default="target/peers-native/release",
+                        help="folder of the runtime, compiled for this processor")
     arguments = parser.parse_args()
-    for name in arguments.robots:
-        if name not in ROBOTS:
-            parser.error(f"no robot is called {name}; there are: {', '.join(ROBOTS)}")
+    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS)
+    for name in names:
+        if name not in ROBOTS and name not in SYNTHETIC and name not in SHIPPED:
+            parser.error(f"no robot is called {name}; there are: {', '.join(ROBOTS)}, {others}")
     for name in arguments.bundles or []:
         if name not in build.BUNDLES:
             parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
@@ -134,8 +162,17 @@ def main():
     wanted = [] if arguments.ours else [Pinocchio] if arguments.no_codegen else [Pinocchio, GeneratedC]
     peers = [peer(folder) for peer in wanted]
     bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
-    found = [measure(Robot(name, arguments.mbs, folder), bundles, peers, arguments) for name in arguments.robots or ROBOTS]
-    report.tables(found, peers)
+    found = []
+    for name in names:
+        robot = (Shipped if name in SHIPPED else Robot)(name, arguments.mbs, folder)
+        found.append(measure(robot, bundles, peers, arguments))
+    if arguments.scaling:
+        report.scaling(found, peers)
+    else:
+        report.tables(found, peers)
+    for one in found:
+        if one["robot"] in SHIPPED:
+            report.series(one, SHIPPED[one["robot"]])
     bad = [f"{one['robot']}/{what}: {e:.1e}" for one in found for what, e in one["errors"].items() if not e < report.BOUND]
     if bad:
         sys.exit(f"results differ by more than {report.BOUND}: {', '.join(bad)}")

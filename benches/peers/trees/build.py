@@ -143,19 +143,22 @@ def with_motors(yaml, coordinates):
 
 
 class Module:
-    """A generated module with its driver."""
+    """A generated module with its driver; without one if it is too large."""
 
-    def __init__(self, robot, bundle, mbs, runtime):
-        what = BUNDLES[bundle]
+    def __init__(self, robot, bundle, arguments):
+        what, runtime = BUNDLES[bundle], arguments.runtime
         self.folder, self.bundle, self.driven = robot.folder, bundle, what.driven
         source, library, self.driver = (robot.folder / f"{prefix}{bundle}{suffix}"
                                         for prefix, suffix in (("", ".rs"), ("lib", ".rlib"), ("", "_driver")))
-        generate = [mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated),
-                    "--module", "robot", "-o", source]
+        generate = [arguments.mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated),
+                    "--module", "robot", "-o", source, *["--freeze"] * arguments.freeze]
         self.facts = {"generated_s": min(timed(generate) for _ in range(2))}
         code = source.read_text()
         counts = {name: int(n) for name, n in re.findall(r"^ \| `(\w+)` \| (\d+) \|", code, re.M)}
         self.facts["operations"] = sum(counts[name] for name in what.generated)
+        if self.facts["operations"] > arguments.most:
+            self.driver = None
+            return
         source.write_text(CRATE.format(module="robot", call=what.call, code=code, results=of_dims(what.results),
                                        scratch=of_dims(what.scratch)))
         dependencies = ["-L", f"dependency={runtime / 'deps'}", "--extern",

@@ -15,7 +15,7 @@ from .build import relative
 def error(robot, bundle, results):
     """The worst error of a bundle."""
     model, data = robot.model, robot.model.createData()
-    pick, nv, nq = robot.order[robot.kept], int(robot.kept.sum()), len(robot.angles)
+    pick, nv, nq = robot.order[robot.kept], robot.nv, len(robot.angles)
     kept = np.ix_(robot.kept, robot.kept)
     worst = 0.0
     for (q, v, a, tau), result in zip(robot.samples, results.reshape(len(robot.samples), -1), strict=True):

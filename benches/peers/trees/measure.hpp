@@ -30,16 +30,19 @@ inline void evict() {
 
 template <class F>
 double hot(size_t states, int batches, F call) {
-    auto batch = [&](int passes) {
+    size_t next = 0;
+    auto batch = [&](size_t calls) {
         const double start = nanoseconds();
-        for (int pass = 0; pass < passes; pass++)
-            for (size_t i = 0; i < states; i++) call(i);
-        return (nanoseconds() - start) / (passes * states);
+        for (size_t i = 0; i < calls; i++) {
+            call(next);
+            next = next + 1 == states ? 0 : next + 1;
+        }
+        return (nanoseconds() - start) / calls;
     };
-    batch(2);
-    const int passes = std::max(1, int(2e5 / (batch(2) * states)));
+    batch(2 * states);
+    const size_t calls = std::max(1.0, 2e5 / batch(states));
     std::vector<double> times;
-    for (int i = 0; i < batches; i++) times.push_back(batch(passes));
+    for (int i = 0; i < batches; i++) times.push_back(batch(calls));
     return median(times);
 }
 
