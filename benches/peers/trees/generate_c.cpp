@@ -1,6 +1,6 @@
 // Writes Pinocchio's algorithms for one robot as C, by CppADCodeGen: `generate_c MODEL FOLDER NAME…`.
 //
-// What enters: MODEL, the joints as trees.py writes them; names of algorithms. What leaves: sources in FOLDER, of each algorithm
+// What enters: MODEL, the joints as peers.py writes them; names of algorithms. What leaves: sources in FOLDER, of each algorithm
 // the function NAME_forward_zero, values only.
 #include <iostream>
 

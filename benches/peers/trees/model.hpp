@@ -1,4 +1,4 @@
-// Reads a model as trees.py writes it: gravity; the number of joints; for each its type, axis, parent, place in the parent
+// Reads a model as peers.py writes it: gravity; the number of joints; for each its type, axis, parent, place in the parent
 // (rotation by rows, translation), and the inertia it carries (mass, centre of mass, rotation about it by rows).
 #pragma once
 #include <cstdlib>

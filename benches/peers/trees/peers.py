@@ -34,16 +34,26 @@ def compiler(command):
     return f"{run([command[0], '--version']).splitlines()[0]}, `{' '.join(command[1:])}`"
 
 
-def compiled(name, folder, parts=(), command=tuple(CXX)):
-    """A C++ program; compiled again if its source or the way to compile it has changed."""
-    source, program = HERE / f"{name}.cpp", folder / f"{name}_program"
-    command = [*command, "-std=c++17", "-w", *(f"-D{d}" for d in DEFINITIONS), "-isystem", headers(), "-isystem",
-               headers() / "eigen3", "-o", program, source, "-ldl"]
-    made_of = [*map(str, command), version("pin"), *((HERE / part).read_text() for part in [source.name, *parts])]
-    if is_stale(program, made_of):
-        print(f"compiling {source.name}; with Pinocchio's headers it takes minutes", file=sys.stderr)
-        run(command)
-        keep(program, made_of)
+def compiled(sources, folder, command=tuple(CXX)):
+    """A C++ program named after its first source. Each source is compiled again if it, a part that it includes, or the way to
+    compile it has changed."""
+    objects, program = [], folder / next(iter(sources))
+    stale = not program.exists()
+    for name, parts in sources.items():
+        source, made = HERE / f"{name}.cpp", folder / f"{name}.o"
+        compile_it = [*command, "-std=c++17", "-w", *(f"-D{d}" for d in DEFINITIONS), "-isystem", headers(), "-isystem",
+                      headers() / "eigen3", "-c", "-o", made, source]
+        texts = [(HERE / part).read_text() for part in [source.name, *parts]]
+        made_of = [*map(str, compile_it), version("pin"), *texts]
+        if is_stale(made, made_of):
+            slow = any("<pinocchio/" in text for text in texts)
+            print(f"compiling {source.name}{', some minutes' if slow else ''}", file=sys.stderr)
+            run(compile_it)
+            keep(made, made_of)
+            stale = True
+        objects.append(made)
+    if stale:
+        run([command[0], "-o", program, *objects, "-ldl"])
     return program
 
 
@@ -100,7 +110,8 @@ class Pinocchio(Peer):
     }
 
     def __init__(self, folder):
-        self.program = compiled("pinocchio", folder, ["model.hpp", "measure.hpp"])
+        self.program = compiled({"pinocchio": ["algorithms.hpp", "measure.hpp"], "algorithms": ["algorithms.hpp", "model.hpp"]},
+                                folder)
         self.facts = {}
 
     def made_with(self):
@@ -127,9 +138,9 @@ class GeneratedC(Peer):
     }
 
     def __init__(self, folder):
-        self.program = compiled("generated_c", folder, ["measure.hpp"])
+        self.program = compiled({"generated_c": ["measure.hpp"]}, folder)
         # It only writes: how fast does not matter much, how long it takes to compile does.
-        self.generator = compiled("generate_c", folder, ["model.hpp"], ["g++", "-O1", "-DNDEBUG"])
+        self.generator = compiled({"generate_c": ["model.hpp"]}, folder, ["g++", "-O1", "-DNDEBUG"])
         self.facts = {}
 
     def made_with(self):
