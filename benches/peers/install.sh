@@ -3,7 +3,7 @@
 # target/peers, which git ignores. Run it again whenever you like; what is there is left as it is.
 #
 #   benches/peers/install.sh            Exudyn alone
-#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi pinocchio robots; `all` for every one
+#   benches/peers/install.sh NAME…      of: exudyn mujoco casadi pinocchio codegen robots; `all` for every one
 #
 # Needs python3 with venv; to measure CasADi also gcc, Pinocchio also g++.
 # Another place for the environment: MBS_PEERS=FOLDER.
@@ -17,6 +17,7 @@ declare -A packages=(
     [mujoco]="mujoco==4.0.0"
     [casadi]="casadi==3.8.2"
     [pinocchio]="pin==4.1.0 cmeel-eigen==3.4.1"
+    [codegen]="pin==4.1.0 cmeel-eigen==3.4.1 cmeel-cppad==20250000.2 cmeel-cppadcodegen==2.4.3"
     [robots]="pin==4.1.0 example-robot-data==6.0.0"
 )
 

@@ -63,15 +63,21 @@ class Theirs:
     turns, a_theirs = T a + (−ω × Rᵀ v, 0).
     """
 
-    def __init__(self, model, data, q, v_ours, a_ours, floats):
-        nv = model.nv
-        T, shift = np.eye(nv), np.zeros(nv)
+    @staticmethod
+    def transformed(model, q, v_ours, a_ours, floats):
+        """v and a in its own velocities, T, and of the base R, linear and angular velocity in body axes."""
+        T, shift = np.eye(model.nv), np.zeros(model.nv)
+        R, linear, omega = np.eye(3), np.zeros(3), np.zeros(3)
         if floats:
             R = pin.Quaternion(q[6], q[3], q[4], q[5]).matrix()
             T[:3, :3] = R.T
             linear, omega = R.T @ v_ours[:3], v_ours[3:6]
             shift[:3] = -np.cross(omega, linear)
-        v, a = T @ v_ours, T @ a_ours + shift
+        return T @ v_ours, T @ a_ours + shift, T, R, linear, omega
+
+    def __init__(self, model, data, q, v_ours, a_ours, floats):
+        nv = model.nv
+        v, a, T, R, linear, omega = self.transformed(model, q, v_ours, a_ours, floats)
         tau = pin.rnea(model, data, q, v, a).copy()
         pin.computeRNEADerivatives(model, data, q, v, a)
         by_q, by_v, by_a = data.dtau_dq.copy(), data.dtau_dv.copy(), data.M.copy()
@@ -91,6 +97,32 @@ class Theirs:
 
 def first_problem(report):
     return next((p["message"] for p in report.get("problems", [])), None)
+
+
+def correspondence(model, locked, renamed, coordinates, velocities):
+    """By velocity of Pinocchio the place of ours, −1 of joints that are locked; pairs of a coordinate of ours and a function of
+    q. `coordinates` and `velocities` are our names."""
+    z_of, v_of = ({name: i for i, name in enumerate(names)} for names in (coordinates, velocities))
+    order = np.full(model.nv, -1)  # by velocity of Pinocchio: ours
+    angles = []  # pairs of a coordinate of ours and a function of q
+    for name, joint in zip(model.names[1:], model.joints[1:]):
+        i, j = joint.idx_q, joint.idx_v
+        if name in locked:
+            continue
+        if joint.nq == 7:
+            ours = "floating_base"
+            order[j : j + 6] = [v_of[f"{ours}.{c}"] for c in ("x_rate", "y_rate", "z_rate", "wx", "wy", "wz")]
+            # Theirs is x y z w, ours has the scalar first.
+            places = {"x": i, "y": i + 1, "z": i + 2, "e0": i + 6, "e1": i + 3, "e2": i + 4, "e3": i + 5}
+            angles += [(z_of[f"{ours}.{c}"], lambda q, k=k: q[k]) for c, k in places.items()]
+            continue
+        ours = renamed.get(name, name)
+        kind = "displacement" if f"{ours}.displacement" in z_of else "angle"
+        order[j] = v_of[f"{ours}.{kind}_rate"]
+        place = z_of[f"{ours}.{kind}"]
+        angles.append((place, (lambda q, i=i: np.arctan2(q[i + 1], q[i])) if joint.nq == 2 else (lambda q, i=i: q[i])))
+    assert sorted(order[order >= 0]) == list(range(len(v_of))) and len(angles) == len(z_of), "joints do not match"
+    return order, angles
 
 
 def compare(urdf, floats, states, programs, work):
@@ -122,30 +154,12 @@ def compare(urdf, floats, states, programs, work):
     # Ours, asked for in the order of our own names.
     run = subprocess.Popen([evaluate, yaml], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     names = json.loads(run.stdout.readline())
-    z_of, v_of = ({name: i for i, name in enumerate(names[k])} for k in ("coordinates", "velocities"))
-    order = np.full(model.nv, -1)  # by velocity of Pinocchio: ours
-    angles = []  # pairs of a coordinate of ours and a function of q
-    for name, joint in zip(model.names[1:], model.joints[1:]):
-        i, j = joint.idx_q, joint.idx_v
-        if name in locked:
-            continue
-        if joint.nq == 7:
-            ours = "floating_base"
-            order[j : j + 6] = [v_of[f"{ours}.{c}"] for c in ("x_rate", "y_rate", "z_rate", "wx", "wy", "wz")]
-            # Theirs is x y z w, ours has the scalar first.
-            places = {"x": i, "y": i + 1, "z": i + 2, "e0": i + 6, "e1": i + 3, "e2": i + 4, "e3": i + 5}
-            angles += [(z_of[f"{ours}.{c}"], lambda q, k=k: q[k]) for c, k in places.items()]
-            continue
-        ours = renamed.get(name, name)
-        kind = "displacement" if f"{ours}.displacement" in z_of else "angle"
-        order[j] = v_of[f"{ours}.{kind}_rate"]
-        place = z_of[f"{ours}.{kind}"]
-        angles.append((place, (lambda q, i=i: np.arctan2(q[i + 1], q[i])) if joint.nq == 2 else (lambda q, i=i: q[i])))
+    order, angles = correspondence(model, locked, renamed, names["coordinates"], names["velocities"])
     kept = order >= 0
-    assert sorted(order[kept]) == list(range(len(v_of))) and len(angles) == len(z_of), "joints do not match"
+    nq, nv = len(names["coordinates"]), len(names["velocities"])
 
     def ask(q, v, a):
-        z, ours = np.zeros(len(z_of)), np.zeros((2, len(v_of)))
+        z, ours = np.zeros(nq), np.zeros((2, nv))
         for place, value in angles:
             z[place] = value(q)
         ours[:, order[kept]] = v[kept], a[kept]
@@ -159,8 +173,8 @@ def compare(urdf, floats, states, programs, work):
     worst = {"mass": abs(report["mass"] - mass) / mass, "M": 0.0, "tau": 0.0, "tau_z": 0.0, "tau_v": 0.0}
     for (q, v, a), answer in zip(samples, answers):
         theirs = Theirs(model, data, q, v, a, floats)
-        n, pick = len(v_of), order[kept]
-        matrix = lambda key: np.reshape(answer[key], (n, n), order="F")[np.ix_(pick, pick)]
+        pick = order[kept]
+        matrix = lambda key: np.reshape(answer[key], (nv, nv), order="F")[np.ix_(pick, pick)]
         ours = {"M": matrix("mass_matrix"), "tau": np.array(answer["tau"])[pick]}
         ours |= {key: matrix(key) for key in ("tau_z", "tau_v")}
         for key, block in ours.items():
@@ -169,7 +183,7 @@ def compare(urdf, floats, states, programs, work):
             mine = np.zeros_like(other)  # joints that move no mass: zero
             mine[np.ix_(kept, kept) if block.ndim == 2 else kept] = block
             worst[key] = max(worst[key], np.abs(mine - other).max() / scale if scale > 0 else np.abs(mine).max())
-    return {"nv": len(v_of), "locked": len(locked), **worst}
+    return {"nv": nv, "locked": len(locked), **worst}
 
 
 def main():

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Times generated code of open trees against Pinocchio, on the same states, in one run.
+
+Each robot is imported by `mbs import`; each bundle is generated and compiled as a module of its own for this processor.
+Programs of both sides run in turn, several rounds; of each figure the smallest counts. Every result is compared with
+Pinocchio's. Prints tables. Run it through trees.sh, which builds what it needs:
+
+    benches/peers/trees.sh > benches/peers/trees.md            # all robots
+    benches/peers/trees.sh ur5                                 # one
+    benches/peers/trees.sh ur5 --bundles mass_matrix --no-cold
+"""
+
+import argparse
+import pathlib
+import sys
+
+import numpy as np
+import pinocchio as pin
+
+import robots
+from trees import build, correctness, report, synthetic
+from trees.peers import GeneratedC, Pinocchio
+
+# Name: file of example-robot-data, and whether it floats.
+ROBOTS = {
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", False),
+    "panda": ("panda_description/urdf/panda.urdf", False),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", True),
+    "anymal": ("anymal_b_simple_description/robots/anymal.urdf", True),
+    "talos": ("talos_data/robots/talos_reduced.urdf", True),
+    "icub": ("icub_description/robots/icub_reduced.urdf", True),
+}
+SYNTHETIC = {f"{shape}{size}": (shape, size) for shape in synthetic.PARENTS for size in synthetic.SIZES}
+STATES = 64
+# Models of this project, and at how many states they are measured.
+SHIPPED = {"human43": 301}
+
+
+class Robot:
+    """A robot on both sides: model, random states, and which numbers belong together."""
+
+    def __init__(self, name, mbs, folder):
+        self.name, self.folder = name, folder / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if name in ROBOTS:
+            file, self.floats = ROBOTS[name]
+            urdf = robots.folder() / file
+        else:
+            urdf, self.floats = self.folder / "robot.urdf", False
+            urdf.write_text(synthetic.urdf(*SYNTHETIC[name]))
+        root = [pin.JointModelFreeFlyer()] if self.floats else []
+        self.model = pin.buildModelFromUrdf(str(urdf), *root)
+        self.yaml, imported = build.imported(mbs, urdf, self.floats, self.folder)
+        self.locked = set(imported["locked"])
+        self.renamed = {r["from"]: r["to"] for r in imported["renamed"] if r["what"] == "joint"}
+        # Joints with a motor, those of one velocity.
+        self.inputs = [i for i in range(1, self.model.njoints)
+                       if self.model.joints[i].nv == 1 and self.model.names[i] not in self.locked]
+        names = [self.model.names[i] for i in self.inputs]
+        self.driven = build.with_motors(self.yaml, [self.renamed.get(name, name) for name in names])
+        rng = np.random.default_rng(43)
+        self.samples = []
+        for _ in range(STATES):
+            q, v, a = robots.random_state(self.model, self.locked, rng)
+            # Nobody drives the base.
+            tau = rng.uniform(-1, 1, self.model.nv) * (np.arange(self.model.nv) >= 6 * self.floats)
+            self.samples.append((q, v, a, tau))
+
+    def match(self, coordinates, velocities):
+        """Finds our numbers by their names."""
+        self.order, self.angles = robots.correspondence(self.model, self.locked, self.renamed, coordinates, velocities)
+        self.kept, self.nv = self.order >= 0, len(velocities)
+
+    def write_ours(self, path, driven):
+        rows = []
+        for q, v, a, tau in self.samples:
+            z, ours = np.zeros(len(self.angles)), np.zeros((2, self.nv))
+            for place, value in self.angles:
+                z[place] = value(q)
+            ours[:, self.order[self.kept]] = v[self.kept], a[self.kept]
+            u = [tau[self.model.joints[joint].idx_v] for joint in self.inputs] if driven else []
+            rows.append(np.concatenate([z, *ours, u]))
+        np.array(rows).tofile(path)
+
+
+class Shipped:
+    """A model of ours: nobody to compare with."""
+
+    def __init__(self, name, mbs, folder):
+        self.name, self.folder = name, folder / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.yaml = self.driven = pathlib.Path("models") / f"{name}.yaml"
+
+    def match(self, coordinates, velocities):
+        self.nq, self.nv = len(coordinates), len(velocities)
+
+    def write_ours(self, path, driven):
+        rng = np.random.default_rng(43)
+        rng.uniform(-1, 1, (SHIPPED[self.name], self.nq + 2 * self.nv)).tofile(path)
+
+
+def measure(robot, bundles, peers, arguments):
+    """All figures of one robot: a dictionary."""
+    modules = {}
+    for bundle in bundles:
+        print(f"{robot.name}: {bundle}", file=sys.stderr)
+        modules[bundle] = build.Module(robot, bundle, arguments)
+    timed = {bundle: module for bundle, module in modules.items() if module.driver}
+    robot.match(*next(iter(timed.values())).names())
+    for driven in (False, True):
+        robot.write_ours(robot.folder / f"ours_{driven:d}.states", driven)
+    peers = peers if isinstance(robot, Robot) else []
+    for peer in peers:
+        peer.prepare(robot, bundles)
+    figures = {}
+
+    def take(key, found):
+        figures[key] = tuple(map(min, figures.get(key, found), found))
+
+    effort = [str(arguments.batches), str(0 if arguments.no_cold else arguments.cold_calls)]
+    for turn in range(arguments.rounds):
+        print(f"{robot.name}: round {turn + 1} of {arguments.rounds}", file=sys.stderr)
+        for peer in peers:
+            for algorithm, found in peer.run(robot, effort).items():
+                take(f"{peer.name}/{algorithm}", found)
+        for bundle, module in timed.items():
+            take(f"ours/{bundle}", module.run(robot.folder / f"ours_{module.driven:d}.states", effort))
+    errors = {peer.name: peer.error(robot) for peer in peers}
+    if isinstance(robot, Robot):
+        errors |= {bundle: correctness.error(robot, bundle, module.results()) for bundle, module in timed.items()}
+    facts = {bundle: module.facts for bundle, module in modules.items()}
+    return {"robot": robot.name, "nv": robot.nv, "figures": figures, "errors": errors, "modules": facts}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    others = ", ".join([*SHIPPED, *SYNTHETIC])
+    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join(ROBOTS)} (all of them), {others}")
+    parser.add_argument("--scaling", action="store_true", help=f"how cost grows: {', '.join(SYNTHETIC)}")
+    parser.add_argument("--bundles", type=lambda text: text.split(","), help=f"of {','.join(build.BUNDLES)} (all)")
+    parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
+    parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often all programs run (5)")
+    parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
+    parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
+    parser.add_argument("--no-cold", action="store_true", help="hot caches only")
+    parser.add_argument("--no-codegen", action="store_true", help="without CppADCodeGen, whose C takes long to compile")
+    parser.add_argument("--ours", action="store_true", help="generated code only")
+    parser.add_argument("--mbs", type=pathlib.Path, default="target/release/mbs")
+    parser.add_argument("--runtime", type=pathlib.Path, default="target/peers-native/release",
+                        help="folder of the runtime, compiled for this processor")
+    arguments = parser.parse_args()
+    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS)
+    for name in names:
+        if name not in ROBOTS and name not in SYNTHETIC and name not in SHIPPED:
+            parser.error(f"no robot is called {name}; there are: {', '.join(ROBOTS)}, {others}")
+    for name in arguments.bundles or []:
+        if name not in build.BUNDLES:
+            parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
+    folder = pathlib.Path(sys.prefix) / "trees"
+    folder.mkdir(exist_ok=True)
+    wanted = [] if arguments.ours else [Pinocchio] if arguments.no_codegen else [Pinocchio, GeneratedC]
+    peers = [peer(folder) for peer in wanted]
+    bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
+    found = []
+    for name in names:
+        robot = (Shipped if name in SHIPPED else Robot)(name, arguments.mbs, folder)
+        found.append(measure(robot, bundles, peers, arguments))
+    if arguments.scaling:
+        report.scaling(found, peers)
+    else:
+        report.tables(found, peers)
+    for one in found:
+        if one["robot"] in SHIPPED:
+            report.series(one, SHIPPED[one["robot"]])
+    bad = [f"{one['robot']}/{what}: {e:.1e}" for one in found for what, e in one["errors"].items() if not e < report.BOUND]
+    if bad:
+        sys.exit(f"results differ by more than {report.BOUND}: {', '.join(bad)}")
+
+
+if __name__ == "__main__":
+    main()

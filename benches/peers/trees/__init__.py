@@ -1,0 +1,1 @@
+"""Parts of trees.py: programs are built, results compared, tables printed."""
