@@ -102,6 +102,9 @@ pub(crate) struct Generate {
     /// Where velocities and forces of bodies are referred to.
     #[arg(long, value_enum, default_value_t = Reference::Origin)]
     pub(crate) reference: Reference,
+    /// Functions for this many samples at once beside the others, in the module `batch`.
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub(crate) lanes: Option<u8>,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,

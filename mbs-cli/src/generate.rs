@@ -23,7 +23,11 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             freeze: arguments.freeze,
             bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
         },
-        target: Target { module: arguments.module.clone(), ..Target::default() },
+        target: Target {
+            module: arguments.module.clone(),
+            lanes: arguments.lanes.map(usize::from),
+            ..Target::default()
+        },
         case: arguments.case.clone(),
     };
 

@@ -51,6 +51,13 @@ impl Builder {
         self
     }
 
+    /// A second set of functions, in the module `batch`, takes as many samples at once: 4 or 8 for the vectors of most
+    /// processors.
+    pub fn lanes(mut self, samples: usize) -> Builder {
+        self.request.target.lanes = Some(samples);
+        self
+    }
+
     /// Defaults of one of the model's cases.
     pub fn case(mut self, name: &str) -> Builder {
         self.request.case = Some(name.into());

@@ -68,6 +68,7 @@ mod request;
 /// | `reference: com` or `origin` | where velocities and forces of bodies are referred to | `origin` |
 /// | `bundles: [a, b]`, `all` or `standard` | which bundles of equations are emitted | `standard` |
 /// | `case: "name"` | a case's parameters, start values and inputs become the defaults | the model's own |
+/// | `lanes: 4` | a module `batch` with functions for as many samples at once | none |
 ///
 /// The shortest form takes the module's name from the model, and makes it `pub`:
 ///

@@ -3,13 +3,13 @@
 //! Enters: tokens. Leaves: a [`Request`] a module, or an error at the token that is wrong.
 
 use mbs_codegen::diagnostics::nearest;
-use mbs_codegen::emission::{Target, identifier};
+use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::program::BundleKind;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Ident, LitStr, Result, Token, Visibility, braced, bracketed};
+use syn::{Attribute, Error, Ident, LitInt, LitStr, Result, Token, Visibility, braced, bracketed};
 
 /// All modules of one invocation.
 pub(crate) struct Invocation(pub(crate) Vec<Request>);
@@ -56,7 +56,7 @@ impl Parse for Request {
                 ));
             }
             input.parse::<Token![=]>()?;
-            (Target { module: Some(module), visibility }, input.parse()?)
+            (Target { module: Some(module), visibility, lanes: None }, input.parse()?)
         };
         let mut generator = mbs_codegen::Request { target, ..mbs_codegen::Request::default() };
         if input.peek(syn::token::Brace) {
@@ -81,7 +81,7 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 4] = ["freeze", "reference", "bundles", "case"];
+const SETTINGS: [&str; 5] = ["freeze", "reference", "bundles", "case", "lanes"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -99,6 +99,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "reference" => request.options.reference = reference(&input.call(Ident::parse_any)?)?,
             "bundles" => request.options.bundles = bundles(input)?,
             "case" => request.case = Some(input.parse::<LitStr>()?.value()),
+            "lanes" => request.target.lanes = Some(lanes(&input.parse()?)?),
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
         seen.push(name);
@@ -107,6 +108,13 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
         }
     }
     Ok(())
+}
+
+fn lanes(samples: &LitInt) -> Result<usize> {
+    match samples.base10_parse() {
+        Ok(count @ 1..=MAX_LANES) => Ok(count),
+        _ => Err(Error::new(samples.span(), format!("from 1 to {MAX_LANES} samples at once"))),
+    }
 }
 
 fn reference(word: &Ident) -> Result<ReferencePoint> {

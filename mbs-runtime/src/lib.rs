@@ -80,6 +80,7 @@ extern crate std;
 
 pub mod scalar;
 
+pub mod batch;
 pub mod lanes;
 pub mod math;
 

@@ -73,8 +73,9 @@ pub(super) fn columns(
                 velocity = g.add6(velocity, share);
             }
             for (k, &s) in group.clone().zip(&motions) {
-                let s_rate = g.cross_motion(velocity, s);
                 let psi_rate = g.cross_motion(before, s);
+                // V × S = V₀ × S + v S × S for a column alone
+                let s_rate = if group.len() == 1 { psi_rate } else { g.cross_motion(velocity, s) };
                 let (p, q) = (g.cross_motion(before_acceleration, s), g.cross_motion(before, psi_rate));
                 let psi_acceleration = g.add6(p, q);
                 columns.push(Column {

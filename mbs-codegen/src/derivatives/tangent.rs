@@ -5,7 +5,7 @@
 //! Z_b = Σ w_p S,   Y_b = Σ w_v S + w_p ψd,   X_b = Σ w_a S + w_v (ψd + Sd) + w_p ψdd.
 //!
 //! With composite inertia I, momentum p, force f of everything that a group carries, and
-//! 2B x = (2 α × p, R α), R = Σ ω̃J − Jω̃ − (Jω)~ − 2 h̃ṽ, the derivative of row a (column S̄_a) is
+//! 2B x = (2 α × p, R α), R = −2 Σ (ω̃ Σ₂ + h̃ṽ), Σ₂ = ½ tr J − J, the derivative of row a (column S̄_a) is
 //!
 //! b at or before a on the way to ground:  (I_a S̄_a)ᵀ X_b + ((2B_a)ᵀ S̄_a)ᵀ Y_b,
 //! b after a:                              S̄_aᵀ (I_b X_b + 2B_b Y_b + Z_b ×* f_b).
@@ -242,19 +242,25 @@ fn composites(
     all
 }
 
-/// R = ω̃J − Jω̃ − (Jω)~ − 2 h̃ṽ. The first two make a symmetric matrix: ω̃J + (ω̃J)ᵀ.
+/// R = −2 (ω̃ Σ₂ + h̃ṽ) with the second moments of mass Σ₂ = ½ tr J − J. The general ω̃J − Jω̃ − (Jω)~ of
+/// \[SinghRussellWensing2022\] is −2 ω̃ Σ₂, since ω̃Σ₂ + Σ₂ω̃ = tr Σ₂ ω̃ − (Σ₂ω)~.
 fn rate_matrix(g: &mut Graph, body: BodyInertia, velocity: Spatial) -> Mat3 {
-    let j = body.inertia.matrix();
-    let omega = g.skew(velocity.angular);
-    let turned = g.product(omega, j);
-    let spin = g.apply(j, velocity.angular);
-    let spin = g.neg3(spin);
-    let spin = g.skew(spin);
-    let two = g.constant(-2.0);
-    let moment = g.scale3(two, body.moment);
+    let [xx, yy, zz, xy, xz, yz] = body.inertia.0;
+    let two = g.constant(2.0);
+    let trace = g.sum(&[xx, yy, zz]);
+    let [sx, sy, sz] = [xx, yy, zz].map(|j| {
+        let twice = g.mul(two, j);
+        g.sub(trace, twice)
+    });
+    let minus_two = g.constant(-2.0);
+    let [sxy, sxz, syz] = [xy, xz, yz].map(|j| g.mul(minus_two, j));
+    // −ω̃ 2Σ₂
+    let second = Symmetric([sx, sy, sz, sxy, sxz, syz]).matrix();
+    let back = g.neg3(velocity.angular);
+    let omega = g.skew(back);
+    let turned = g.product(omega, second);
+    let moment = g.scale3(minus_two, body.moment);
     let (moment, linear) = (g.skew(moment), g.skew(velocity.linear));
     let moved = g.product(moment, linear);
-    let symmetric = g.add33(turned, turned.transposed());
-    let rest = g.add33(spin, moved);
-    g.add33(symmetric, rest)
+    g.add33(turned, moved)
 }

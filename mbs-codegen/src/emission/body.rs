@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// An argument of a printed function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Argument {
+pub(super) enum Argument {
     Group(Group),
     Workspace,
     Result(u32),
@@ -78,7 +78,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
 }
 
 /// What a segment reads and writes.
-fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
+pub(super) fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
     let mut used = BTreeSet::new();
     if let Segment::Flat(statements) = segment {
         for statement in statements {
@@ -110,7 +110,7 @@ fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
     used
 }
 
-fn argument_name(bundle: &Bundle, argument: Argument) -> String {
+pub(super) fn argument_name(bundle: &Bundle, argument: Argument) -> String {
     match argument {
         Argument::Group(group) => group.identifier().into(),
         Argument::Workspace => "w".into(),
@@ -137,7 +137,7 @@ fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
     list.join(", ")
 }
 
-fn table_name(bundle: &Bundle, table: usize) -> String {
+pub(super) fn table_name(bundle: &Bundle, table: usize) -> String {
     format!("{}_TABLE_{table}", bundle.name.to_ascii_uppercase())
 }
 

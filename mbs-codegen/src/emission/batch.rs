@@ -1,0 +1,202 @@
+//! Bundles over several samples at once: every scalar but the prepared values is a value of each sample.
+//!
+//! The module `batch` has a function per bundle with the bundle's statements in its own order, so that each lane has the bits of the scalar
+//! function.
+
+use super::body::{Argument, argument_name, arguments_of, table_name};
+use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
+use crate::graph::{BinaryOp, UnaryOp};
+use crate::program::Program;
+use crate::symbols::Group;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Bundles that come before any sample.
+const ONCE: [&str; 3] = ["prepare", "start", "input_signals"];
+
+/// The module `batch`.
+pub(super) fn print(program: &Program, width: usize) -> String {
+    let mut out = format!(
+        "\n    /// The bundles over {width} samples at once, with one set of parameters.\n    \
+         ///\n    \
+         /// Every function takes the model, the samples side by side, a workspace and where to write. Functions with pivots tell \
+         for\n    /// which samples they are good: where not, accelerations mean nothing.\n    \
+         pub mod batch {{\n    \
+         use super::{{Model, S}};\n    \
+         use ::mbs_runtime::batch as b;\n    \
+         use ::mbs_runtime::batch::Lane as _;\n    \
+         use ::mbs_runtime::math as m;\n\n    \
+         /// How many samples.\n    \
+         pub const WIDTH: usize = {width};\n    \
+         /// A value of each sample.\n    \
+         pub type L = b::Lanes<S, WIDTH>;\n"
+    );
+    for bundle in program.bundles.iter().filter(|bundle| !ONCE.contains(&bundle.name)) {
+        print_bundle(bundle, &mut out);
+    }
+    out.push_str("    }\n");
+    out
+}
+
+fn print_bundle(bundle: &Bundle, out: &mut String) {
+    for (i, table) in bundle.tables.iter().enumerate() {
+        let values: Vec<String> = table.iter().map(|v| format!("{v:?}")).collect();
+        let (name, len) = (table_name(bundle, i), table.len());
+        let _ = writeln!(out, "    static {name}: [S; {len}] = [{}];", values.join(", "));
+    }
+    let all: BTreeSet<Argument> = bundle
+        .arguments
+        .iter()
+        .filter(|(group, _)| *group != Group::Prepared)
+        .map(|&(group, _)| Argument::Group(group))
+        .chain([Argument::Workspace])
+        .chain((0..bundle.results.len() as u32).map(Argument::Result))
+        .collect();
+    let pivots = bundle.results.iter().find(|result| result.name == "pivots");
+    let good = if pivots.is_some() { " -> [bool; WIDTH]" } else { "" };
+    let _ = writeln!(out, "\n    /// {} Workspace: {} slots.", bundle.doc, bundle.slots);
+    let _ = writeln!(
+        out,
+        "    #[allow(clippy::too_many_arguments)]\n    pub fn {}(model: &Model, {}){good} {{\n        let c = &model.prepared;",
+        bundle.name,
+        parameters(bundle, &all)
+    );
+    let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
+    for (i, segment) in bundle.segments.iter().enumerate() {
+        match segment {
+            Segment::Flat(_) => {
+                let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
+                let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
+            }
+            Segment::Kernel { kernel, inputs, output } => {
+                let _ = writeln!(out, "        for k in 0..WIDTH {{");
+                for (number, run) in inputs.iter().enumerate() {
+                    let (text, len) = (run_text(bundle, *run), run_len(*run));
+                    let _ = writeln!(
+                        out,
+                        "            let mut i{number} = [0.0; {len}];\n            \
+                         for (to, from) in i{number}.iter_mut().zip(&{text}) {{ *to = from.lane(k); }}"
+                    );
+                }
+                let inputs: Vec<String> = (0..inputs.len()).map(|number| format!("&i{number}")).collect();
+                let _ = writeln!(
+                    out,
+                    "            let (mut scratch, mut results) = ([0.0; {}], [0.0; {}]);\n            \
+                     m::{}({}, &mut scratch, &mut results);\n            \
+                     for (to, from) in w[{output}..].iter_mut().zip(results) {{ to.0[k] = from; }}\n        }}",
+                    kernel.scratch(),
+                    kernel.outputs(),
+                    kernel.name(),
+                    inputs.join(", ")
+                );
+            }
+        }
+    }
+    if pivots.is_some() {
+        let positive = bundle.name.starts_with("forward_dynamics");
+        let test = if positive { "positive" } else { "regular" };
+        let _ = writeln!(out, "        b::{test}(out_pivots)");
+    }
+    out.push_str("    }\n");
+    for (i, segment) in bundle.segments.iter().enumerate() {
+        if let Segment::Flat(statements) = segment {
+            let _ = writeln!(
+                out,
+                "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
+                bundle.name,
+                parameters(bundle, &used[i])
+            );
+            for statement in statements {
+                out.push_str("        ");
+                print_statement(bundle, *statement, out);
+                out.push_str(";\n");
+            }
+            out.push_str("    }\n");
+        }
+    }
+}
+
+fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
+    let list = arguments.iter().map(|&argument| {
+        let name = argument_name(bundle, argument);
+        let length = |group| bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
+        match argument {
+            Argument::Group(Group::Time) => format!("{name}: L"),
+            Argument::Group(Group::Prepared) => format!("{name}: &[S; {}]", length(Group::Prepared)),
+            Argument::Group(group) => format!("{name}: &[L; {}]", length(group)),
+            Argument::Workspace => format!("{name}: &mut [L; {}]", bundle.slots),
+            Argument::Result(i) => format!("{name}: &mut [L; {}]", bundle.results[i as usize].len),
+        }
+    });
+    list.collect::<Vec<_>>().join(", ")
+}
+
+fn run_text(bundle: &Bundle, run: Run) -> String {
+    match run {
+        Run::Table { table, .. } => table_name(bundle, table as usize),
+        Run::Argument { group, start, len } => format!("{}[{start}..{}]", group.identifier(), start + len),
+        Run::Slots { start, len } => format!("w[{start}..{}]", start + len),
+    }
+}
+
+fn run_len(run: Run) -> u32 {
+    match run {
+        Run::Table { len, .. } | Run::Argument { len, .. } | Run::Slots { len, .. } => len,
+    }
+}
+
+/// An operand as a value of each sample.
+struct Value(Operand);
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Operand::Constant(value) => write!(f, "L::of({value:?})"),
+            Operand::Argument(Group::Prepared, index) => write!(f, "L::of(c[{index}])"),
+            operand => super::body::Text(operand).fmt(f),
+        }
+    }
+}
+
+fn print_statement(bundle: &Bundle, statement: Statement, out: &mut String) {
+    let _ = match statement {
+        Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
+        Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", Value(operand)),
+        Statement::Result { result, index, value } => {
+            write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, Value(value))
+        }
+        Statement::SinCos(sine, cosine, angle) => {
+            write!(out, "let (v{}, v{}) = b::sin_cos({})", sine.0, cosine.0, Value(angle))
+        }
+        Statement::Compute(value, operation) => {
+            let _ = write!(out, "let v{} = ", value.0);
+            print_operation(bundle, operation, out);
+            Ok(())
+        }
+    };
+}
+
+fn print_operation(bundle: &Bundle, operation: Operation, out: &mut String) {
+    let _ = match operation {
+        Operation::Unary(UnaryOp::Neg, a) => write!(out, "-{}", Value(a)),
+        Operation::Unary(op, a) => write!(out, "b::unary({}, m::{})", Value(a), op.name()),
+        Operation::Binary(op, a, b) => match op {
+            BinaryOp::Add => write!(out, "{} + {}", Value(a), Value(b)),
+            BinaryOp::Sub => write!(out, "{} - {}", Value(a), Value(b)),
+            BinaryOp::Mul => write!(out, "{} * {}", Value(a), Value(b)),
+            BinaryOp::Div => write!(out, "{} / {}", Value(a), Value(b)),
+            _ => write!(out, "b::binary({}, {}, m::{})", Value(a), Value(b), op.name()),
+        },
+        Operation::MulAdd(a, b, c) => write!(out, "b::mul_add({}, {}, {})", Value(a), Value(b), Value(c)),
+        Operation::MulSub(a, b, c) => write!(out, "b::mul_add({}, {}, -{})", Value(a), Value(b), Value(c)),
+        Operation::NegMulAdd(a, b, c) => write!(out, "b::mul_add(-{}, {}, {})", Value(a), Value(b), Value(c)),
+        Operation::Select(comparison, [a, b, x, y]) => {
+            let name = comparison.name();
+            write!(out, "b::select({}, {}, {}, {}, m::{name})", Value(a), Value(b), Value(x), Value(y))
+        }
+        Operation::Gather(run, index) => {
+            write!(out, "b::gather(&{}, {})", run_text(bundle, run), Value(index))
+        }
+        Operation::Locate(run, x) => write!(out, "b::locate(&{}, {})", run_text(bundle, run), Value(x)),
+    };
+}
