@@ -87,6 +87,7 @@ pub mod error;
 pub mod system;
 
 pub mod constrained;
+pub mod tree;
 
 pub mod inputs;
 
@@ -124,3 +125,4 @@ pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
 };
+pub use tree::{InertialParameters, Regressor};

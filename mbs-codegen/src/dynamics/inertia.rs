@@ -126,7 +126,7 @@ pub fn body_inertias(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<(ExprId, S
 }
 
 /// A J Aᵀ. A ball-like inertia does not notice.
-fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
+pub(super) fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
     let [xx, yy, zz, xy, xz, yz] = j.0;
     if xx == yy && yy == zz && [xy, xz, yz].iter().all(|&e| g.is(e, 0.0)) {
         return j;

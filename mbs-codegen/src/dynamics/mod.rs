@@ -1,7 +1,7 @@
 //! Equations of motion of trees, joint-wise.
 //!
 //! Enters: kinematics and loads. Leaves: mass matrix, inverse dynamics, forward dynamics in two ways,
-//! energies, as expressions.
+//! energies, the regressor, as expressions.
 //!
 //! | symbol | meaning | shape |
 //! |---|---|---|
@@ -18,6 +18,7 @@ mod forward_dynamics;
 mod inertia;
 mod inverse_dynamics;
 mod mass_matrix;
+mod regressor;
 
 pub use articulated_body::{articulated_body, pivots};
 pub use energy::{Energy, energy};
@@ -27,6 +28,7 @@ pub use inertia::{BodyInertia, Symmetric, body_inertias};
 pub use inverse_dynamics::{inverse_dynamics, link_wrenches, right_hand_side};
 pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
+pub use regressor::{PARAMETERS, Regressor, inertial_parameters, regressor};
 
 use crate::graph::ExprId;
 

@@ -31,8 +31,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) rows: &'m Rows,
     pub(super) structure: Structure,
     pub(super) forces: Vec<Element<'a>>,
-    loads: Loads,
-    inertias: Vec<(ExprId, Symmetric)>,
+    pub(super) loads: Loads,
+    pub(super) inertias: Vec<(ExprId, Symmetric)>,
     joint_form: Option<JointForm>,
     pub(super) coordinate_form: Option<CoordinateForm>,
     states: Option<States>,
@@ -132,6 +132,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             | BundleKind::JointSolve
             | BundleKind::JointIntegrandDerivatives
             | BundleKind::JointTerminalDerivatives => return Ok(Vec::new()),
+            BundleKind::InertialParameters => self.inertial_parameters(),
+            BundleKind::Regressor => self.regressor(),
         };
         Ok(vec![Specification { name: kind.name(), doc, arguments: self.lengths(&arguments), results }])
     }

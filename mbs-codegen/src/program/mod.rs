@@ -6,6 +6,7 @@
 mod equations;
 mod observed;
 mod sensitivities;
+mod tree;
 
 use crate::bundle::{self, Bundle};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
@@ -104,11 +105,15 @@ pub enum BundleKind {
     JointIntegrandDerivatives,
     /// Terminal terms of the objectives and their derivatives, in joint form.
     JointTerminalDerivatives,
+    /// Inertial parameters of the bodies.
+    InertialParameters,
+    /// Inverse dynamics as a linear function of them.
+    Regressor,
 }
 
 impl BundleKind {
     /// All of them.
-    pub const ALL: [BundleKind; 31] = [
+    pub const ALL: [BundleKind; 33] = [
         BundleKind::ForwardDynamics,
         BundleKind::ForwardDynamicsRecursive,
         BundleKind::MassMatrix,
@@ -140,6 +145,8 @@ impl BundleKind {
         BundleKind::JointSolve,
         BundleKind::JointIntegrandDerivatives,
         BundleKind::JointTerminalDerivatives,
+        BundleKind::InertialParameters,
+        BundleKind::Regressor,
     ];
 
     /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], one family.
@@ -185,6 +192,9 @@ impl BundleKind {
         BundleKind::MarkerJacobians,
         BundleKind::Outputs,
     ];
+
+    /// What identification, control and optimisation ask for beside [`BundleKind::TREE`].
+    pub const ROBOTICS: [BundleKind; 2] = [BundleKind::InertialParameters, BundleKind::Regressor];
 
     /// What simulation and its results need; of a model that is differentiated, gradients too.
     pub const STANDARD: [BundleKind; 5] = [
@@ -272,6 +282,8 @@ impl BundleKind {
             BundleKind::JointSolve => "joint_solve",
             BundleKind::JointIntegrandDerivatives => "joint_integrand_derivatives",
             BundleKind::JointTerminalDerivatives => "joint_terminal_derivatives",
+            BundleKind::InertialParameters => "inertial_parameters",
+            BundleKind::Regressor => "regressor",
         }
     }
 
@@ -322,6 +334,8 @@ pub struct Structure {
     pub joint_columns: Vec<u32>,
     /// Places of the derivatives.
     pub derivatives: DerivativePlaces,
+    /// Places of the regressor's blocks: (velocity, body).
+    pub regressor: Vec<(u32, u32)>,
 }
 
 /// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
@@ -372,6 +386,8 @@ pub struct Program {
     pub seeds: Vec<(Group, u32)>,
     /// Names of the joints.
     pub joints: Vec<String>,
+    /// Names of the bodies but ground.
+    pub bodies: Vec<String>,
     /// Names of the joints that are cut.
     pub cuts: Vec<String>,
     /// Names of the holonomic rows.
@@ -493,6 +509,7 @@ impl Program {
             sensitivity: model.sensitivity_names(&model.sensitivity),
             seeds,
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
+            bodies: model.bodies.iter().skip(1).map(|body| body.name.clone()).collect(),
             cuts: cut_names(model, &tree),
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
             nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
@@ -635,6 +652,8 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         eliminations += b;
     }
     let markers: usize = model.bodies.iter().map(|b| b.points.len()).sum();
+    // Pairs of a velocity and a body it moves.
+    let pairs: usize = tree.depths().iter().sum();
     let parameters = model.sensitivity.len();
     // A link's kinematics and inertia, and an entry of M, in operations.
     let (link, entry) = (600 * tree.links.len(), 11 * entries);
@@ -662,6 +681,8 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         | BundleKind::TerminalDerivatives
         | BundleKind::JointIntegrandDerivatives
         | BundleKind::JointTerminalDerivatives => 4 * link,
+        BundleKind::InertialParameters => 0,
+        BundleKind::Regressor => link + 60 * pairs,
     }
 }
 

@@ -136,6 +136,15 @@ impl Tree {
         parents
     }
 
+    /// For each link the number of velocities between it and ground, its own included.
+    pub fn depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            depths.push(link.parent.map_or(0, |p| depths[p]) + link.v_range().len());
+        }
+        depths
+    }
+
     /// The last velocity on the way from ground to a link, itself included.
     fn last_v(&self, mut link: Option<usize>) -> Option<usize> {
         while let Some(i) = link {
