@@ -125,4 +125,8 @@ pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
 };
-pub use tree::{InertialParameters, Regressor};
+pub use tree::{
+    AccelerationDerivatives, Centroid, Centroidal, CoriolisTerms, ForwardDynamicsDerivatives,
+    ForwardDynamicsExternal, GravityTerms, InertialParameters, InverseDynamicsExternal,
+    InverseDynamicsParameters, MarkerJacobianRates, MassMatrixInverseAction, Regressor,
+};

@@ -1,7 +1,7 @@
 //! Equations of motion of trees, joint-wise.
 //!
 //! Enters: kinematics and loads. Leaves: mass matrix, inverse dynamics, forward dynamics in two ways,
-//! energies, the regressor, as expressions.
+//! energies, centre of mass and momentum, the regressor, as expressions.
 //!
 //! | symbol | meaning | shape |
 //! |---|---|---|
@@ -13,15 +13,21 @@
 //! Gravity enters as an upward acceleration of ground: every recursion has it at no cost.
 
 mod articulated_body;
+mod centroidal;
 mod energy;
+mod external;
 mod forward_dynamics;
 mod inertia;
 mod inverse_dynamics;
 mod mass_matrix;
 mod regressor;
+mod terms;
+mod tree_factors;
 
 pub use articulated_body::{articulated_body, pivots};
+pub use centroidal::{Centroidal, centroidal};
 pub use energy::{Energy, energy};
+pub use external::{with_joint_forces, with_wrenches};
 pub use forward_dynamics::{forward_dynamics, solve_tree};
 pub(crate) use inertia::reference_inertias;
 pub use inertia::{BodyInertia, Symmetric, body_inertias};
@@ -29,6 +35,8 @@ pub use inverse_dynamics::{inverse_dynamics, link_wrenches, right_hand_side};
 pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
 pub use regressor::{PARAMETERS, Regressor, inertial_parameters, regressor};
+pub use terms::{coriolis_terms, gravity_terms};
+pub use tree_factors::TreeFactors;
 
 use crate::graph::ExprId;
 

@@ -112,8 +112,7 @@ fn body_wrenches(
     let mixed = [(0, 1), (0, 2), (1, 2)].map(|(k, l)| [half(k, l), half(l, k)]);
     let [xy, xz, yz] = mixed.map(|[p, q]| g.add3(p, q));
     let [x, y, z] = moments;
-    let [xx, yy, zz, xy, xz, yz] =
-        [xx, yy, zz, xy, xz, yz].map(|angular| Spatial { linear: zero, angular });
+    let [xx, yy, zz, xy, xz, yz] = [xx, yy, zz, xy, xz, yz].map(|angular| Spatial { linear: zero, angular });
     [Spatial { linear: a0, angular: zero }, x, y, z, xx, yy, zz, xy, xz, yz]
 }
 

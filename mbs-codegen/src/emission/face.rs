@@ -488,7 +488,7 @@ pub(super) fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenS
             Group::AccelerationMultipliers => {
                 quote!(rt::system::array("kappa", impulses.acceleration_multipliers)?)
             }
-            Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => {
+            Group::Lambda | Group::Tau | Group::Wrenches | Group::Matrix | Group::Factors | Group::Rhs => {
                 let name = group.identifier();
                 let argument = ident(name);
                 quote!(rt::system::array(#name, #argument)?)

@@ -109,11 +109,29 @@ pub enum BundleKind {
     InertialParameters,
     /// Inverse dynamics as a linear function of them.
     Regressor,
+    /// Forces that gravity needs along the velocities.
+    GravityTerms,
+    /// Forces that velocities alone need.
+    CoriolisTerms,
+    /// Centre of mass, and momentum about it.
+    Centroidal,
+    /// Time derivatives of the Jacobians of the named points.
+    MarkerJacobianRates,
+    /// tau = M vd − Q − (wrenches on the bodies).
+    InverseDynamicsExternal,
+    /// zd, vd from M vd = Q + tau + (wrenches on the bodies). This and the next two are for models without constraints.
+    ForwardDynamicsExternal,
+    /// x from M x = tau.
+    MassMatrixInverseAction,
+    /// Derivatives of vd from M vd = Q + tau by position, velocity, tau and parameters.
+    ForwardDynamicsDerivatives,
+    /// Derivatives of inverse dynamics by parameters.
+    InverseDynamicsParameters,
 }
 
 impl BundleKind {
     /// All of them.
-    pub const ALL: [BundleKind; 33] = [
+    pub const ALL: [BundleKind; 42] = [
         BundleKind::ForwardDynamics,
         BundleKind::ForwardDynamicsRecursive,
         BundleKind::MassMatrix,
@@ -147,6 +165,15 @@ impl BundleKind {
         BundleKind::JointTerminalDerivatives,
         BundleKind::InertialParameters,
         BundleKind::Regressor,
+        BundleKind::GravityTerms,
+        BundleKind::CoriolisTerms,
+        BundleKind::Centroidal,
+        BundleKind::MarkerJacobianRates,
+        BundleKind::InverseDynamicsExternal,
+        BundleKind::ForwardDynamicsExternal,
+        BundleKind::MassMatrixInverseAction,
+        BundleKind::ForwardDynamicsDerivatives,
+        BundleKind::InverseDynamicsParameters,
     ];
 
     /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], one family.
@@ -194,7 +221,19 @@ impl BundleKind {
     ];
 
     /// What identification, control and optimisation ask for beside [`BundleKind::TREE`].
-    pub const ROBOTICS: [BundleKind; 2] = [BundleKind::InertialParameters, BundleKind::Regressor];
+    pub const ROBOTICS: [BundleKind; 11] = [
+        BundleKind::InertialParameters,
+        BundleKind::Regressor,
+        BundleKind::GravityTerms,
+        BundleKind::CoriolisTerms,
+        BundleKind::Centroidal,
+        BundleKind::MarkerJacobianRates,
+        BundleKind::InverseDynamicsExternal,
+        BundleKind::ForwardDynamicsExternal,
+        BundleKind::MassMatrixInverseAction,
+        BundleKind::ForwardDynamicsDerivatives,
+        BundleKind::InverseDynamicsParameters,
+    ];
 
     /// What simulation and its results need; of a model that is differentiated, gradients too.
     pub const STANDARD: [BundleKind; 5] = [
@@ -205,7 +244,8 @@ impl BundleKind {
         BundleKind::Objectives,
     ];
 
-    /// What a request means for a model: forward dynamics under constraints is the constrained families, all of
+    /// What a request means for a model: forward dynamics under constraints is the constrained families, what solves with the
+    /// tree's mass matrix alone does not exist there, all of
     /// [`BundleKind::STANDARD`] of a model that is differentiated brings the derivatives of its dynamics, and one bundle of a
     /// family brings the others.
     fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
@@ -220,6 +260,10 @@ impl BundleKind {
                         BundleKind::Reactions,
                     ]);
                 }
+                BundleKind::ForwardDynamicsExternal
+                | BundleKind::MassMatrixInverseAction
+                | BundleKind::ForwardDynamicsDerivatives
+                    if constrained => {}
                 kind => kinds.push(kind),
             }
         }
@@ -284,6 +328,15 @@ impl BundleKind {
             BundleKind::JointTerminalDerivatives => "joint_terminal_derivatives",
             BundleKind::InertialParameters => "inertial_parameters",
             BundleKind::Regressor => "regressor",
+            BundleKind::GravityTerms => "gravity_terms",
+            BundleKind::CoriolisTerms => "coriolis_terms",
+            BundleKind::Centroidal => "centroidal",
+            BundleKind::MarkerJacobianRates => "marker_jacobian_rates",
+            BundleKind::InverseDynamicsExternal => "inverse_dynamics_external",
+            BundleKind::ForwardDynamicsExternal => "forward_dynamics_external",
+            BundleKind::MassMatrixInverseAction => "mass_matrix_inverse_action",
+            BundleKind::ForwardDynamicsDerivatives => "forward_dynamics_derivatives",
+            BundleKind::InverseDynamicsParameters => "inverse_dynamics_parameters",
         }
     }
 
@@ -349,6 +402,8 @@ pub struct DerivativePlaces {
     pub objectives: [Vec<(u32, u32)>; 2],
     /// In joint form.
     pub joint: JointPlaces,
+    /// Of inverse dynamics by parameters: (velocity, parameter).
+    pub inverse_dynamics: Vec<(u32, u32)>,
     /// Of integrands and terminal terms by (θ, v, vd, λ, parameters).
     pub joint_objectives: [Vec<(u32, u32)>; 2],
 }
@@ -473,7 +528,8 @@ impl Program {
             Group::Z | Group::Zd | Group::Zdd | Group::VelocityImpulse | Group::AccelerationImpulse => {
                 tree.nq as u32
             }
-            Group::V | Group::Vd => tree.nv as u32,
+            Group::V | Group::Vd | Group::Tau => tree.nv as u32,
+            Group::Wrenches => 6 * (model.bodies.len() - 1) as u32,
             Group::U => model.inputs.len() as u32,
             Group::Weights | Group::Stabilisation => 3,
             Group::Parameters => np as u32,
@@ -683,6 +739,19 @@ fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         | BundleKind::JointTerminalDerivatives => 4 * link,
         BundleKind::InertialParameters => 0,
         BundleKind::Regressor => link + 60 * pairs,
+        BundleKind::GravityTerms | BundleKind::CoriolisTerms => link,
+        BundleKind::Centroidal => link + 40 * tree.nv,
+        BundleKind::MarkerJacobianRates => link + 30 * markers.saturating_mul(tree.nv),
+        BundleKind::InverseDynamicsExternal => link,
+        BundleKind::ForwardDynamicsExternal | BundleKind::MassMatrixInverseAction => {
+            link + entry + eliminations
+        }
+        BundleKind::InverseDynamicsParameters => (1 + parameters) * link,
+        // Two solves and the inverse, each a column per velocity.
+        BundleKind::ForwardDynamicsDerivatives => {
+            let columns = 5 * tree.nv + 2 * parameters;
+            (2 + parameters) * link + 5 * entry + eliminations + columns.saturating_mul(entries)
+        }
     }
 }
 
