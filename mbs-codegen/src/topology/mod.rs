@@ -5,12 +5,14 @@
 //! links; every body but ground has exactly one link; every joint is in the tree or cut.
 
 mod arborescence;
+mod branches;
 mod closure;
 mod loops;
 mod obstacles;
 mod spanning_tree;
 
 pub use arborescence::{Arborescence, Keep, arborescence};
+pub use branches::{Branch, are_coupled, branches};
 pub(crate) use closure::least_aligned;
 pub use closure::{Row, RowSource, closure, rows};
 pub use loops::{Loop, loops};
