@@ -10,6 +10,7 @@ For each URDF file, on the ground and floating, at random states, in joint form:
 | com, com_v | centre of mass and its Jacobian | centerOfMass, jacobianCenterOfMass |
 | h, A, hd | centroidal momentum, its matrix, its rate | ccrba, computeCentroidalMomentumTimeVariation |
 | Y | regressor of inverse dynamics | computeJointTorqueRegressor |
+| Jd | time derivatives of the Jacobians of the bodies' origins | getJointJacobianTimeVariation |
 
 Prints one row of a table for each robot: the largest error of a block over all states, over the largest entry of the block or, for
 derivatives of tau, of tau if that is larger (they may vanish). Fails if one is above 1e-10 (for derivatives of forward dynamics, which
@@ -36,7 +37,7 @@ ROUNDING = 1e-13
 # Places of their inertial parameters, m, mc, xx, xy, yy, xz, yz, zz, among ours: m, mc, xx, yy, zz, xy, xz, yz.
 INERTIAL = [0, 1, 2, 3, 4, 7, 5, 8, 9, 6]
 SOLVED = ["vd_z", "vd_v", "Minv"]
-KEYS = ["mass", "M", "tau", "tau_z", "tau_v", *SOLVED, "com", "com_v", "h", "A", "hd", "Y"]
+KEYS = ["mass", "M", "tau", "tau_z", "tau_v", *SOLVED, "com", "com_v", "h", "A", "hd", "Y", "Jd"]
 
 
 def folder():
@@ -120,6 +121,18 @@ class Theirs:
         self.A, self.h = data.Ag @ T, data.hg.vector.copy()
         self.hd = pin.computeCentroidalMomentumTimeVariation(model, data, q, v, a).vector.copy()
         self.Y = T.T @ pin.computeJointTorqueRegressor(model, data, q, v, a)
+        # J T changes with T too: d(Rᵀ)/dt = −ω × Rᵀ
+        turning = np.zeros((nv, nv))
+        if floats:
+            turning[:3, :3] = -skew(omega) @ R.T
+        pin.computeJointJacobiansTimeVariation(model, data, q, v)
+        frame = pin.LOCAL_WORLD_ALIGNED
+        rates = []
+        for joint in range(1, model.njoints):
+            J = pin.getJointJacobian(model, data, joint, frame)
+            Jd = pin.getJointJacobianTimeVariation(model, data, joint, frame)
+            rates.append((Jd @ T + J @ turning)[:3])
+        self.Jd = np.vstack(rates)
 
 
 def first_problem(report):
@@ -219,6 +232,10 @@ def compare(urdf, floats, states, programs, work):
         places = np.repeat(np.array(bodies) >= 0, 10)
         ours |= {"Y": (dense[pick][:, moved].reshape(len(pick), -1), np.ix_(kept, places))}
         theirs.Y[:, ~places] = 0
+        rates = columns("marker_jacobian_rates", 3 * len(body_of)).reshape(len(body_of), 3, -1)
+        places = np.repeat(np.array(bodies) >= 0, 3)
+        ours |= {"Jd": (rates[moved].reshape(-1, len(pick)), np.ix_(places, kept))}
+        theirs.Jd[~places] = 0
         for key, (block, place) in ours.items():
             other = getattr(theirs, key)
             scale = max(np.abs(other).max(), np.abs(theirs.tau).max() if key in ("tau_z", "tau_v") else 0.0)
