@@ -78,7 +78,7 @@ pub struct Centroid<'a, S> {
 
 /// The mechanism as a whole.
 pub trait Centroidal: System {
-    /// Writes the centre of mass and the momentum about it.
+    /// Writes the centre of mass and the momentum about it. Without any mass there is none, and no result is finite.
     fn centroidal(
         &self,
         at: At<'_, Self::S>,
