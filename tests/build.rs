@@ -29,6 +29,7 @@ fn main() {
     let mut list = String::from("macro_rules! for_each_compiled {\n    ($visit:ident) => {\n");
     let mut differentiated =
         String::from("macro_rules! for_each_differentiated {\n    ($visit:ident) => {\n");
+    let mut robotics = String::from("macro_rules! for_each_robotic {\n    ($visit:ident) => {\n");
     for index in 0..compiled::COUNT {
         let text = compiled::text(index);
         let module = format!("random_{index}");
@@ -41,12 +42,16 @@ fn main() {
         if compiled::differentiated(index) {
             let _ = writeln!(differentiated, "        $visit!({index}, {module}::Model::default());");
         }
+        if compiled::robotics(index) {
+            let _ = writeln!(robotics, "        $visit!({index}, {module}::Model::default());");
+        }
         let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
     }
-    list.push_str("    };\n}\n");
-    differentiated.push_str("    };\n}\n");
+    for visits in [&mut list, &mut differentiated, &mut robotics] {
+        visits.push_str("    };\n}\n");
+    }
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("set by Cargo"));
-    std::fs::write(out.join("random_models.rs"), modules + &list + &differentiated)
+    std::fs::write(out.join("random_models.rs"), modules + &list + &differentiated + &robotics)
         .expect("OUT_DIR is writable");
     std::fs::write(out.join("closed_models.rs"), closed()).expect("OUT_DIR is writable");
     std::fs::write(out.join("five_bar.rs"), five_bar()).expect("OUT_DIR is writable");

@@ -60,6 +60,7 @@ pub mod cart_pole {
         n_markers: 1,
         n_outputs: 6,
         n_joints: 2,
+        n_bodies: 2,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 0,
@@ -145,6 +146,15 @@ pub mod cart_pole {
         pub const RAIL: usize = 0;
         /// Index of `pivot`.
         pub const PIVOT: usize = 1;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 2] = ["cart", "pole"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `cart`.
+        pub const CART: usize = 0;
+        /// Index of `pole`.
+        pub const POLE: usize = 1;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["lean", "effort", "drift"];
@@ -331,6 +341,7 @@ pub mod cart_pole {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

@@ -60,6 +60,7 @@ pub mod double_pendulum {
         n_markers: 2,
         n_outputs: 3,
         n_joints: 2,
+        n_bodies: 2,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 0,
@@ -129,6 +130,15 @@ pub mod double_pendulum {
         pub const SHOULDER: usize = 0;
         /// Index of `elbow`.
         pub const ELBOW: usize = 1;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 2] = ["upper", "lower"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `upper`.
+        pub const UPPER: usize = 0;
+        /// Index of `lower`.
+        pub const LOWER: usize = 1;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["haste", "load", "height"];
@@ -291,6 +301,7 @@ pub mod double_pendulum {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

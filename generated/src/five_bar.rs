@@ -70,6 +70,7 @@ pub mod five_bar {
         n_markers: 6,
         n_outputs: 3,
         n_joints: 5,
+        n_bodies: 4,
         n_objectives: 3,
         n_holonomic: 2,
         n_normalisation: 0,
@@ -173,6 +174,19 @@ pub mod five_bar {
         pub const P3: usize = 3;
         /// Index of `P2`.
         pub const P2: usize = 4;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 4] = ["bar_A1", "bar_12", "bar_B3", "bar_32"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `bar_A1`.
+        pub const BAR_A1: usize = 0;
+        /// Index of `bar_12`.
+        pub const BAR_12: usize = 1;
+        /// Index of `bar_B3`.
+        pub const BAR_B3: usize = 2;
+        /// Index of `bar_32`.
+        pub const BAR_32: usize = 3;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["psi1", "psi2", "psi3"];
@@ -353,6 +367,7 @@ pub mod five_bar {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

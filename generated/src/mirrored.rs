@@ -60,6 +60,7 @@ pub mod mirrored {
         n_markers: 6,
         n_outputs: 9,
         n_joints: 3,
+        n_bodies: 3,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 0,
@@ -192,6 +193,17 @@ pub mod mirrored {
         pub const LEFT_HINGE: usize = 1;
         /// Index of `right_hinge`.
         pub const RIGHT_HINGE: usize = 2;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 3] = ["frame", "left_arm", "right_arm"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `frame`.
+        pub const FRAME: usize = 0;
+        /// Index of `left_arm`.
+        pub const LEFT_ARM: usize = 1;
+        /// Index of `right_arm`.
+        pub const RIGHT_ARM: usize = 2;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["comfort", "lean", "strain"];
@@ -428,6 +440,7 @@ pub mod mirrored {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

@@ -60,6 +60,7 @@ pub mod pendulum {
         n_markers: 1,
         n_outputs: 4,
         n_joints: 1,
+        n_bodies: 1,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 0,
@@ -123,6 +124,13 @@ pub mod pendulum {
     pub mod joint {
         /// Index of `hinge`.
         pub const HINGE: usize = 0;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 1] = ["rod"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `rod`.
+        pub const ROD: usize = 0;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["haste", "load", "side"];
@@ -264,6 +272,7 @@ pub mod pendulum {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

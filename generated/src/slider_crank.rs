@@ -70,6 +70,7 @@ pub mod slider_crank {
         n_markers: 5,
         n_outputs: 1,
         n_joints: 4,
+        n_bodies: 3,
         n_objectives: 1,
         n_holonomic: 2,
         n_normalisation: 0,
@@ -163,6 +164,17 @@ pub mod slider_crank {
         pub const WRIST: usize = 2;
         /// Index of `pin`.
         pub const PIN: usize = 3;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 3] = ["crank", "slider", "rod"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `crank`.
+        pub const CRANK: usize = 0;
+        /// Index of `slider`.
+        pub const SLIDER: usize = 1;
+        /// Index of `rod`.
+        pub const ROD: usize = 2;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 1] = ["G"];
@@ -330,6 +342,7 @@ pub mod slider_crank {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

@@ -60,6 +60,7 @@ pub mod spinning_top {
         n_markers: 0,
         n_outputs: 5,
         n_joints: 1,
+        n_bodies: 1,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 1,
@@ -136,6 +137,13 @@ pub mod spinning_top {
     pub mod joint {
         /// Index of `pivot`.
         pub const PIVOT: usize = 0;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 1] = ["top"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `top`.
+        pub const TOP: usize = 0;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["upright", "sway", "aside"];
@@ -298,6 +306,7 @@ pub mod spinning_top {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

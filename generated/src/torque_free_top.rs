@@ -60,6 +60,7 @@ pub mod torque_free_top {
         n_markers: 1,
         n_outputs: 6,
         n_joints: 1,
+        n_bodies: 1,
         n_objectives: 3,
         n_holonomic: 0,
         n_normalisation: 1,
@@ -171,6 +172,13 @@ pub mod torque_free_top {
     pub mod joint {
         /// Index of `free`.
         pub const FREE: usize = 0;
+    }
+    /// Names of the bodies beside ground, as the model addresses them.
+    pub const BODIES: [&str; 1] = ["body"];
+    /// Indices of the bodies beside ground.
+    pub mod body {
+        /// Index of `body`.
+        pub const BODY: usize = 0;
     }
     /// Names of the objectives, as the model addresses them.
     pub const OBJECTIVES: [&str; 3] = ["tumble", "haste", "side"];
@@ -331,6 +339,7 @@ pub mod torque_free_top {
                 rt::Quantity::Marker => &MARKERS,
                 rt::Quantity::Output => &OUTPUTS,
                 rt::Quantity::Joint => &JOINTS,
+                rt::Quantity::Body => &BODIES,
                 rt::Quantity::Objective => &OBJECTIVES,
                 rt::Quantity::Sensitivity => &SENSITIVITIES,
                 rt::Quantity::Holonomic => &HOLONOMIC,

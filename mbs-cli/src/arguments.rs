@@ -54,6 +54,7 @@ const CHECK_HELP: &str = "\
 Examples:
   mbs check models/arm7.yaml
   mbs check models/arm7.yaml --case heavy
+  mbs check models/human43.yaml --tree
   mbs check models/arm7.yaml --json | jq .degrees_of_freedom";
 
 /// Read a model, show every problem in it, or what it is made of.
@@ -68,6 +69,9 @@ pub(crate) struct Check {
     /// Under one of the model's cases.
     #[arg(long, value_name = "NAME")]
     pub(crate) case: Option<String>,
+    /// Draw the tree instead: its branches with their joints, and which of them the mass matrix couples.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) tree: bool,
     /// Print one JSON object instead of text, also for problems.
     #[arg(long)]
     pub(crate) json: bool,

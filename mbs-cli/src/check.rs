@@ -6,13 +6,14 @@ use crate::files::{self, Text};
 use crate::number::{count, grouped, short};
 use crate::report_json::pretty;
 use crate::table::Table;
+use crate::tree;
 use mbs_codegen::diagnostics::{Diagnostics, Severity};
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{
     Case, ConstraintKind, Hold, Joint, Model, OutputValue, Parameter, ParameterId, ParameterValue,
     VariableStart,
 };
-use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
 use mbs_codegen::topology::{self, Loop, Row, RowSource, Tree};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -34,8 +35,12 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
         }
     };
     let case = find_case(&model, arguments.case.as_deref())?;
-    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
     let tree = topology::span(&model);
+    if arguments.tree {
+        show_warnings(&file, &warnings);
+        return files::print(&tree::text(&model, &tree));
+    }
+    let (program, too_large) = all_bundles(&model, case)?;
     let summary = Summary {
         file: &file.name,
         model: &model,
@@ -43,7 +48,8 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
         loops: topology::loops(&model, &tree),
         rows: topology::rows(&model, &tree),
         tree,
-        program: Program::new(&model, case, &options).map_err(|error| Failure::error(error.to_string()))?,
+        program,
+        too_large,
         values: case.map_or_else(|| Values::defaults(&model), |case| Values::of_case(&model, case)),
     };
     if arguments.json {
@@ -51,6 +57,25 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     } else {
         show_warnings(&file, &warnings);
         files::print(&summary.text())
+    }
+}
+
+/// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
+fn all_bundles(model: &Model, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
+    let mut bundles = BundleKind::ALL.to_vec();
+    let mut too_large = Vec::new();
+    loop {
+        let options = Options { bundles: bundles.clone(), ..Options::default() };
+        match Program::new(model, case, &options) {
+            Ok(program) => return Ok((program, too_large)),
+            Err(ProgramError::Bundle { bundle, operations })
+                if bundles.iter().any(|kind| kind.name() == bundle) =>
+            {
+                bundles.retain(|kind| kind.name() != bundle);
+                too_large.push((bundle, operations));
+            }
+            Err(error) => return Err(Failure::error(error.to_string())),
+        }
     }
 }
 
@@ -103,6 +128,9 @@ pub(crate) fn problems(diagnostics: &Diagnostics) -> Value {
     diagnostics.iter().map(one).collect()
 }
 
+/// A bundle that is not made, and about how many operations it would need.
+type TooLarge = (&'static str, usize);
+
 /// What a model is made of.
 struct Summary<'a> {
     file: &'a str,
@@ -112,6 +140,7 @@ struct Summary<'a> {
     loops: Vec<Loop>,
     rows: Vec<Row>,
     program: Program,
+    too_large: Vec<TooLarge>,
     values: Values,
 }
 
@@ -221,6 +250,9 @@ impl Summary<'_> {
         section(&mut out, "outputs", self.outputs());
         section(&mut out, "cases", self.cases());
         section(&mut out, "bundles", self.bundles());
+        for (bundle, operations) in &self.too_large {
+            let _ = writeln!(out, "  {bundle} is left out: about {} operations", grouped(*operations));
+        }
         out
     }
 
@@ -563,6 +595,7 @@ impl Summary<'_> {
                 "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
+            "branches": tree::json(model, &self.tree),
             "variables": (0..model.variables.len()).map(variable).collect::<Vec<_>>(),
             "constraints": model.constraints.iter().map(|constraint| json!({
                 "name": constraint.name,

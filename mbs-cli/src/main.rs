@@ -26,6 +26,7 @@ mod differentiated;
 mod report;
 mod report_json;
 mod trajectories;
+mod tree;
 
 mod csv;
 mod energy_balance;

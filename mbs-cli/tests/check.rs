@@ -146,6 +146,58 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
+const FORK: &str = "
+mbs: 1
+name: fork
+bodies: {base: {mass: 1}, neck: {mass: 1}, left: {mass: 1}, claw: {mass: 1}, right: {mass: 1}, cart: {mass: 1}}
+joints:
+  fly: {type: floating, parent: ground, child: base}
+  nod: {type: spherical, parent: base, child: neck}
+  reach: {type: prismatic, parent: neck, child: left, axis: [1, 0, 0]}
+  grip: {type: prismatic, parent: left, child: claw, axis: [0, 1, 0]}
+  swing: {type: prismatic, parent: neck, child: right, axis: [1, 0, 0]}
+  roll: {type: prismatic, parent: ground, child: cart, axis: [1, 0, 0]}
+";
+
+#[test]
+fn the_tree_is_drawn_as_branches() {
+    let folder = Folder::new();
+    let path = folder.file("fork.yaml", FORK.replace("{mass: 1}", "{mass: 1, inertia: [1, 1, 1]}"));
+    let out = done(&["check", &path, "--tree"]);
+    let expected = "\
+fork: 4 branches, 13 velocities, at most 11 on the way to ground
+
+ground
++-- 1 (9 velocities)
+|   |   fly floating, nod spherical
+|   +-- 2 (2 velocities)
+|   |       reach prismatic, grip prismatic
+|   `-- 3 (1 velocity)
+|           swing prismatic
+`-- 4 (1 velocity)
+        roll prismatic
+
+mass matrix: 141 of 169 entries not zero
+    1 2 3 4
+  1 # # # .
+  2 # # . .
+  3 # . # .
+  4 . . . #
+";
+    assert_eq!(out, expected);
+    let json = done(&["check", &path, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["branches"][2]["joints"][0], "swing");
+    assert_eq!((&json["branches"][2]["parent"], &json["branches"][3]["parent"]), (&0.into(), &().into()));
+    // Loops and variables are named.
+    let closed = folder.file("four_bar.yaml", FOUR_BAR);
+    let out = done(&["check", &closed, "--tree"]);
+    assert!(out.contains("cut: c (revolute) from coupler to rocker\n"), "{out}");
+    let human = done(&["check", &shipped("human43"), "--tree"]);
+    assert!(human.lines().all(|line| line.chars().count() <= 110), "{human}");
+    fails(2, &["cannot be used with"], &["check", &path, "--tree", "--json"]);
+}
+
 const FOUR_BAR: &str = "
 mbs: 1
 name: four_bar

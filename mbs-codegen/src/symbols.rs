@@ -24,6 +24,10 @@ pub enum Group {
     U,
     /// Multipliers of constraint rows.
     Lambda,
+    /// Forces along the joint velocities, from outside the model (nv).
+    Tau,
+    /// Wrenches on the bodies, from outside the model: force at the frame's origin, torque, world axes (6 per body).
+    Wrenches,
     /// An implicit integrator's weights: dzd/dzdd, dz/dzdd, dz/dzd.
     Weights,
     /// How accelerations answer a violated constraint: 2ξω, ω², 1/α.
@@ -52,7 +56,7 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order in which bundles take them.
-    pub const ALL: [Group; 21] = [
+    pub const ALL: [Group; 23] = [
         Group::Time,
         Group::Z,
         Group::V,
@@ -62,6 +66,8 @@ impl Group {
         Group::X,
         Group::U,
         Group::Lambda,
+        Group::Tau,
+        Group::Wrenches,
         Group::Weights,
         Group::Stabilisation,
         Group::Matrix,
@@ -88,6 +94,8 @@ impl Group {
             Group::X => "x",
             Group::U => "u",
             Group::Lambda => "lambda",
+            Group::Tau => "tau",
+            Group::Wrenches => "wrenches",
             Group::Weights => "weights",
             Group::Stabilisation => "stabilisation",
             Group::Matrix => "matrix",
@@ -115,6 +123,8 @@ impl Group {
             Group::X => "x",
             Group::U => "u",
             Group::Lambda => r"\lambda",
+            Group::Tau => r"\tau",
+            Group::Wrenches => "f",
             Group::Weights => r"(\gamma h, \beta h^2, \beta h/\gamma)",
             Group::Stabilisation => r"(2\xi\omega, \omega^2, 1/\alpha)",
             Group::Matrix => "a",
@@ -142,6 +152,8 @@ impl Group {
             Group::X => "first-order states",
             Group::U => "inputs",
             Group::Lambda => "multipliers",
+            Group::Tau => "forces along the velocities, from outside",
+            Group::Wrenches => "wrenches on the bodies, from outside",
             Group::Weights => "weights of the integrator",
             Group::Stabilisation => "answer to a violated constraint",
             Group::Matrix => "entries of the leading matrix",

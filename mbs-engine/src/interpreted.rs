@@ -55,6 +55,7 @@ impl<S: Scalar> Interpreted<S> {
             n_markers: program.markers.len(),
             n_outputs: program.outputs.len(),
             n_joints: program.joints.len(),
+            n_bodies: program.bodies.len(),
             n_objectives: program.objectives.len(),
             n_holonomic: program.holonomic.len(),
             n_normalisation: program.euler_parameters.len(),
@@ -204,7 +205,7 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     /// Runs a bundle at an instant; `vd` is empty where it does not take accelerations.
-    fn run(
+    pub(crate) fn run(
         &self,
         kind: BundleKind,
         at: &At<'_, S>,
@@ -326,6 +327,7 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Objective => program.objectives.get(index).map(|(name, _)| name.as_str()),
             Quantity::Sensitivity => program.sensitivity.get(index).map(String::as_str),
             Quantity::Joint => program.joints.get(index).map(String::as_str),
+            Quantity::Body => program.bodies.get(index).map(String::as_str),
             Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
             Quantity::Normalisation => program.normalised.get(index).map(String::as_str),
             Quantity::Nonholonomic => program.nonholonomic.get(index).map(String::as_str),

@@ -41,6 +41,7 @@ mod interpreted;
 mod parameters;
 mod sensitivities;
 mod signals;
+mod tree;
 
 mod method;
 

@@ -88,6 +88,7 @@ pub mod error;
 pub mod system;
 
 pub mod constrained;
+pub mod tree;
 
 pub mod inputs;
 
@@ -124,4 +125,9 @@ pub use sensitivity::{
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
+};
+pub use tree::{
+    AccelerationDerivatives, Centroid, Centroidal, CoriolisTerms, ForwardDynamicsDerivatives,
+    ForwardDynamicsExternal, GravityTerms, InertialParameters, InverseDynamicsExternal,
+    InverseDynamicsParameters, MarkerJacobianRates, MassMatrixInverseAction, Regressor,
 };

@@ -48,6 +48,8 @@ pub struct Dims {
     pub n_nonholonomic: usize,
     /// Joints.
     pub n_joints: usize,
+    /// Bodies beside ground.
+    pub n_bodies: usize,
     /// Numbers of the leading matrix, its diagonal of small numbers included.
     pub n_matrix: usize,
     /// Numbers of its factors.
@@ -76,6 +78,7 @@ impl Dims {
         n_normalisation: 0,
         n_nonholonomic: 0,
         n_joints: 0,
+        n_bodies: 0,
         n_matrix: 0,
         n_factors: 0,
         n_objectives: 0,
@@ -356,6 +359,8 @@ pub enum Quantity {
     Normalisation,
     /// Joint.
     Joint,
+    /// Body beside ground.
+    Body,
     /// Nonholonomic constraint row.
     Nonholonomic,
     /// Objective.
@@ -380,6 +385,7 @@ impl Quantity {
             Self::Holonomic => "holonomic constraint",
             Self::Normalisation => "normalisation of Euler parameters",
             Self::Joint => "joint",
+            Self::Body => "body",
             Self::Nonholonomic => "nonholonomic constraint",
             Self::Objective => "objective",
             Self::Sensitivity => "differentiated parameter",

@@ -5,11 +5,14 @@ use mbs_codegen::program::BundleKind;
 
 /// Spline, gather and kernel; Euler parameters; inputs; a bundle of many functions.
 const MODELS: [&str; 4] = ["mirrored", "torque_free_top", "cart_pole", "arm7"];
+/// Those with what identification, control and optimisation ask for.
+const ROBOTIC: [&str; 2] = ["torque_free_top", "cart_pole"];
 
 fn main() -> Result<(), BuildError> {
     for name in MODELS {
+        let more: &[BundleKind] = if ROBOTIC.contains(&name) { &BundleKind::ROBOTICS } else { &[] };
         Builder::new(format!("../../models/{name}.yaml"))
-            .bundles(&BundleKind::TREE)
+            .bundles(&[&BundleKind::TREE[..], more].concat())
             .write(&format!("{name}.rs"))?;
     }
     // A closed loop, for implicit steps and for accelerations under constraints.

@@ -3,6 +3,7 @@
 pub mod fuzz;
 pub mod four_bar;
 pub mod hostile_names;
+pub mod instant;
 pub mod random_model;
 pub mod random_closed;
 pub mod closed;

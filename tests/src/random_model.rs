@@ -299,7 +299,8 @@ pub mod compiled {
     pub fn text(index: u64) -> String {
         // Small ones, so that all bundles of all of them compile in seconds, and a larger last one.
         let bodies = if index + 1 == COUNT { 5 } else { [1, 2, 1, 2, 3][(index % 5) as usize] };
-        random_model(1000 + index, Shape { bodies, dissipative: index % 7 != 4 })
+        let text = random_model(1000 + index, Shape { bodies, dissipative: index % 7 != 4 });
+        if robotics(index) { text + "sensitivity: [m0, l0, stiff]\n" } else { text }
     }
 
     /// Whether it has the derivatives of inverse dynamics, the largest bundle.
@@ -307,11 +308,19 @@ pub mod compiled {
         index % 6 == 2
     }
 
+    /// Whether it has what identification, control and optimisation ask for.
+    pub fn robotics(index: u64) -> bool {
+        index % 10 == 1
+    }
+
     /// Its bundles.
     pub fn bundles(index: u64) -> Vec<BundleKind> {
         let mut bundles = BundleKind::TREE.to_vec();
         if !differentiated(index) {
             bundles.retain(|&kind| kind != BundleKind::InverseDynamicsDerivatives);
+        }
+        if robotics(index) {
+            bundles.extend(BundleKind::ROBOTICS);
         }
         bundles
     }

@@ -8,8 +8,11 @@ use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    At, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
-    MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Start, System,
+    AccelerationDerivatives, At, Centroid, Centroidal, CoriolisTerms, Energy, ForwardDynamics,
+    ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive, GravityTerms,
+    InertialParameters, InverseDynamics, InverseDynamicsDerivatives, InverseDynamicsExternal,
+    InverseDynamicsParameters, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix,
+    MassMatrixCoordinates, MassMatrixInverseAction, Names, Outputs, Quantity, Regressor, Start, System,
 };
 use mbs_tests::random_model::{Random, compiled};
 
@@ -234,6 +237,119 @@ fn compiled_derivatives_equal_the_engine() {
     }
     for_each_differentiated!(visit);
     assert!(compared > 100, "{compared}");
+}
+
+/// What identification, control and optimisation ask for.
+trait Robotic:
+    InertialParameters
+    + Regressor
+    + GravityTerms
+    + CoriolisTerms
+    + Centroidal
+    + MarkerJacobianRates
+    + InverseDynamicsExternal
+    + ForwardDynamicsExternal
+    + MassMatrixInverseAction
+    + ForwardDynamicsDerivatives
+    + InverseDynamicsParameters
+    + Names
+{
+}
+
+impl<M> Robotic for M where
+    M: InertialParameters
+        + Regressor
+        + GravityTerms
+        + CoriolisTerms
+        + Centroidal
+        + MarkerJacobianRates
+        + InverseDynamicsExternal
+        + ForwardDynamicsExternal
+        + MassMatrixInverseAction
+        + ForwardDynamicsDerivatives
+        + InverseDynamicsParameters
+        + Names
+{
+}
+
+/// The results of all its bundles.
+fn robotics(model: &(impl Robotic + System<S = f64>), at: At<'_, f64>, vd: &[f64]) -> Results {
+    let d = model.dims();
+    let (nv, p) = (d.nv, d.sensitivity.parameters);
+    let mut w = vec![f64::NAN; d.workspace];
+    let out = |n: usize| vec![f64::NAN; n];
+    let wrenches: Vec<f64> = (0..6 * d.n_bodies).map(|i| (i as f64).sin()).collect();
+    let tau: Vec<f64> = (0..nv).map(|i| (i as f64).cos()).collect();
+    let mut results = Results::new();
+    let mut pi = out(10 * d.n_bodies);
+    model.inertial_parameters(&mut w, &mut pi).expect("lengths");
+    results.push(("inertial_parameters", pi));
+    let mut values = out(10 * model.regressor_places().len());
+    model.regressor(at, vd, &mut w, &mut values).expect("lengths");
+    results.push(("regressor", values));
+    let (mut gravity, mut coriolis, mut x) = (out(nv), out(nv), out(nv));
+    model.gravity_terms(at, &mut w, &mut gravity).expect("lengths");
+    results.push(("gravity_terms", gravity));
+    model.coriolis_terms(at, &mut w, &mut coriolis).expect("lengths");
+    results.push(("coriolis_terms", coriolis));
+    let mut all = [3, 3, 3 * nv, 6, 6 * nv, 6].map(out);
+    let [com, com_velocity, com_jacobian, momentum, momentum_matrix, momentum_bias] = &mut all;
+    let centroid = Centroid { com, com_velocity, com_jacobian, momentum, momentum_matrix, momentum_bias };
+    model.centroidal(at, &mut w, centroid).expect("lengths");
+    results.push(("centroidal", all.concat()));
+    let (mut rates, mut bias) = (out(3 * d.n_markers * nv), out(3 * d.n_markers));
+    model.marker_jacobian_rates(at, &mut w, &mut rates, &mut bias).expect("lengths");
+    results.push(("marker_jacobian_rates", [rates, bias].concat()));
+    let mut needed = out(nv);
+    model.inverse_dynamics_external(at, vd, &wrenches, &mut w, &mut needed).expect("lengths");
+    results.push(("inverse_dynamics_external", needed));
+    let (mut zd, mut pushed) = (out(d.nq), out(nv));
+    let none = &mut [];
+    model
+        .forward_dynamics_external(at, &tau, &wrenches, &mut w, &mut zd, &mut pushed, none)
+        .expect("regular");
+    results.push(("forward_dynamics_external", [zd, pushed].concat()));
+    model.mass_matrix_inverse_action(at, &tau, &mut w, &mut x).expect("regular");
+    results.push(("mass_matrix_inverse_action", x));
+    let mut all = [nv, nv * nv, nv * nv, nv * nv, nv * p].map(out);
+    let [vd_here, vd_z, vd_v, vd_tau, vd_rho] = &mut all;
+    let derivatives = AccelerationDerivatives { vd: vd_here, vd_z, vd_v, vd_tau, vd_rho };
+    model.forward_dynamics_derivatives(at, &tau, &mut w, derivatives).expect("regular");
+    results.push(("forward_dynamics_derivatives", all.concat()));
+    let mut values = out(model.inverse_dynamics_parameter_places().len());
+    model.inverse_dynamics_parameters(at, vd, &mut w, &mut values).expect("lengths");
+    results.push(("inverse_dynamics_parameters", values));
+    results
+}
+
+#[test]
+fn compiled_robotics_equals_the_engine() {
+    let (mut compared, mut frozen) = (0, 0);
+    fn check<M: Complete + Robotic>(index: u64, model: M) -> usize {
+        let engine: Interpreted = Interpreted::new(program(index));
+        let d = model.dims();
+        assert_eq!(d.n_bodies, engine.dims().n_bodies);
+        assert_eq!(model.regressor_places(), engine.regressor_places());
+        assert_eq!(model.inverse_dynamics_parameter_places(), engine.inverse_dynamics_parameter_places());
+        for body in 0..=d.n_bodies {
+            assert_eq!(model.name(Quantity::Body, body), engine.name(Quantity::Body, body));
+        }
+        let (mut z, mut v) = (vec![0.0; d.nq], vec![0.0; d.nv]);
+        model.start(&mut z, &mut v, &mut []).expect("lengths");
+        let (vd, u) = (vec![0.7; d.nv], vec![0.2; d.nu]);
+        let at = At { t: 0.4, z: &z, v: &v, x: &[], u: &u };
+        let results = robotics(&model, at, &vd);
+        same(index, "engine", &results, &robotics(&engine, at, &vd), true);
+        results.iter().map(|(_, values)| values.len()).sum()
+    }
+    macro_rules! visit {
+        ($index:expr, $model:expr) => {
+            compared += check($index, $model);
+            frozen += usize::from(compiled::frozen($index));
+        };
+    }
+    for_each_robotic!(visit);
+    assert!(compared > 500 && frozen == 1, "{compared}, {frozen} frozen");
 }
 
 #[test]

@@ -158,6 +158,22 @@ fn derivatives_of_random_mechanisms_in_joint_form() {
     assert!(compared > 10 && all.len() > 8, "{compared} compared");
 }
 
+/// The same of what solves with the mass matrix of a tree.
+#[test]
+fn broken_derivatives_of_accelerations_are_found() {
+    let text = std::fs::read_to_string(format!("{}/../models/cart_pole.yaml", env!("CARGO_MANIFEST_DIR")));
+    let program = program(&text.expect("a shipped model"), &BundleKind::ALL);
+    let instant = instant(&program, &mut Random::new(7));
+    let clean = verify(&program, std::slice::from_ref(&instant));
+    assert!(clean.iter().all(|check| check.error < EXACT), "{clean:?}");
+    for name in ["forward_dynamics_derivatives", "inverse_dynamics_parameters", "centroidal"] {
+        let checks = verify(&broken(&program, name), std::slice::from_ref(&instant));
+        let found = checks.iter().filter(|check| check.error > 1e-6);
+        assert!(found.clone().count() > 0, "{name} is broken and nobody sees it");
+        assert!(found.clone().all(|check| check.bundle == name), "{name}: {:?}", found.collect::<Vec<_>>());
+    }
+}
+
 /// A derivative that is wrong by a tenth is found, whichever bundle it stands in.
 #[test]
 fn broken_derivatives_are_found() {
@@ -177,6 +193,8 @@ fn broken_derivatives_are_found() {
         "joint_integrand_derivatives",
         "inverse_dynamics_derivatives",
         "marker_jacobians",
+        "inverse_dynamics_parameters",
+        "centroidal",
     ] {
         let checks = verify(&broken(&program, name), std::slice::from_ref(&instant));
         let found = checks.iter().filter(|check| check.error > 1e-6);

@@ -26,7 +26,7 @@ def error(robot, bundle, results):
 
         if bundle.startswith("forward") or bundle == "joint_linearise":
             a = accelerations(robot, data, q, v, tau)
-        theirs = Theirs(model, data, q, v, a, robot.floats)
+        theirs = Theirs(model, data, q, v, a, robot.floats, False)
         force = np.abs(theirs.tau).max()
         match bundle:
             case "inverse_dynamics":

@@ -18,10 +18,12 @@
 pub mod direction;
 mod leaf;
 mod loads;
+mod marker_rates;
 mod motion;
 mod tangent;
 pub mod constraints;
 
+pub use marker_rates::{MarkerRates, marker_rates};
 pub use tangent::Linearisation;
 
 use crate::graph::{ExprId, Graph};

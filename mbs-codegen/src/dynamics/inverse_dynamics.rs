@@ -32,7 +32,7 @@ pub(super) fn newton_euler(
 }
 
 /// b_jᵀ Σ W over everything that j carries, for wrenches W_i on the links.
-fn project(g: &mut Graph, mechanism: &Mechanism<'_>, mut wrenches: Vec<Spatial>) -> Vec<ExprId> {
+pub(super) fn project(g: &mut Graph, mechanism: &Mechanism<'_>, mut wrenches: Vec<Spatial>) -> Vec<ExprId> {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let mut projected = vec![g.zero(); tree.nv];
     for (i, link) in tree.links.iter().enumerate().rev() {

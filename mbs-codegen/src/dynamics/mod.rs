@@ -1,7 +1,7 @@
 //! Equations of motion of trees, joint-wise.
 //!
 //! Enters: kinematics and loads. Leaves: mass matrix, inverse dynamics, forward dynamics in two ways,
-//! energies, as expressions.
+//! energies, centre of mass and momentum, the regressor, as expressions.
 //!
 //! | symbol | meaning | shape |
 //! |---|---|---|
@@ -13,17 +13,24 @@
 //! Gravity enters as an upward acceleration of ground: every recursion has it at no cost.
 
 mod articulated_body;
+mod centroidal;
 mod choice;
 mod energy;
+mod external;
 mod forward_dynamics;
 mod inertia;
 mod inverse_dynamics;
 mod link_axes;
 mod mass_matrix;
+mod regressor;
+mod terms;
+mod tree_factors;
 
 pub use articulated_body::{articulated_body, pivots};
+pub use centroidal::{Centroidal, centroidal};
 pub use choice::TreeEquations;
 pub use energy::{Energy, energy};
+pub use external::{with_joint_forces, with_wrenches};
 pub use forward_dynamics::solve_tree;
 pub(crate) use inertia::reference_inertias;
 pub use inertia::{BodyInertia, Symmetric, body_inertias};
@@ -31,6 +38,9 @@ pub use inverse_dynamics::{inverse_dynamics, link_wrenches, right_hand_side};
 pub use link_axes::LinkAxes;
 pub(crate) use mass_matrix::composite_inertias;
 pub use mass_matrix::{MassMatrix, coordinate_form, mass_matrix, mass_matrix_diagonal};
+pub use regressor::{PARAMETERS, Regressor, inertial_parameters, regressor};
+pub use terms::{coriolis_terms, gravity_terms};
+pub use tree_factors::TreeFactors;
 
 use crate::graph::ExprId;
 

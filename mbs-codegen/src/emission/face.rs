@@ -90,8 +90,9 @@ fn constants_of(program: &Program) -> TokenStream {
     let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
     let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
     let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
-    let [joints, objectives, holonomic, normalisation, nonholonomic, matrix, factors] = [
+    let [joints, bodies, objectives, holonomic, normalisation, nonholonomic, matrix, factors] = [
         program.joints.len(),
+        program.bodies.len(),
         program.objectives.len(),
         program.holonomic.len(),
         program.euler_parameters.len(),
@@ -136,6 +137,7 @@ fn constants_of(program: &Program) -> TokenStream {
             n_markers: #markers,
             n_outputs: #outputs,
             n_joints: #joints,
+            n_bodies: #bodies,
             n_objectives: #objectives,
             n_holonomic: #holonomic,
             n_normalisation: #normalisation,
@@ -182,6 +184,7 @@ fn names_of(program: &Program) -> TokenStream {
         index_module("output", "outputs", "OUTPUTS", &outputs),
         index_module("marker", "markers", "MARKERS", &program.markers),
         index_module("joint", "joints", "JOINTS", &program.joints),
+        index_module("body", "bodies beside ground", "BODIES", &program.bodies),
         index_module("objective", "objectives", "OBJECTIVES", &objectives),
         index_module("sensitivity", "differentiated parameters", "SENSITIVITIES", &program.sensitivity),
         index_module("holonomic", "holonomic constraint rows", "HOLONOMIC", &program.holonomic),
@@ -422,6 +425,7 @@ fn model_of(program: &Program) -> TokenStream {
                     rt::Quantity::Marker => &MARKERS,
                     rt::Quantity::Output => &OUTPUTS,
                     rt::Quantity::Joint => &JOINTS,
+                    rt::Quantity::Body => &BODIES,
                     rt::Quantity::Objective => &OBJECTIVES,
                     rt::Quantity::Sensitivity => &SENSITIVITIES,
                     rt::Quantity::Holonomic => &HOLONOMIC,
@@ -484,7 +488,7 @@ pub(super) fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenS
             Group::AccelerationMultipliers => {
                 quote!(rt::system::array("kappa", impulses.acceleration_multipliers)?)
             }
-            Group::Lambda | Group::Matrix | Group::Factors | Group::Rhs => {
+            Group::Lambda | Group::Tau | Group::Wrenches | Group::Matrix | Group::Factors | Group::Rhs => {
                 let name = group.identifier();
                 let argument = ident(name);
                 quote!(rt::system::array(#name, #argument)?)
@@ -634,6 +638,7 @@ fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
         BundleKind::StartDerivatives | BundleKind::Linearise | BundleKind::JointLinearise => {
             super::sensitivities::implementation(program, kind)
         }
+        kind if BundleKind::ROBOTICS.contains(&kind) => super::tree::implementation(program, kind),
         kind => super::constrained::implementation(program, kind),
     }
 }

@@ -14,6 +14,7 @@ mod free_text;
 mod lanes;
 mod names;
 mod sensitivities;
+mod tree;
 
 pub use names::identifier;
 

@@ -30,8 +30,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) rows: &'m Rows,
     pub(super) structure: Structure,
     pub(super) forces: Vec<Element<'a>>,
-    loads: Loads,
-    inertias: Vec<(ExprId, Symmetric)>,
+    pub(super) loads: Loads,
+    pub(super) inertias: Vec<(ExprId, Symmetric)>,
     joint_form: Option<JointForm>,
     pub(super) coordinate_form: Option<CoordinateForm>,
     states: Option<States>,
@@ -134,6 +134,17 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             | BundleKind::JointSolve
             | BundleKind::JointIntegrandDerivatives
             | BundleKind::JointTerminalDerivatives => return Ok(Vec::new()),
+            BundleKind::InertialParameters => self.inertial_parameters(),
+            BundleKind::Regressor => self.regressor(),
+            BundleKind::GravityTerms => self.gravity_terms(),
+            BundleKind::CoriolisTerms => self.coriolis_terms(),
+            BundleKind::Centroidal => self.centroidal(),
+            BundleKind::MarkerJacobianRates => self.marker_jacobian_rates(),
+            BundleKind::InverseDynamicsExternal => self.inverse_dynamics_external(),
+            BundleKind::ForwardDynamicsExternal => self.forward_dynamics_external(),
+            BundleKind::MassMatrixInverseAction => self.mass_matrix_inverse_action(),
+            BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
+            BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
         };
         Ok(vec![Specification { name: kind.name(), doc, arguments: self.lengths(&arguments), results }])
     }

@@ -3,9 +3,12 @@
 //! Enters: a [`Model`], optionally one of its cases, and [`Options`]. Leaves: a [`Program`].
 //! Holds afterwards: every bundle is verified.
 
+mod bundle_kind;
 mod equations;
+mod estimate;
 mod observed;
 mod sensitivities;
+mod tree;
 
 use crate::bundle::{self, Bundle};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
@@ -16,7 +19,9 @@ use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
 use crate::topology::{self, Tree};
+pub use bundle_kind::BundleKind;
 use equations::Equations;
+use estimate::estimate;
 
 /// Choices of how a model becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,248 +41,6 @@ impl Default for Options {
             freeze: false,
             bundles: BundleKind::STANDARD.to_vec(),
         }
-    }
-}
-
-/// The bundles one can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BundleKind {
-    /// zd, vd from M vd = Q.
-    ForwardDynamics,
-    /// zd, vd by articulated bodies.
-    ForwardDynamicsRecursive,
-    /// M in joint form.
-    MassMatrix,
-    /// M in coordinate form.
-    MassMatrixCoordinates,
-    /// tau = M vd − Q.
-    InverseDynamics,
-    /// Its derivatives by position, velocity and acceleration.
-    InverseDynamicsDerivatives,
-    /// Kinetic and potential energy, power.
-    Energy,
-    /// Positions, velocities and accelerations of all named points.
-    Markers,
-    /// Their Jacobians.
-    MarkerJacobians,
-    /// The model's outputs.
-    Outputs,
-    /// r and the constraints, in coordinate form. This and the next seven come together.
-    Residual,
-    /// r, the constraints and the leading matrix.
-    Newton,
-    /// M and the constraints' Jacobians.
-    Projection,
-    /// Φd and Ψ.
-    ConstraintRates,
-    /// Φdd and Ψd.
-    ConstraintAccelerations,
-    /// Factors of the leading matrix.
-    Factor,
-    /// A solution with them.
-    Solve,
-    /// A solution with the transposed matrix.
-    SolveTransposed,
-    /// Accelerations and multipliers, in joint form.
-    ConstrainedDynamics,
-    /// The way back onto the constraints, in joint form.
-    ConstraintCorrection,
-    /// What the joints transmit.
-    Reactions,
-    /// The model's objectives.
-    Objectives,
-    /// Derivatives of the start values.
-    StartDerivatives,
-    /// Derivatives of the residual and the constraints, in coordinate form. This and the next three come together.
-    Linearise,
-    /// Derivatives of the projections.
-    LineariseProjections,
-    /// Integrands of the objectives and their derivatives.
-    IntegrandDerivatives,
-    /// Terminal terms of the objectives and their derivatives.
-    TerminalDerivatives,
-    /// Derivatives of accelerations and multipliers, in joint form. This and the next three come together.
-    JointLinearise,
-    /// A solution with the factors it writes.
-    JointSolve,
-    /// Integrands of the objectives and their derivatives, in joint form.
-    JointIntegrandDerivatives,
-    /// Terminal terms of the objectives and their derivatives, in joint form.
-    JointTerminalDerivatives,
-}
-
-impl BundleKind {
-    /// All of them.
-    pub const ALL: [BundleKind; 31] = [
-        BundleKind::ForwardDynamics,
-        BundleKind::ForwardDynamicsRecursive,
-        BundleKind::MassMatrix,
-        BundleKind::MassMatrixCoordinates,
-        BundleKind::InverseDynamics,
-        BundleKind::InverseDynamicsDerivatives,
-        BundleKind::Energy,
-        BundleKind::Markers,
-        BundleKind::MarkerJacobians,
-        BundleKind::Outputs,
-        BundleKind::Residual,
-        BundleKind::Newton,
-        BundleKind::Projection,
-        BundleKind::ConstraintRates,
-        BundleKind::ConstraintAccelerations,
-        BundleKind::Factor,
-        BundleKind::Solve,
-        BundleKind::SolveTransposed,
-        BundleKind::ConstrainedDynamics,
-        BundleKind::ConstraintCorrection,
-        BundleKind::Reactions,
-        BundleKind::Objectives,
-        BundleKind::StartDerivatives,
-        BundleKind::Linearise,
-        BundleKind::LineariseProjections,
-        BundleKind::IntegrandDerivatives,
-        BundleKind::TerminalDerivatives,
-        BundleKind::JointLinearise,
-        BundleKind::JointSolve,
-        BundleKind::JointIntegrandDerivatives,
-        BundleKind::JointTerminalDerivatives,
-    ];
-
-    /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], one family.
-    pub const SENSITIVITIES: [BundleKind; 5] = [
-        BundleKind::StartDerivatives,
-        BundleKind::Linearise,
-        BundleKind::LineariseProjections,
-        BundleKind::IntegrandDerivatives,
-        BundleKind::TerminalDerivatives,
-    ];
-
-    /// What sensitivities of explicit runs need beside forward dynamics, one family.
-    pub const JOINT_SENSITIVITIES: [BundleKind; 5] = [
-        BundleKind::StartDerivatives,
-        BundleKind::JointLinearise,
-        BundleKind::JointSolve,
-        BundleKind::JointIntegrandDerivatives,
-        BundleKind::JointTerminalDerivatives,
-    ];
-
-    /// Those in coordinate form, one family: implicit integrators need them all.
-    pub const COORDINATE_FORM: [BundleKind; 8] = [
-        BundleKind::Residual,
-        BundleKind::Newton,
-        BundleKind::Projection,
-        BundleKind::ConstraintRates,
-        BundleKind::ConstraintAccelerations,
-        BundleKind::Factor,
-        BundleKind::Solve,
-        BundleKind::SolveTransposed,
-    ];
-
-    /// Those of joint form that know no constraints.
-    pub const TREE: [BundleKind; 10] = [
-        BundleKind::ForwardDynamics,
-        BundleKind::ForwardDynamicsRecursive,
-        BundleKind::MassMatrix,
-        BundleKind::MassMatrixCoordinates,
-        BundleKind::InverseDynamics,
-        BundleKind::InverseDynamicsDerivatives,
-        BundleKind::Energy,
-        BundleKind::Markers,
-        BundleKind::MarkerJacobians,
-        BundleKind::Outputs,
-    ];
-
-    /// What simulation and its results need; of a model that is differentiated, gradients too.
-    pub const STANDARD: [BundleKind; 5] = [
-        BundleKind::ForwardDynamics,
-        BundleKind::Energy,
-        BundleKind::Markers,
-        BundleKind::Outputs,
-        BundleKind::Objectives,
-    ];
-
-    /// What a request means for a model: forward dynamics under constraints is the constrained families, all of
-    /// [`BundleKind::STANDARD`] of a model that is differentiated brings the derivatives of its dynamics, and one bundle of a
-    /// family brings the others.
-    fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
-        let mut kinds = Vec::new();
-        for &kind in requested {
-            match kind {
-                BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive if constrained => {
-                    kinds.extend(BundleKind::COORDINATE_FORM);
-                    kinds.extend([
-                        BundleKind::ConstrainedDynamics,
-                        BundleKind::ConstraintCorrection,
-                        BundleKind::Reactions,
-                    ]);
-                }
-                kind => kinds.push(kind),
-            }
-        }
-        if differentiated && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
-            kinds.extend(if constrained {
-                BundleKind::SENSITIVITIES
-            } else {
-                BundleKind::JOINT_SENSITIVITIES
-            });
-        }
-        let of = |family: &[BundleKind], kinds: &[BundleKind]| {
-            let mut own = family.iter().filter(|&&kind| kind != BundleKind::StartDerivatives);
-            own.any(|kind| kinds.contains(kind))
-        };
-        for family in [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES] {
-            if of(&family, &kinds) {
-                kinds.extend(family);
-            }
-        }
-        if of(&BundleKind::COORDINATE_FORM, &kinds) || of(&BundleKind::SENSITIVITIES, &kinds) {
-            kinds.extend(BundleKind::COORDINATE_FORM);
-        }
-        // The order in which bundles are asked for, or how often, changes nothing.
-        kinds.sort();
-        kinds.dedup();
-        kinds
-    }
-
-    /// The function's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            BundleKind::ForwardDynamics => "forward_dynamics",
-            BundleKind::ForwardDynamicsRecursive => "forward_dynamics_recursive",
-            BundleKind::MassMatrix => "mass_matrix",
-            BundleKind::MassMatrixCoordinates => "mass_matrix_coordinates",
-            BundleKind::InverseDynamics => "inverse_dynamics",
-            BundleKind::InverseDynamicsDerivatives => "inverse_dynamics_derivatives",
-            BundleKind::Energy => "energy",
-            BundleKind::Markers => "markers",
-            BundleKind::MarkerJacobians => "marker_jacobians",
-            BundleKind::Outputs => "outputs",
-            BundleKind::Residual => "residual",
-            BundleKind::Newton => "newton",
-            BundleKind::Projection => "projection",
-            BundleKind::ConstraintRates => "constraint_rates",
-            BundleKind::ConstraintAccelerations => "constraint_accelerations",
-            BundleKind::Factor => "factor",
-            BundleKind::Solve => "solve",
-            BundleKind::SolveTransposed => "solve_transposed",
-            BundleKind::ConstrainedDynamics => "constrained_dynamics",
-            BundleKind::ConstraintCorrection => "constraint_correction",
-            BundleKind::Reactions => "reactions",
-            BundleKind::Objectives => "objectives",
-            BundleKind::StartDerivatives => "start_derivatives",
-            BundleKind::Linearise => "linearise",
-            BundleKind::LineariseProjections => "linearise_projections",
-            BundleKind::IntegrandDerivatives => "integrand_derivatives",
-            BundleKind::TerminalDerivatives => "terminal_derivatives",
-            BundleKind::JointLinearise => "joint_linearise",
-            BundleKind::JointSolve => "joint_solve",
-            BundleKind::JointIntegrandDerivatives => "joint_integrand_derivatives",
-            BundleKind::JointTerminalDerivatives => "joint_terminal_derivatives",
-        }
-    }
-
-    /// The bundle with this name.
-    pub fn from_name(name: &str) -> Option<BundleKind> {
-        BundleKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -322,6 +85,8 @@ pub struct Structure {
     pub joint_columns: Vec<u32>,
     /// Places of the derivatives.
     pub derivatives: DerivativePlaces,
+    /// Places of the regressor's blocks: (velocity, body).
+    pub regressor: Vec<(u32, u32)>,
 }
 
 /// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
@@ -335,6 +100,8 @@ pub struct DerivativePlaces {
     pub objectives: [Vec<(u32, u32)>; 2],
     /// In joint form.
     pub joint: JointPlaces,
+    /// Of inverse dynamics by parameters: (velocity, parameter).
+    pub inverse_dynamics: Vec<(u32, u32)>,
     /// Of integrands and terminal terms by (θ, v, vd, λ, parameters).
     pub joint_objectives: [Vec<(u32, u32)>; 2],
 }
@@ -372,6 +139,8 @@ pub struct Program {
     pub seeds: Vec<(Group, u32)>,
     /// Names of the joints.
     pub joints: Vec<String>,
+    /// Names of the bodies but ground.
+    pub bodies: Vec<String>,
     /// Names of the joints that are cut.
     pub cuts: Vec<String>,
     /// Names of the holonomic rows.
@@ -457,7 +226,8 @@ impl Program {
             Group::Z | Group::Zd | Group::Zdd | Group::VelocityImpulse | Group::AccelerationImpulse => {
                 tree.nq as u32
             }
-            Group::V | Group::Vd => tree.nv as u32,
+            Group::V | Group::Vd | Group::Tau => tree.nv as u32,
+            Group::Wrenches => 6 * (model.bodies.len() - 1) as u32,
             Group::U => model.inputs.len() as u32,
             Group::Weights | Group::Stabilisation => 3,
             Group::Parameters => np as u32,
@@ -493,6 +263,7 @@ impl Program {
             sensitivity: model.sensitivity_names(&model.sensitivity),
             seeds,
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
+            bodies: model.bodies.iter().skip(1).map(|body| body.name.clone()).collect(),
             cuts: cut_names(model, &tree),
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
             nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
@@ -617,53 +388,6 @@ impl std::fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
-
-/// About how many operations (or results) a bundle needs, from the tree alone: known before anything is
-/// built, so that no model takes memory without bound.
-fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
-    let parents = tree.v_parents();
-    // depth[k]: velocities from ground to k, itself included
-    let mut depth = vec![0usize; tree.nv];
-    let (mut entries, mut eliminations) = (0usize, 0usize);
-    // below[k]: Σ depth over k and the velocities between it and ground
-    let mut below = vec![0usize; tree.nv];
-    for k in 0..tree.nv {
-        let (d, b) = parents[k].map_or((0, 0), |p| (depth[p], below[p]));
-        depth[k] = d + 1;
-        below[k] = b + depth[k];
-        entries += depth[k];
-        eliminations += b;
-    }
-    let markers: usize = model.bodies.iter().map(|b| b.points.len()).sum();
-    let parameters = model.sensitivity.len();
-    // A link's kinematics and inertia, and an entry of M, in operations.
-    let (link, entry) = (600 * tree.links.len(), 11 * entries);
-    match kind {
-        BundleKind::ForwardDynamics => link + entry + eliminations,
-        BundleKind::ForwardDynamicsRecursive | BundleKind::InverseDynamics => link,
-        BundleKind::Energy | BundleKind::Outputs => link,
-        BundleKind::InverseDynamicsDerivatives => 2 * link + 5 * entry + 3 * tree.nv * tree.nv,
-        BundleKind::MassMatrix => link + entry + tree.nv * tree.nv,
-        BundleKind::MassMatrixCoordinates => link + entry + 4 * tree.nq * tree.nq,
-        BundleKind::Markers => link + 60 * markers,
-        BundleKind::MarkerJacobians => link + 3 * markers.saturating_mul(tree.nv),
-        BundleKind::Newton => 2 * link + 3 * entry + tree.nq * tree.nq,
-        BundleKind::Projection => link + entry + 4 * tree.nq * tree.nq,
-        // What the fill will be is known only once it is there: the limit on the finished graph holds.
-        BundleKind::Factor | BundleKind::Solve | BundleKind::SolveTransposed => 0,
-        BundleKind::ConstrainedDynamics | BundleKind::ConstraintCorrection => link + entry + eliminations,
-        BundleKind::Residual | BundleKind::ConstraintRates | BundleKind::ConstraintAccelerations => link,
-        BundleKind::Reactions | BundleKind::Objectives => link,
-        BundleKind::StartDerivatives | BundleKind::JointSolve => 0,
-        BundleKind::Linearise => (2 + parameters) * link + 5 * entry + 3 * tree.nq * tree.nq,
-        BundleKind::JointLinearise => (2 + parameters) * link + 5 * entry + eliminations,
-        BundleKind::LineariseProjections => (3 + parameters) * link + 5 * entry + 2 * tree.nq * tree.nq,
-        BundleKind::IntegrandDerivatives
-        | BundleKind::TerminalDerivatives
-        | BundleKind::JointIntegrandDerivatives
-        | BundleKind::JointTerminalDerivatives => 4 * link,
-    }
-}
 
 /// By what a model is differentiated, by place.
 fn seeds(model: &Model) -> Vec<(Group, u32)> {

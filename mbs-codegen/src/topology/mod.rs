@@ -5,12 +5,14 @@
 //! links; every body but ground has exactly one link; every joint is in the tree or cut.
 
 mod arborescence;
+mod branches;
 mod closure;
 mod loops;
 mod obstacles;
 mod spanning_tree;
 
 pub use arborescence::{Arborescence, Keep, arborescence};
+pub use branches::{Branch, are_coupled, branches};
 pub(crate) use closure::least_aligned;
 pub use closure::{Row, RowSource, closure, rows};
 pub use loops::{Loop, loops};
@@ -134,6 +136,15 @@ impl Tree {
             }
         }
         parents
+    }
+
+    /// For each link the number of velocities between it and ground, its own included.
+    pub fn depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            depths.push(link.parent.map_or(0, |p| depths[p]) + link.v_range().len());
+        }
+        depths
     }
 
     /// The last velocity on the way from ground to a link, itself included.

@@ -10,20 +10,20 @@ use mbs_runtime::{
     Stabilisation, Start, StartDerivatives, System,
 };
 
-const BY_POSITION: By = By::Joints([1.0, 0.0, 0.0]);
-const BY_VELOCITY: By = By::Joints([0.0, 1.0, 0.0]);
-const BY_ACCELERATION: By = By::Joints([0.0, 0.0, 1.0]);
+pub(super) const BY_POSITION: By = By::Joints([1.0, 0.0, 0.0]);
+pub(super) const BY_VELOCITY: By = By::Joints([0.0, 1.0, 0.0]);
+pub(super) const BY_ACCELERATION: By = By::Joints([0.0, 0.0, 1.0]);
 
 /// Gains as a user may choose them.
 const GAINS: [f64; 3] = [2.0, 3.0, 0.0];
 
-type Numbers = Option<Vec<Complex64>>;
+pub(super) type Numbers = Option<Vec<Complex64>>;
 
-fn zeros(n: usize) -> Vec<Complex64> {
+pub(super) fn zeros(n: usize) -> Vec<Complex64> {
     vec![Complex64::ZERO; n]
 }
 
-fn inverse_dynamics(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+pub(super) fn inverse_dynamics(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     let dims = model.dims();
     let (mut w, mut tau) = (zeros(dims.workspace), zeros(dims.nv));
     model.inverse_dynamics(at.at(), &at.vd, &mut w, &mut tau).ok()?;

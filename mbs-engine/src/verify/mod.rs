@@ -22,6 +22,7 @@ mod admissible;
 mod coordinate_form;
 mod joint_form;
 mod point;
+mod robotics;
 
 pub mod instants;
 mod plain_run;
@@ -174,6 +175,8 @@ enum Of {
     Objectives,
     /// Components of markers.
     Markers,
+    /// Components of the centre of mass.
+    CentreOfMass,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -196,6 +199,7 @@ impl Checks {
     fn look(&mut self, point: &Point<f64>) {
         coordinate_form::check(self, point);
         joint_form::check(self, point);
+        robotics::check(self, point);
     }
 
     /// The derivative of a value by complex steps.
@@ -317,7 +321,7 @@ impl Checks {
         value: Value<'_>,
     ) {
         // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
-        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers);
+        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass);
         let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {
@@ -398,6 +402,7 @@ impl Checks {
             Of::Markers => {
                 format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
             }
+            Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
         }
     }
 

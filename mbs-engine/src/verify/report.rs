@@ -193,6 +193,9 @@ fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
         BundleKind::JointLinearise,
         BundleKind::JointIntegrandDerivatives,
         BundleKind::JointTerminalDerivatives,
+        BundleKind::Centroidal,
+        BundleKind::ForwardDynamicsDerivatives,
+        BundleKind::InverseDynamicsParameters,
     ];
     let has = |kind: &BundleKind| {
         let bundle = program.bundle(kind.name());

@@ -9,12 +9,12 @@ use mbs_runtime::{
 };
 
 /// Room for the largest result of the models here.
-const ROOM: usize = 1024;
+pub(crate) const ROOM: usize = 1024;
 
 /// Rounding, relative to the largest entry, times the condition of the mass matrix, below 1e4 here.
 const CLOSE: f64 = 1e-11;
 
-struct Buffer([f64; ROOM]);
+pub(crate) struct Buffer(pub(crate) [f64; ROOM]);
 
 impl Buffer {
     fn new() -> Buffer {
@@ -22,7 +22,7 @@ impl Buffer {
     }
 
     /// The first `n` values; the compiler does not know how many there are.
-    fn first(&mut self, n: usize) -> Option<&mut [f64]> {
+    pub(crate) fn first(&mut self, n: usize) -> Option<&mut [f64]> {
         self.0.get_mut(..black_box(n))
     }
 }
@@ -31,18 +31,18 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |largest, value| value.abs().max(largest))
 }
 
-fn equal(a: &[f64], b: &[f64]) -> Option<()> {
+pub(crate) fn equal(a: &[f64], b: &[f64]) -> Option<()> {
     let scale = largest(a).max(largest(b));
     let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= CLOSE * scale);
     same.then_some(())
 }
 
-fn finite(values: &[f64]) -> Option<()> {
+pub(crate) fn finite(values: &[f64]) -> Option<()> {
     values.iter().all(|value| value.is_finite()).then_some(())
 }
 
 /// The answer to a slice of a wrong length.
-fn refused(result: Result<(), EvalError>) -> Option<()> {
+pub(crate) fn refused(result: Result<(), EvalError>) -> Option<()> {
     matches!(result, Err(EvalError::Length { .. })).then_some(())
 }
 

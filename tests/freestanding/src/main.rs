@@ -9,6 +9,7 @@
 mod constrained;
 mod every_bundle;
 mod functions;
+mod robotics;
 mod runs;
 
 /// Models with every bundle, by the build script.
@@ -27,7 +28,7 @@ use core::hint::black_box;
 use mbs_runtime::Complex64;
 
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 15] = [
+const CHECKS: [fn() -> Option<()>; 17] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
@@ -43,6 +44,8 @@ const CHECKS: [fn() -> Option<()>; 15] = [
     functions::survive_nan,
     constrained::five_bar_by_ali3p,
     constrained::five_bar_by_index1,
+    || robotics::agree(&models::torque_free_top::Model::default()),
+    || robotics::agree(&models::cart_pole::Model::default()),
 ];
 
 /// Entered by the C runtime.

@@ -9,9 +9,12 @@ use super::{CANARY, lexical};
 use mbs_codegen::{Generated, generate};
 use mbs_engine::Interpreted;
 use mbs_runtime::{
-    Adaptive, At, Energy, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive, Integrator,
-    InverseDynamics, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Objectives, Output,
-    Outputs, Rk4, Span, System,
+    AccelerationDerivatives, Adaptive, At, Centroid, Centroidal, CoriolisTerms, Energy, EvalError, Fixed,
+    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    GravityTerms, InertialParameters, Integrator, InverseDynamics, InverseDynamicsExternal,
+    InverseDynamicsParameters, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix,
+    MassMatrixCoordinates, MassMatrixInverseAction, Objectives, Output, Outputs, Regressor, Rk4, Span,
+    System,
 };
 use std::ops::ControlFlow;
 
@@ -113,7 +116,7 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
             &mut out(d.n_objectives),
         ),
     ];
-    for result in results {
+    for result in results.into_iter().chain(robotics(model, at, &vd)) {
         match result {
             Err(EvalError::Length { .. }) => return Err(format!("{result:?}")),
             Err(EvalError::Absent { bundle }) if model.program().bundle(bundle).is_some() => {
@@ -123,6 +126,35 @@ fn evaluate(model: &Interpreted) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What identification, control and optimisation ask for.
+fn robotics(model: &Interpreted, at: At<'_, f64>, vd: &[f64]) -> [Result<(), EvalError>; 11] {
+    let d = model.dims();
+    let mut w = vec![f64::NAN; d.workspace];
+    let out = |n: usize| vec![0.0; n];
+    let (tau, wrenches, square) = (out(d.nv), out(6 * d.n_bodies), d.nv * d.nv);
+    let mut whole = [3, 3, 3 * d.nv, 6, 6 * d.nv, 6].map(out);
+    let [com, com_velocity, com_jacobian, momentum, momentum_matrix, momentum_bias] = &mut whole;
+    let centroid = Centroid { com, com_velocity, com_jacobian, momentum, momentum_matrix, momentum_bias };
+    let mut solved = [d.nv, square, square, square, d.nv * d.sensitivity.parameters].map(out);
+    let [vd_here, vd_z, vd_v, vd_tau, vd_rho] = &mut solved;
+    let derivatives = AccelerationDerivatives { vd: vd_here, vd_z, vd_v, vd_tau, vd_rho };
+    let markers = 3 * d.n_markers;
+    let (places, zd) = (model.inverse_dynamics_parameter_places().len(), &mut out(d.nq));
+    [
+        model.inertial_parameters(&mut w, &mut out(10 * d.n_bodies)),
+        model.regressor(at, vd, &mut w, &mut out(10 * model.regressor_places().len())),
+        model.gravity_terms(at, &mut w, &mut out(d.nv)),
+        model.coriolis_terms(at, &mut w, &mut out(d.nv)),
+        model.centroidal(at, &mut w, centroid),
+        model.marker_jacobian_rates(at, &mut w, &mut out(markers * d.nv), &mut out(markers)),
+        model.inverse_dynamics_external(at, vd, &wrenches, &mut w, &mut out(d.nv)),
+        model.forward_dynamics_external(at, &tau, &wrenches, &mut w, zd, &mut out(d.nv), &mut []),
+        model.mass_matrix_inverse_action(at, &tau, &mut w, &mut out(d.nv)),
+        model.forward_dynamics_derivatives(at, &tau, &mut w, derivatives),
+        model.inverse_dynamics_parameters(at, vd, &mut w, &mut out(places)),
+    ]
 }
 
 /// A few steps with either kind of integrator, as the file asks for them.
