@@ -9,12 +9,14 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  the model, a file or the run has errors, or `verify` found a wrong derivative
-  2  the command line is wrong, or `generate --check` found a stale file";
+  0    done
+  1    the model, a file or the run has errors, or `verify` found a wrong derivative
+  2    the command line is wrong, or `generate --check` found a stale file
+  130  interrupted; what a run had written is kept";
 
 const EXAMPLES: &str = "\
 Examples:
+  mbs run models/five_bar.yaml                 # simulate, differentiate, write five_bar.html
   mbs check models/pendulum.yaml
   mbs simulate models/five_bar.yaml
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
@@ -22,16 +24,11 @@ Examples:
   mbs gradient models/five_bar.yaml
   mbs verify models/five_bar.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
-  mbs import robot.urdf -o robot.yaml --floating-base
-
-Exit codes:
-  0  done
-  1  the model, a file or the run has errors, or `verify` found a wrong derivative
-  2  the command line is wrong, or `generate --check` found a stale file";
+  mbs import robot.urdf -o robot.yaml --floating-base";
 
 /// Multibody models: check them, simulate them, differentiate their runs, generate solvers for them, import them from robots.
 #[derive(Debug, Parser)]
-#[command(name = "mbs", version, about, after_help = EXAMPLES)]
+#[command(name = "mbs", version, about, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -44,6 +41,7 @@ pub(crate) enum Command {
     Check(Check),
     Generate(Generate),
     Import(Import),
+    Run(Run),
     Simulate(Simulate),
     Kinematics(Kinematics),
     Gradient(Gradient),
@@ -296,6 +294,43 @@ pub(crate) struct Simulate {
     /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
     #[arg(long, help_heading = METHOD)]
     pub(crate) recursive: bool,
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  mbs run models/five_bar.yaml
+  mbs run models/five_bar.yaml --set k_1=200 --end 20 -o stiff.html
+  mbs run models/five_bar.yaml --sensitivity k_1,m_A1 --out five_bar.csv
+  mbs run models/human43.yaml --end 2 --output-step 0.01
+
+The page opens from disk in any browser and asks for nothing over the network: the mechanism in motion, coordinates, outputs,
+energy and violations of constraints over time, objectives and their gradient, what the run took. If the run fails or is
+interrupted, the page shows what there is.";
+
+/// Simulate a model, differentiate its objectives, and write a page that shows it all.
+///
+/// The gradient is computed if the model lists `sensitivity`, or with `--sensitivity`. Whatever of the run is not given comes
+/// from the model's `simulation`, as for `mbs simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The page; MODEL.html in the present directory if not given.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Leave out the gradient.
+    #[arg(long, conflicts_with = "sensitivity")]
+    pub(crate) no_gradient: bool,
+    /// Force and torque in every joint, too.
+    #[arg(long)]
+    pub(crate) reactions: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
 }
 
 /// How a run is made.

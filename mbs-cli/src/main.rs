@@ -7,11 +7,13 @@
 mod arguments;
 mod failure;
 mod files;
+mod interrupt;
 
 mod check;
 mod generate;
 mod gradient;
 mod import;
+mod run_report;
 mod simulate;
 mod verify;
 
@@ -24,6 +26,7 @@ mod start;
 
 mod differentiated;
 mod report;
+mod report_html;
 mod report_json;
 mod trajectories;
 
@@ -33,16 +36,19 @@ mod number;
 mod plot;
 mod progress;
 mod table;
+mod units;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    interrupt::take_over();
     let outcome = match Arguments::parse().command {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Run(arguments) => run_report::run(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
