@@ -163,6 +163,7 @@ pub(crate) fn differentiate(
     mut csv: Option<&mut Csv>,
     mut curves: Option<&mut Curves>,
 ) -> Result<Ran, Trouble> {
+    interrupt::take_over();
     let simulation = &settings.simulation;
     let method = start.method(model, simulation);
     let damping = Damping::of(simulation, settings.constrained, &start.scale);

@@ -6,9 +6,16 @@ use std::sync::{Arc, OnceLock};
 
 static WANTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Takes over interrupts; without it they end the program. Where the system has none nothing changes.
+/// Takes over interrupts, once; without it they end the program. Where the system has none nothing changes.
 pub(crate) fn take_over() {
-    let wanted = WANTED.get_or_init(Arc::default);
+    let mut first = false;
+    let wanted = WANTED.get_or_init(|| {
+        first = true;
+        Arc::default()
+    });
+    if !first {
+        return;
+    }
     // In this order: the first interrupt finds the flag down.
     let _ =
         signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, wanted.clone());

@@ -1,4 +1,4 @@
-//! The `mbs` command: checks, imports, generates, simulates and differentiates multibody models.
+//! The `mbs` command: runs, checks, imports, generates, simulates and differentiates multibody models, and shows the results.
 //!
 //! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
 //! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
@@ -13,7 +13,10 @@ mod check;
 mod generate;
 mod gradient;
 mod import;
+mod new;
+mod plot_file;
 mod run_report;
+mod shell;
 mod simulate;
 mod verify;
 
@@ -34,6 +37,7 @@ mod csv;
 mod energy_balance;
 mod number;
 mod plot;
+mod picture;
 mod progress;
 mod table;
 mod units;
@@ -43,7 +47,6 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    interrupt::take_over();
     let outcome = match Arguments::parse().command {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
@@ -53,6 +56,11 @@ fn main() -> ExitCode {
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
+        Command::New(arguments) => new::new(&arguments),
+        Command::Plot(arguments) => plot_file::plot(&arguments),
+        Command::Schema => shell::schema(),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

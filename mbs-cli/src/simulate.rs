@@ -5,9 +5,10 @@ use crate::csv::{self, Csv};
 use crate::failure::Failure;
 use crate::files;
 use crate::number::{count, short};
+use crate::progress::Ticker;
 use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
-use crate::{report, report_json};
+use crate::{interrupt, report, report_json};
 use mbs_codegen::constrained::Rows;
 use mbs_codegen::model::{self, Model, Objective, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program};
@@ -93,8 +94,14 @@ pub(crate) struct Done {
 /// Runs a model; results go to the file as they come.
 pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Failure> {
     let Prepared { model, settings, interpreted } = prepared;
-    let columns = csv::columns(interpreted.program(), settings);
+    let mut columns = csv::columns(interpreted.program(), settings);
+    if results.units {
+        let units = crate::units::of_columns(model, interpreted.program(), settings);
+        let known = columns.iter_mut().zip(&units).filter(|(_, unit)| !unit.is_empty());
+        known.for_each(|(name, unit)| *name = format!("{name} [{unit}]"));
+    }
     let mut csv = create(results.out.as_deref(), &columns)?;
+    interrupt::take_over();
     let record = run::run(interpreted, settings, csv.as_mut());
     if let Some(found) = &record.assembly {
         warn_of_redundancy(model, &found.statistics);
@@ -252,8 +259,10 @@ pub(crate) fn interpret(
 ) -> Result<Interpreted, Failure> {
     let case = crate::check::find_case(model, common.case.as_deref())?;
     let options = Options { bundles, ..Options::default() };
+    let ticker = Ticker::new(format!("writing the equations of {}", model.name));
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
+    drop(ticker);
     for (name, value) in &common.set {
         interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
     }

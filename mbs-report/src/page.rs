@@ -167,13 +167,15 @@ fn scene(scene: &Scene) -> String {
             pose.iter().enumerate().map(round).collect::<Vec<_>>()
         })
         .collect();
+    let centres = scene.centres.as_ref().map_or("null".into(), |centres| numbers(&centres.concat()));
     format!(
-        "{{\"bodies\":{bodies},\"springs\":{},\"links\":{},\"paths\":{paths},\"t\":{},\"poses\":{},\"low\":{},\"high\":{},\
+        "{{\"bodies\":{bodies},\"springs\":{},\"links\":{},\"paths\":{paths},\"t\":{},\"poses\":{},\"centres\":{},\"low\":{},\"high\":{},\
          \"up\":{},\"eye\":{},\"radius\":{}}}",
         links(&scene.springs),
         links(&scene.links),
         numbers(&scene.times),
         numbers(&poses),
+        centres,
         numbers(&low),
         numbers(&high),
         numbers(&scene.up),

@@ -31,7 +31,9 @@ pub struct Scene {
     pub times: Vec<f64>,
     /// For every frame and drawn body: position x y z, and the unit quaternion w x y z of its turn.
     pub poses: Vec<[f64; 7]>,
-    /// The box that holds everything at all times.
+    /// Where the middle of the mechanism is at every frame, if it travels so far that the view goes with it.
+    pub centres: Option<Vec<P>>,
+    /// The box that holds everything at all times, from these centres if there are any.
     pub bounds: [P; 2],
     /// Upward.
     pub up: P,

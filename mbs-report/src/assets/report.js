@@ -12,6 +12,8 @@ const palette = () => (dark.matches ? PALETTES.dark : PALETTES.light);
 const CONFIG = { displaylogo: false, responsive: true, doubleClick: "reset" };
 const FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
 
+const MODEBAR = () => ({ bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--accent") });
+
 // ---- charts
 
 const charts = DATA.charts.map((chart, i) => ({ ...chart, div: byId("chart" + i), set: 0 }));
@@ -28,9 +30,11 @@ function chartLayout(chart) {
     hovermode: "x unified",
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
-    legend: { orientation: "h", y: -0.22, font: { size: 11 } },
+    // Many names stand beside the curves, where they scroll.
+    legend: chart.sets[chart.set].length > SHOWN ? { font: { size: 10 } } : { orientation: "h", y: -0.22, font: { size: 11 } },
     xaxis: { ...axis, title: { text: "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
+    modebar: MODEBAR(),
     uirevision: String(chart.set),
   };
 }
@@ -94,7 +98,7 @@ const scaled = (s, a) => [s * a[0], s * a[1], s * a[2]];
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 const norm = (a) => Math.hypot(a[0], a[1], a[2]);
 
-// Positions and rotation matrices of all bodies at a time, between frames on straight lines.
+// Positions and rotation matrices of all bodies at a time, between frames on straight lines; from the middle of what travels.
 function posesAt(t) {
   const n = scene.bodies.length;
   let after = scene.t.findIndex((time) => time >= t);
@@ -102,6 +106,7 @@ function posesAt(t) {
   const before = Math.max(after - 1, 0);
   const span = scene.t[after] - scene.t[before];
   const s = span > 0 ? Math.min(Math.max((t - scene.t[before]) / span, 0), 1) : 1;
+  const centre = [0, 1, 2].map((k) => (scene.centres ? (1 - s) * scene.centres[3 * before + k] + s * scene.centres[3 * after + k] : 0));
   return scene.bodies.map((_, b) => {
     const p = scene.poses.slice(7 * (before * n + b), 7 * (before * n + b) + 7);
     const q = scene.poses.slice(7 * (after * n + b), 7 * (after * n + b) + 7);
@@ -110,7 +115,7 @@ function posesAt(t) {
     const length = Math.hypot(mix[3], mix[4], mix[5], mix[6]);
     const [w, x, y, z] = mix.slice(3).map((e) => e / length);
     return {
-      o: mix.slice(0, 3),
+      o: [0, 1, 2].map((k) => mix[k] - centre[k]),
       r: [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
         [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
@@ -142,7 +147,10 @@ function coil(a, b) {
   return points;
 }
 
-const columns = (points) => [0, 1, 2].map((k) => points.map((p) => (p ? p[k] : null)));
+// The library turns a scene about its own third axis: the axis of the model that points up stands there, the others in their order.
+const third = scene ? [0, 1, 2].reduce((best, k) => (Math.abs(scene.up[k]) > Math.abs(scene.up[best]) ? k : best), 2) : 2;
+const order = [(third + 1) % 3, (third + 2) % 3, third];
+const columns = (points) => order.map((k) => points.map((p) => (p ? p[k] : null)));
 
 // Corners of all bodies, and lines, at a time: what changes while it moves.
 function shapesAt(t) {
@@ -181,11 +189,8 @@ function triangles() {
 }
 
 function pathLines() {
-  const lines = scene.paths.flatMap((path) => {
-    const n = scene.bodies.length;
-    return [...scene.t.map((t) => world(posesAt(t)[path.end[0]], path.end[1])), null];
-  });
-  return columns(lines);
+  const poses = scene.paths.length ? scene.t.map(posesAt) : [];
+  return columns(scene.paths.flatMap(({ end }) => [...poses.map((pose) => world(pose[end[0]], end[1])), null]));
 }
 
 function sceneTraces() {
@@ -207,37 +212,36 @@ function sceneTraces() {
   ];
 }
 
-function view(direction) {
-  const sides = [0, 1, 2].map((k) => scene.high[k] - scene.low[k]);
-  const ratio = scaled(1.6 / Math.max(...sides), sides);
-  return { eye: direction, ratio };
+// Lengths of the box, the longest 1.6 of the library's units.
+function ratio() {
+  const sides = order.map((k) => scene.high[k] - scene.low[k]);
+  return scaled(1.6 / Math.max(...sides), sides);
 }
 
 function camera(direction) {
-  const length = norm(direction);
-  const ratio = view(direction).ratio;
-  // Far enough for the box's diagonal.
-  const far = 0.42 + 0.86 * norm(ratio);
-  const [x, y, z] = scaled(far / length, direction);
-  const up = { x: scene.up[0], y: scene.up[1], z: scene.up[2] };
-  return { eye: { x, y, z }, up, center: { x: 0, y: 0, z: 0 }, projection: { type: "perspective" } };
+  // Far enough for the box's diagonal, and for its height in a window that is wider than high.
+  const far = Math.max(0.42 + 0.86 * norm(ratio()), 1.45 * ratio()[2]) / norm(direction);
+  const along = (v, s) => ({ x: s * v[order[0]], y: s * v[order[1]], z: s * v[order[2]] });
+  return { eye: along(direction, far), up: along(scene.up, 1), center: { x: 0, y: 0, z: 0 }, projection: { type: "perspective" } };
 }
 
 function sceneLayout() {
-  const axis = (name, k) => ({
-    title: { text: name + " [m]", font: { size: 11 } }, range: [scene.low[k], scene.high[k]], gridcolor: css("--line"),
+  const axis = (k) => ({
+    title: { text: "xyz"[k] + (scene.centres ? "" : " [m]"), font: { size: 11 } }, range: [scene.low[k], scene.high[k]], gridcolor: css("--line"),
     zerolinecolor: css("--line"), linecolor: css("--line"), tickfont: { size: 10 }, showbackground: false, showspikes: false, nticks: 5,
+    showticklabels: !scene.centres,
   });
-  const ratio = view([1, 0, 0]).ratio;
+  const [x, y, z] = ratio();
   return {
     margin: { l: 0, r: 0, t: 0, b: 0 },
     paper_bgcolor: "rgba(0,0,0,0)",
     font: { family: FONT, size: 11, color: css("--soft") },
     showlegend: false,
+    modebar: MODEBAR(),
     uirevision: "same",
     scene: {
-      xaxis: axis("x", 0), yaxis: axis("y", 1), zaxis: axis("z", 2), aspectmode: "manual",
-      aspectratio: { x: ratio[0], y: ratio[1], z: ratio[2] }, camera: camera(scene.eye), dragmode: "turntable", uirevision: "same",
+      xaxis: axis(order[0]), yaxis: axis(order[1]), zaxis: axis(order[2]), aspectmode: "manual", aspectratio: { x, y, z },
+      camera: camera(scene.eye), dragmode: scene.up[third] > 0.99 ? "turntable" : "orbit", uirevision: "same",
     },
   };
 }

@@ -10,6 +10,8 @@ use mbs_codegen::model::{ForceKind, JointKind, MarkerRef, OutputValue, Vector};
 
 /// Points nearer than this part of the mechanism's size are one.
 const SAME: f64 = 1e-6;
+/// A way longer than so many sizes of the mechanism is travel.
+const FAR: f64 = 4.0;
 
 /// Draws everything.
 pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
@@ -34,7 +36,8 @@ pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
         let [parent, child] = [joint.parent.body.index(), joint.child.body.index()];
         bodies[child].joints.join(knuckle(joint.kind, sides[1], radius));
         if let (JointKind::Prismatic | JointKind::Cylindrical, Some(axis)) = (joint.kind, sides[0].1) {
-            bodies[parent].mesh.join(rail(geometry, [parent, child], [sides[0].0, sides[1].0], axis, radius));
+            let points = [sides[0].0, sides[1].0];
+            bodies[parent].mesh.join(rail(geometry, [parent, child], points, axis, radius, reach));
         }
     }
     // Frames without substance need no place.
@@ -69,13 +72,15 @@ pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
     });
     let poses = poses.collect();
     let eye = eye(up, normal);
+    let (centres, bounds) = bounds(geometry, &anchors, radius, reach);
     Scene {
         springs,
         links,
         paths,
         times,
         poses,
-        bounds: bounds(geometry, &anchors, radius),
+        centres,
+        bounds,
         up,
         eye,
         radius,
@@ -239,6 +244,7 @@ fn rods(geometry: &Geometry<'_>, b: usize, anchors: &[P], radius: f64) -> Mesh {
         {
             edges.push([p, com]);
         }
+        let moments = (anchors.len() < 2).then_some(moments);
         mesh.join(lump(mass, com, moments, radius));
     }
     for [p, q] in edges {
@@ -253,13 +259,21 @@ fn is_nearest(anchors: &[P], i: usize, q: P) -> bool {
     anchors[..i].iter().all(|&other| far(q) <= far(other))
 }
 
-/// The uniform ellipsoid of this mass and these moments, a² = 5/(2m) (J_y + J_z − J_x); a ball where it is thin.
-fn lump(mass: f64, com: P, [x, y, z]: P, radius: f64) -> Mesh {
-    let half = [y + z - x, z + x - y, x + y - z].map(|sum| (2.5 * sum / mass).max(0.0).sqrt());
-    let mut sorted = half;
-    sorted.sort_by(f64::total_cmp);
-    if sorted[1] > 1.5 * radius && sorted[2] < 40.0 * radius {
-        Mesh::ellipsoid(com, half.map(|a| a.max(0.6 * radius)))
+/// The uniform ellipsoid of this mass and these moments, a² = 5/(2m) (J_y + J_z − J_x); a ball where no ellipsoid has them, as in
+/// a plane, or where it is thin.
+fn lump(mass: f64, com: P, moments: Option<P>, radius: f64) -> Mesh {
+    let [x, y, z] = moments.unwrap_or_default();
+    let mut squares = [y + z - x, z + x - y, x + y - z].map(|sum| 2.5 * sum / mass);
+    let half = squares.map(|square| square.max(0.0).sqrt().max(0.6 * radius));
+    squares.sort_by(f64::total_cmp);
+    let [thin, middle, long] = squares;
+    if thin >= -1e-9 * long
+        && thin + middle > 2.0 * radius * radius
+        && long < (40.0 * radius).powi(2)
+        && x > 0.0
+        && y > 0.0
+    {
+        Mesh::ellipsoid(com, half)
     } else {
         Mesh::ball(com, 2.2 * radius)
     }
@@ -282,13 +296,24 @@ fn knuckle(kind: JointKind, (point, axis): (P, Option<P>), radius: f64) -> Mesh 
 }
 
 /// The rod on which something slides, as far as it does.
-fn rail(geometry: &Geometry<'_>, [parent, child]: [usize; 2], points: [P; 2], axis: P, radius: f64) -> Mesh {
+fn rail(
+    geometry: &Geometry<'_>,
+    [parent, child]: [usize; 2],
+    points: [P; 2],
+    axis: P,
+    radius: f64,
+    reach: f64,
+) -> Mesh {
     let axis = unit(axis, [0.0, 0.0, 1.0]);
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for frames in &geometry.frames {
         let p = frames[parent].to_body(frames[child].to_world(points[1]));
         let s = dot(axis, sub(p, points[0]));
         (low, high) = (low.min(s), high.max(s));
+    }
+    // What travels far slides on nothing that could be seen.
+    if high - low > FAR * reach {
+        return Mesh::default();
     }
     let end = |s: f64| add(points[0], scale(s, axis));
     Mesh::rod(end(low - 5.0 * radius), end(high + 5.0 * radius), 0.5 * radius, 8)
@@ -331,25 +356,53 @@ fn eye(up: P, normal: Option<P>) -> P {
     }
 }
 
-/// The box that holds everything at all times, with room around it.
-fn bounds(geometry: &Geometry<'_>, anchors: &[Vec<P>], radius: f64) -> [P; 2] {
-    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for frames in &geometry.frames {
-        for (b, frame) in frames.iter().enumerate() {
-            let (mass, com, _) = geometry.masses[b];
-            for p in anchors[b].iter().copied().chain((mass > 0.0).then_some(com)) {
-                widen(&mut low, &mut high, frame.to_world(p));
-            }
-        }
-    }
+/// The box that holds everything at all times, with room around it; around the middle of the mechanism where it travels far.
+fn bounds(geometry: &Geometry<'_>, anchors: &[Vec<P>], radius: f64, reach: f64) -> (Option<Vec<P>>, [P; 2]) {
+    let all = extent(geometry, anchors, None);
+    let travels = (0..3).any(|k| all[1][k] - all[0][k] > FAR * reach);
+    let centres =
+        travels.then(|| geometry.frames.iter().map(|frames| middle(geometry, frames)).collect::<Vec<P>>());
+    let [mut low, mut high] = match &centres {
+        Some(centres) => extent(geometry, anchors, Some(centres)),
+        None => all,
+    };
     if !low.iter().chain(&high).all(|x| x.is_finite()) {
-        return [[-1.0; 3], [1.0; 3]];
+        return (None, [[-1.0; 3], [1.0; 3]]);
     }
     let largest = (0..3).map(|k| high[k] - low[k]).fold(8.0 * radius, f64::max);
     for k in 0..3 {
         let middle = 0.5 * (low[k] + high[k]);
         let half = (0.5 * (high[k] - low[k]) + 6.0 * radius).max(0.12 * largest);
         (low[k], high[k]) = (middle - half, middle + half);
+    }
+    (centres, [low, high])
+}
+
+/// The centre of all mass.
+fn middle(geometry: &Geometry<'_>, frames: &[super::Frame]) -> P {
+    let (mut sum, mut all) = ([0.0; 3], 0.0);
+    for (frame, &(mass, com, _)) in frames.iter().zip(&geometry.masses).skip(1) {
+        sum = add(sum, scale(mass, frame.to_world(com)));
+        all += mass;
+    }
+    if all > 0.0 { scale(1.0 / all, sum) } else { sum }
+}
+
+/// The smallest box around all points at all times; from centres, ground does not count.
+fn extent(geometry: &Geometry<'_>, anchors: &[Vec<P>], centres: Option<&[P]>) -> [P; 2] {
+    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for (i, frames) in geometry.frames.iter().enumerate() {
+        let centre = centres.map_or([0.0; 3], |centres| centres[i]);
+        for (b, frame) in frames.iter().enumerate().skip(usize::from(centres.is_some())) {
+            let (mass, com, _) = geometry.masses[b];
+            // Frames without mass may stay behind, on the rails of what travels.
+            if centres.is_some() && mass <= 0.0 {
+                continue;
+            }
+            for p in anchors[b].iter().copied().chain((mass > 0.0).then_some(com)) {
+                widen(&mut low, &mut high, sub(frame.to_world(p), centre));
+            }
+        }
     }
     [low, high]
 }
