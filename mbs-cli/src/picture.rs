@@ -137,11 +137,11 @@ fn marks(frames: &[Frame], across: &str, (width, height): (u32, u32)) -> (Vec<Ma
     (marks, frames.len() as f64 * height)
 }
 
-/// The parts of a curve between values that are not finite, each with no more points than a reader can see: of the points within half a
+/// The parts of a curve between values that are not finite, each with no more points than a reader can see: of the points within a
 /// pixel, the first, the lowest and the highest, in their order.
 fn runs(curve: &Curve, pixels: usize) -> Vec<Vec<[f64; 2]>> {
     let parts = curve.points.split(|p| !p.iter().all(|x| x.is_finite())).filter(|part| !part.is_empty());
-    let bunch = curve.points.len().div_ceil((2 * pixels).max(1)).max(1);
+    let bunch = curve.points.len().div_ceil(pixels.max(1)).max(1);
     let thin = |part: &[[f64; 2]]| {
         let mut kept = Vec::new();
         for points in part.chunks(bunch) {
@@ -342,7 +342,7 @@ mod tests {
         let curve = Curve { name: String::new(), points };
         let parts = runs(&curve, 100);
         assert_eq!(parts.len(), 2, "a gap where there is no value");
-        assert!(parts.iter().map(Vec::len).sum::<usize>() < 700);
+        assert!(parts.iter().map(Vec::len).sum::<usize>() < 350);
         assert!(parts[0].contains(&[33_333.0, 7.0]) && parts[1].contains(&[66_666.0, -7.0]));
         assert_eq!(parts[1].last(), Some(&[99_999.0, 0.0]));
     }

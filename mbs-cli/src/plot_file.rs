@@ -30,7 +30,7 @@ pub(crate) fn plot(arguments: &Plot) -> Result<(), Failure> {
         files::complain(&format!(
             "note: {} left out; name those you want: `--columns {},…`\n",
             count(left, "column"),
-            table.heads[chosen[0]]
+            bare(&table.heads[chosen[0]])
         ));
     }
     let frames = frames(&table, &chosen, arguments.together);

@@ -1,6 +1,12 @@
 // Stands after everything else in the page: uses it as a person would, and writes down what happened.
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+// Waits for something to become true, as long as a busy computer may take; whether it did.
+async function becomes(is) {
+  for (let i = 0; i < 400 && !is(); i++) await pause(50);
+  return Boolean(is());
+}
+
 // Colours of a drawing: how many, how much of it is not background, and a sum that tells pictures apart.
 async function pixels(id) {
   const address = await Plotly.toImage(id, { format: "png", width: 480, height: 320 });
@@ -26,16 +32,16 @@ const eye = () => JSON.stringify(document.getElementById("scene")._fullLayout.sc
 async function drive() {
   const seen = {};
   const element = (id) => document.getElementById(id);
-  for (let i = 0; i < 600 && !document.documentElement.dataset.ready; i++) await pause(50);
-  seen.ready = Boolean(document.documentElement.dataset.ready);
+  seen.ready = await becomes(() => document.documentElement.dataset.ready);
   seen.background = getComputedStyle(document.body).backgroundColor;
   seen.title = document.title;
   seen.charts = [];
   for (const chart of document.querySelectorAll(".chart")) seen.charts.push((await pixels(chart.id)).drawn);
   seen.first = await pixels("scene");
 
+  const start = element("clock").textContent;
   element("play").click();
-  await pause(1500);
+  await becomes(() => element("clock").textContent !== start);
   seen.playing = element("clock").textContent;
   element("play").click();
   await pause(300);
@@ -51,8 +57,8 @@ async function drive() {
 
   const before = eye();
   document.querySelector('[data-view="x"]').click();
+  seen.turned = await becomes(() => eye() !== before);
   await pause(500);
-  seen.turned = eye() !== before;
 
   // A drag across the scene turns the camera, as does a button.
   const fixed = eye();
@@ -63,23 +69,24 @@ async function drive() {
   mouse("mousemove", 300, 200, 0); mouse("mousedown", 300, 200, 1);
   for (let k = 0; k < 10; k++) { mouse("mousemove", 300 + 12 * k, 200, 1); await pause(40); }
   mouse("mouseup", 420, 200, 0);
-  await pause(400);
-  seen.dragged = eye() !== fixed;
+  seen.dragged = await becomes(() => eye() !== fixed);
 
   const [begin, end] = [DATA.times[0][0], DATA.times[0].at(-1)];
   await Plotly.relayout("chart0", { "xaxis.range[0]": begin + 0.25 * (end - begin), "xaxis.range[1]": begin + 0.5 * (end - begin) });
-  await pause(500);
   const last = element("chart" + (document.querySelectorAll(".chart").length - 1));
-  seen.zoomed = Math.abs(last._fullLayout.xaxis.range[0] - (begin + 0.25 * (end - begin))) < 1e-6 * (end - begin);
+  const left = begin + 0.25 * (end - begin);
+  seen.zoomed = await becomes(() => Math.abs(last._fullLayout.xaxis.range[0] - left) < 1e-6 * (end - begin));
   Plotly.Fx.hover("chart0", [{ curveNumber: 0, pointNumber: Math.floor(0.375 * DATA.times[0].length) }]);
-  await pause(300);
+  await becomes(() => document.querySelector("#chart0 .hoverlayer").textContent);
   seen.hover = document.querySelector("#chart0 .hoverlayer").textContent;
 
   const choice = document.querySelector("select[data-chart]");
+  const shown = element("chart" + choice.dataset.chart);
+  const names = () => shown.data.map((trace) => trace.name).join();
+  const first = names();
   choice.value = "1";
   choice.dispatchEvent(new Event("change", { bubbles: true }));
-  await pause(400);
-  seen.chosen = element("chart" + choice.dataset.chart).data.map((trace) => trace.name);
+  seen.chosen = await becomes(() => names() !== first);
   return seen;
 }
 
