@@ -84,6 +84,7 @@ fn lasting(line: &str) -> &str {
 fn check_page(name: &str) {
     let page = read(name);
     let folder = Folder::with_models();
+    folder.file("four_bar.urdf", read("tests/urdf/four_bar.urdf"));
     let compiled: String = [
         "tests/examples/readme.rs",
         "tests/freestanding/build.rs",
