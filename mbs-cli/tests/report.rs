@@ -258,6 +258,7 @@ fn an_interrupt_keeps_the_results() {
         let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         if !sent.is_ok_and(|status| status.success()) {
             let _ = child.kill();
+            let _ = child.wait();
             println!("skipped: no `kill` here");
             return;
         }

@@ -140,7 +140,7 @@ impl Mesh {
         let corner = |a: f64, b: f64| add(base, add(scale(a * size, u), scale(b * size, v)));
         Mesh {
             corners: vec![top, corner(-0.7, -0.7), corner(0.7, -0.7), corner(0.7, 0.7), corner(-0.7, 0.7)],
-            triangles: vec![[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1], [1, 3, 2], [1, 4, 3]],
+            triangles: vec![[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4], [1, 2, 3], [1, 3, 4]],
         }
     }
 }
