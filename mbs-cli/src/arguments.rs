@@ -9,12 +9,14 @@ use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  the model, a file or the run has errors, or `verify` found a wrong derivative
-  2  the command line is wrong, or `generate --check` found a stale file";
+  0    done
+  1    the model, a file or the run has errors, or `verify` found a wrong derivative
+  2    the command line is wrong, or `generate --check` found a stale file
+  130  interrupted; what a run had written is kept";
 
 const EXAMPLES: &str = "\
 Examples:
+  mbs run models/five_bar.yaml                 # simulate, differentiate, write five_bar.html
   mbs check models/pendulum.yaml
   mbs simulate models/five_bar.yaml
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
@@ -22,16 +24,11 @@ Examples:
   mbs gradient models/five_bar.yaml
   mbs verify models/five_bar.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
-  mbs import robot.urdf -o robot.yaml --floating-base
-
-Exit codes:
-  0  done
-  1  the model, a file or the run has errors, or `verify` found a wrong derivative
-  2  the command line is wrong, or `generate --check` found a stale file";
+  mbs import robot.urdf -o robot.yaml --floating-base";
 
 /// Multibody models: check them, simulate them, differentiate their runs, generate solvers for them, import them from robots.
 #[derive(Debug, Parser)]
-#[command(name = "mbs", version, about, after_help = EXAMPLES)]
+#[command(name = "mbs", version, about, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -44,10 +41,100 @@ pub(crate) enum Command {
     Check(Check),
     Generate(Generate),
     Import(Import),
+    New(New),
+    Plot(Plot),
+    Run(Run),
     Simulate(Simulate),
     Kinematics(Kinematics),
     Gradient(Gradient),
     Verify(Verify),
+    /// Print the JSON Schema of model files, for completion and hover in editors.
+    #[command(after_help = SCHEMA_HELP)]
+    Schema,
+    Completions(Completions),
+    Man(Man),
+}
+
+const SCHEMA_HELP: &str = "\
+Examples:
+  mbs schema > mbs.schema.json
+
+Editors with a YAML language server take it from the first line of a model:
+  # yaml-language-server: $schema=mbs.schema.json";
+
+/// Print a script that completes commands and options in a shell.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mbs completions bash > ~/.local/share/bash-completion/completions/mbs\n  mbs completions fish > ~/.config/fish/completions/mbs.fish"
+)]
+pub(crate) struct Completions {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mbs man | man -l -\n  mbs man -o ~/.local/share/man/man1     # of every command"
+)]
+pub(crate) struct Man {
+    /// Write the pages of all commands into this directory instead.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+const NEW_HELP: &str = "\
+Examples:
+  mbs new my_robot
+  mbs new my_robot --crates ~/src/mbs
+
+The crate has a model, `model_solver!` that writes its solver, a program and a test, and the profiles that generated code needs. It
+depends on the crates by their place, since they are not published.";
+
+/// Make a crate to begin with.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{NEW_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct New {
+    /// The new directory, named as the crate.
+    #[arg(value_name = "NAME")]
+    pub(crate) path: PathBuf,
+    /// Where the source of mbs is; where this command was built if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) crates: Option<PathBuf>,
+}
+
+const PLOT_HELP: &str = "\
+Examples:
+  mbs simulate models/five_bar.yaml --out five_bar.csv
+  mbs plot five_bar.csv                                        # in the terminal
+  mbs plot five_bar.csv -o five_bar.svg
+  mbs plot five_bar.csv --columns A.angle,B.angle --together -o angles.png
+  mbs plot five_bar.csv --columns 'energy.*' -o energy.svg";
+
+/// Draw results: in the terminal, or as a picture.
+///
+/// The first column is the horizontal axis.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{PLOT_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Plot {
+    /// A CSV file of `simulate`, `kinematics`, `run` or `gradient`; `-` is standard input.
+    #[arg(value_name = "RESULT")]
+    pub(crate) result: PathBuf,
+    /// The picture, `.svg` or `.png`; in the terminal if not given.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// These columns: names separated by commas, `*` for any letters. The first sixteen if not given.
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// All curves in one frame.
+    #[arg(long, requires = "output")]
+    pub(crate) together: bool,
+    /// Width of the picture, pixels.
+    #[arg(long, value_name = "N", default_value_t = 960, value_parser = clap::value_parser!(u32).range(200..=8000))]
+    pub(crate) width: u32,
+    /// Height of a frame, pixels.
+    #[arg(long, value_name = "N", default_value_t = 240, value_parser = clap::value_parser!(u32).range(80..=4000))]
+    pub(crate) height: u32,
 }
 
 const CHECK_HELP: &str = "\
@@ -260,6 +347,9 @@ pub(crate) struct Results {
     /// Write the results to this CSV file; `-` is standard output, the report then goes to standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write units into the heads of its columns: `A.angle [rad]`.
+    #[arg(long, requires = "out")]
+    pub(crate) units: bool,
 }
 
 const SIMULATE_HELP: &str = "\
@@ -303,6 +393,43 @@ pub(crate) struct Simulate {
     /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
     #[arg(long, help_heading = METHOD)]
     pub(crate) recursive: bool,
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  mbs run models/five_bar.yaml
+  mbs run models/five_bar.yaml --set k_1=200 --end 20 -o stiff.html
+  mbs run models/five_bar.yaml --sensitivity k_1,m_A1 --out five_bar.csv
+  mbs run models/human43.yaml --end 2 --output-step 0.01
+
+The page opens from disk in any browser and asks for nothing over the network: the mechanism in motion, coordinates, outputs,
+energy and violations of constraints over time, objectives and their gradient, what the run took. If the run fails or is
+interrupted, the page shows what there is.";
+
+/// Simulate a model, differentiate its objectives, and write a page that shows it all.
+///
+/// The gradient is computed if the model lists `sensitivity`, or with `--sensitivity`. Whatever of the run is not given comes
+/// from the model's `simulation`, as for `mbs simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The page; MODEL.html in the present directory if not given.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Leave out the gradient.
+    #[arg(long, conflicts_with = "sensitivity")]
+    pub(crate) no_gradient: bool,
+    /// Force and torque in every joint, too.
+    #[arg(long)]
+    pub(crate) reactions: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
 }
 
 /// How a run is made.

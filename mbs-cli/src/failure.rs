@@ -20,9 +20,19 @@ impl Failure {
         Failure { message: message.into(), code: 2 }
     }
 
+    /// The user stopped it: 128 and the signal's number, as shells have it.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: 130 }
+    }
+
     /// Errors that have been said already.
     pub(crate) fn said() -> Failure {
         Failure::error("")
+    }
+
+    /// What is wrong.
+    pub(crate) fn message(self) -> String {
+        self.message
     }
 
     /// Says it on standard error.

@@ -99,18 +99,23 @@ pub(crate) fn holds(path: &Path, text: &str) -> io::Result<bool> {
 
 /// Writes a file whole or not at all: to a file beside it first, which then takes its name.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of anything.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let fail =
         |error: io::Error| Failure::error(format!("cannot write `{}`: {}", path.display(), reason(&error)));
     // Through a symbolic link, and as it is to what is not a regular file (a pipe, a terminal).
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let existing = fs::metadata(&target).ok();
     if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
-        return fs::write(&target, text).map_err(fail);
+        return fs::write(&target, bytes).map_err(fail);
     }
     let beside = temporary(&target);
     let written = fs::File::create(&beside)
         .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
+            file.write_all(bytes)?;
             existing.map_or(Ok(()), |existing| file.set_permissions(existing.permissions()))?;
             file.sync_all()
         })

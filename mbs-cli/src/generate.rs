@@ -5,6 +5,7 @@ use crate::check::show_warnings;
 use crate::failure::Failure;
 use crate::files;
 use crate::number::count;
+use crate::progress::Ticker;
 use mbs_codegen::emission::{Target, identifier};
 use mbs_codegen::program::Options;
 use mbs_codegen::{Generated, Request};
@@ -33,7 +34,9 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
 
     // All are generated before any is written, so that an error leaves everything as it was.
     let mut modules = Vec::new();
-    for path in &arguments.models {
+    let all = arguments.models.len();
+    for (i, path) in arguments.models.iter().enumerate() {
+        let _ticker = Ticker::new(format!("generating {}, {} of {all}", path.display(), i + 1));
         modules.push((path, generate_one(path, &request)?));
     }
     let Some(output) = &arguments.output else {

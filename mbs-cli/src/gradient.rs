@@ -3,7 +3,9 @@
 use crate::arguments::Gradient;
 use crate::csv::Csv;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::number::{count, duration, short, significant};
+use crate::plot::Curves;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::simulate::{self, Written};
@@ -19,6 +21,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Runs a model with its derivatives and shows the gradient.
 pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
@@ -39,7 +42,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     simulate::note_idle(&settings);
 
     let prepared = prepare(&interpreted, &settings);
-    let (start, stride) = prepared.map_err(|trouble| trouble.explain(&interpreted, arguments, None))?;
+    let (start, stride) = prepared.map_err(|trouble| trouble.explain(&interpreted, file.as_deref(), None))?;
     simulate::warn_of_redundancy(&model, &start.statistics);
     let known = start.knows_multipliers(&start.method(&interpreted, &settings.simulation));
     if file.is_some() && !known {
@@ -47,7 +50,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     }
     let columns = trajectories::columns(interpreted.program(), known);
     let mut csv = simulate::create(file.as_deref(), &columns)?;
-    let outcome = differentiate(&interpreted, &settings, start, stride, csv.as_mut());
+    let outcome = differentiate(&interpreted, &settings, start, stride, csv.as_mut(), None);
     let written = file.as_deref().zip(csv).map(|(file, csv)| Written {
         file,
         columns: columns.len(),
@@ -57,7 +60,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let shown = match outcome {
         Ok(ran) => Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written },
         Err(Trouble::Write(error)) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-        Err(trouble) => return Err(trouble.explain(&interpreted, arguments, written)),
+        Err(trouble) => return Err(trouble.explain(&interpreted, file.as_deref(), written)),
     };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
@@ -95,22 +98,29 @@ fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
 }
 
 /// What a run with derivatives left.
-struct Ran {
-    found: Found,
-    damping: Option<Damping>,
-    seconds: f64,
+pub(crate) struct Ran {
+    pub(crate) found: Found,
+    pub(crate) damping: Option<Damping>,
+    pub(crate) seconds: f64,
 }
 
 /// Why there is no gradient.
-enum Trouble {
+pub(crate) enum Trouble {
     Start(StepError),
     Step(StepError),
     Observe(f64, EvalError),
     Write(io::Error),
+    Interrupted(f64),
 }
 
 impl Trouble {
-    fn explain(&self, model: &Interpreted, arguments: &Gradient, written: Option<Written<'_>>) -> Failure {
+    /// The failure of a command; `file` is where derivatives were to go.
+    pub(crate) fn explain(
+        &self,
+        model: &Interpreted,
+        file: Option<&Path>,
+        written: Option<Written<'_>>,
+    ) -> Failure {
         let kept = written.map_or(String::new(), |written| written.kept());
         match self {
             Trouble::Start(error @ StepError::NotDifferentiable { .. }) => {
@@ -130,27 +140,30 @@ impl Trouble {
                 let remedy = differentiated::remedy(error);
                 Failure::error(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
-            Trouble::Write(error) => {
-                let path = arguments.trajectories.as_deref().unwrap_or(std::path::Path::new("-"));
-                simulate::cannot_write(path, error)
+            Trouble::Write(error) => simulate::cannot_write(file.unwrap_or(Path::new("-")), error),
+            Trouble::Interrupted(t) => {
+                Failure::interrupted(format!("stopped at t = {}: there is no gradient{kept}", short(*t)))
             }
         }
     }
 }
 
 /// Where the run begins, and every how many nodes is a result.
-fn prepare(model: &Interpreted, settings: &Settings) -> Result<(Start, usize), Trouble> {
+pub(crate) fn prepare(model: &Interpreted, settings: &Settings) -> Result<(Start, usize), Trouble> {
     let stride = run::stride(settings).map_err(Trouble::Step)?;
     Ok((gradient::start(model, &settings.simulation).map_err(Trouble::Start)?, stride))
 }
 
-fn differentiate(
+/// Runs the model with its derivatives. Those of coordinates go to the curves, if any: of coordinate i by parameter k at `i * p + k`.
+pub(crate) fn differentiate(
     model: &Interpreted,
     settings: &Settings,
     start: Start,
     stride: usize,
     mut csv: Option<&mut Csv>,
+    mut curves: Option<&mut Curves>,
 ) -> Result<Ran, Trouble> {
+    interrupt::take_over();
     let simulation = &settings.simulation;
     let method = start.method(model, simulation);
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
@@ -161,8 +174,20 @@ fn differentiate(
         progress.reached(t);
         let result = nodes % stride == 0 || t == simulation.end;
         nodes += 1;
-        let Some(csv) = csv.as_deref_mut().filter(|_| result) else { return ControlFlow::Continue(()) };
-        trouble = match moment.node(|node| trajectories::write(csv, model.program(), &node)) {
+        if interrupt::is_wanted() {
+            trouble = Some(Trouble::Interrupted(t));
+            return ControlFlow::Break(());
+        }
+        if !result || (csv.is_none() && curves.is_none()) {
+            return ControlFlow::Continue(());
+        }
+        let seen = moment.node(|node| {
+            if let Some(curves) = curves.as_deref_mut() {
+                curves.sample(t, node.z);
+            }
+            csv.as_deref_mut().map_or(Ok(()), |csv| trajectories::write(csv, model.program(), &node))
+        });
+        trouble = match seen {
             Ok(Ok(())) => return ControlFlow::Continue(()),
             Ok(Err(error)) => Some(Trouble::Write(error)),
             Err(error) => Some(Trouble::Observe(t, error)),
@@ -172,10 +197,10 @@ fn differentiate(
     let found = gradient::run(model, &method, simulation, start, watch);
     let seconds = progress.finish();
     let flushed = csv.map_or(Ok(()), Csv::flush);
-    let found = found.map_err(Trouble::Step)?;
     match trouble {
         Some(trouble) => Err(trouble),
         None => {
+            let found = found.map_err(Trouble::Step)?;
             flushed.map_err(Trouble::Write)?;
             Ok(Ran { found, damping, seconds })
         }
@@ -202,7 +227,7 @@ impl Shown<'_> {
             let (name, unit) = &program.objectives[i];
             let value = self.ran.found.objectives[i];
             let _ = writeln!(out, "\n  {}", format!("{name} = {} {unit}", significant(value, 9)).trim_end());
-            out.push_str(&self.table(i, value));
+            out.push_str(&table(self.model, &self.ran.found, i));
         }
         let (steps, word, times) = self.effort();
         let _ = writeln!(
@@ -225,36 +250,6 @@ impl Shown<'_> {
             Effort::Implicit(run) => (run.steps, "iteration", run.iterations),
             Effort::Explicit(run) => (run.steps, "evaluation", run.evaluations),
         }
-    }
-
-    fn table(&self, objective: usize, value: f64) -> String {
-        let program = self.model.program();
-        let mut table = Table::new(&["by", ">value", "unit", ">derivative", ">relative"]);
-        let gradient = self.ran.found.of_objective(objective);
-        for ((name, &derivative), &(group, place)) in
-            program.sensitivity.iter().zip(gradient).zip(&program.seeds)
-        {
-            // An input has no value of its own: the derivative is by a constant added to its signal.
-            let parameter = (group == Group::Parameters).then(|| self.model.parameters()[place as usize]);
-            let relative = parameter.map(|p| p * derivative / value).filter(|x| x.is_finite());
-            table.row([
-                name.clone(),
-                parameter.map_or(String::new(), short),
-                self.unit(group, place as usize).into(),
-                significant(derivative, 9),
-                relative.map_or(String::new(), |x| significant(x, 4)),
-            ]);
-        }
-        table.print()
-    }
-
-    fn unit(&self, group: Group, place: usize) -> &str {
-        let program = self.model.program();
-        if group == Group::U {
-            return &program.inputs[place].unit;
-        }
-        let mut units = program.parameters.iter().flat_map(|p| p.defaults.iter().map(move |_| &p.unit));
-        units.nth(place).map_or("", String::as_str)
     }
 
     fn json(&self) -> Value {
@@ -280,4 +275,41 @@ impl Shown<'_> {
         }
         object
     }
+}
+
+/// One objective's gradient: what it is by, its value, unit, the derivative and the relative one.
+pub(crate) fn rows(model: &Interpreted, found: &Found, objective: usize) -> Vec<[String; 5]> {
+    let program = model.program();
+    let value = found.objectives[objective];
+    let all = program.sensitivity.iter().zip(found.of_objective(objective)).zip(&program.seeds);
+    let row = |((name, &derivative), &(group, place)): ((&String, &f64), &(Group, u32))| {
+        // An input has no value of its own: the derivative is by a constant added to its signal.
+        let parameter = (group == Group::Parameters).then(|| model.parameters()[place as usize]);
+        let relative = parameter.map(|p| p * derivative / value).filter(|x| x.is_finite());
+        [
+            name.clone(),
+            parameter.map_or(String::new(), short),
+            unit(model, group, place as usize).into(),
+            significant(derivative, 9),
+            relative.map_or(String::new(), |x| significant(x, 4)),
+        ]
+    };
+    all.map(row).collect()
+}
+
+/// One objective's gradient as text.
+pub(crate) fn table(model: &Interpreted, found: &Found, objective: usize) -> String {
+    let mut table = Table::new(&["by", ">value", "unit", ">derivative", ">relative"]);
+    rows(model, found, objective).into_iter().for_each(|row| table.row(row));
+    table.print()
+}
+
+/// The unit of a parameter or an input.
+fn unit(model: &Interpreted, group: Group, place: usize) -> &str {
+    let program = model.program();
+    if group == Group::U {
+        return &program.inputs[place].unit;
+    }
+    let mut units = program.parameters.iter().flat_map(|p| p.defaults.iter().map(move |_| &p.unit));
+    units.nth(place).map_or("", String::as_str)
 }

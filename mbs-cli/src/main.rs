@@ -1,4 +1,4 @@
-//! The `mbs` command: checks, imports, generates, simulates and differentiates multibody models.
+//! The `mbs` command: runs, checks, imports, generates, simulates and differentiates multibody models, and shows the results.
 //!
 //! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
 //! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
@@ -7,11 +7,16 @@
 mod arguments;
 mod failure;
 mod files;
+mod interrupt;
 
 mod check;
 mod generate;
 mod gradient;
 mod import;
+mod new;
+mod plot_file;
+mod run_report;
+mod shell;
 mod simulate;
 mod verify;
 
@@ -24,6 +29,7 @@ mod start;
 
 mod differentiated;
 mod report;
+mod report_html;
 mod report_json;
 mod trajectories;
 mod tree;
@@ -32,8 +38,10 @@ mod csv;
 mod energy_balance;
 mod number;
 mod plot;
+mod picture;
 mod progress;
 mod table;
+mod units;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -44,10 +52,16 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Run(arguments) => run_report::run(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
+        Command::New(arguments) => new::new(&arguments),
+        Command::Plot(arguments) => plot_file::plot(&arguments),
+        Command::Schema => shell::schema(),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@
 
 use crate::csv::Csv;
 use crate::energy_balance::EnergyBalance;
+use crate::interrupt;
 use crate::plot::Curves;
 use crate::progress::Progress;
 use crate::run::RunFailure;
@@ -167,9 +168,23 @@ pub(crate) struct Seen {
     pub(crate) balance: EnergyBalance,
     /// None without constraints.
     pub(crate) norms: Option<Norms>,
+    /// Violations at this node.
+    pub(crate) norms_now: Option<Norms>,
     pub(crate) integrals: Vec<f64>,
     pub(crate) terminals: Vec<f64>,
     pub(crate) curves: Curves,
+    /// Everything over time, where a page wants it.
+    pub(crate) history: Option<Curves>,
+}
+
+/// Names of the curves of a history: the columns of the file but time, then norms of constraints.
+pub(crate) fn history_columns(model: &Interpreted, settings: &Settings) -> Vec<String> {
+    let mut names = crate::csv::columns(model.program(), settings);
+    names.remove(0);
+    if settings.constrained {
+        names.extend(["position", "velocity", "acceleration"].map(|level| format!("norm.{level}")));
+    }
+    names
 }
 
 impl Seen {
@@ -190,9 +205,12 @@ impl Seen {
             largest_multipliers: vec![0.0; dims.joint_rows()],
             balance: EnergyBalance::default(),
             norms: settings.constrained.then(Norms::default),
+            norms_now: settings.constrained.then(Norms::default),
             integrals: vec![0.0; dims.n_objectives],
             terminals: vec![0.0; dims.n_objectives],
             curves: Curves::new(dims.nq),
+            // As `history_columns` names them.
+            history: settings.keeps_history.then(|| Curves::new(history_columns(model, settings).len())),
         }
     }
 }
@@ -241,23 +259,33 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         let t = self.seen.now.t;
         self.progress.reached(t);
         let result = self.nodes.is_multiple_of(self.stride) || t == self.settings.simulation.end;
-        if let Err(error) = set.and_then(|()| self.evaluate(result && self.csv.is_some())) {
+        let wanted = result && (self.csv.is_some() || self.seen.history.is_some());
+        if let Err(error) = set.and_then(|()| self.evaluate(wanted)) {
             // The last good node is the one before.
             std::mem::swap(&mut self.seen.now, &mut self.other);
             return Err(RunFailure::Observe(t, error));
         }
         self.nodes += 1;
-        match &mut self.csv {
-            Some(csv) if result => {
-                let Seen { now, outputs, energy, drives, reactions, .. } = &self.seen;
-                let mut parts: Vec<&[f64]> = vec![&now.z, &now.v, &now.u, outputs];
-                if self.settings.analysis == Analysis::Dynamics {
-                    parts.extend([energy.as_slice(), drives.as_slice(), &now.lambda, reactions]);
-                }
-                csv.row(t, &parts).map_err(RunFailure::Write)
-            }
-            _ => Ok(()),
+        if wanted {
+            self.keep().map_err(RunFailure::Write)?;
         }
+        if interrupt::is_wanted() { Err(RunFailure::Interrupted(t)) } else { Ok(()) }
+    }
+
+    /// A row of the file and a sample of the curves.
+    fn keep(&mut self) -> std::io::Result<()> {
+        let Seen { now, outputs, energy, drives, reactions, history, norms_now, .. } = &mut self.seen;
+        let mut parts: Vec<&[f64]> = vec![&now.z, &now.v, &now.u, outputs];
+        if self.settings.analysis == Analysis::Dynamics {
+            parts.extend([energy.as_slice(), drives.as_slice(), &now.lambda, reactions]);
+        }
+        if let Some(history) = history {
+            let norms = norms_now.map(|norms| [norms.position, norms.velocity, norms.acceleration]);
+            let norms = norms.iter().flatten();
+            history
+                .sample(now.t, &parts.iter().copied().flatten().chain(norms).copied().collect::<Vec<f64>>());
+        }
+        self.csv.as_mut().map_or(Ok(()), |csv| csv.row(now.t, &parts))
     }
 
     /// Everything that is summed up, and outputs where they are written.
@@ -308,18 +336,21 @@ impl<'a, A: Accelerate> Observer<'a, A> {
     }
 
     fn measure_constraints(&mut self) -> Result<(), EvalError> {
-        let Seen { now, norms, drives, largest_multipliers, .. } = &mut self.seen;
-        let Some(norms) = norms else { return Ok(()) };
+        let Seen { now, norms, norms_now, drives, largest_multipliers, .. } = &mut self.seen;
+        let (Some(norms), Some(here)) = (norms, norms_now) else { return Ok(()) };
         let Rows { r, zero, lambda, values } = &mut self.rows;
         let at = Motion { t: now.t, z: &now.z, zd: &now.zd, zdd: &now.zdd, u: &now.u };
         let n = self.model.dims();
         let positions = n.n_holonomic + n.n_normalisation;
         self.model.residual(at, lambda, &mut self.w, r, values)?;
-        norms.position = norms.position.max(largest(&values[..positions]));
+        here.position = largest(&values[..positions]);
         self.model.constraint_rates(at, &mut self.w, values)?;
-        norms.velocity = norms.velocity.max(largest(values));
+        here.velocity = largest(values);
         self.model.constraint_accelerations(at, &mut self.w, values)?;
-        norms.acceleration = norms.acceleration.max(largest(values));
+        here.acceleration = largest(values);
+        norms.position = norms.position.max(here.position);
+        norms.velocity = norms.velocity.max(here.velocity);
+        norms.acceleration = norms.acceleration.max(here.acceleration);
         for (largest, lambda) in largest_multipliers.iter_mut().zip(&now.lambda) {
             *largest = largest.max(lambda.abs());
         }

@@ -44,6 +44,16 @@ impl Curves {
         self.seen += 1;
     }
 
+    /// The times that were kept.
+    pub(crate) fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// The values of a curve that were kept.
+    pub(crate) fn values(&self, curve: usize) -> &[f64] {
+        &self.values[curve]
+    }
+
     /// Smallest and largest value of a curve.
     pub(crate) fn range(&self, curve: usize) -> (f64, f64) {
         self.range[curve]

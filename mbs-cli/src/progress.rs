@@ -1,7 +1,9 @@
-//! How far a long run is, on a terminal.
+//! How far a long run is, and that other things are under way, on a terminal.
 
 use crate::number::{duration, significant};
 use std::io::{IsTerminal, stderr};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Runs shorter than this show nothing.
@@ -52,6 +54,45 @@ impl Progress {
         }
         self.next = None;
         self.start.elapsed().as_secs_f64()
+    }
+}
+
+/// Tells that something of unknown length is under way, and since when, until it is dropped.
+pub(crate) struct Ticker {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Ticker {
+    /// Silent for the first second, and where standard error is no terminal.
+    pub(crate) fn new(what: String) -> Ticker {
+        if !stderr().is_terminal() {
+            return Ticker { stop: None, thread: None };
+        }
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            let start = Instant::now();
+            let mut pause = PATIENCE;
+            // Nothing is ever sent: the channel ends with its ticker.
+            while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+                pause = PAUSE;
+                let elapsed = start.elapsed().as_secs_f64();
+                crate::files::complain(&format!("\r\x1b[K{what}, {elapsed:.0} s"));
+            }
+            if pause == PAUSE {
+                crate::files::complain("\r\x1b[K");
+            }
+        });
+        Ticker { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use mbs_engine::Damping;
 use serde_json::{Map, Value, json};
 
 /// The whole report; `error` says why the run did not come to its end.
-pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
+pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> Value {
     let (program, record) = (shown.model.program(), shown.record);
     let seen = &record.seen;
     let dynamic = shown.settings.analysis == Analysis::Dynamics;
@@ -59,7 +59,7 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> String {
     if let Some(error) = error {
         object["error"] = json!(error);
     }
-    pretty(&object)
+    object
 }
 
 /// Numbers under their names.

@@ -56,6 +56,8 @@ pub(crate) enum RunFailure {
     Observe(f64, EvalError),
     /// The results could not be written.
     Write(io::Error),
+    /// The user stopped it at a time.
+    Interrupted(f64),
 }
 
 /// Runs the model.

@@ -29,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) reactions: bool,
     /// Whether objectives name multipliers or reactions.
     pub(crate) judges_forces: bool,
+    /// Whether curves of everything are kept for a page.
+    pub(crate) keeps_history: bool,
     /// Options that do nothing for this model.
     pub(crate) idle: Vec<&'static str>,
 }
@@ -59,6 +61,7 @@ impl Settings {
             recursive: false,
             reactions: false,
             judges_forces: false,
+            keeps_history: false,
             idle,
         })
     }
@@ -91,6 +94,7 @@ impl Settings {
             recursive: false,
             reactions: false,
             judges_forces: false,
+            keeps_history: false,
             idle: Vec::new(),
         })
     }

@@ -5,9 +5,10 @@ use crate::csv::{self, Csv};
 use crate::failure::Failure;
 use crate::files;
 use crate::number::{count, short};
+use crate::progress::Ticker;
 use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
-use crate::{report, report_json};
+use crate::{interrupt, report, report_json};
 use mbs_codegen::constrained::Rows;
 use mbs_codegen::model::{self, Model, Objective, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program};
@@ -45,7 +46,32 @@ fn analyse(
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, Failure>,
 ) -> Result<(), Failure> {
     let to_stdout = check_out("--out", results.out.as_deref(), common)?;
-    let model = crate::check::read_model(&common.model)?;
+    let prepared = prepare(common, crate::check::read_model(&common.model)?, settle)?;
+    let done = execute(results, &prepared)?;
+    let shown = done.shown(common, results, &prepared);
+    let Some(trouble) = shown.trouble() else { return Ok(()) };
+    if common.json {
+        files::print(&(report_json::pretty(&report_json::report(&shown, trouble.message())) + "\n"))?;
+    } else if trouble.message().is_none() {
+        let report = report::report(&shown);
+        if to_stdout { files::complain(&report) } else { files::print(&report)? }
+    }
+    trouble.outcome()
+}
+
+/// A model that can be run.
+pub(crate) struct Prepared {
+    pub(crate) model: Model,
+    pub(crate) settings: Settings,
+    pub(crate) interpreted: Interpreted,
+}
+
+/// Settles how to run a model.
+pub(crate) fn prepare(
+    common: &Common,
+    model: Model,
+    settle: impl FnOnce(&Simulation, bool) -> Result<Settings, Failure>,
+) -> Result<Prepared, Failure> {
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let mut settings = settle(defaults, is_constrained(&model))?;
@@ -55,39 +81,84 @@ fn analyse(
         return Err(nothing_moves());
     }
     note_idle(&settings);
+    Ok(Prepared { model, settings, interpreted })
+}
 
-    let columns = csv::columns(interpreted.program(), &settings);
+/// A run that was made, well or not.
+pub(crate) struct Done {
+    pub(crate) record: run::Record,
+    columns: usize,
+    csv: Option<(usize, Option<f64>)>,
+}
+
+/// Runs a model; results go to the file as they come.
+pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Failure> {
+    let Prepared { model, settings, interpreted } = prepared;
+    let mut columns = csv::columns(interpreted.program(), settings);
+    if results.units {
+        let units = crate::units::of_columns(model, interpreted.program(), settings);
+        let known = columns.iter_mut().zip(&units).filter(|(_, unit)| !unit.is_empty());
+        known.for_each(|(name, unit)| *name = format!("{name} [{unit}]"));
+    }
     let mut csv = create(results.out.as_deref(), &columns)?;
-    let record = run::run(&interpreted, &settings, csv.as_mut());
+    interrupt::take_over();
+    let record = run::run(interpreted, settings, csv.as_mut());
     if let Some(found) = &record.assembly {
-        warn_of_redundancy(&model, &found.statistics);
+        warn_of_redundancy(model, &found.statistics);
     }
-    let out = results.out.as_deref();
-    let written = out.zip(csv).map(|(file, csv)| Written {
-        file,
-        columns: columns.len(),
-        rows: csv.rows,
-        last: csv.last,
-    });
+    Ok(Done { record, columns: columns.len(), csv: csv.map(|csv| (csv.rows, csv.last)) })
+}
 
-    let shown = Shown { common, model: &interpreted, settings: &settings, record: &record, written };
-    let failure = record.failure.as_ref().map(|failure| shown.explain(failure));
-    // Nobody reads the results any more: that ends the run, and is no failure of it.
-    if let Some(None) = failure {
-        return Ok(());
+impl Done {
+    /// With everything that a report is made from.
+    pub(crate) fn shown<'a>(
+        &'a self,
+        common: &'a Common,
+        results: &'a Results,
+        prepared: &'a Prepared,
+    ) -> Shown<'a> {
+        let written = results.out.as_deref().zip(self.csv).map(|(file, (rows, last))| Written {
+            file,
+            columns: self.columns,
+            rows,
+            last,
+        });
+        let (model, settings) = (&prepared.interpreted, &prepared.settings);
+        Shown { common, model, settings, record: &self.record, written }
     }
-    let failure = failure.flatten();
-    if common.json {
-        let message = failure.as_ref().map(|(message, _)| message.as_str());
-        files::print(&(report_json::report(&shown, message) + "\n"))?;
-    } else if failure.is_none() {
-        let report = report::report(&shown);
-        if to_stdout { files::complain(&report) } else { files::print(&report)? }
+}
+
+/// What became of a run.
+pub(crate) enum Trouble {
+    /// It came to its end.
+    None,
+    /// The command line is to blame.
+    Usage(String),
+    /// It did not come to its end.
+    Failed(String),
+    /// It was stopped by the user.
+    Interrupted(String),
+}
+
+impl Trouble {
+    /// What to tell.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Trouble::None => None,
+            Trouble::Usage(message) | Trouble::Failed(message) | Trouble::Interrupted(message) => {
+                Some(message)
+            }
+        }
     }
-    match failure {
-        None => Ok(()),
-        Some((message, true)) => Err(Failure::usage(message)),
-        Some((message, false)) => Err(Failure::error(message)),
+
+    /// What the command ends with.
+    pub(crate) fn outcome(self) -> Result<(), Failure> {
+        match self {
+            Trouble::None => Ok(()),
+            Trouble::Usage(message) => Err(Failure::usage(message)),
+            Trouble::Failed(message) => Err(Failure::error(message)),
+            Trouble::Interrupted(message) => Err(Failure::interrupted(message)),
+        }
     }
 }
 
@@ -188,8 +259,10 @@ pub(crate) fn interpret(
 ) -> Result<Interpreted, Failure> {
     let case = crate::check::find_case(model, common.case.as_deref())?;
     let options = Options { bundles, ..Options::default() };
+    let ticker = Ticker::new(format!("writing the equations of {}", model.name));
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
+    drop(ticker);
     for (name, value) in &common.set {
         interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
     }
@@ -207,30 +280,36 @@ fn refused(model: &Model, name: &str, error: &ParameterError) -> Failure {
 }
 
 impl Shown<'_> {
-    /// The message of a failure and whether the command line is to blame; none if it only means that nobody reads the
-    /// results any more.
-    fn explain(&self, failure: &RunFailure) -> Option<(String, bool)> {
+    /// What became of the run; none if nobody reads the results any more, which is no failure.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
         let model = self.model;
-        let usage = matches!(failure, RunFailure::Step(StepError::Setting { .. }));
-        let mut message = match failure {
+        let Some(failure) = &self.record.failure else { return Some(Trouble::None) };
+        let kept = self.written.map_or(String::new(), |written| written.kept());
+        Some(match failure {
             RunFailure::Start(error) => {
-                format!("the run cannot start: {}{}", error.describe(model), self.remedy(error))
+                let remedy = self.remedy(error);
+                Trouble::Failed(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
             }
-            RunFailure::Step(error) if usage => error.describe(model).to_string(),
+            RunFailure::Step(error @ StepError::Setting { .. }) => {
+                Trouble::Usage(format!("{}{kept}", error.describe(model)))
+            }
             RunFailure::Step(error) => {
-                format!("the run failed {}{}", error.describe(model), self.remedy(error))
+                let remedy = self.remedy(error);
+                Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
-            RunFailure::Observe(t, error) => format!("the run failed at t = {t}: {}", error.describe(model)),
+            RunFailure::Observe(t, error) => {
+                Trouble::Failed(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
+            }
             RunFailure::Write(error) if error.kind() == ErrorKind::BrokenPipe => return None,
             RunFailure::Write(error) => {
                 let path = self.written.map_or(Path::new("-"), |written| written.file);
-                format!("cannot write `{}`: {}", path.display(), files::reason(error))
+                Trouble::Failed(format!("cannot write `{}`: {}{kept}", path.display(), files::reason(error)))
             }
-        };
-        if let Some(written) = &self.written {
-            message.push_str(&written.kept());
-        }
-        Some((message, usage))
+            RunFailure::Interrupted(t) => {
+                let end = self.settings.simulation.end;
+                Trouble::Interrupted(format!("stopped at t = {} of {} s{kept}", short(*t), short(end)))
+            }
+        })
     }
 
     /// What the command knows beyond the error: names of what is held, and the other way to run the model.

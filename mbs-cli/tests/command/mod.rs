@@ -70,6 +70,19 @@ impl Folder {
         Folder(path)
     }
 
+    /// A folder with the shipped models in it, as the repository has them.
+    pub(crate) fn with_models() -> Folder {
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path("models")).expect("a folder");
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
+        for entry in std::fs::read_dir(models).expect("the models") {
+            let entry = entry.expect("a model");
+            let name = entry.file_name().into_string().expect("a name of text");
+            std::fs::copy(entry.path(), folder.path(&format!("models/{name}"))).expect("a copy");
+        }
+        folder
+    }
+
     /// The path of a file in it.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path of text").into()

@@ -1,0 +1,306 @@
+//! The mechanism in motion: what is drawn of it, and where every body is over time.
+//!
+//! Enters: a model, its parameters, and coordinates at some times. Leaves: a [`Scene`]. Positions come from the model's own
+//! equations: outputs are added to it that ask for the frame of every body and for its points.
+
+mod drawing;
+
+use crate::shapes::{Mesh, P, add, cross, dot, length, scale, sub, unit};
+use mbs_codegen::model::{
+    Body, BodyId, Case, JointPoint, MarkerRef, Model, Output, OutputValue, PointRef, Scalar, Vector,
+};
+use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_engine::Interpreted;
+use mbs_runtime::{At, Outputs, System};
+
+/// Frames beyond these are left out; the page interpolates between those that stay.
+const FRAMES: usize = 400;
+
+/// The mechanism in motion.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Bodies that are drawn; the first is ground.
+    pub bodies: Vec<Drawn>,
+    /// Springs.
+    pub springs: Vec<Link>,
+    /// Distances that constraints keep.
+    pub links: Vec<Link>,
+    /// Points whose way is drawn: a name, a drawn body, a point on it.
+    pub paths: Vec<(String, usize, P)>,
+    /// Times of the frames, s.
+    pub times: Vec<f64>,
+    /// For every frame and drawn body: position x y z, and the unit quaternion w x y z of its turn.
+    pub poses: Vec<[f64; 7]>,
+    /// Where the middle of the mechanism is at every frame, if it travels so far that the view goes with it.
+    pub centres: Option<Vec<P>>,
+    /// The box that holds everything at all times, from these centres if there are any.
+    pub bounds: [P; 2],
+    /// Upward.
+    pub up: P,
+    /// The direction from which to look.
+    pub eye: P,
+    /// Radius of a rod.
+    pub radius: f64,
+}
+
+/// A body that is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn {
+    /// Its name.
+    pub name: String,
+    /// In its own frame.
+    pub mesh: Mesh,
+    /// Joints on it, in its own frame.
+    pub joints: Mesh,
+}
+
+/// A line between points of two drawn bodies.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// A drawn body and a point on it, twice.
+    pub ends: [(usize, P); 2],
+}
+
+/// Where a body is: its origin, and the directions of its axes x and y.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    origin: P,
+    axes: [P; 3],
+}
+
+impl Frame {
+    fn of([origin, x, y]: [P; 3]) -> Frame {
+        Frame { origin, axes: [x, y, cross(x, y)] }
+    }
+
+    /// A point of the body in the world.
+    pub(crate) fn to_world(self, p: P) -> P {
+        add(self.origin, self.turn(p))
+    }
+
+    /// A direction of the body in the world.
+    pub(crate) fn turn(self, p: P) -> P {
+        let [x, y, z] = self.axes;
+        add(add(scale(p[0], x), scale(p[1], y)), scale(p[2], z))
+    }
+
+    /// A point of the world in the body.
+    pub(crate) fn to_body(self, p: P) -> P {
+        self.axes.map(|axis| dot(axis, sub(p, self.origin)))
+    }
+
+    /// The unit quaternion w x y z of its turn.
+    fn quaternion(self) -> [f64; 4] {
+        // The largest of the four first: 4 q_i² = 1 ± r_xx ± r_yy ± r_zz.
+        let [[xx, yx, zx], [xy, yy, zy], [xz, yz, zz]] = self.axes;
+        let squares = [1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz];
+        let k = (0..4).max_by(|&i, &j| squares[i].total_cmp(&squares[j])).unwrap_or(0);
+        let products = match k {
+            0 => [squares[0], zy - yz, xz - zx, yx - xy],
+            1 => [zy - yz, squares[1], xy + yx, xz + zx],
+            2 => [xz - zx, xy + yx, squares[2], yz + zy],
+            _ => [yx - xy, xz + zx, yz + zy, squares[3]],
+        };
+        let n = products.iter().map(|x| x * x).sum::<f64>().sqrt();
+        products.map(|x| x / n)
+    }
+}
+
+/// What is asked of the model at every time: vectors, by place.
+struct Questions {
+    vectors: Vec<Vector>,
+}
+
+impl Questions {
+    fn ask(&mut self, vector: Vector) -> usize {
+        self.vectors.push(vector);
+        self.vectors.len() - 1
+    }
+}
+
+fn components(numbers: [f64; 3]) -> Vector {
+    Vector::Components(Box::new(numbers.map(Scalar::Number)))
+}
+
+/// A point in the frame of its body.
+fn local(body: &Body, point: PointRef) -> Vector {
+    match point {
+        PointRef::Origin => components([0.0; 3]),
+        PointRef::Com => body.com.clone(),
+        PointRef::Named(i) => body.points.get(i as usize).map_or(components([0.0; 3]), |p| p.1.clone()),
+    }
+}
+
+/// A model's numbers that drawing needs, in body frames.
+pub(crate) struct Geometry<'a> {
+    pub(crate) model: &'a Model,
+    /// Of each body: mass, centre of mass, moments of inertia along its axes.
+    pub(crate) masses: Vec<(f64, P, P)>,
+    /// Of each body, its named points.
+    pub(crate) points: Vec<Vec<P>>,
+    /// Of each joint: the point and the axis of parent and child.
+    pub(crate) joints: Vec<[(P, Option<P>); 2]>,
+    pub(crate) gravity: P,
+    /// Frames of all bodies at every time.
+    pub(crate) frames: Vec<Vec<Frame>>,
+}
+
+impl Geometry<'_> {
+    /// A marker in its body.
+    pub(crate) fn marker(&self, marker: MarkerRef) -> P {
+        let body = marker.body.index();
+        match marker.point {
+            PointRef::Origin => [0.0; 3],
+            PointRef::Com => self.masses[body].1,
+            PointRef::Named(i) => self.points[body].get(i as usize).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Scene {
+    /// The scene of a model under a case; `position` writes the coordinates at one of the times. None where positions cannot be
+    /// evaluated or nothing was recorded.
+    pub fn new(
+        model: &Model,
+        case: Option<&Case>,
+        parameters: &[f64],
+        times: &[f64],
+        position: impl Fn(usize, &mut [f64]),
+    ) -> Option<Scene> {
+        let stride = times.len().div_ceil(FRAMES).max(1);
+        let mut chosen: Vec<usize> = (0..times.len()).step_by(stride).collect();
+        if chosen.last().is_some_and(|&last| last + 1 < times.len()) {
+            chosen.push(times.len() - 1);
+        }
+        let geometry = evaluate(model, case, parameters, times, &chosen, position)?;
+        let times = chosen.iter().map(|&i| times[i]).collect();
+        Some(drawing::draw(&geometry, times))
+    }
+}
+
+/// Asks the model for everything.
+fn evaluate<'a>(
+    model: &'a Model,
+    case: Option<&Case>,
+    parameters: &[f64],
+    times: &[f64],
+    chosen: &[usize],
+    position: impl Fn(usize, &mut [f64]),
+) -> Option<Geometry<'a>> {
+    let mut questions = Questions { vectors: Vec::new() };
+    let bodies = model.bodies.iter().enumerate().map(|(b, body)| {
+        let id = BodyId(b as u32);
+        let origin = questions.ask(Vector::Position(MarkerRef { body: id, point: PointRef::Origin }));
+        for axis in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]] {
+            questions.ask(Vector::FromFrame(id, Box::new(components(axis))));
+        }
+        let inertia = &body.inertia;
+        questions.ask(body.com.clone());
+        let diagonal = [inertia.xx.clone(), inertia.yy.clone(), inertia.zz.clone()];
+        questions.ask(Vector::Components(Box::new(diagonal)));
+        questions.ask(Vector::Components(Box::new([
+            body.mass.clone(),
+            Scalar::Number(0.0),
+            Scalar::Number(0.0),
+        ])));
+        let points: Vec<usize> = body.points.iter().map(|(_, point)| questions.ask(point.clone())).collect();
+        (origin, points)
+    });
+    let bodies: Vec<(usize, Vec<usize>)> = bodies.collect();
+    let side = |questions: &mut Questions, side: &mbs_codegen::model::JointSide| {
+        let point = match &side.point {
+            JointPoint::Point(point) => local(&model.bodies[side.body.index()], *point),
+            JointPoint::At(vector) => vector.clone(),
+        };
+        let point = questions.ask(point);
+        (point, side.axis.clone().map(|axis| questions.ask(axis)))
+    };
+    let joints: Vec<_> = model
+        .joints
+        .iter()
+        .map(|joint| [side(&mut questions, &joint.parent), side(&mut questions, &joint.child)])
+        .collect();
+    let gravity = questions.ask(model.gravity.clone());
+
+    // The model's own outputs stay: what uses a coordinate decides where loops are cut.
+    let mut asked = model.clone();
+    asked.sensitivity.clear();
+    asked.cases.iter_mut().for_each(|case| case.sensitivity = None);
+    let span = model.bodies.first()?.span;
+    asked.outputs.extend(questions.vectors.iter().enumerate().map(|(i, vector)| Output {
+        name: format!("drawn {i}"),
+        unit: String::new(),
+        value: OutputValue::Vector(vector.clone()),
+        span,
+    }));
+    let options = Options { bundles: vec![BundleKind::Outputs], ..Options::default() };
+    let mut interpreted: Interpreted = Interpreted::new(Program::new(&asked, case, &options).ok()?);
+    interpreted.set_parameters(parameters).ok()?;
+
+    let dims = interpreted.dims();
+    let (v, u) = (vec![0.0; dims.nv], vec![0.0; dims.nu]);
+    let (mut z, mut w, mut out) = (vec![0.0; dims.nq], vec![0.0; dims.workspace], vec![0.0; dims.n_outputs]);
+    let mut answers = Vec::new();
+    let mut frames = Vec::with_capacity(chosen.len());
+    for &i in chosen {
+        position(i, &mut z);
+        let at = At { t: times[i], z: &z, v: &v, x: &[], u: &u };
+        interpreted.outputs(at, &v, &mut w, &mut out).ok()?;
+        let own = &out[dims.n_outputs - 3 * questions.vectors.len()..];
+        answers = own.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect::<Vec<P>>();
+        if answers.iter().flatten().any(|x| !x.is_finite()) {
+            return None;
+        }
+        frames.push(
+            bodies.iter().map(|&(i, _)| Frame::of([answers[i], answers[i + 1], answers[i + 2]])).collect(),
+        );
+    }
+    if frames.is_empty() {
+        return None;
+    }
+    Some(Geometry {
+        model,
+        masses: bodies.iter().map(|&(i, _)| (answers[i + 5][0], answers[i + 3], answers[i + 4])).collect(),
+        points: bodies.iter().map(|(_, points)| points.iter().map(|&i| answers[i]).collect()).collect(),
+        joints: joints
+            .iter()
+            .map(|sides| sides.map(|(point, axis)| (answers[point], axis.map(|axis| answers[axis]))))
+            .collect(),
+        gravity: answers[gravity],
+        frames,
+    })
+}
+
+/// The unit direction against gravity; z where there is none, y if the mechanism moves across z.
+fn upward(gravity: P, normal: Option<P>) -> P {
+    match normal {
+        _ if length(gravity) > 0.0 => unit(scale(-1.0, gravity), [0.0, 0.0, 1.0]),
+        Some(normal) if normal[2].abs() > 0.9 => [0.0, 1.0, 0.0],
+        _ => [0.0, 0.0, 1.0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quaternions_turn_as_their_frames_do() {
+        // A turn by each angle about an axis in general position: q = (cos α/2, n sin α/2).
+        let n = unit([1.0, -2.0, 0.5], [0.0; 3]);
+        for k in 0..24 {
+            let angle = 0.26 * f64::from(k);
+            let (s, c) = angle.sin_cos();
+            let turn = |p: P| add(add(scale(c, p), scale(s, cross(n, p))), scale((1.0 - c) * dot(n, p), n));
+            let frame = Frame::of([[0.0; 3], turn([1.0, 0.0, 0.0]), turn([0.0, 1.0, 0.0])]);
+            let (s, c) = (0.5 * angle).sin_cos();
+            let expected = [c, s * n[0], s * n[1], s * n[2]];
+            let product: f64 = expected.iter().zip(frame.quaternion()).map(|(a, b)| a * b).sum();
+            assert!((product.abs() - 1.0).abs() < 1e-14, "{angle}: {product}");
+            let p = [0.3, 0.7, -1.1];
+            assert!(length(sub(frame.to_body(frame.to_world(p)), p)) < 1e-14);
+        }
+    }
+}
