@@ -13,6 +13,7 @@ mod generate;
 mod gradient;
 mod import;
 mod simulate;
+mod statics;
 mod verify;
 
 mod settings;
@@ -46,6 +47,8 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
+        Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
     };
     match outcome {

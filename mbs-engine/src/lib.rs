@@ -44,7 +44,11 @@ mod signals;
 
 mod method;
 
+mod slopes;
+
+pub mod equilibrium;
 pub mod gradient;
+pub mod modes;
 pub mod verify;
 
 pub use interpreted::Interpreted;
