@@ -1,7 +1,7 @@
 //! The buggy: time of an ALI3-P step on the step descent (1 ms) and the lane change (10 ms), with and without the gradient by five
 //! parameters; hot, and with caches emptied before every step; the worst of many steps.
 
-use mbs_benches::{buggy, per_call};
+use mbs_benches::per_call;
 use mbs_runtime::formulation::{Ali3p, Assembly, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::sensitivity::{Differentiated, Gradient, StateDerivatives};
@@ -9,6 +9,8 @@ use mbs_runtime::{Fixed, Output, Span, System};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
+
+include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
 
 /// A consistent start and its derivatives.
 fn started(model: &buggy::Model) -> [Vec<f64>; 2] {

@@ -9,11 +9,11 @@
 //! | J | [[r_z, Φ_zᵀ, Aᵀ], [Φ_z, 0, 0]] |
 //! | S | 1/(largest entry of each row of J): F in lengths and angles |
 //!
-//! Newton's step is the solution of least norm of S J d = −S F, so directions without stiffness (a vehicle may stand anywhere) and
+//! Newton's step is the solution (dz, λ_next) of least norm of the linearised equations, so directions without stiffness (a vehicle may stand anywhere) and
 //! redundant constraints do no harm. It is cut short until |S F| becomes smaller.
 
 use crate::Interpreted;
-use crate::slopes::{By, Equations, least_norm};
+use crate::slopes::{By, Equations, ROUNDING, SMALL, least_norm};
 use crate::verify::Instant;
 use mbs_runtime::{EvalError, Inputs, Names, Quantity, System};
 use nalgebra::{DMatrix, DVector};
@@ -26,7 +26,7 @@ const LONGEST: f64 = 0.2;
 /// |S F| that counts as balanced, in units of max(1, ‖z‖).
 const BALANCED: f64 = 1e-11;
 /// Singular values below this part of the largest are those of directions without stiffness.
-const RANK: f64 = 1e-12;
+const RANK: f64 = 1e-9;
 /// A cut step must gain at least this part of what a straight line promises.
 const GAIN: f64 = 1e-4;
 
@@ -114,7 +114,12 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
         if !matrix.iter().chain(scaled.iter()).all(|x| x.is_finite()) {
             return Err(EquilibriumError::Singular);
         }
-        let b = DMatrix::from_column_slice(scaled.len(), 1, (-&scaled).as_slice());
+        // All of λ anew, and not a change of it: constraints that depend on each other only where they hold would leave in it
+        // what they were far from there. r + r_z dz + Φ_zᵀ (λ_next − λ) = 0
+        let mut b = DMatrix::from_column_slice(scaled.len(), 1, (-&scaled).as_slice());
+        for (k, lambda) in at.lambda.iter().enumerate() {
+            b.column_mut(0).axpy(lambda / kappa, &matrix.column(dims.nq + k), 1.0);
+        }
         let (step, _) = least_norm(matrix, &b, RANK).ok_or(EquilibriumError::Singular)?;
         let longest = step.rows(0, dims.nq).amax();
         let mut length = (LONGEST * size / longest).min(1.0);
@@ -125,7 +130,7 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
                 *z += length * step[j];
             }
             for (k, lambda) in there.lambda.iter_mut().enumerate() {
-                *lambda += length * kappa * step[dims.nq + k];
+                *lambda += length * (kappa * step[dims.nq + k] - *lambda);
             }
             let left = unbalanced(&equations, &dims, &there)
                 .map_or(f64::INFINITY, |forces| forces.component_mul(&scale).norm());
@@ -178,12 +183,21 @@ fn jacobian(
     Ok((jacobian, kappa))
 }
 
-/// S; forces along what has no stiffness at all are measured by the largest there is.
+/// S; forces along what has no stiffness at all are measured by the largest there is. Equations that say little here are not blown
+/// up: what they say may be rounding.
 fn row_scale(jacobian: &DMatrix<f64>, nq: usize) -> DVector<f64> {
-    let largest = jacobian.rows(0, nq).amax();
+    let rows = jacobian.nrows() - nq;
+    let largest = [jacobian.rows(0, nq).amax(), if rows > 0 { jacobian.rows(nq, rows).amax() } else { 0.0 }];
     let scales = jacobian.row_iter().enumerate().map(|(i, row)| {
+        let largest = largest[usize::from(i >= nq)];
         let size = row.amax();
-        let size = if i < nq && size <= RANK * largest { largest } else { size };
+        let size = if i >= nq {
+            size.max(SMALL * largest)
+        } else if size <= ROUNDING * largest {
+            largest
+        } else {
+            size
+        };
         if size > 0.0 { 1.0 / size } else { 1.0 }
     });
     DVector::from_iterator(jacobian.nrows(), scales)

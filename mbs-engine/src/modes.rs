@@ -23,6 +23,8 @@ use nalgebra::{Complex, DMatrix, DVector};
 
 /// Singular values below this part of the largest are zero.
 const RANK: f64 = 1e-10;
+/// Singular values of n below this part of the largest are zero.
+const ZERO: f64 = 1e-13;
 /// What leaves the constraints, in units of the matrix, where the motion is not steady.
 const UNSTEADY: f64 = 1e-6;
 
@@ -146,8 +148,22 @@ impl Linearisation {
     }
 
     /// All eigenvalues, by real part, largest first.
+    ///
+    /// Zeros come from motion that nothing resists, often several with one direction, which rounding would spread over 1e-8. So they
+    /// are taken off first: with V = [Q N] orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0.
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
-        let mut values: Vec<Complex<f64>> = self.matrix.complex_eigenvalues().iter().copied().collect();
+        let mut values = Vec::new();
+        let mut matrix = self.matrix.clone();
+        while let Some(svd) = matrix.clone().try_svd(false, true, f64::EPSILON, 1000) {
+            let largest = svd.singular_values.iter().fold(0.0, |m: f64, s| m.max(*s));
+            let kept: Vec<usize> =
+                (0..matrix.nrows()).filter(|&i| svd.singular_values[i] > ZERO * largest).collect();
+            let Some(v_t) = svd.v_t.filter(|_| kept.len() < matrix.nrows()) else { break };
+            values.resize(values.len() + matrix.nrows() - kept.len(), Complex::new(0.0, 0.0));
+            let q = v_t.select_rows(&kept).transpose();
+            matrix = q.transpose() * &matrix * &q;
+        }
+        values.extend(matrix.complex_eigenvalues().iter());
         values.sort_by(|a, b| b.re.total_cmp(&a.re).then(b.im.total_cmp(&a.im)));
         values
     }

@@ -11,6 +11,12 @@ use nalgebra::{DMatrix, DVector};
 /// The imaginary step: its square vanishes beside any number.
 const STEP: f64 = 1e-30;
 
+/// Equations with entries below this part of the largest count less than others: one that depends on others by rounding must
+/// not look independent.
+pub(crate) const SMALL: f64 = 1e-3;
+/// Rows with entries below this part of the largest are rounding.
+pub(crate) const ROUNDING: f64 = 1e-13;
+
 /// What is moved by a complex step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
@@ -140,15 +146,16 @@ pub(crate) fn least_norm(a: DMatrix<f64>, b: &DMatrix<f64>, part: f64) -> Option
     svd.solve(b, threshold).ok().map(|x| (x, rank))
 }
 
-/// An orthonormal basis of what a matrix maps to zero, as columns; rows of a count alike.
+/// An orthonormal basis of what a matrix maps to zero, as columns; rows of a count alike, but for small ones.
 pub(crate) fn null_space(a: &DMatrix<f64>, part: f64) -> Option<DMatrix<f64>> {
     let n = a.ncols();
     // Zero rows make all of V known.
     let mut padded = DMatrix::zeros(a.nrows().max(n), n);
+    let largest = a.amax();
     for (i, row) in a.row_iter().enumerate() {
         let size = row.amax();
         if size > 0.0 {
-            padded.set_row(i, &(row / size));
+            padded.set_row(i, &(row / size.max(SMALL * largest)));
         }
     }
     let svd = padded.try_svd(false, true, f64::EPSILON, 1000)?;

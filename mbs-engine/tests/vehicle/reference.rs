@@ -2,7 +2,7 @@
 //! Runge–Kutta of order 8, steps halved until about eleven digits stayed).
 
 /// Name, z, zd, zdd at t = 2.4 s of the lane change. Angles of the right side are those about unmirrored axes.
-pub const INSTANT: [(&str, f64, f64, f64); 36] = [
+pub(super) const INSTANT: [(&str, f64, f64, f64); 36] = [
     ("ride.x", 22.3604073464541, 9.78991824090755, -0.8121351998),
     ("ride.y", 0.407890665203738, 1.610573320582, 3.750149854),
     ("ride.z", -0.048222605136618, 0.00258720889155587, -0.02598869709),
@@ -42,7 +42,7 @@ pub const INSTANT: [(&str, f64, f64, f64); 36] = [
 ];
 
 /// t, x, z, vx, e2, az of the front point, length of front and rear springs, load of front and rear tyres, psi: step descent.
-pub const STEP_DESCENT: [[f64; 11]; 14] = [
+pub(super) const STEP_DESCENT: [[f64; 11]; 14] = [
     [0.0, -1.6, 0.0, 3.0, 0.0, -4.63650968, 0.40770700264, 0.24738633754, 30.0, 30.0, 0.0],
     [0.1, -1.30040557618, -0.020844558822, 2.9870889313, 0.0005833509614, -1.96871043, 0.40007146562, 0.23966351392, 1094.26822, 1333.74891, 1.59452633933],
     [0.2, -1.0020723614, -0.052276288434, 2.9826978343, 0.002803378761, 1.87623866, 0.38075184913, 0.21844095273, 1491.25892, 1710.78758, 1.73654485342],
@@ -60,7 +60,7 @@ pub const STEP_DESCENT: [[f64; 11]; 14] = [
 ];
 
 /// t, x, y, z, e0, e1, e2, e3, roll rate, psi: double lane change.
-pub const LANE_CHANGE: [[f64; 10]; 19] = [
+pub(super) const LANE_CHANGE: [[f64; 10]; 19] = [
     [0.0, -1.6, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
     [0.5, 3.39721149898, 0.0, -0.050638917189, 0.9999934698, 0.0, 0.003613921244, 0.0, 1.1202501e-11, 0.0],
     [1.0, 8.397083341, 6.180074661e-08, -0.052889036659, 0.9999940444, 2.497587468e-08, 0.003451257134, 2.240286428e-08, 9.7725004e-07, 2.482816862e-14],
