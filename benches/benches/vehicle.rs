@@ -58,7 +58,11 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
     println!("  step                 {:>8.1} µs {:>8.1} µs", us(plain.best), us(plain.median));
     println!("  step with gradient   {:>8.1} µs {:>8.1} µs", us(whole.best), us(whole.median));
-    println!("  faster than real time {:>7.0}, with gradient {:.0}", h * 1e9 / plain.best, h * 1e9 / whole.best);
+    println!(
+        "  faster than real time {:>7.0}, with gradient {:.0}",
+        h * 1e9 / plain.best,
+        h * 1e9 / whole.best
+    );
 }
 
 /// Steps with all caches cold, and the worst of many hot ones.
@@ -92,7 +96,12 @@ fn extremes(model: &buggy::Model, h: f64, end: f64, total: usize) {
     }
     times.sort_by(f64::total_cmp);
     let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    println!("  of {total} steps: half below {:.1} µs, 99.9 % below {:.1} µs, worst {:.1} µs", at(0.5), at(0.999), at(1.0));
+    println!(
+        "  of {total} steps: half below {:.1} µs, 99.9 % below {:.1} µs, worst {:.1} µs",
+        at(0.5),
+        at(0.999),
+        at(1.0)
+    );
 }
 
 fn main() {

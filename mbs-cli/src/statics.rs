@@ -83,7 +83,8 @@ fn read(of: &Of) -> Result<(Interpreted, f64), Failure> {
     let model = check::read_model(&of.model)?;
     let case = check::find_case(&model, of.case.as_deref())?;
     let begin = case.map_or(&model.simulation, |case| &case.simulation).begin;
-    let interpreted = simulate::interpret_with(&model, of.case.as_deref(), &of.set, BundleKind::COORDINATE_FORM.to_vec())?;
+    let interpreted =
+        simulate::interpret_with(&model, of.case.as_deref(), &of.set, BundleKind::COORDINATE_FORM.to_vec())?;
     if interpreted.program().coordinates.is_empty() {
         return Err(simulate::nothing_moves());
     }
@@ -132,8 +133,8 @@ impl Named<'_> {
         let dims = self.0.dims();
         let holonomic = (0..dims.n_holonomic).map(|i| (self.of(Quantity::Holonomic, i), json!(lambda[i])));
         let behind = dims.n_holonomic + dims.n_normalisation;
-        let nonholonomic = (0..dims.n_nonholonomic)
-            .map(|i| (self.of(Quantity::Nonholonomic, i), json!(lambda[behind + i])));
+        let nonholonomic =
+            (0..dims.n_nonholonomic).map(|i| (self.of(Quantity::Nonholonomic, i), json!(lambda[behind + i])));
         holonomic.chain(nonholonomic).collect()
     }
 

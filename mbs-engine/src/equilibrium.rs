@@ -91,8 +91,7 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
     let mut u = vec![0.0; dims.nu];
     model.input_signals().at(t, &mut u);
     let rest = vec![0.0; dims.nq];
-    let mut at =
-        Instant { t, z: z.to_vec(), zd: rest.clone(), zdd: rest, u, lambda: vec![0.0; dims.rows()] };
+    let mut at = Instant { t, z: z.to_vec(), zd: rest.clone(), zdd: rest, u, lambda: vec![0.0; dims.rows()] };
     let mut residual = f64::INFINITY;
     let mut scale = DVector::zeros(0);
     for steps in 0..MAX_STEPS {
@@ -135,7 +134,8 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
             let left = unbalanced(&equations, &dims, &there)
                 .map_or(f64::INFINITY, |forces| forces.component_mul(&scale).norm());
             // A balanced position may be left for another as good: the next step decides.
-            if left <= (1.0 - GAIN * length) * scaled.norm() || (residual <= BALANCED * size && length == 1.0) {
+            if left <= (1.0 - GAIN * length) * scaled.norm() || (residual <= BALANCED * size && length == 1.0)
+            {
                 found = Some(there);
                 break;
             }
@@ -159,10 +159,7 @@ fn unbalanced(
 ) -> Result<DVector<f64>, EvalError> {
     let values = equations.values(at)?;
     let holonomic = dims.n_holonomic + dims.n_normalisation;
-    Ok(DVector::from_iterator(
-        dims.nq + holonomic,
-        values.r.iter().chain(&values.phi[..holonomic]).copied(),
-    ))
+    Ok(DVector::from_iterator(dims.nq + holonomic, values.r.iter().chain(&values.phi[..holonomic]).copied()))
 }
 
 /// J with multipliers in units of κ, the largest stiffness, so that its columns are of one size.

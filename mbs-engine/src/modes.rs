@@ -122,9 +122,8 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     if !left.iter().chain(right.iter()).chain(g.iter()).all(|x| x.is_finite()) {
         return Err(ModesError::Singular);
     }
-    let cyclic: Vec<usize> = (0..nq)
-        .filter(|&j| right.column(j).iter().chain(g.column(j).iter()).all(|&x| x == 0.0))
-        .collect();
+    let cyclic: Vec<usize> =
+        (0..nq).filter(|&j| right.column(j).iter().chain(g.column(j).iter()).all(|&x| x == 0.0)).collect();
     let (solution, _) = least_norm(left, &right, RANK).ok_or(ModesError::Singular)?;
 
     // A, without rows and columns of cyclic coordinates
@@ -182,7 +181,8 @@ impl Linearisation {
     fn shape(&self, eigenvalue: Complex<f64>) -> Vec<Complex<f64>> {
         let n = self.matrix.nrows();
         // A little beside the eigenvalue, so that the matrix can be factored.
-        let beside = eigenvalue + Complex::new(1e-9, 0.7e-9) * (self.matrix.amax() * 1e-3 + eigenvalue.norm());
+        let beside =
+            eigenvalue + Complex::new(1e-9, 0.7e-9) * (self.matrix.amax() * 1e-3 + eigenvalue.norm());
         let mut shifted: DMatrix<Complex<f64>> = self.matrix.map(|x| Complex::new(x, 0.0));
         for i in 0..n {
             shifted[(i, i)] -= beside;

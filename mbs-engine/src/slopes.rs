@@ -92,7 +92,8 @@ impl Equations {
                 (&mut slopes.phidd, &values.phidd),
             ];
             for (matrix, values) in columns {
-                matrix.set_column(j, &DVector::from_iterator(values.len(), values.iter().map(|x| x.im / STEP)));
+                matrix
+                    .set_column(j, &DVector::from_iterator(values.len(), values.iter().map(|x| x.im / STEP)));
             }
         }
         Ok(slopes)

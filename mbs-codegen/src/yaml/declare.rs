@@ -150,8 +150,11 @@ impl<'t> Reader<'t> {
             let file = match scope.mirror {
                 Some(normal) if complete && !units[0].definitions.is_empty() => {
                     let seen = mirrored[usize::from(normal)].get_or_insert_with(|| {
-                        let mut seen =
-                            Scope { mirror: Some(normal), outer: Some(Rc::clone(&global)), ..Scope::default() };
+                        let mut seen = Scope {
+                            mirror: Some(normal),
+                            outer: Some(Rc::clone(&global)),
+                            ..Scope::default()
+                        };
                         self.read_definitions(&units[0].definitions, &mut seen);
                         Rc::new(seen)
                     });
@@ -603,7 +606,8 @@ impl<'t> Reader<'t> {
                     unique.add(&part.key, part.key_span, what, &mut self.diagnostics);
                 }
             }
-            elements.insert(&*entry.key, Rc::new(Element { entry, fields, arguments, used: Cell::new(false) }));
+            elements
+                .insert(&*entry.key, Rc::new(Element { entry, fields, arguments, used: Cell::new(false) }));
         }
         elements
     }

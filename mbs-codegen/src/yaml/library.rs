@@ -37,10 +37,8 @@ pub(super) fn add_standard_elements(root: Rc<Node>) -> Rc<Node> {
     }
     let library = load(STANDARD_ELEMENTS, &mut Diagnostics::new());
     let Some(Kind::Mapping(library)) = library.as_ref().map(|node| &node.kind) else { return root };
-    let used: Vec<Entry> = library
-        .iter()
-        .filter_map(|e| wanted.get(&e.key).map(|&at| moved_entry(e, at)))
-        .collect();
+    let used: Vec<Entry> =
+        library.iter().filter_map(|e| wanted.get(&e.key).map(|&at| moved_entry(e, at))).collect();
     if used.is_empty() {
         return root;
     }

@@ -50,7 +50,14 @@ fn gradient_of(text: &str, case: &str, h: f64, end: f64) -> (Interpreted, gradie
 }
 
 /// dψ/dp by central differences of whole runs, extrapolated from two steps, relative to the parameter's size.
-fn differences(model: &mut Interpreted, objective: &str, parameter: &str, size: f64, h: f64, end: f64) -> f64 {
+fn differences(
+    model: &mut Interpreted,
+    objective: &str,
+    parameter: &str,
+    size: f64,
+    h: f64,
+    end: f64,
+) -> f64 {
     let at = model.parameter(parameter).unwrap();
     let mut slope = |step: f64| {
         let [up, down] = [step, -step].map(|step| {

@@ -102,7 +102,9 @@ fn rates_of_expressions() {
     let (mut w, mut outputs) = (vec![0.0; dims.workspace], vec![0.0; dims.n_outputs]);
     let instant = At { t: at.t, z: &at.z, v: &v, x: &[], u: &[] };
     model.outputs(instant, &vec![0.0; dims.nv], &mut w, &mut outputs).unwrap();
-    for (name, tolerance) in [("climb", 1e-9), ("distance_rate", 1e-14), ("turning.x", 1e-14), ("turning.z", 1e-14)] {
+    for (name, tolerance) in
+        [("climb", 1e-9), ("distance_rate", 1e-14), ("turning.x", 1e-14), ("turning.z", 1e-14)]
+    {
         let (base, axis) = name.split_once('.').map_or((name, ""), |(base, _)| (base, &name[base.len()..]));
         let found = outputs[place(&model, Quantity::Output, name)];
         let expected = outputs[place(&model, Quantity::Output, &format!("{base}_by_hand{axis}"))];

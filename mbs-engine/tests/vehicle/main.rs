@@ -47,7 +47,10 @@ fn with_bundles(text: &str, case: Option<&str>, bundles: Vec<BundleKind>) -> Int
 }
 
 fn place(model: &Interpreted, quantity: Quantity, name: &str) -> usize {
-    (0..).map_while(|i| model.name(quantity, i)).position(|n| n == name).unwrap_or_else(|| panic!("no {name}"))
+    (0..)
+        .map_while(|i| model.name(quantity, i))
+        .position(|n| n == name)
+        .unwrap_or_else(|| panic!("no {name}"))
 }
 
 fn coordinate(model: &Interpreted, name: &str) -> usize {
@@ -112,8 +115,13 @@ fn run(
     let (mut sums, mut work) = (Trapezoid::new(&mut sums), Trapezoid::new(&mut work));
     let mut inputs = model.input_signals();
     let span = Span { start: 0.0, end, output: Output::Steps };
-    let statistics =
-        Fixed { method, h }.run(model, &mut inputs, &mut state, &span, &mut scratch, |node: Node<'_, f64>| {
+    let statistics = Fixed { method, h }.run(
+        model,
+        &mut inputs,
+        &mut state,
+        &span,
+        &mut scratch,
+        |node: Node<'_, f64>| {
             let m = node.motion;
             euler_parameters::velocities(model, m.z, m.zd, &mut v).expect("lengths");
             euler_parameters::accelerations(model, m.z, m.zd, m.zdd, &mut vd).expect("lengths");
@@ -135,7 +143,8 @@ fn run(
                 energy: energy[0] + energy[1] - work.integrals()[0],
             });
             ControlFlow::Continue(())
-        })?;
+        },
+    )?;
     Ok((sums.integrals().to_vec(), statistics))
 }
 

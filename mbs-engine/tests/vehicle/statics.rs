@@ -72,9 +72,12 @@ fn buggy_at_rest() {
         println!("{:.6} {:.6}", mode.eigenvalue.re, mode.eigenvalue.im);
         assert!(mode.eigenvalue.re < 1e-6, "{:?}", mode.eigenvalue);
     }
-    let hops = modes.iter().filter(|mode| (40.0..90.0).contains(&mode.eigenvalue.norm()) && mode.eigenvalue.im > 0.0);
+    let hops = modes
+        .iter()
+        .filter(|mode| (40.0..90.0).contains(&mode.eigenvalue.norm()) && mode.eigenvalue.im > 0.0);
     assert_eq!(hops.count(), 4, "four wheels hop");
-    let rides = modes.iter().filter(|mode| (5.0..20.0).contains(&mode.eigenvalue.norm()) && mode.eigenvalue.im > 0.0);
+    let rides =
+        modes.iter().filter(|mode| (5.0..20.0).contains(&mode.eigenvalue.norm()) && mode.eigenvalue.im > 0.0);
     assert_eq!(rides.count(), 3, "heave, pitch and roll");
 }
 

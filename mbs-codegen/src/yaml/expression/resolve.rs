@@ -693,7 +693,9 @@ impl<'a> Resolver<'a> {
     /// `rate(…)` of a coordinate, or of an expression of positions, time and parameters.
     fn rate(&mut self, e: &Syntax, of: &Syntax) -> Found<Typed> {
         let addressed = match &of.kind {
-            SyntaxKind::Name(name) => self.scope.symbol(name).is_none() && !CONSTANTS.contains(&name.as_str()),
+            SyntaxKind::Name(name) => {
+                self.scope.symbol(name).is_none() && !CONSTANTS.contains(&name.as_str())
+            }
             SyntaxKind::Path(head, _) => self.scope.symbol(head).is_none(),
             _ => false,
         };
