@@ -1,16 +1,14 @@
 //! The buggy: time of an ALI3-P step on the step descent (1 ms) and the lane change (10 ms), with and without the gradient by five
 //! parameters; hot, and with caches emptied before every step; the worst of many steps.
 
-use mbs_benches::per_call;
-use mbs_runtime::formulation::{Ali3p, Assembly, State};
+use mbs_benches::{buggy, per_call};
+use mbs_runtime::formulation::{Ali3p, Assembly, State, Tangent};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::sensitivity::{Differentiated, Gradient, StateDerivatives};
 use mbs_runtime::{Fixed, Output, Span, System};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
-
-include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
 
 /// A consistent start and its derivatives.
 fn started(model: &buggy::Model) -> [Vec<f64>; 2] {
@@ -31,16 +29,21 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     let [start, start_derivatives] = started(model);
     let steps = (end / h).round() as usize;
     let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
-    let mut iterations = 0;
-    let plain = per_call(steps, || {
-        let mut state = start.clone();
-        iterations = 0;
-        for _ in 0..steps {
-            let step = Ali3p::DEFAULT.step(model, &mut NoInputs, &mut state, h, &mut scratch);
-            iterations += step.expect("converges").iterations;
-        }
-        black_box(&state);
-    });
+    let mut time = |method: Ali3p| {
+        let mut iterations = 0;
+        let timing = per_call(steps, || {
+            let mut state = start.clone();
+            iterations = 0;
+            for _ in 0..steps {
+                let step = method.step(model, &mut NoInputs, &mut state, h, &mut scratch);
+                iterations += step.expect("converges").iterations;
+            }
+            black_box(&state);
+        });
+        (timing, iterations as f64 / steps as f64)
+    };
+    let (plain, each) = time(Ali3p::DEFAULT);
+    let (reused, reused_each) = time(Ali3p { tangent: Tangent::Reused, ..Ali3p::DEFAULT });
     let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h });
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
@@ -53,10 +56,14 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
             .expect("converges");
         black_box(&gradient);
     });
-    let each = iterations as f64 / steps as f64;
     let us = |ns: f64| ns / 1e3;
     println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
     println!("  step                 {:>8.1} µs {:>8.1} µs", us(plain.best), us(plain.median));
+    println!(
+        "  one tangent a step   {:>8.1} µs {:>8.1} µs, {reused_each:.2} iterations each",
+        us(reused.best),
+        us(reused.median)
+    );
     println!("  step with gradient   {:>8.1} µs {:>8.1} µs", us(whole.best), us(whole.median));
     println!(
         "  faster than real time {:>7.0}, with gradient {:.0}",
