@@ -1,5 +1,6 @@
 //! The measured models, and how time is taken.
 
+include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar_frozen.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar_by_1.rs"));

@@ -23,6 +23,8 @@ Examples:
   mbs kinematics models/crank_rocker.yaml
   mbs gradient models/five_bar.yaml
   mbs verify models/five_bar.yaml
+  mbs equilibrium models/buggy.yaml
+  mbs modes models/whipple.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
   mbs import robot.urdf -o robot.yaml --floating-base";
 
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Kinematics(Kinematics),
     Gradient(Gradient),
     Verify(Verify),
+    Equilibrium(Equilibrium),
+    Modes(Modes),
     /// Print the JSON Schema of model files, for completion and hover in editors.
     #[command(after_help = SCHEMA_HELP)]
     Schema,
@@ -338,6 +342,22 @@ pub(crate) struct Common {
     pub(crate) json: bool,
 }
 
+/// Which model, where nothing runs.
+#[derive(Debug, Args)]
+pub(crate) struct Of {
+    /// The model file.
+    pub(crate) model: PathBuf,
+    /// Under one of the model's cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Set an independent parameter, `name` or `name[i]`; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, f64)>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// What simulation and kinematic analysis write.
 #[derive(Debug, Args)]
 pub(crate) struct Results {
@@ -471,6 +491,43 @@ pub(crate) struct Method {
 }
 
 const METHOD: &str = "Method";
+
+const EQUILIBRIUM_HELP: &str = "\
+Examples:
+  mbs equilibrium models/buggy.yaml
+  mbs equilibrium models/buggy.yaml --set m_c=600 --json | jq .coordinates
+
+Constraints are those of the time a run begins at. Directions without stiffness are left where the start puts them.";
+
+/// Find a position in which the model stays at rest.
+///
+/// The search begins at the model's start and follows Newton's method, cut short where it must be. If there is no
+/// equilibrium near, what cannot be balanced is named.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{EQUILIBRIUM_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Equilibrium {
+    #[command(flatten)]
+    pub(crate) of: Of,
+}
+
+const MODES_HELP: &str = "\
+Examples:
+  mbs modes models/whipple.yaml --set speed=4
+  mbs modes models/buggy.yaml --equilibrium --json | jq .modes
+
+Small changes that keep all constraints, nonholonomic ones too, go as exp(lambda t). A shape lists the largest changes of
+coordinates, with their phases.";
+
+/// Show eigenvalues and mode shapes about the start, or about the equilibrium.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{MODES_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Modes {
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// About the equilibrium, at rest, and not about the motion the model starts with.
+    #[arg(long)]
+    pub(crate) equilibrium: bool,
+}
 
 const KINEMATICS_HELP: &str = "\
 Examples:

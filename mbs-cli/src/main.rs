@@ -18,6 +18,7 @@ mod plot_file;
 mod run_report;
 mod shell;
 mod simulate;
+mod statics;
 mod verify;
 
 mod settings;
@@ -56,6 +57,8 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
+        Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::New(arguments) => new::new(&arguments),
         Command::Plot(arguments) => plot_file::plot(&arguments),

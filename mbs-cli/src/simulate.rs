@@ -257,13 +257,23 @@ pub(crate) fn interpret(
     common: &Common,
     bundles: Vec<BundleKind>,
 ) -> Result<Interpreted, Failure> {
-    let case = crate::check::find_case(model, common.case.as_deref())?;
+    interpret_with(model, common.case.as_deref(), &common.set, bundles)
+}
+
+/// The same from its parts.
+pub(crate) fn interpret_with(
+    model: &Model,
+    case: Option<&str>,
+    set: &[(String, f64)],
+    bundles: Vec<BundleKind>,
+) -> Result<Interpreted, Failure> {
+    let case = crate::check::find_case(model, case)?;
     let options = Options { bundles, ..Options::default() };
     let ticker = Ticker::new(format!("writing the equations of {}", model.name));
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
     drop(ticker);
-    for (name, value) in &common.set {
+    for (name, value) in set {
         interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
     }
     Ok(interpreted)

@@ -25,18 +25,23 @@ pub(crate) struct Start {
 
 /// Makes the model's start consistent.
 pub(crate) fn assemble(model: &Interpreted, settings: &Settings) -> Result<Start, StepError> {
+    assemble_at(model, settings.simulation.begin, settings.analysis)
+}
+
+/// The same at any time.
+pub(crate) fn assemble_at(model: &Interpreted, begin: f64, analysis: Analysis) -> Result<Start, StepError> {
     let dims = model.dims();
     let guess = model.start_state();
     let (z, v) = guess.split_at(dims.nq);
     let mut state = vec![0.0; State::<f64>::len(&dims)];
     let mut view = State::of(&dims, &mut state)?;
-    view.reset(settings.simulation.begin);
+    view.reset(begin);
     view.z.copy_from_slice(z);
-    let eval = |error| StepError::Eval { t: settings.simulation.begin, h: 0.0, error };
+    let eval = |error| StepError::Eval { t: begin, h: 0.0, error };
     euler_parameters::coordinate_rates(model, z, v, view.zd).map_err(eval)?;
     let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
     let mut inputs = model.input_signals();
-    let statistics = match settings.analysis {
+    let statistics = match analysis {
         Analysis::Dynamics => Assembly::DEFAULT.start(model, &mut inputs, &mut state, &mut scratch)?,
         Analysis::Kinematics => Assembly::DEFAULT.driven(model, &mut inputs, &mut state, &mut scratch)?,
     };

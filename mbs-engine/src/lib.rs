@@ -45,7 +45,11 @@ mod tree;
 
 mod method;
 
+mod slopes;
+
+pub mod equilibrium;
 pub mod gradient;
+pub mod modes;
 pub mod verify;
 
 pub use interpreted::Interpreted;

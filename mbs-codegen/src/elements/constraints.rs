@@ -11,7 +11,7 @@ use super::forces::{Element, Load};
 use super::leaves::{Leaf, Leaves};
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::euler_parameter_rates;
-use crate::lowering::Lowering;
+use crate::lowering::{Environment, Lowering};
 use crate::model::{BodyId, ConstraintKind};
 use crate::symbols::Group;
 use crate::topology::{Row, RowSource};
@@ -174,28 +174,14 @@ impl ConstraintElement<'_> {
         self.rates = rows
             .iter()
             .map(|row| {
-                let rate = self.time_derivative(g, row.value);
+                let rate = self.rate_leaves.time_derivative(g, row.value);
                 let acceleration = match row.kind {
-                    ConstraintKind::Holonomic => self.time_derivative(g, rate),
+                    ConstraintKind::Holonomic => self.rate_leaves.time_derivative(g, rate),
                     ConstraintKind::Nonholonomic => g.zero(),
                 };
                 RowRates { value: row.value, rate, acceleration }
             })
             .collect();
-    }
-
-    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
-        let (one, time) = (g.one(), g.symbol(Group::Time, 0));
-        let mut terms = gradient(g, &[(value, one)], &[time]);
-        for (leaf, symbols) in self.rate_leaves.seen().to_vec() {
-            let slopes = gradient(g, &[(value, one)], &symbols);
-            if slopes.iter().all(|&slope| g.is(slope, 0.0)) {
-                continue;
-            }
-            let rates = self.rate_leaves.rate_of(g, leaf).unwrap_or_default();
-            terms.extend(slopes.iter().zip(rates).map(|(&slope, rate)| g.mul(slope, rate)));
-        }
-        g.sum(&terms)
     }
 
     /// Values and time derivatives of the rows, the mechanism in place of the placeholders.

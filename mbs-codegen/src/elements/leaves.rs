@@ -7,7 +7,7 @@
 //! is lost in a shared expression.
 
 use super::Mechanism;
-use crate::graph::{ExprId, Graph, Mat3, Vec3};
+use crate::graph::{ExprId, Graph, Mat3, Vec3, gradient};
 use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
 use crate::model::{BodyId, CoordinateRef, MarkerRef, Model, VelocityRef};
 use crate::symbols::Group;
@@ -156,6 +156,21 @@ impl<'a> Leaves<'a> {
 }
 
 impl Environment for Leaves<'_> {
+    /// By the chain rule Φ_q qd + Φ_t.
+    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
+        let (one, time) = (g.one(), g.symbol(Group::Time, 0));
+        let mut terms = gradient(g, &[(value, one)], &[time]);
+        for (leaf, symbols) in self.seen.clone() {
+            let slopes = gradient(g, &[(value, one)], &symbols);
+            if slopes.iter().all(|&slope| g.is(slope, 0.0)) {
+                continue;
+            }
+            let rates = self.rate_of(g, leaf).unwrap_or_default();
+            terms.extend(slopes.iter().zip(rates).map(|(&slope, rate)| g.mul(slope, rate)));
+        }
+        g.sum(&terms)
+    }
+
     fn coordinate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
         match self.tree.z_of(coordinate) {
             Some(z) => self.scalar(g, Leaf::Coordinate(z)),

@@ -1,7 +1,7 @@
 //! The moving mechanism as expressions ask about it.
 
 use super::Leaf;
-use crate::graph::{ExprId, Graph, Vec3};
+use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::accelerations::point_acceleration;
 use crate::kinematics::positions::side_point;
 use crate::kinematics::{
@@ -172,6 +172,22 @@ impl<'a> Mechanism<'a> {
 }
 
 impl Environment for Mechanism<'_> {
+    /// Σ ∂/∂z_i zd_i + ∂/∂t
+    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
+        let mut symbols: Vec<ExprId> = (0..self.tree.nq as u32).map(|i| g.symbol(Group::Z, i)).collect();
+        symbols.push(g.symbol(Group::Time, 0));
+        let one = g.one();
+        let slopes = gradient(g, &[(value, one)], &symbols);
+        let mut terms = vec![slopes[self.tree.nq]];
+        for (z, &slope) in slopes[..self.tree.nq].iter().enumerate() {
+            if !g.is(slope, 0.0) {
+                let rate = self.rate_of(g, z);
+                terms.push(g.mul(slope, rate));
+            }
+        }
+        g.sum(&terms)
+    }
+
     fn coordinate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
         match self.tree.z_of(coordinate) {
             Some(z) => g.symbol(Group::Z, z as u32),

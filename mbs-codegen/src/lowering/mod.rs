@@ -13,7 +13,7 @@ mod signals;
 pub use parameters::{ParameterExpr, Parameters};
 
 use crate::graph::BinaryOp as Operation;
-use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3};
+use crate::graph::{ArrayId, Comparison as Compare, ExprId, Graph, UnaryOp, Vec3, gradient};
 use crate::model::{
     ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, InputId, JointId, MarkerRef, RowRef,
     Scalar, Vector, VelocityRef,
@@ -31,6 +31,11 @@ pub trait Environment {
     /// zd
     fn rate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
         g.zero()
+    }
+    /// The rate of an expression of positions and time that was lowered here.
+    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
+        let (one, time) = (g.one(), g.symbol(Group::Time, 0));
+        gradient(g, &[(value, one)], &[time])[0]
     }
     /// zdd
     fn acceleration(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
@@ -132,6 +137,10 @@ impl<'a, E: Environment> Lowering<'a, E> {
             Scalar::Input(InputId(index)) => self.graph.symbol(Group::U, *index),
             Scalar::Coordinate(c) => self.environment.coordinate(self.graph, *c),
             Scalar::Rate(c) => self.environment.rate(self.graph, *c),
+            Scalar::Derivative(of) => {
+                let value = self.scalar(of);
+                self.environment.time_derivative(self.graph, value)
+            }
             Scalar::Acceleration(c) => self.environment.acceleration(self.graph, *c),
             Scalar::Velocity(v) => self.environment.velocity(self.graph, *v),
             Scalar::Multiplier(row) => self.environment.multiplier(self.graph, *row),

@@ -127,6 +127,7 @@ impl Values {
             Scalar::Input(_)
             | Scalar::Coordinate(_)
             | Scalar::Rate(_)
+            | Scalar::Derivative(_)
             | Scalar::Acceleration(_)
             | Scalar::Velocity(_)
             | Scalar::Multiplier(_)

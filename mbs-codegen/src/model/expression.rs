@@ -23,7 +23,9 @@ pub enum Scalar {
     Coordinate(CoordinateRef),
     /// Its time derivative zd.
     Rate(CoordinateRef),
-    /// Its second time derivative zdd (outputs only).
+    /// The time derivative of an expression of positions, time and parameters.
+    Derivative(Box<Scalar>),
+    /// Second time derivative zdd of a coordinate (outputs only).
     Acceleration(CoordinateRef),
     /// A joint velocity v (angular velocity component of a spherical or floating joint, for example).
     Velocity(VelocityRef),

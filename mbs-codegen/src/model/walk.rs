@@ -27,7 +27,7 @@ impl Scalar {
             | Scalar::Multiplier(_)
             | Scalar::Length
             | Scalar::LengthRate => {}
-            Scalar::Element(_, a) | Scalar::Negate(a) => a.for_each_part(f),
+            Scalar::Element(_, a) | Scalar::Negate(a) | Scalar::Derivative(a) => a.for_each_part(f),
             Scalar::Binary(_, a, b) => {
                 a.for_each_part(f);
                 b.for_each_part(f);

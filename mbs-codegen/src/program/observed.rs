@@ -54,6 +54,10 @@ impl Environment for Observed<'_, '_> {
         }
     }
 
+    fn time_derivative(&mut self, g: &mut Graph, value: ExprId) -> ExprId {
+        self.mechanism.time_derivative(g, value)
+    }
+
     fn coordinate(&mut self, g: &mut Graph, coordinate: CoordinateRef) -> ExprId {
         self.mechanism.coordinate(g, coordinate)
     }

@@ -8,17 +8,18 @@ use std::rc::Rc;
 use super::declare::{Argument, ArgumentKind};
 use super::expression::resolve::{Context, Typed};
 use super::reader::Reader;
-use super::scope::{ArgumentScalar, ArgumentVector, Scope, Symbol, Thing};
+use super::scope::{Named, Scope, Symbol, Thing};
 
 impl<'t> Reader<'t> {
-    /// Puts the arguments into the instance's scope.
+    /// Puts the arguments into the instance's scope. `around` is what the instance stands in: the file, or the instance
+    /// of another element.
     pub(super) fn read_arguments(
         &mut self,
         arguments: &[Argument<'t>],
         scope: &mut Scope,
-        global: &Rc<Scope>,
+        around: &Rc<Scope>,
     ) {
-        let outside = Scope { mirror: scope.mirror, outer: Some(Rc::clone(global)), ..Scope::default() };
+        let outside = Scope { mirror: scope.mirror, outer: Some(Rc::clone(around)), ..Scope::default() };
         for argument in arguments {
             let name = argument.name.clone();
             match argument.node.and_then(|node| self.read_argument(argument.kind, node, &outside)) {
@@ -45,13 +46,13 @@ impl<'t> Reader<'t> {
         Some(match kind {
             ArgumentKind::Scalar | ArgumentKind::Vector => {
                 let resolved = self.either(node, outside, context)?;
-                let (uses, size) = (resolved.uses, resolved.size);
+                let (what, uses, extent) = ("argument", resolved.uses, resolved.extent);
                 match (kind, resolved.value) {
                     (ArgumentKind::Scalar, Typed::Scalar(value)) => {
-                        Meaning::Symbol(Symbol::Scalar(Rc::new(ArgumentScalar { value, uses, size })))
+                        Meaning::Symbol(Symbol::Scalar(Rc::new(Named { what, value, uses, extent })))
                     }
                     (ArgumentKind::Vector, Typed::Vector(value)) => {
-                        Meaning::Symbol(Symbol::Vector(Rc::new(ArgumentVector { value, uses, size })))
+                        Meaning::Symbol(Symbol::Vector(Rc::new(Named { what, value, uses, extent })))
                     }
                     (ArgumentKind::Scalar, _) => {
                         self.diagnostics

@@ -394,7 +394,7 @@ impl<'t> Reader<'t> {
                 None
             }
             Typed::Vector(value) => {
-                self.spend(node.span, 2 * resolved.size);
+                self.spend(node.span, 2 * resolved.extent.size);
                 Some(components(&value))
             }
         }

@@ -5,6 +5,7 @@
 //! and the tables of [`Symbols`](super::scope::Symbols). Names of instances are flattened: `left` and `arm` give
 //! `left_arm`.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -12,7 +13,7 @@ use super::fields::Fields;
 use super::keys::{self, Keys};
 use super::limits;
 use super::load::shorten;
-use super::names::{CONSTANTS, Unique, check_name, is_reserved};
+use super::names::{CONSTANTS, Unique, check_name, is_name, is_reserved};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, RowNames, Scope, Symbol, Thing};
@@ -40,6 +41,8 @@ pub(super) struct Unit<'t> {
     pub(super) constraints: Vec<Declared<'t, ConstraintId>>,
     pub(super) outputs: Vec<Declared<'t, ()>>,
     pub(super) objectives: Vec<Declared<'t, ()>>,
+    /// Read before everything else, into the scope.
+    definitions: Vec<&'t Entry>,
 }
 
 /// What an argument of an element is.
@@ -62,9 +65,30 @@ const ARGUMENT_KINDS: [(&str, ArgumentKind); 5] = [
 
 /// An element, with the names of its arguments.
 struct Element<'t> {
+    entry: &'t Entry,
     fields: Fields<'t>,
     arguments: Vec<(&'t Entry, ArgumentKind)>,
-    used: bool,
+    used: Cell<bool>,
+}
+
+type Elements<'t> = HashMap<&'t str, Rc<Element<'t>>>;
+
+/// An instance of an element, its arguments still to be read.
+struct Instance<'t> {
+    unit: Unit<'t>,
+    scope: Scope,
+    arguments: Vec<Argument<'t>>,
+    /// The instance it stands in, by its place among all; none if it stands in the file.
+    parent: Option<usize>,
+}
+
+/// Where instances stand: in the file, or in the instance of another element.
+#[derive(Clone, Copy)]
+struct Around<'p> {
+    prefix: &'p str,
+    parent: Option<usize>,
+    mirror: Option<u8>,
+    depth: usize,
 }
 
 /// All that is declared.
@@ -103,23 +127,46 @@ impl<'t> Reader<'t> {
         let mut root = self.declare_unit(file, "", &mut global, None, &mut spaces);
         let inputs = self.declare_inputs(file, &mut global, &mut spaces);
 
-        let mut elements = self.declare_elements(file);
-        let instances = self.declare_instances(file, &mut elements, &mut global, &mut spaces);
-        for (name, (entry, element)) in sorted(&elements) {
-            if !element.used {
+        let elements = self.declare_elements(file);
+        let mut instances = Vec::new();
+        let around = Around { prefix: "", parent: None, mirror: None, depth: 0 };
+        self.declare_instances(file, around, &elements, &mut global, &mut spaces, &mut instances);
+        for (name, element) in sorted(&elements) {
+            if !element.used.get() {
                 self.diagnostics
-                    .warning(entry.key_span, format!("element `{name}` is never used"))
+                    .warning(element.entry.key_span, format!("element `{name}` is never used"))
                     .help("its contents are not checked before an instance uses it");
             }
         }
 
+        let complete = self.read_definitions(&root.definitions, &mut global);
         let global = Rc::new(global);
         self.global = Rc::clone(&global);
         root.scope = Rc::clone(&global);
+        // The file as it is seen in a mirror: definitions are read as if they stood where they are used.
+        let mut mirrored: [Option<Rc<Scope>>; 3] = [const { None }; 3];
         let mut units = vec![root];
-        for (mut unit, mut scope, arguments) in instances {
-            scope.outer = Some(Rc::clone(&global));
-            self.read_arguments(&arguments, &mut scope, &global);
+        for Instance { mut unit, mut scope, arguments, parent } in instances {
+            let file = match scope.mirror {
+                Some(normal) if complete && !units[0].definitions.is_empty() => {
+                    let seen = mirrored[usize::from(normal)].get_or_insert_with(|| {
+                        let mut seen = Scope {
+                            mirror: Some(normal),
+                            outer: Some(Rc::clone(&global)),
+                            ..Scope::default()
+                        };
+                        self.read_definitions(&units[0].definitions, &mut seen);
+                        Rc::new(seen)
+                    });
+                    Rc::clone(seen)
+                }
+                _ => Rc::clone(&global),
+            };
+            // Parents stand before their children, behind the file.
+            let around = parent.map_or(&file, |parent| &units[parent + 1].scope);
+            self.read_arguments(&arguments, &mut scope, around);
+            scope.outer = Some(file);
+            self.read_definitions(&unit.definitions, &mut scope);
             unit.scope = Rc::new(scope);
             units.push(unit);
         }
@@ -146,7 +193,18 @@ impl<'t> Reader<'t> {
             constraints: Vec::new(),
             outputs: Vec::new(),
             objectives: Vec::new(),
+            definitions: Vec::new(),
         };
+        for entry in self.section(fields, "definitions") {
+            // Those of an element are known inside it only; their names are checked with the element.
+            let ok = match prefix {
+                "" => self.declare_definition(entry, &mut spaces.symbols, Some(&mut spaces.things)),
+                _ => is_name(&entry.key) && !is_reserved(&entry.key),
+            };
+            if ok && self.within(entry, unit.definitions.len(), "definitions") {
+                unit.definitions.push(entry);
+            }
+        }
         for entry in self.section(fields, "parameters") {
             let Some(name) = self.declare_name(entry, prefix, "parameter", &mut spaces.symbols) else {
                 continue;
@@ -286,6 +344,21 @@ impl<'t> Reader<'t> {
             local.things.insert(entry.key.to_string(), thing);
             unit.variables.push(Declared { id, name, entry });
         }
+    }
+
+    /// A definition stands where values stand, and before a dot.
+    fn declare_definition(
+        &mut self,
+        entry: &Entry,
+        symbols: &mut Unique,
+        things: Option<&mut Unique>,
+    ) -> bool {
+        if is_reserved(&entry.key) {
+            self.reserved(entry, "definition");
+            return false;
+        }
+        let Some(name) = self.declare_name(entry, "", "definition", symbols) else { return false };
+        things.is_none_or(|things| things.add(&name, entry.key_span, "definition", &mut self.diagnostics))
     }
 
     fn section(&mut self, fields: &Fields<'t>, key: &str) -> &'t [Entry] {
@@ -490,7 +563,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn declare_elements(&mut self, file: &Fields<'t>) -> HashMap<&'t str, (&'t Entry, Element<'t>)> {
+    fn declare_elements(&mut self, file: &Fields<'t>) -> Elements<'t> {
         let mut elements = HashMap::new();
         let mut names = Unique::default();
         for entry in self.section(file, "elements") {
@@ -519,6 +592,9 @@ impl<'t> Reader<'t> {
                     arguments.push((argument, kind));
                 }
             }
+            for part in self.section(&fields, "definitions") {
+                self.declare_definition(part, &mut unique, None);
+            }
             for (key, what) in [
                 ("parameters", "parameter"),
                 ("bodies", "body"),
@@ -530,32 +606,31 @@ impl<'t> Reader<'t> {
                     unique.add(&part.key, part.key_span, what, &mut self.diagnostics);
                 }
             }
-            elements.insert(&*entry.key, (entry, Element { fields, arguments, used: false }));
+            elements
+                .insert(&*entry.key, Rc::new(Element { entry, fields, arguments, used: Cell::new(false) }));
         }
         elements
     }
 
-    #[allow(
-        clippy::type_complexity,
-        reason = "the three parts of an instance go on together to the one caller"
-    )]
+    /// Declares the instances of a section, and those inside their elements after each.
     fn declare_instances(
         &mut self,
-        file: &Fields<'t>,
-        elements: &mut HashMap<&'t str, (&'t Entry, Element<'t>)>,
+        section: &Fields<'t>,
+        around: Around<'_>,
+        elements: &Elements<'t>,
         global: &mut Scope,
         spaces: &mut Spaces,
-    ) -> Vec<(Unit<'t>, Scope, Vec<Argument<'t>>)> {
-        let mut out = Vec::new();
+        out: &mut Vec<Instance<'t>>,
+    ) {
         let mut names = Unique::default();
-        if self.is_exhausted() {
-            return out;
-        }
-        for (count, entry) in self.section(file, "instances").iter().enumerate() {
-            if count >= limits::INSTANCES {
+        for entry in self.section(section, "instances") {
+            if self.is_exhausted() {
+                return;
+            }
+            if out.len() >= limits::INSTANCES {
                 let limit = limits::INSTANCES;
                 self.diagnostics.error(entry.key_span, format!("more than {limit} instances"));
-                break;
+                return;
             }
             let Some(name) = self.declare_name(entry, "", "instance", &mut names) else {
                 continue;
@@ -563,36 +638,69 @@ impl<'t> Reader<'t> {
             let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::INSTANCE) else {
                 continue;
             };
-            let mirror = fields.value("mirror").and_then(|n| {
-                self.word(n, "the axis normal to the mirror", &[("x", 0u8), ("y", 1), ("z", 2)])
-            });
-            let Some(element) = fields.require("element", self) else {
+            let Some(element) = self.element_of(&fields, elements) else {
                 continue;
             };
-            let Some(wanted) = self.string(&element.value) else {
-                continue;
-            };
-            let Some((_, element)) = elements.get_mut(wanted.as_str()) else {
-                let known: Vec<&str> = sorted(elements).into_iter().map(|(n, _)| n).collect();
-                let help = match self.nearest(&wanted, known) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "declare it under `elements`".into(),
-                };
-                let message = format!("unknown element `{}`", shorten(&wanted));
-                self.diagnostics.error(element.value.span, message).help(help);
-                continue;
-            };
-            element.used = true;
-            let mut scope = Scope { mirror, ..Scope::default() };
-            let arguments = self.match_arguments(&fields, element);
-            if self.is_exhausted() {
-                break;
+            if around.depth >= limits::ELEMENT_DEPTH {
+                let limit = limits::ELEMENT_DEPTH;
+                self.diagnostics
+                    .error(entry.key_span, format!("elements are nested more than {limit} deep"))
+                    .help("an element cannot contain itself");
+                return;
             }
-            let prefix = format!("{name}_");
+            let mirror = self.mirror_of(&fields, around);
+            let mut scope = Scope { mirror, ..Scope::default() };
+            let arguments = self.match_arguments(&fields, &element);
+            if self.is_exhausted() {
+                return;
+            }
+            let prefix = format!("{}{name}_", around.prefix);
             let unit = self.declare_unit(&element.fields, &prefix, &mut scope, Some(global), spaces);
-            out.push((unit, scope, arguments));
+            let place = out.len();
+            out.push(Instance { unit, scope, arguments, parent: around.parent });
+            let inside = Around { prefix: &prefix, parent: Some(place), mirror, depth: around.depth + 1 };
+            self.declare_instances(&element.fields, inside, elements, global, spaces, out);
+            // The element around it names its parts as the file names those of its own instances.
+            if let Some(parent) = around.parent {
+                let parts = &out[place].scope;
+                let symbols: Vec<_> =
+                    parts.symbols.iter().map(|(key, s)| (format!("{name}_{key}"), s.clone())).collect();
+                let things: Vec<_> =
+                    parts.things.iter().map(|(key, t)| (format!("{name}_{key}"), *t)).collect();
+                let outer = &mut out[parent].scope;
+                outer.symbols.extend(symbols);
+                outer.things.extend(things);
+            }
         }
-        out
+    }
+
+    fn element_of(&mut self, fields: &Fields<'t>, elements: &Elements<'t>) -> Option<Rc<Element<'t>>> {
+        let entry = fields.require("element", self)?;
+        let wanted = self.string(&entry.value)?;
+        if let Some(element) = elements.get(wanted.as_str()) {
+            element.used.set(true);
+            return Some(Rc::clone(element));
+        }
+        let known: Vec<&str> = sorted(elements).into_iter().map(|(n, _)| n).collect();
+        let help = match self.nearest(&wanted, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "declare it under `elements`".into(),
+        };
+        let message = format!("unknown element `{}`", shorten(&wanted));
+        self.diagnostics.error(entry.value.span, message).help(help);
+        None
+    }
+
+    /// The mirror of an instance: its own, or inside an element that of the element.
+    fn mirror_of(&mut self, fields: &Fields<'t>, around: Around<'_>) -> Option<u8> {
+        let Some(entry) = fields.get("mirror") else { return around.mirror };
+        if around.parent.is_some() {
+            self.diagnostics
+                .error(entry.key_span, "an instance inside an element cannot have a mirror of its own")
+                .help("it is mirrored with the element around it");
+            return around.mirror;
+        }
+        self.word(&entry.value, "the axis normal to the mirror", &[("x", 0u8), ("y", 1), ("z", 2)])
     }
 
     /// Pairs what an instance gives with what its element asks for.

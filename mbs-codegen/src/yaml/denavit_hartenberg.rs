@@ -143,9 +143,10 @@ impl<'t> Reader<'t> {
 
     fn read_dh_entry(&mut self, node: &Node, scope: &Scope) -> Option<DhEntry> {
         let wanted = "a number or an expression";
-        let ((variable, rest), uses, size) = self.resolve(node, scope, Context::Parameters, wanted, split)?;
+        let ((variable, rest), uses, extent) =
+            self.resolve(node, scope, Context::Parameters, wanted, split)?;
         // Sine and cosine repeat it.
-        self.spend(node.span, size);
+        self.spend(node.span, extent.size);
         self.default_scalar(node.span, &rest, "the entry")?;
         Some(DhEntry { variable, rest, constant: !uses.parameters, span: node.span })
     }

@@ -7,6 +7,7 @@ use super::reader::Reader;
 use crate::diagnostics::Span;
 
 /// The fields of a mapping whose keys have been checked.
+#[derive(Clone)]
 pub(super) struct Fields<'t> {
     /// Where the thing described is named.
     pub(super) at: Span,

@@ -254,7 +254,7 @@ fn flip_scalar(e: &mut Scalar) {
         | Scalar::Acceleration(_)
         | Scalar::Velocity(_)
         | Scalar::Multiplier(_) => {}
-        Scalar::Element(_, a) | Scalar::Negate(a) => flip_scalar(a),
+        Scalar::Element(_, a) | Scalar::Negate(a) | Scalar::Derivative(a) => flip_scalar(a),
         Scalar::Binary(_, a, b) => {
             flip_scalar(a);
             flip_scalar(b);

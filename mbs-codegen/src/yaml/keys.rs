@@ -27,6 +27,7 @@ pub const MODEL: Keys = Keys {
         "gravity",
         "parameters",
         "inputs",
+        "definitions",
         "outputs",
         "bodies",
         "joints",
@@ -133,6 +134,7 @@ pub const ELEMENT: Keys = Keys {
     keys: &[
         "arguments",
         "parameters",
+        "definitions",
         "bodies",
         "joints",
         "variables",
@@ -140,9 +142,10 @@ pub const ELEMENT: Keys = Keys {
         "constraints",
         "outputs",
         "objectives",
+        "instances",
         "description",
     ],
-    later: &["elements", "instances"],
+    later: &["elements"],
     hints: &[(
         "sensitivity",
         "name the parameters of instances, such as `left_stiffness`, under the model's own `sensitivity`",

@@ -14,6 +14,10 @@ pub const EXPRESSION_BYTES: usize = 4096;
 pub const EXPRESSION_NESTING: usize = 48;
 /// Height of one expression's tree: a sum of this many terms is the longest.
 pub const EXPRESSION_DEPTH: usize = 160;
+/// Height of an expression's tree with arguments and definitions put in.
+pub const TREE_DEPTH: usize = 320;
+/// Elements inside elements.
+pub const ELEMENT_DEPTH: usize = 8;
 /// Operations of all expressions together, after elements are expanded.
 pub const OPERATIONS: usize = 500_000;
 /// Entries of one kind (bodies, joints, forces, parameters, …), after elements are expanded.

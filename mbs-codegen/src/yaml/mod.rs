@@ -1,7 +1,7 @@
 //! From the text of a model file to the typed [`Model`].
 //!
 //! Enters: text. Leaves: a model, or every problem of the file with its place. The way: `load` makes a tree that
-//! knows its places; `declare` finds all names and expands elements; then each section is read, its expressions
+//! knows its places; `library` adds standard elements; `declare` finds all names and expands elements; then each section is read, its expressions
 //! parsed and typed, and what can be checked at the default parameters is checked.
 //! Holds afterwards, if there is a model: what [`crate::model`] promises; the joints have a tree rooted at
 //! `ground`, see [`crate::topology`]; every variable stands in a constraint.
@@ -12,12 +12,14 @@ mod arguments;
 mod bodies;
 mod constraints;
 mod declare;
+mod definitions;
 mod denavit_hartenberg;
 mod expression;
 mod fields;
 mod forces;
 mod joints;
 pub mod keys;
+mod library;
 pub mod limits;
 mod load;
 mod mirror;
@@ -34,6 +36,8 @@ mod simulation;
 mod start;
 mod tree;
 mod variables;
+
+pub use library::STANDARD_ELEMENTS;
 
 use std::rc::Rc;
 
@@ -65,6 +69,7 @@ pub fn read(file_name: &str, text: &str) -> (Option<Model>, Diagnostics) {
         }
         return (None, diagnostics);
     };
+    let root = library::add_standard_elements(root);
     let mut reader = Reader {
         text,
         global: Rc::default(),

@@ -8,7 +8,7 @@ use super::limits;
 use super::load::shorten;
 use super::node::{Kind, Node, Style, Text};
 use super::place::place;
-use super::scope::{Scope, Symbols, Uses};
+use super::scope::{Extent, Scope, Symbols, Uses};
 use super::sensitivity::Listed;
 use crate::diagnostics::{Diagnostics, Span, nearest};
 use crate::model::evaluate::Values;
@@ -39,11 +39,14 @@ pub(super) struct Reader<'t> {
     pub(super) listed: Vec<Listed>,
 }
 
+/// The extent of a number.
+const LITERAL: Extent = Extent { size: 1, depth: 1 };
+
 /// A resolved expression and what it depends on.
 pub(super) struct Resolved {
     pub(super) value: Typed,
     pub(super) uses: Uses,
-    pub(super) size: usize,
+    pub(super) extent: Extent,
 }
 
 impl<'t> Reader<'t> {
@@ -94,23 +97,29 @@ impl<'t> Reader<'t> {
         context: Context,
         wanted: &str,
         f: impl FnOnce(&mut Resolver<'_>, &Syntax) -> Result<T, Problem>,
-    ) -> Option<(T, Uses, usize)> {
+    ) -> Option<(T, Uses, Extent)> {
         if self.is_exhausted() {
             return None;
         }
         let (syntax, text) = self.syntax(node, wanted)?;
         let mut resolver = Resolver::new(&self.symbols, scope, context, self.suggests());
         let found = f(&mut resolver, &syntax);
-        let (uses, size, knots, cuts) = (resolver.uses, resolver.size, resolver.knots, resolver.cuts);
+        let (uses, knots, cuts) = (resolver.uses, resolver.knots, resolver.cuts);
+        let extent = Extent { size: resolver.size, depth: syntax.depth() + resolver.inserted };
         for ((start, end), array) in knots {
             self.knots.push((place(self.text, node.span, text, start, end), array));
         }
         for ((start, end), joint) in cuts {
             self.cuts.push((place(self.text, node.span, text, start, end), joint));
         }
-        self.spend(node.span, size);
+        self.spend(node.span, extent.size);
         match found {
-            Ok(value) => Some((value, uses, size)),
+            Ok(_) if extent.depth > limits::TREE_DEPTH => {
+                let message = "the expression becomes too deeply nested when its names are put in";
+                self.report(node, text, Problem::new(syntax.at, message));
+                None
+            }
+            Ok(value) => Some((value, uses, extent)),
             Err(problem) => {
                 self.report(node, text, problem);
                 None
@@ -150,9 +159,14 @@ impl<'t> Reader<'t> {
         self.scalar_used(node, scope, context).map(|(s, ..)| s)
     }
 
-    fn scalar_used(&mut self, node: &Node, scope: &Scope, context: Context) -> Option<(Scalar, Uses, usize)> {
+    fn scalar_used(
+        &mut self,
+        node: &Node,
+        scope: &Scope,
+        context: Context,
+    ) -> Option<(Scalar, Uses, Extent)> {
         if let Some(x) = self.special_number(node) {
-            return x.map(|x| (Scalar::Number(x), Uses::default(), 1));
+            return x.map(|x| (Scalar::Number(x), Uses::default(), LITERAL));
         }
         self.resolve(node, scope, context, "a number or an expression", |r, e| r.scalar(e))
     }
@@ -197,7 +211,7 @@ impl<'t> Reader<'t> {
         node: &Node,
         scope: &Scope,
         context: Context,
-    ) -> Option<([Scalar; N], Uses, usize)> {
+    ) -> Option<([Scalar; N], Uses, Extent)> {
         let Kind::Sequence(items) = &node.kind else {
             self.expected(node, &format!("a list of {N} numbers"));
             return None;
@@ -216,28 +230,28 @@ impl<'t> Reader<'t> {
         }
         let all: Vec<_> = items.iter().map(|i| self.scalar_used(i, scope, context)).collect();
         let mut uses = Uses::default();
-        let mut size = 1;
+        let mut extent = LITERAL;
         let mut scalars = Vec::with_capacity(N);
         for (scalar, u, n) in all.into_iter().collect::<Option<Vec<_>>>()? {
             uses = uses.and(u);
-            size += n;
+            extent = Extent { size: extent.size + n.size, depth: extent.depth.max(n.depth + 1) };
             scalars.push(scalar);
         }
-        scalars.try_into().ok().map(|scalars| (scalars, uses, size))
+        scalars.try_into().ok().map(|scalars| (scalars, uses, extent))
     }
 
     /// A scalar or a vector.
     pub(super) fn either(&mut self, node: &Node, scope: &Scope, context: Context) -> Option<Resolved> {
         if let Kind::Sequence(_) = &node.kind {
-            let (c, uses, size) = self.list_of::<3>(node, scope, context)?;
-            return Some(Resolved { value: Typed::Vector(Vector::Components(Box::new(c))), uses, size });
+            let (c, uses, extent) = self.list_of::<3>(node, scope, context)?;
+            return Some(Resolved { value: Typed::Vector(Vector::Components(Box::new(c))), uses, extent });
         }
         if let Some(x) = self.special_number(node) {
             let value = Typed::Scalar(Scalar::Number(x?));
-            return Some(Resolved { value, uses: Uses::default(), size: 1 });
+            return Some(Resolved { value, uses: Uses::default(), extent: LITERAL });
         }
         self.resolve(node, scope, context, "an expression", |r, e| r.typed(e))
-            .map(|(value, uses, size)| Resolved { value, uses, size })
+            .map(|(value, uses, extent)| Resolved { value, uses, extent })
     }
 
     /// A number: a literal or a constant expression.

@@ -69,22 +69,28 @@ pub(super) struct JointSymbol {
 pub(super) enum Symbol {
     Parameter(ParameterId),
     Input(InputId),
-    /// A scalar argument of an element.
-    Scalar(Rc<ArgumentScalar>),
-    /// A vector argument of an element.
-    Vector(Rc<ArgumentVector>),
+    /// A scalar argument of an element, or a definition.
+    Scalar(Rc<Named<Scalar>>),
+    /// A vector argument of an element, or a definition.
+    Vector(Rc<Named<Vector>>),
 }
 
-pub(super) struct ArgumentScalar {
-    pub(super) value: Scalar,
+/// An expression that goes by a name.
+pub(super) struct Named<T> {
+    /// `argument` or `definition`.
+    pub(super) what: &'static str,
+    pub(super) value: T,
     pub(super) uses: Uses,
-    pub(super) size: usize,
+    pub(super) extent: Extent,
 }
 
-pub(super) struct ArgumentVector {
-    pub(super) value: Vector,
-    pub(super) uses: Uses,
+/// How large an expression is, names put in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extent {
+    /// Operations.
     pub(super) size: usize,
+    /// Height of the tree, at most.
+    pub(super) depth: usize,
 }
 
 /// What a name means where a body, joint or part of one is addressed.
@@ -156,6 +162,15 @@ impl Scope {
         self.symbols.get(name).or_else(|| self.outer.as_ref()?.symbol(name))
     }
 
+    /// Whether a name before a dot is that of a vector: the nearest of this name is one.
+    pub(super) fn is_vector(&self, name: &str) -> bool {
+        match (self.symbols.get(name), &self.outer) {
+            (Some(symbol), _) => matches!(symbol, Symbol::Vector(_)),
+            (None, Some(outer)) if !self.things.contains_key(name) => outer.is_vector(name),
+            _ => false,
+        }
+    }
+
     pub(super) fn thing(&self, name: &str) -> Option<Thing> {
         self.things.get(name).copied().or_else(|| self.outer.as_ref()?.thing(name))
     }
@@ -180,8 +195,10 @@ impl Scope {
 
     fn collect<'s>(&'s self, names: impl Fn(&'s Scope) -> Vec<&'s str>) -> Vec<&'s str> {
         let mut all = names(self);
-        if let Some(outer) = &self.outer {
-            all.extend(names(outer));
+        let mut outer = &self.outer;
+        while let Some(scope) = outer {
+            all.extend(names(scope));
+            outer = &scope.outer;
         }
         all.sort_unstable();
         all.dedup();

@@ -356,6 +356,9 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
     checks
 }
 
+/// An objective below this is the square of rounding: a roll rate of a motion straight on.
+const VANISHED: f64 = 1e-22;
+
 /// As the other checks: an error counts against the largest entry of its column; where that is small, against a part of what the
 /// largest of all, or the value itself, mean for a change of the parameter by its size.
 fn compare_block(model: &Interpreted, columns: &[Column], block: Block<'_>) -> Option<RunCheck> {
@@ -366,7 +369,7 @@ fn compare_block(model: &Interpreted, columns: &[Column], block: Block<'_>) -> O
         entries.fold(0.0, f64::max)
     };
     let value = block.values.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-    let all = (0..columns.len()).map(|k| largest(k) * size(k)).fold(value, f64::max);
+    let all = (0..columns.len()).map(|k| largest(k) * size(k)).fold(value, f64::max).max(VANISHED / LEAST);
     let mut worst: Option<RunCheck> = None;
     for (k, column) in columns.iter().enumerate() {
         let scale = largest(k).max(LEAST * all / size(k));

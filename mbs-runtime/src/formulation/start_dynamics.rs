@@ -41,15 +41,17 @@ impl<M: Constrained> Work<'_, M> {
         ];
         for (first, places, values) in parts {
             for (&(k, j), value) in places.iter().zip(values) {
+                let says = self.sizes.get(first + k as usize).is_some_and(|size| size.real() > 0.0);
                 if let (Some(scale), Some(m)) =
                     (self.scale.get_mut(first + k as usize), self.r.get(j as usize))
                     && m.real() > massless
+                    && says
                 {
                     *scale += M::S::from_f64(value.real() * value.real() / m.real());
                 }
             }
         }
-        // Rows that touch no mass take the mean of the others.
+        // Rows that touch no mass, or say nothing, take the mean of the others.
         let positive = |scale: &&M::S| scale.real() > 0.0;
         let count = self.scale.iter().filter(positive).count();
         let sum: f64 = self.scale.iter().filter(positive).map(|scale| scale.real()).sum();
@@ -84,7 +86,8 @@ impl<M: Constrained> Work<'_, M> {
         dense.fill(M::S::ZERO);
         for (first, places, values) in parts.into_iter().take(2) {
             for (&(k, j), &value) in places.iter().zip(values) {
-                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
+                let says = self.sizes.get(first + k as usize).is_some_and(|size| size.real() > 0.0);
+                if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize).filter(|_| says) {
                     *entry = value;
                 }
             }

@@ -15,6 +15,9 @@ use crate::error::EvalError;
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
 
+/// Entries of a row of rounding are at most this many ε of the largest of all rows.
+pub(crate) const NOTHING: f64 = 64.0;
+
 /// What an index into the rows counts.
 pub fn row(dims: &Dims, index: usize) -> (Quantity, usize) {
     if index < dims.n_holonomic {
@@ -94,7 +97,8 @@ impl<'a, S: Scalar> Blocks<'a, S> {
         complete.then_some(Self { tangent, holonomic, nonholonomic, nonholonomic_newton, compliance })
     }
 
-    /// Into `sizes`: the largest entry of each row of Φ_z and A.
+    /// Into `sizes`: the largest entry of each row of Φ_z and A; zero for rows of rounding, which say nothing here. Such are
+    /// those of a cross product that happens to have a component along an axis only.
     #[inline(always)]
     pub fn row_sizes(&self, dims: &Dims, pattern: &Pattern<'_>, sizes: &mut [S]) {
         sizes.fill(S::ZERO);
@@ -110,6 +114,12 @@ impl<'a, S: Scalar> Blocks<'a, S> {
                         *size = S::from_f64(value);
                     }
                 }
+            }
+        }
+        let nothing = NOTHING * S::EPSILON * super::largest(sizes);
+        for size in sizes.iter_mut() {
+            if size.real() <= nothing {
+                *size = S::ZERO;
             }
         }
     }

@@ -17,8 +17,8 @@ use super::residual::{Lowers, ROUNDING, Residual, sum_is_small};
 use crate::StepError;
 use crate::constrained::Constrained;
 use crate::error::EvalError;
-use crate::linear::blocks::{Blocks, holonomic_rows};
-use crate::linear::{Leading, add_scaled, copy};
+use crate::linear::blocks::{Blocks, NOTHING, holonomic_rows};
+use crate::linear::{Leading, add_scaled, copy, largest};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -234,13 +234,19 @@ impl<M: Constrained> Solution<'_, '_, M> {
     }
 
     /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
-    /// and column. A residual that is not finite is infinite.
+    /// and column. A residual that is not finite is infinite. Rows of constraints that sum rounding only say nothing.
     fn worst(&self, noise: bool) -> (f64, usize, usize) {
         let Memory { residual, sizes, noise: before, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
+        let nq = self.system.dims().nq;
+        let nothing = NOTHING * M::S::EPSILON * largest(sizes.get(nq..).unwrap_or_default());
         let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
         for (i, (row, (size, before))) in rows.enumerate() {
+            let says = i < nq || size.real() > nothing || !size.is_finite();
             let size = if noise { size.real() + before.real() } else { size.real() };
+            if !says && self.bordered.redundant {
+                continue;
+            }
             for (k, r) in row.iter().enumerate() {
                 let part = r.real().abs() / (M::S::EPSILON * size);
                 let part = if r.real() == 0.0 { 0.0 } else { part };

@@ -95,6 +95,7 @@ impl Grammar<'_> {
     fn file(&mut self) -> Tree {
         let parameters = self.parameters();
         let inputs = self.inputs();
+        let definitions = self.r.chance(0.2).then(|| self.definitions());
         let bodies = match self.r.below(200) {
             0 => 8 + self.r.below(12),
             1..20 => 3,
@@ -117,6 +118,7 @@ impl Grammar<'_> {
             ("gravity", self.r.chance(0.8).then(|| self.vector(Place::Parameters))),
             ("parameters", Some(parameters)),
             ("inputs", Some(inputs)),
+            ("definitions", definitions),
             ("elements", elements),
             ("instances", instances),
             ("bodies", Some(bodies)),
@@ -240,6 +242,18 @@ impl Grammar<'_> {
                 ])
             };
             self.inputs.push(name.clone());
+            entries.push((name, value));
+        }
+        Tree::Map(entries)
+    }
+
+    /// Numbers that go by a name; one may name those before it.
+    fn definitions(&mut self) -> Tree {
+        let mut entries = Vec::new();
+        for i in 0..1 + self.r.below(4) {
+            let name = self.new_name("d", i);
+            let value = self.scalar(Place::Parameters);
+            self.names.scalars.push(name.clone());
             entries.push((name, value));
         }
         Tree::Map(entries)
@@ -610,6 +624,8 @@ impl Grammar<'_> {
         let element = Tree::map([
             ("arguments", Some(Tree::Map(vec![("size".into(), Tree::Plain("scalar".into()))]))),
             ("parameters", Some(Tree::Map(vec![("own".into(), self.number())]))),
+            ("definitions", self.r.chance(0.5).then(|| self.definitions())),
+            ("instances", self.r.chance(0.3).then(|| self.inner_instance())),
             ("bodies", Some(bodies)),
             ("joints", Some(joints)),
             ("outputs", self.r.chance(0.5).then(|| self.outputs())),
@@ -630,6 +646,22 @@ impl Grammar<'_> {
             })
             .collect();
         (Some(Tree::Map(vec![("part".into(), element)])), Some(Tree::Map(instances)))
+    }
+
+    /// A standard element inside another.
+    fn inner_instance(&mut self) -> Tree {
+        let at = self.names.points[self.r.below(self.names.points.len())].clone();
+        let arguments = Tree::map([
+            ("at", Some(Tree::Plain(at))),
+            ("area", Some(self.scalar(Place::Parameters))),
+            ("density", Some(self.scalar(Place::Parameters))),
+            ("wind", Some(self.vector(Place::Parameters))),
+            ("creep", Some(self.number())),
+        ]);
+        let element = ["drag", "drag", "part", "bushing"][self.r.below(4)];
+        let instance =
+            Tree::map([("element", Some(Tree::Plain(element.into()))), ("arguments", Some(arguments))]);
+        Tree::Map(vec![("inner".into(), instance)])
     }
 
     fn simulation(&mut self) -> Tree {

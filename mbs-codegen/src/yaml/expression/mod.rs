@@ -50,6 +50,33 @@ pub(super) struct Syntax {
     pub(super) kind: SyntaxKind,
 }
 
+impl Syntax {
+    /// Height of its tree.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Calls `f` for every name that stands by itself, before a dot or before a bracket.
+    pub(super) fn for_each_name<'s>(&'s self, f: &mut dyn FnMut(&'s str)) {
+        match &self.kind {
+            SyntaxKind::Number(_) => {}
+            SyntaxKind::Name(name) | SyntaxKind::Path(name, _) => f(name),
+            SyntaxKind::Index(name, index) => {
+                f(name);
+                index.for_each_name(f);
+            }
+            SyntaxKind::Call(_, items) | SyntaxKind::List(items) => {
+                items.iter().for_each(|item| item.for_each_name(f));
+            }
+            SyntaxKind::Negate(a) | SyntaxKind::Component(a, _) => a.for_each_name(f),
+            SyntaxKind::Binary(_, a, b) | SyntaxKind::Compare(_, a, b) => {
+                a.for_each_name(f);
+                b.for_each_name(f);
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum SyntaxKind {
     Number(f64),

@@ -10,7 +10,7 @@ use crate::yaml::limits;
 use crate::yaml::load::shorten;
 use crate::yaml::mirror::{coordinate_flips, mirror, negate, velocity_flips};
 use crate::yaml::names::{CONSTANTS, FUNCTIONS, SPECIAL_FUNCTIONS, is_function};
-use crate::yaml::scope::{Scope, Symbol, Symbols, Thing, Uses};
+use crate::yaml::scope::{Extent, Scope, Symbol, Symbols, Thing, Uses};
 
 /// Where an expression stands, which decides what it may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,10 @@ pub(in crate::yaml) struct Resolver<'a> {
     suggests: bool,
     /// What the expression turned out to depend on.
     pub(in crate::yaml) uses: Uses,
-    /// How many operations it has, those of arguments included.
+    /// How many operations it has, those of arguments and definitions included.
     pub(in crate::yaml) size: usize,
+    /// Height of the highest argument or definition put in.
+    pub(in crate::yaml) inserted: usize,
     /// Knots whose order is to be checked once all parameters have values.
     pub(in crate::yaml) knots: Vec<((usize, usize), ArrayRef)>,
     /// Joints whose multipliers are named: they must turn out to be cut.
@@ -77,6 +79,7 @@ impl<'a> Resolver<'a> {
             suggests,
             uses: Uses::default(),
             size: 0,
+            inserted: 0,
             knots: Vec::new(),
             cuts: Vec::new(),
         }
@@ -204,13 +207,13 @@ impl<'a> Resolver<'a> {
                 Ok(Typed::Scalar(Scalar::Input(id)))
             }
             Some(Symbol::Scalar(a)) => {
-                self.allow(e, a.uses, &format!("argument `{name}`"))?;
-                self.grow(e, a.size)?;
+                self.allow(e, a.uses, &format!("{} `{name}`", a.what))?;
+                self.insert(e, a.extent)?;
                 Ok(Typed::Scalar(a.value.clone()))
             }
             Some(Symbol::Vector(a)) => {
-                self.allow(e, a.uses, &format!("argument `{name}`"))?;
-                self.grow(e, a.size)?;
+                self.allow(e, a.uses, &format!("{} `{name}`", a.what))?;
+                self.insert(e, a.extent)?;
                 Ok(Typed::Vector(a.value.clone()))
             }
             None => match self.scope.thing(name) {
@@ -220,6 +223,11 @@ impl<'a> Resolver<'a> {
                 None => Err(self.unknown_name(e, name)),
             },
         }
+    }
+
+    fn insert(&mut self, e: &Syntax, extent: Extent) -> Found<()> {
+        self.inserted = self.inserted.max(extent.depth);
+        self.grow(e, extent.size)
     }
 
     fn grow(&mut self, e: &Syntax, size: usize) -> Found<()> {
@@ -292,13 +300,13 @@ impl<'a> Resolver<'a> {
             None if self.context == Context::Constant => {
                 problem.help("only numbers and constant expressions may stand here")
             }
-            None => problem.help("declare it under `parameters` or `inputs`"),
+            None => problem.help("declare it under `parameters`, `inputs` or `definitions`"),
         }
     }
 
-    /// `joint.coordinate`, `joint.velocity`, or a component of a vector argument.
+    /// `joint.coordinate`, `joint.velocity`, or a component of a vector argument or definition.
     fn path(&mut self, e: &Syntax, head: &str, member: &str) -> Found<Typed> {
-        if let Some(Symbol::Vector(_)) = self.scope.symbol(head) {
+        if self.scope.is_vector(head) {
             let axis = match member {
                 "x" => 0,
                 "y" => 1,
@@ -597,11 +605,7 @@ impl<'a> Resolver<'a> {
         match name {
             "if" => self.select(e, arguments).map(Typed::Scalar),
             "table" | "spline" => self.interpolation(e, name, arguments).map(Typed::Scalar),
-            "rate" => {
-                let c = self.coordinate(one()?)?;
-                self.allow_velocity(e, "`rate(…)`")?;
-                Ok(Typed::Scalar(self.signed(Scalar::Rate(c), c)))
-            }
+            "rate" => self.rate(e, one()?),
             "accel" => {
                 let c = self.coordinate(one()?)?;
                 self.allow(e, Uses { accelerations: true, ..Uses::default() }, "`accel(…)`")?;
@@ -684,6 +688,50 @@ impl<'a> Resolver<'a> {
                 })
             }
         }
+    }
+
+    /// `rate(…)` of a coordinate, or of an expression of positions, time and parameters.
+    fn rate(&mut self, e: &Syntax, of: &Syntax) -> Found<Typed> {
+        let addressed = match &of.kind {
+            SyntaxKind::Name(name) => {
+                self.scope.symbol(name).is_none() && !CONSTANTS.contains(&name.as_str())
+            }
+            SyntaxKind::Path(head, _) => self.scope.symbol(head).is_none(),
+            _ => false,
+        };
+        if addressed {
+            let c = self.coordinate(of)?;
+            self.allow_velocity(e, "`rate(…)`")?;
+            return Ok(Typed::Scalar(self.signed(Scalar::Rate(c), c)));
+        }
+        let outer = self.context;
+        // The length of a spring is not known by its rate here.
+        if self.context == Context::Law {
+            self.context = Context::Force;
+        }
+        let before = self.size;
+        let found = self.apart(|r| r.typed(of));
+        self.context = outer;
+        let (of_value, uses) = found?;
+        if uses.velocities || uses.accelerations || uses.inputs || uses.reactions || uses.jumps {
+            return Err(Problem::new(
+                of.at,
+                "`rate(…)` takes a coordinate, or an expression of positions, time and parameters",
+            ));
+        }
+        // What bends has a rate that jumps.
+        let bent = Uses { state: true, velocities: true, jumps: uses.bends, ..Uses::default() };
+        self.allow(e, bent, "`rate(…)`")?;
+        let size = self.size - before;
+        let rate = |s: Scalar| Scalar::Derivative(Box::new(s));
+        Ok(match of_value {
+            Typed::Scalar(s) => Typed::Scalar(rate(s)),
+            Typed::Vector(v) => {
+                self.grow(e, 2 * size)?;
+                let part = |i| rate(v.clone().component(i));
+                Typed::Vector(Vector::Components(Box::new([part(0), part(1), part(2)])))
+            }
+        })
     }
 
     fn function(

@@ -1,0 +1,225 @@
+//! Linearisation about a motion, its eigenvalues and the shapes of its modes; with constraints of every kind.
+//!
+//! Enters: a model and an instant that satisfies its constraints and equations of motion: an equilibrium, or steady motion. Leaves: the
+//! matrix of its small changes in independent coordinates.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | s | (z', zd'), a small change of the motion |
+//! | G | derivatives of (Φ, Φd, Ψ) by s: changes that keep the constraints have G s = 0 |
+//! | T | orthonormal basis of these changes: s = T q |
+//! | A | d/dt s = A s: zdd' from M zdd' + Bᵀ λ' = −r_z z' − r_zd zd' and the accelerations of the constraints |
+//! | n | Tᵀ A T, of as many rows as independent positions and velocities |
+//!
+//! Nonholonomic constraints bind velocities alone, so there are more positions than velocities, and eigenvalues that are zero.
+//! Coordinates that nothing depends on (a distance travelled, the angle of a wheel) would add more; they are left out of s, and
+//! their part of a shape is that of their rate.
+
+use crate::Interpreted;
+use crate::slopes::{By, Equations, least_norm, null_space};
+use crate::verify::Instant;
+use mbs_runtime::{EvalError, System};
+use nalgebra::{Complex, DMatrix, DVector};
+
+/// Singular values below this part of the largest are zero.
+const RANK: f64 = 1e-10;
+/// Singular values of n below this part of the largest are zero.
+const ZERO: f64 = 1e-13;
+/// What leaves the constraints, in units of the matrix, where the motion is not steady.
+const UNSTEADY: f64 = 1e-6;
+
+/// The matrix of small changes of a motion.
+#[derive(Clone, Debug)]
+pub struct Linearisation {
+    /// n, square.
+    pub matrix: DMatrix<f64>,
+    /// T: rows are z' without cyclic coordinates, then zd'.
+    pub basis: DMatrix<f64>,
+    /// Coordinates nothing depends on.
+    pub cyclic: Vec<usize>,
+    /// Coordinates.
+    pub nq: usize,
+    /// Part of A T that leaves the constraints, relative: zero for a steady motion.
+    pub drift: f64,
+}
+
+/// A mode: changes in proportion to e^(λt).
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// λ, of a pair the one with positive imaginary part.
+    pub eigenvalue: Complex<f64>,
+    /// Changes of the coordinates, the largest of them one; velocities' if positions do not change.
+    pub shape: Vec<Complex<f64>>,
+}
+
+impl Mode {
+    /// Frequency in Hz.
+    pub fn frequency(&self) -> f64 {
+        self.eigenvalue.im / core::f64::consts::TAU
+    }
+
+    /// −Re λ/|λ|
+    pub fn damping_ratio(&self) -> f64 {
+        let size = self.eigenvalue.norm();
+        if size > 0.0 { -self.eigenvalue.re / size } else { 0.0 }
+    }
+}
+
+/// Why there is no linearisation.
+#[derive(Clone, Debug)]
+pub enum ModesError {
+    /// The equations have no values there.
+    Eval(EvalError),
+    /// A decomposition did not converge, or the matrices are not finite.
+    Singular,
+}
+
+impl From<EvalError> for ModesError {
+    fn from(error: EvalError) -> Self {
+        ModesError::Eval(error)
+    }
+}
+
+impl core::fmt::Display for ModesError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ModesError::Eval(error) => error.fmt(f),
+            ModesError::Singular => write!(f, "the linearised equations are not finite or have no solution"),
+        }
+    }
+}
+
+impl std::error::Error for ModesError {}
+
+/// Linearises about an instant.
+pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, ModesError> {
+    let dims = model.dims();
+    let (nq, rows, holonomic) = (dims.nq, dims.rows(), dims.n_holonomic + dims.n_normalisation);
+    let equations = Equations::new(model);
+    let by_z = equations.slopes(at, By::Coordinate)?;
+    let by_zd = equations.slopes(at, By::Rate)?;
+    let by_zdd = equations.slopes(at, By::Acceleration)?;
+    let by_lambda = equations.slopes(at, By::Multiplier)?;
+
+    // G: Φ, then Φd and Ψ
+    let mut g = DMatrix::zeros(holonomic + rows, 2 * nq);
+    g.view_mut((0, 0), (holonomic, nq)).copy_from(&by_z.phi.rows(0, holonomic));
+    g.view_mut((holonomic, 0), (rows, nq)).copy_from(&by_z.phid);
+    g.view_mut((holonomic, nq), (rows, nq)).copy_from(&by_zd.phid);
+
+    // [ M  Bᵀ ] [zdd']     [ r_z   r_zd  ]
+    // [ B  0  ] [λ'  ] = − [ Φdd_z Φdd_zd ] s
+    let inertia = by_zdd.r.amax();
+    let mut left = DMatrix::zeros(nq + rows, nq + rows);
+    left.view_mut((0, 0), (nq, nq)).copy_from(&(&by_zdd.r / inertia));
+    left.view_mut((0, nq), (nq, rows)).copy_from(&by_lambda.r);
+    left.view_mut((nq, 0), (rows, nq)).copy_from(&by_zdd.phidd);
+    let mut right = DMatrix::zeros(nq + rows, 2 * nq);
+    right.view_mut((0, 0), (nq, nq)).copy_from(&(&by_z.r / -inertia));
+    right.view_mut((0, nq), (nq, nq)).copy_from(&(&by_zd.r / -inertia));
+    right.view_mut((nq, 0), (rows, nq)).copy_from(&-&by_z.phidd);
+    right.view_mut((nq, nq), (rows, nq)).copy_from(&-&by_zd.phidd);
+    if !left.iter().chain(right.iter()).chain(g.iter()).all(|x| x.is_finite()) {
+        return Err(ModesError::Singular);
+    }
+    let cyclic: Vec<usize> =
+        (0..nq).filter(|&j| right.column(j).iter().chain(g.column(j).iter()).all(|&x| x == 0.0)).collect();
+    let (solution, _) = least_norm(left, &right, RANK).ok_or(ModesError::Singular)?;
+
+    // A, without rows and columns of cyclic coordinates
+    let kept: Vec<usize> = (0..2 * nq).filter(|j| !cyclic.contains(j)).collect();
+    let mut a = DMatrix::zeros(2 * nq, 2 * nq);
+    a.view_mut((0, nq), (nq, nq)).fill_with_identity();
+    a.view_mut((nq, 0), (nq, 2 * nq)).copy_from(&solution.rows(0, nq));
+    let a = a.select_rows(&kept).select_columns(&kept);
+    let basis = null_space(&g.select_columns(&kept), RANK).ok_or(ModesError::Singular)?;
+    let image = &a * &basis;
+    let matrix = basis.transpose() * &image;
+    let left_over = (&image - &basis * &matrix).amax();
+    let drift = left_over / image.amax().max(f64::MIN_POSITIVE);
+    Ok(Linearisation { matrix, basis, cyclic, nq, drift })
+}
+
+impl Linearisation {
+    /// Whether small changes stay small changes of the same motion: it is steady.
+    pub fn is_steady(&self) -> bool {
+        self.drift <= UNSTEADY
+    }
+
+    /// All eigenvalues, by real part, largest first.
+    ///
+    /// Zeros come from motion that nothing resists, often several with one direction, which rounding would spread over 1e-8. So they
+    /// are taken off first: with V = [Q N] orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0.
+    pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
+        let mut values = Vec::new();
+        let mut matrix = self.matrix.clone();
+        while let Some(svd) = matrix.clone().try_svd(false, true, f64::EPSILON, 1000) {
+            let largest = svd.singular_values.iter().fold(0.0, |m: f64, s| m.max(*s));
+            let kept: Vec<usize> =
+                (0..matrix.nrows()).filter(|&i| svd.singular_values[i] > ZERO * largest).collect();
+            let Some(v_t) = svd.v_t.filter(|_| kept.len() < matrix.nrows()) else { break };
+            values.resize(values.len() + matrix.nrows() - kept.len(), Complex::new(0.0, 0.0));
+            let q = v_t.select_rows(&kept).transpose();
+            matrix = q.transpose() * &matrix * &q;
+        }
+        values.extend(matrix.complex_eigenvalues().iter());
+        values.sort_by(|a, b| b.re.total_cmp(&a.re).then(b.im.total_cmp(&a.im)));
+        values
+    }
+
+    /// All modes, one for each pair of conjugate eigenvalues.
+    pub fn modes(&self) -> Vec<Mode> {
+        let values = self.eigenvalues();
+        values
+            .into_iter()
+            .filter(|value| value.im >= 0.0)
+            .map(|eigenvalue| Mode { eigenvalue, shape: self.shape(eigenvalue) })
+            .collect()
+    }
+
+    /// The eigenvector by inverse iteration, as a change of the coordinates.
+    fn shape(&self, eigenvalue: Complex<f64>) -> Vec<Complex<f64>> {
+        let n = self.matrix.nrows();
+        // A little beside the eigenvalue, so that the matrix can be factored.
+        let beside =
+            eigenvalue + Complex::new(1e-9, 0.7e-9) * (self.matrix.amax() * 1e-3 + eigenvalue.norm());
+        let mut shifted: DMatrix<Complex<f64>> = self.matrix.map(|x| Complex::new(x, 0.0));
+        for i in 0..n {
+            shifted[(i, i)] -= beside;
+        }
+        let lu = shifted.lu();
+        let mut x =
+            DVector::from_fn(n, |i, _| Complex::new(1.0 + 0.37 * (i as f64).sin(), 0.2 * (i as f64).cos()));
+        for _ in 0..4 {
+            let Some(next) = lu.solve(&x) else { break };
+            let size = next.norm();
+            if !(size.is_finite() && size > 0.0) {
+                break;
+            }
+            x = next / Complex::new(size, 0.0);
+        }
+        let s = self.basis.map(|x| Complex::new(x, 0.0)) * x;
+        let mut kept = s.iter().copied();
+        let positions = self.nq - self.cyclic.len();
+        let independent: Vec<Complex<f64>> = kept.by_ref().take(positions).collect();
+        let rates: Vec<Complex<f64>> = kept.collect();
+        let still = independent.iter().all(|x| x.norm() < 1e-9);
+        let mut independent = independent.into_iter();
+        let mut shape: Vec<Complex<f64>> = (0..self.nq)
+            .map(|j| {
+                let rate = rates.get(j).copied().unwrap_or_default();
+                if self.cyclic.contains(&j) {
+                    if still || eigenvalue.norm() < 1e-9 { rate } else { rate / eigenvalue }
+                } else {
+                    let position = independent.next().unwrap_or_default();
+                    if still { rate } else { position }
+                }
+            })
+            .collect();
+        let largest = shape.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm()));
+        if let Some(largest) = largest.filter(|x| x.norm() > 0.0) {
+            shape.iter_mut().for_each(|x| *x /= largest);
+        }
+        shape
+    }
+}

@@ -1,0 +1,106 @@
+//! The bicycle on tyres: objective for any number of spline values, gradients of bicycle and buggy.
+
+#[path = "../../../tests/src/bicycle.rs"]
+#[allow(unreachable_pub, reason = "public where it lives")]
+mod bicycle;
+
+use super::{load, psi, read, text};
+use mbs_codegen::program::{Options, Program};
+use mbs_engine::{Interpreted, gradient};
+use std::ops::ControlFlow;
+
+/// ψ for p values of both splines: own data set, by independent code of order 8.
+const PSI: [(usize, f64); 5] = [
+    (32, 2.63747951429),
+    (100, 2.57255695131),
+    (200, 2.57094061290),
+    (500, 2.57073255746),
+    (1000, 2.57072036098),
+];
+
+#[test]
+fn objective_for_every_number_of_values() {
+    for (p, exact) in PSI {
+        let model = load(&bicycle::yaml(p), Some("double_turn"));
+        // A step of about 7 ms that divides the knots' distance; extrapolated from two.
+        let intervals = p / 2 - 1;
+        let h = 10.0 / (intervals * (1500 / intervals).max(1)) as f64;
+        let [coarse, fine] = [h, h / 2.0].map(|h| psi(&model, "psi", h, 10.0));
+        let found = fine + (fine - coarse) / 3.0;
+        let ratio = (coarse - exact) / (fine - exact);
+        println!("p = {p}: {found:.10}, error {:.1e}; ratio of errors {ratio:.3}", found - exact);
+        assert!((found - exact).abs() < 1e-6, "p = {p}: {found} and {exact}");
+        assert!((ratio - 4.0).abs() < 0.3, "p = {p}: {ratio}");
+    }
+}
+
+/// Objectives and gradient of a run with these settings.
+fn gradient_of(text: &str, case: &str, h: f64, end: f64) -> (Interpreted, gradient::Found) {
+    let model = read(text);
+    let case = model.cases.iter().find(|known| known.name == case).expect("a case");
+    let mut simulation = case.simulation.clone();
+    (simulation.step, simulation.end) = (h, end);
+    let options = Options { bundles: gradient::bundles(&simulation, true), ..Options::default() };
+    let model = Interpreted::new(Program::new(&model, Some(case), &options).expect("a program"));
+    let start = gradient::start(&model, &simulation).expect("a start");
+    let method = start.method(&model, &simulation);
+    let found = gradient::run(&model, &method, &simulation, start, |_| ControlFlow::Continue(()));
+    let found = found.unwrap_or_else(|error| panic!("{}", error.describe(&model)));
+    (model, found)
+}
+
+/// dψ/dp by central differences of whole runs, extrapolated from two steps, relative to the parameter's size.
+fn differences(
+    model: &mut Interpreted,
+    objective: &str,
+    parameter: &str,
+    size: f64,
+    h: f64,
+    end: f64,
+) -> f64 {
+    let at = model.parameter(parameter).unwrap();
+    let mut slope = |step: f64| {
+        let [up, down] = [step, -step].map(|step| {
+            model.set_parameter(parameter, at + step).unwrap();
+            psi(model, objective, h, end)
+        });
+        model.set_parameter(parameter, at).unwrap();
+        (up - down) / (2.0 * step)
+    };
+    let [coarse, fine] = [2.0 * size, size].map(&mut slope);
+    fine + (fine - coarse) / 3.0
+}
+
+/// The direct method against differences, the buggy over the first bump of its suspension or, if long runs are wanted, over the whole
+/// manoeuvre.
+#[test]
+fn gradient_of_the_buggy() {
+    let (h, end) = if super::long_runs() { (1e-3, 4.5) } else { (2e-3, 0.2) };
+    let (model, found) = gradient_of(&text("buggy"), "step_descent", h, end);
+    let gradient = found.of_objective(super::objective(&model, "psi_a"));
+    let mut plain = load(&text("buggy"), Some("step_descent"));
+    for (k, name) in ["k_f", "c_f", "k_r", "c_r", "m_c"].into_iter().enumerate() {
+        let size = 1e-3 * plain.parameter(name).unwrap();
+        let expected = differences(&mut plain, "psi_a", name, size, h, end);
+        println!("d psi_a/d {name}: {:.9e} and {expected:.9e}", gradient[k]);
+        // Differences of fourth order of steps of 1e-3, of sums known to 1e-10.
+        assert!((gradient[k] - expected).abs() < 1e-6 * expected.abs(), "{name}");
+    }
+}
+
+/// The same for the bicycle and some of its 32 values.
+#[test]
+fn gradient_of_the_bicycle() {
+    let (h, end) = (10.0 / 750.0, if super::long_runs() { 10.0 } else { 3.0 });
+    let (_, found) = gradient_of(&text("bicycle"), "double_turn", h, end);
+    let gradient = found.of_objective(0);
+    assert_eq!(gradient.len(), 32);
+    let mut plain = load(&text("bicycle"), Some("double_turn"));
+    for (k, name) in [(0, "steer[0]"), (3, "steer[3]"), (16, "drive[0]"), (18, "drive[2]")] {
+        let expected = differences(&mut plain, "psi", name, 1e-3, h, end);
+        println!("d psi/d {name}: {:.9e} and {expected:.9e}", gradient[k]);
+        assert!((gradient[k] - expected).abs() < 1e-6 * expected.abs(), "{name}");
+    }
+    // A natural spline through values that come later still changes what was before, a little.
+    assert!(gradient[15] != 0.0 && gradient[15].abs() < 1e-3 * gradient[0].abs());
+}
