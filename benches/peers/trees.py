@@ -134,13 +134,13 @@ def measure(robot, bundles, peers, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    others = ", ".join([*SHIPPED, *SYNTHETIC])
-    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join(ROBOTS)} (all of them), {others}")
+    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join([*ROBOTS, *SHIPPED])} (all of them), "
+                        f"{', '.join(SYNTHETIC)}")
     parser.add_argument("--scaling", action="store_true", help=f"how cost grows: {', '.join(SYNTHETIC)}")
     parser.add_argument("--bundles", type=lambda text: text.split(","), help=f"of {','.join(build.BUNDLES)} (all)")
     parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
     parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often all programs run (5)")
+    parser.add_argument("--rounds", type=int, default=7, help="how often all programs run (7)")
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
     parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
     parser.add_argument("--no-cold", action="store_true", help="hot caches only")
@@ -150,10 +150,10 @@ def main():
     parser.add_argument("--runtime", type=pathlib.Path, default="target/peers-native/release",
                         help="folder of the runtime, compiled for this processor")
     arguments = parser.parse_args()
-    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS)
+    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS | SHIPPED)
     for name in names:
         if name not in ROBOTS and name not in SYNTHETIC and name not in SHIPPED:
-            parser.error(f"no robot is called {name}; there are: {', '.join(ROBOTS)}, {others}")
+            parser.error(f"no robot is called {name}; there are: {', '.join([*ROBOTS, *SHIPPED, *SYNTHETIC])}")
     for name in arguments.bundles or []:
         if name not in build.BUNDLES:
             parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
