@@ -1,7 +1,7 @@
 """The peers of trees.py: Pinocchio's C++, and the C that CppADCodeGen writes of it.
 
-A peer has `name`, `title`, `made_with()`, `prepare(robot, bundles)`, `run(robot, effort)` → nanoseconds hot and cold by algorithm, `error(robot)`, and
-`facts`, what its programs cost to make, by robot and algorithm.
+A peer has `name`, `title`, `made_with()`, `prepare(robot, bundles)`, `run(robot, effort)` → nanoseconds hot and cold by
+algorithm, `error(robot)`, and `facts`, what its programs cost to make, by robot and algorithm.
 """
 
 import pathlib
