@@ -36,6 +36,14 @@ STATES = 64
 SHIPPED = {"human43": 301}
 
 
+def snap(model):
+    """What the import does to angles, done to Pinocchio's model: robots write a right angle with a few digits, and code that is
+    generated is shorter if zeros are zeros."""
+    for place in model.jointPlacements:
+        nearest = np.round(place.rotation)
+        place.rotation = np.where(np.abs(place.rotation - nearest) < 1e-10, nearest, place.rotation)
+
+
 class Robot:
     """A robot on both sides: model, random states, and which numbers belong together."""
 
@@ -50,6 +58,7 @@ class Robot:
             urdf.write_text(synthetic.urdf(*SYNTHETIC[name]))
         root = [pin.JointModelFreeFlyer()] if self.floats else []
         self.model = pin.buildModelFromUrdf(str(urdf), *root)
+        snap(self.model)
         self.yaml, imported = build.imported(mbs, urdf, self.floats, self.folder)
         self.locked = set(imported["locked"])
         self.renamed = {r["from"]: r["to"] for r in imported["renamed"] if r["what"] == "joint"}

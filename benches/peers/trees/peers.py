@@ -5,6 +5,7 @@ algorithm, `error(robot)`, and `facts`, what its programs cost to make, by robot
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -20,8 +21,8 @@ CXX = ["g++", "-O3", "-march=native", "-DNDEBUG"]
 DEFINITIONS = ["BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_LIMIT_VECTOR_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
                "BOOST_FUSION_INVOKE_MAX_ARITY=12"]
 CC = ["gcc", "-O3", "-march=native", "-fPIC", "-shared"]
-# Longer than this nobody waits for a compiler, seconds.
-PATIENCE = 900
+# Longer than this nobody waits for a compiler, seconds of one core.
+PATIENCE = 600
 
 
 def headers():
@@ -126,6 +127,12 @@ class Pinocchio(Peer):
                 robot.folder / f"{self.name}.results", *self.wanted]
 
 
+def operators(source):
+    """Operations of a generated function: those between spaces, and functions."""
+    body = source.read_text().partition("// auxiliary variables")[2]
+    return len(re.findall(r" [-+*/] |\b(?:sin|cos|sqrt)\(", body))
+
+
 class GeneratedC(Peer):
     name, title = "cppadcg", "CppADCodeGen"
     algorithms = {
@@ -165,9 +172,12 @@ class GeneratedC(Peer):
             folder.mkdir(parents=True, exist_ok=True)
             seconds = timed([self.generator, model, folder.parent, algorithm])
             sources = [s for s in sorted(folder.glob("*.c")) if "_forward_zero" in s.name]
+            operations = sum(map(operators, sources))
             try:
-                note.write_text(f"{seconds} {timed([*CC, '-o', library, *sources, '-lm'], timeout=PATIENCE)}")
-            except subprocess.TimeoutExpired:
+                compilation = timed(["prlimit", f"--cpu={PATIENCE}", *CC, "-o", library, *sources, "-lm"])
+                note.write_text(f"{operations} {seconds} {compilation}")
+            except subprocess.CalledProcessError:
+                print(f"{robot.name}: C of {algorithm} has {operations} operations and is not compiled in {PATIENCE} s", file=sys.stderr)
                 note.write_text("")
                 library.write_text("")
             keep(library, made_of)

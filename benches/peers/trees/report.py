@@ -79,9 +79,9 @@ def tables(found, peers):
     for peer in peers:
         if peer.facts:
             print(f"\nWhat those of {peer.title} cost:")
-            rows = [[*name.split("/"), f"{facts[0]:.2f}", f"{facts[1]:.1f}", f"{facts[2] / 1000:.1f}"]
-                    for name, facts in peer.facts.items()]
-            table(["robot", "algorithm", "generated in, s", "compiled in, s", "library, kB"], rows)
+            rows = [[*name.split("/"), f"{operations:.0f}", f"{generated:.3f}", f"{compiled:.2f}", f"{size / 1000:.1f}"]
+                    for name, (operations, generated, compiled, size) in peer.facts.items()]
+            table(["robot", "algorithm", "operations", "generated in, s", "compiled in, s", "library, kB"], rows)
 
 
 def scaling(found, peers):
