@@ -154,6 +154,8 @@ def main():
     parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
     parser.add_argument("--no-cold", action="store_true", help="hot caches only")
     parser.add_argument("--no-codegen", action="store_true", help="without CppADCodeGen, whose C takes long to compile")
+    parser.add_argument("--patience", type=int, default=600, metavar="SECONDS",
+                        help="with the compiler of that C, for each algorithm (600); 0: only what has been compiled before")
     parser.add_argument("--ours", action="store_true", help="generated code only")
     parser.add_argument("--mbs", type=pathlib.Path, default="target/release/mbs")
     parser.add_argument("--runtime", type=pathlib.Path, default="target/peers-native/release",
@@ -168,8 +170,9 @@ def main():
             parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
     folder = pathlib.Path(sys.prefix) / "trees"
     folder.mkdir(exist_ok=True)
-    wanted = [] if arguments.ours else [Pinocchio] if arguments.no_codegen else [Pinocchio, GeneratedC]
-    peers = [peer(folder) for peer in wanted]
+    peers = [] if arguments.ours else [Pinocchio(folder)]
+    if not arguments.ours and not arguments.no_codegen:
+        peers.append(GeneratedC(folder, arguments.patience))
     bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
     found = []
     for name in names:
