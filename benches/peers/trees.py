@@ -36,6 +36,14 @@ STATES = 64
 SHIPPED = {"human43": 301}
 
 
+def snap(model):
+    """What the import does to angles, done to Pinocchio's model: robots write a right angle with a few digits, and code that is
+    generated is shorter if zeros are zeros."""
+    for place in model.jointPlacements:
+        nearest = np.round(place.rotation)
+        place.rotation = np.where(np.abs(place.rotation - nearest) < 1e-10, nearest, place.rotation)
+
+
 class Robot:
     """A robot on both sides: model, random states, and which numbers belong together."""
 
@@ -50,6 +58,7 @@ class Robot:
             urdf.write_text(synthetic.urdf(*SYNTHETIC[name]))
         root = [pin.JointModelFreeFlyer()] if self.floats else []
         self.model = pin.buildModelFromUrdf(str(urdf), *root)
+        snap(self.model)
         self.yaml, imported = build.imported(mbs, urdf, self.floats, self.folder)
         self.locked = set(imported["locked"])
         self.renamed = {r["from"]: r["to"] for r in imported["renamed"] if r["what"] == "joint"}
@@ -134,33 +143,36 @@ def measure(robot, bundles, peers, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    others = ", ".join([*SHIPPED, *SYNTHETIC])
-    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join(ROBOTS)} (all of them), {others}")
+    parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join([*ROBOTS, *SHIPPED])} (all of them), "
+                        f"{', '.join(SYNTHETIC)}")
     parser.add_argument("--scaling", action="store_true", help=f"how cost grows: {', '.join(SYNTHETIC)}")
     parser.add_argument("--bundles", type=lambda text: text.split(","), help=f"of {','.join(build.BUNDLES)} (all)")
     parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
     parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often all programs run (5)")
+    parser.add_argument("--rounds", type=int, default=7, help="how often all programs run (7)")
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
     parser.add_argument("--cold-calls", type=int, default=25, help="calls in cold caches in a round (25)")
     parser.add_argument("--no-cold", action="store_true", help="hot caches only")
     parser.add_argument("--no-codegen", action="store_true", help="without CppADCodeGen, whose C takes long to compile")
+    parser.add_argument("--patience", type=int, default=600, metavar="SECONDS",
+                        help="with the compiler of that C, for each algorithm (600); 0: only what has been compiled before")
     parser.add_argument("--ours", action="store_true", help="generated code only")
     parser.add_argument("--mbs", type=pathlib.Path, default="target/release/mbs")
     parser.add_argument("--runtime", type=pathlib.Path, default="target/peers-native/release",
                         help="folder of the runtime, compiled for this processor")
     arguments = parser.parse_args()
-    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS)
+    names = arguments.robots or list(SYNTHETIC if arguments.scaling else ROBOTS | SHIPPED)
     for name in names:
         if name not in ROBOTS and name not in SYNTHETIC and name not in SHIPPED:
-            parser.error(f"no robot is called {name}; there are: {', '.join(ROBOTS)}, {others}")
+            parser.error(f"no robot is called {name}; there are: {', '.join([*ROBOTS, *SHIPPED, *SYNTHETIC])}")
     for name in arguments.bundles or []:
         if name not in build.BUNDLES:
             parser.error(f"no bundle is called {name}; there are: {', '.join(build.BUNDLES)}")
     folder = pathlib.Path(sys.prefix) / "trees"
     folder.mkdir(exist_ok=True)
-    wanted = [] if arguments.ours else [Pinocchio] if arguments.no_codegen else [Pinocchio, GeneratedC]
-    peers = [peer(folder) for peer in wanted]
+    peers = [] if arguments.ours else [Pinocchio(folder)]
+    if not arguments.ours and not arguments.no_codegen:
+        peers.append(GeneratedC(folder, arguments.patience))
     bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
     found = []
     for name in names:

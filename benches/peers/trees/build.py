@@ -96,17 +96,19 @@ def of_dims(text):
     return re.sub(r"\b(nq|nv|sensitivity)\b", r"D.\1", text)
 
 
-def run(command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+def run(command):
+    """What a program prints; its complaint is shown if it fails."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        print(f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}{done.stderr[-4000:]}", file=sys.stderr)
+        done.check_returncode()
     return done.stdout
 
 
-def timed(command, **options):
+def timed(command):
     """Processor seconds of a program."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(command, **options)
+    run(command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

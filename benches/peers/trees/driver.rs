@@ -63,8 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let (batches, cold_calls): (usize, usize) = (batches.parse()?, cold_calls.parse()?);
     let bytes = std::fs::read(file)?;
-    let numbers: Vec<f64> =
-        bytes.chunks_exact(8).map(|b| Ok(f64::from_le_bytes(b.try_into()?))).collect::<Result<_, Box<dyn Error>>>()?;
+    let numbers: Vec<f64> = bytes
+        .chunks_exact(8)
+        .map(|b| Ok(f64::from_le_bytes(b.try_into()?)))
+        .collect::<Result<_, Box<dyn Error>>>()?;
     let states: Vec<&[f64]> = numbers.chunks_exact(d.nq + 2 * d.nv + d.nu).collect();
     let (mut w, mut out) = (vec![0.0; SCRATCH], vec![0.0; RESULTS]);
     let evaluate = |i: usize, w: &mut [f64], out: &mut [f64]| -> Result<(), EvalError> {

@@ -1,10 +1,11 @@
 """The peers of trees.py: Pinocchio's C++, and the C that CppADCodeGen writes of it.
 
-A peer has `name`, `title`, `made_with()`, `prepare(robot, bundles)`, `run(robot, effort)` → nanoseconds hot and cold by algorithm, `error(robot)`, and
-`facts`, what its programs cost to make, by robot and algorithm.
+A peer has `name`, `title`, `made_with()`, `prepare(robot, bundles)`, `run(robot, effort)` → nanoseconds hot and cold by
+algorithm, `error(robot)`, and `facts`, what its programs cost to make, by robot and algorithm.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -20,8 +21,6 @@ CXX = ["g++", "-O3", "-march=native", "-DNDEBUG"]
 DEFINITIONS = ["BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_LIMIT_VECTOR_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
                "BOOST_FUSION_INVOKE_MAX_ARITY=12"]
 CC = ["gcc", "-O3", "-march=native", "-fPIC", "-shared"]
-# Longer than this nobody waits for a compiler, seconds.
-PATIENCE = 900
 
 
 def headers():
@@ -126,6 +125,12 @@ class Pinocchio(Peer):
                 robot.folder / f"{self.name}.results", *self.wanted]
 
 
+def operators(source):
+    """Operations of a generated function: those between spaces, and functions."""
+    body = source.read_text().partition("// auxiliary variables")[2]
+    return len(re.findall(r" [-+*/] |\b(?:sin|cos|sqrt)\(", body))
+
+
 class GeneratedC(Peer):
     name, title = "cppadcg", "CppADCodeGen"
     algorithms = {
@@ -137,7 +142,8 @@ class GeneratedC(Peer):
         "joint_linearise": ["aba_derivatives"],
     }
 
-    def __init__(self, folder):
+    def __init__(self, folder, patience):
+        self.patience = patience  # with the compiler of the C, seconds of one core
         self.program = compiled({"generated_c": ["measure.hpp"]}, folder)
         # It only writes: how fast does not matter much, how long it takes to compile does.
         self.generator = compiled({"generate_c": ["model.hpp"]}, folder, ["g++", "-O1", "-DNDEBUG"])
@@ -156,22 +162,29 @@ class GeneratedC(Peer):
                 self.facts[f"{robot.name}/{algorithm}"] = facts
 
     def made(self, robot, algorithm):
-        """Generates and compiles; what that cost, or nothing if it took too long."""
+        """Generates and compiles; what that cost, or nothing if the compiler would take too long."""
         folder, library = robot.folder / "c" / algorithm, robot.folder / "c" / f"{algorithm}.so"
         model, note = robot.folder / "model.txt", library.with_suffix(".seconds")
         made_of = [*CC, model.read_text(), version("cmeel-cppadcodegen"), digest([(HERE / "generate_c.cpp").read_text()])]
+        given_up = [*made_of, f"given up after {self.patience} s"]
         if is_stale(library, made_of):
+            if self.patience == 0 or not is_stale(library, given_up):
+                return None
             print(f"{robot.name}: C of {algorithm}", file=sys.stderr)
             folder.mkdir(parents=True, exist_ok=True)
             seconds = timed([self.generator, model, folder.parent, algorithm])
             sources = [s for s in sorted(folder.glob("*.c")) if "_forward_zero" in s.name]
+            operations = sum(map(operators, sources))
             try:
-                note.write_text(f"{seconds} {timed([*CC, '-o', library, *sources, '-lm'], timeout=PATIENCE)}")
-            except subprocess.TimeoutExpired:
-                note.write_text("")
-                library.write_text("")
+                compilation = timed(["prlimit", f"--cpu={self.patience}", *CC, "-o", library, *sources, "-lm"])
+            except subprocess.CalledProcessError:
+                print(f"not compiled in {self.patience} s: {operations} operations", file=sys.stderr)
+                library.touch()
+                keep(library, given_up)
+                return None
+            note.write_text(f"{operations} {seconds} {compilation}")
             keep(library, made_of)
-        return [*map(float, note.read_text().split()), library.stat().st_size] if note.read_text() else None
+        return [*map(float, note.read_text().split()), library.stat().st_size]
 
     def command(self, robot, effort):
         return [self.program, robot.folder / "c", robot.model.nq, robot.model.nv, robot.folder / "theirs.states", *effort,

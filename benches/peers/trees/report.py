@@ -5,6 +5,8 @@ import platform
 import re
 from pathlib import Path
 
+import numpy as np
+
 from .build import RUSTC, run
 
 # The import takes angles nearer than 1e-11 to a multiple of a right angle for it, Pinocchio does not.
@@ -77,9 +79,9 @@ def tables(found, peers):
     for peer in peers:
         if peer.facts:
             print(f"\nWhat those of {peer.title} cost:")
-            rows = [[*name.split("/"), f"{facts[0]:.2f}", f"{facts[1]:.1f}", f"{facts[2] / 1000:.1f}"]
-                    for name, facts in peer.facts.items()]
-            table(["robot", "algorithm", "generated in, s", "compiled in, s", "library, kB"], rows)
+            rows = [[*name.split("/"), f"{operations:.0f}", f"{generated:.3f}", f"{compiled:.2f}", f"{size / 1000:.1f}"]
+                    for name, (operations, generated, compiled, size) in peer.facts.items()]
+            table(["robot", "algorithm", "operations", "generated in, s", "compiled in, s", "library, kB"], rows)
 
 
 def scaling(found, peers):
@@ -91,7 +93,7 @@ def scaling(found, peers):
     for bundle in found[0]["modules"]:
         rows += [[bundle, shape(one), str(one["nv"]), *cells(one, bundle, peers, 0), *made(one, bundle)] for one in found]
     table(["bundle", "shape", "joints", "ours", *(peer.title for peer in peers), *MADE], rows)
-    print("\nExponents p of n^p between the two largest sizes there are:")
+    print("\nExponents p of n^p, fitted from 20 joints on:")
     rows = []
     for bundle in found[0]["modules"]:
         for kind in dict.fromkeys(map(shape, found)):
@@ -108,11 +110,9 @@ def scaling(found, peers):
 
 
 def exponent(series):
-    known = [(n, value) for n, value in series if value > 0]
-    if len(known) < 2:
-        return ""
-    (n, before), (m, after) = known[-2:]
-    return f"{math.log(after / before) / math.log(m / n):.2f}"
+    """Slope of the logarithms, by least squares over the sizes that are large."""
+    known = [(math.log(n), math.log(value)) for n, value in series if value > 0 and n >= 20]
+    return f"{np.polyfit(*zip(*known), 1)[0]:.2f}" if len(known) > 1 else ""
 
 
 def series(one, samples):
