@@ -13,7 +13,7 @@ For each URDF file, on the ground and floating, at random states, in joint form:
 | Jd | time derivatives of the Jacobians of the bodies' origins | getJointJacobianTimeVariation |
 
 Prints one row of a table for each robot: the largest error of a block over all states, over the largest entry of the block or, for
-derivatives of tau, of tau if that is larger (they may vanish). Fails if one is above 1e-10 (for derivatives of forward dynamics, which
+derivatives, of tau, vd or v if that is larger (they may vanish). Fails if one is above 1e-10 (for derivatives of forward dynamics, which
 are solved for, above 1e-13 times the condition number of M where that is more), or if a robot that moves in Pinocchio cannot be imported.
 Robots with joints that move no mass have no forward dynamics in Pinocchio: `nan`.
 
@@ -250,9 +250,11 @@ def compare(urdf, floats, states, programs, work):
         places = np.repeat(np.array(bodies) >= 0, 3)
         ours |= {"Jd": (rates[moved].reshape(-1, len(pick)), np.ix_(places, kept))}
         theirs.Jd[~places] = 0
+        # What these are derivatives of: they may vanish.
+        least = {"tau_z": theirs.tau, "tau_v": theirs.tau, "vd_z": a, "vd_v": a, "Jd": v}
         for key, (block, place) in ours.items():
             other = getattr(theirs, key)
-            scale = max(np.abs(other).max(), np.abs(theirs.tau).max() if key in ("tau_z", "tau_v") else 0.0)
+            scale = max(np.abs(other).max(), np.abs(least.get(key, 0.0)).max())
             mine = np.zeros_like(other)
             mine[place] = block
             error = np.abs(mine - other).max() / scale if scale > 0 else np.abs(mine).max()
