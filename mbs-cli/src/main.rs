@@ -34,6 +34,8 @@ mod report_json;
 mod trajectories;
 
 mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod energy_balance;
 mod number;
 mod plot;
