@@ -364,7 +364,8 @@ pub(crate) struct Results {
     /// Time between results, s; a multiple of a fixed step.
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) output_step: Option<f64>,
-    /// Write the results to this CSV file; `-` is standard output, the report then goes to standard error.
+    /// Write the results to this CSV file, or to a `.parquet` file if built with that feature; `-` is standard output, the report
+    /// then goes to standard error.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Write units into the heads of its columns: `A.angle [rad]`.

@@ -1,4 +1,5 @@
-//! Results as a CSV file: a head of names, a row a sample. Numbers are written so that they read back exactly.
+//! Results as a CSV file: a head of names, a row a sample. Numbers are written so that they read back exactly. A file whose name ends with
+//! `.parquet` becomes one, if the command was built with that feature.
 
 use crate::settings::{Analysis, Settings};
 use mbs_codegen::program::Program;
@@ -9,12 +10,19 @@ use std::path::Path;
 
 /// A file that rows are written to.
 pub(crate) struct Csv {
-    to: Box<dyn Write>,
+    to: To,
     line: String,
     /// Rows written, without the head.
     pub(crate) rows: usize,
     /// Time of the last row.
     pub(crate) last: Option<f64>,
+}
+
+/// Where rows go.
+enum To {
+    Text(Box<dyn Write>),
+    #[cfg(feature = "parquet")]
+    Parquet(crate::parquet::Table),
 }
 
 /// Names of the columns.
@@ -37,37 +45,63 @@ pub(crate) fn columns(program: &Program, settings: &Settings) -> Vec<String> {
     names
 }
 
+#[cfg(not(feature = "parquet"))]
+const NO_PARQUET: &str = "this command was built without Parquet: `cargo install --path mbs-cli --features parquet`, or name a .csv file";
+
 /// The parts of what a joint transmits.
 pub(crate) const WRENCH: [&str; 6] = ["fx", "fy", "fz", "tx", "ty", "tz"];
 
 impl Csv {
-    /// Creates the file and writes the head; `-` is standard output.
-    pub(crate) fn create(path: &Path, columns: &[String]) -> io::Result<Csv> {
+    /// Creates the file and writes the head, with units in it if they are wanted; `-` is standard output.
+    pub(crate) fn create(path: &Path, columns: &[String], units: &[String], shown: bool) -> io::Result<Csv> {
+        let csv = |to: To| Csv { to, line: String::new(), rows: 0, last: None };
+        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
+            #[cfg(feature = "parquet")]
+            return Ok(csv(To::Parquet(crate::parquet::Table::create(path, columns, units)?)));
+            #[cfg(not(feature = "parquet"))]
+            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET));
+        }
         let to: Box<dyn Write> =
             if is_stdout(path) { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
-        let mut csv = Csv { to: Box::new(BufWriter::new(to)), line: String::new(), rows: 0, last: None };
-        csv.to.write_all((columns.join(",") + "\n").as_bytes())?;
-        Ok(csv)
+        let mut to: Box<dyn Write> = Box::new(BufWriter::new(to));
+        let unit = |i: usize| units.get(i).filter(|unit| shown && !unit.is_empty());
+        let head = |(i, name): (usize, &String)| match unit(i) {
+            Some(unit) => format!("{name} [{unit}]"),
+            None => name.clone(),
+        };
+        let heads: Vec<String> = columns.iter().enumerate().map(head).collect();
+        to.write_all((heads.join(",") + "\n").as_bytes())?;
+        Ok(csv(To::Text(to)))
     }
 
     /// Writes a row: the time, then parts of the other columns.
     pub(crate) fn row(&mut self, t: f64, parts: &[&[f64]]) -> io::Result<()> {
-        self.line.clear();
-        // Writing to a string cannot fail.
-        let _ = write!(self.line, "{t:?}");
-        for value in parts.iter().copied().flatten() {
-            let _ = write!(self.line, ",{value:?}");
+        match &mut self.to {
+            To::Text(to) => {
+                self.line.clear();
+                // Writing to a string cannot fail.
+                let _ = write!(self.line, "{t:?}");
+                for value in parts.iter().copied().flatten() {
+                    let _ = write!(self.line, ",{value:?}");
+                }
+                self.line.push('\n');
+                to.write_all(self.line.as_bytes())?;
+            }
+            #[cfg(feature = "parquet")]
+            To::Parquet(table) => table.row(t, parts)?,
         }
-        self.line.push('\n');
-        self.to.write_all(self.line.as_bytes())?;
         self.rows += 1;
         self.last = Some(t);
         Ok(())
     }
 
-    /// Everything written reaches the file.
+    /// Everything written reaches the file; nothing is written after it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        match &mut self.to {
+            To::Text(to) => to.flush(),
+            #[cfg(feature = "parquet")]
+            To::Parquet(table) => table.finish(),
+        }
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         files::complain(UNKNOWN_MULTIPLIERS);
     }
     let columns = trajectories::columns(interpreted.program(), known);
-    let mut csv = simulate::create(file.as_deref(), &columns)?;
+    let mut csv = simulate::create(file.as_deref(), &columns, &[], false)?;
     let outcome = differentiate(&interpreted, &settings, start, stride, csv.as_mut(), None);
     let written = file.as_deref().zip(csv).map(|(file, csv)| Written {
         file,

@@ -36,6 +36,8 @@ mod trajectories;
 mod tree;
 
 mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod energy_balance;
 mod number;
 mod plot;

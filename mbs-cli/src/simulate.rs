@@ -94,13 +94,9 @@ pub(crate) struct Done {
 /// Runs a model; results go to the file as they come.
 pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Failure> {
     let Prepared { model, settings, interpreted } = prepared;
-    let mut columns = csv::columns(interpreted.program(), settings);
-    if results.units {
-        let units = crate::units::of_columns(model, interpreted.program(), settings);
-        let known = columns.iter_mut().zip(&units).filter(|(_, unit)| !unit.is_empty());
-        known.for_each(|(name, unit)| *name = format!("{name} [{unit}]"));
-    }
-    let mut csv = create(results.out.as_deref(), &columns)?;
+    let columns = csv::columns(interpreted.program(), settings);
+    let units = crate::units::of_columns(model, interpreted.program(), settings);
+    let mut csv = create(results.out.as_deref(), &columns, &units, results.units)?;
     interrupt::take_over();
     let record = run::run(interpreted, settings, csv.as_mut());
     if let Some(found) = &record.assembly {
@@ -176,8 +172,13 @@ pub(crate) fn check_out(option: &str, out: Option<&Path>, common: &Common) -> Re
 }
 
 /// The file of the results, if one is wanted.
-pub(crate) fn create(out: Option<&Path>, columns: &[String]) -> Result<Option<Csv>, Failure> {
-    let create = |path| Csv::create(path, columns).map_err(|error| cannot_write(path, &error));
+pub(crate) fn create(
+    out: Option<&Path>,
+    columns: &[String],
+    units: &[String],
+    shown: bool,
+) -> Result<Option<Csv>, Failure> {
+    let create = |path| Csv::create(path, columns, units, shown).map_err(|error| cannot_write(path, &error));
     out.map(create).transpose()
 }
 

@@ -162,3 +162,90 @@ fn every_command_has_help_with_examples() {
     let wrong = command(&["nothing"]).output().expect("the command");
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+/// Whether Python has a module.
+fn python_has(module: &str) -> bool {
+    let tried =
+        Command::new("python3").args(["-c", &format!("import {module}")]).stderr(Stdio::null()).status();
+    let has = tried.is_ok_and(|status| status.success());
+    if !has {
+        println!("skipped: Python has no {module}");
+    }
+    has
+}
+
+/// Reads a file by a line of Python; must print rows, columns and the last angle as the file has it.
+fn python_reads(module: &str, read: &str, rows: usize, columns: usize, angle: &str) {
+    if !python_has(module) {
+        return;
+    }
+    let code = format!(
+        "import {module} as m; t = {read}; print(len(t), len(t.columns), repr(float(list(t['A.angle'])[-1])))"
+    );
+    let output = Command::new("python3").args(["-c", &code]).output().expect("Python");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let expected = format!("{rows} {columns} {angle}\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{module}: {error}");
+}
+
+#[test]
+fn python_reads_the_results() {
+    let folder = Folder::new();
+    let file = results(&folder, &[]);
+    let written = text(&file);
+    let last: Vec<&str> = written.lines().last().expect("a row").split(',').collect();
+    for module in ["pandas", "polars"] {
+        let (rows, columns) = (written.lines().count() - 1, last.len());
+        python_reads(module, &format!("m.read_csv('{file}')"), rows, columns, last[1]);
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_a_feature() {
+    let folder = Folder::new();
+    let file = folder.path("results.parquet");
+    fails(1, &["--features parquet", ".csv"], &["simulate", &shipped("pendulum"), "--out", &file]);
+    assert_eq!(folder.names(), [""; 0]);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_same_numbers() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    let folder = Folder::new();
+    let written = text(&results(&folder, &[]));
+    let file = folder.path("results.parquet");
+    done(&["simulate", &shipped("five_bar"), "--end", "0.5", "--out", &file]);
+    let reader = SerializedFileReader::new(std::fs::File::open(&file).expect("a file")).expect("a table");
+    let meta = reader.metadata().file_metadata();
+    let names: Vec<&str> = meta.schema().get_fields().iter().map(|field| field.name()).collect();
+    let mut lines = written.lines();
+    assert_eq!(names.join(","), lines.next().expect("a head"));
+    let units = meta.key_value_metadata().and_then(|all| all.iter().find(|one| one.key == "units"));
+    let units: serde_json::Value =
+        serde_json::from_str(units.and_then(|units| units.value.as_deref()).expect("units")).expect("JSON");
+    assert_eq!(units["A.angle"], "rad");
+    for row in reader.get_row_iter(None).expect("rows") {
+        let row = row.expect("a row");
+        let cells: Vec<String> =
+            (0..names.len()).map(|i| format!("{:?}", row.get_double(i).expect("a number"))).collect();
+        assert_eq!(cells.join(","), lines.next().expect("as many rows"));
+    }
+    assert_eq!(lines.next(), None);
+    if python_has("pyarrow") {
+        let last = written.lines().last().expect("a row").split(',').nth(1).expect("an angle").to_string();
+        let rows = written.lines().count() - 1;
+        python_reads("pandas", &format!("m.read_parquet('{file}')"), rows, names.len(), &last);
+    }
+    let last = written.lines().last().expect("a row").split(',').nth(1).expect("an angle");
+    python_reads(
+        "polars",
+        &format!("m.read_parquet('{file}')"),
+        written.lines().count() - 1,
+        names.len(),
+        last,
+    );
+}

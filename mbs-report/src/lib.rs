@@ -10,6 +10,7 @@ mod shapes;
 mod text;
 
 pub use scene::Scene;
+pub use shapes::Mesh;
 
 /// Everything a page shows.
 #[derive(Clone, Debug, Default)]
