@@ -9,6 +9,5 @@ pub mod random_model;
 pub mod random_closed;
 pub mod closed;
 pub mod gradient;
-pub mod bicycle;
 pub mod broken;
 pub mod differentiated;
