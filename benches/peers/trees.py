@@ -62,6 +62,7 @@ class Robot:
         self.yaml, imported = build.imported(mbs, urdf, self.floats, self.folder)
         self.locked = set(imported["locked"])
         self.renamed = {r["from"]: r["to"] for r in imported["renamed"] if r["what"] == "joint"}
+        self.nv = self.model.nv - sum(self.model.joints[self.model.getJointId(name)].nv for name in self.locked)
         # Joints with a motor, those of one velocity.
         self.inputs = [i for i in range(1, self.model.njoints)
                        if self.model.joints[i].nv == 1 and self.model.names[i] not in self.locked]
@@ -78,7 +79,7 @@ class Robot:
     def match(self, coordinates, velocities):
         """Finds our numbers by their names."""
         self.order, self.angles = robots.correspondence(self.model, self.locked, self.renamed, coordinates, velocities)
-        self.kept, self.nv = self.order >= 0, len(velocities)
+        self.kept = self.order >= 0
 
     def write_ours(self, path, driven):
         rows = []
@@ -115,6 +116,9 @@ def measure(robot, bundles, peers, arguments):
         print(f"{robot.name}: {bundle}", file=sys.stderr)
         modules[bundle] = build.Module(robot, bundle, arguments)
     timed = {bundle: module for bundle, module in modules.items() if module.driver}
+    facts = {bundle: module.facts for bundle, module in modules.items()}
+    if not timed:
+        return {"robot": robot.name, "nv": robot.nv, "figures": {}, "errors": {}, "modules": facts}
     robot.match(*next(iter(timed.values())).names())
     for driven in (False, True):
         robot.write_ours(robot.folder / f"ours_{driven:d}.states", driven)
@@ -137,7 +141,6 @@ def measure(robot, bundles, peers, arguments):
     errors = {peer.name: peer.error(robot) for peer in peers}
     if isinstance(robot, Robot):
         errors |= {bundle: correctness.error(robot, bundle, module.results()) for bundle, module in timed.items()}
-    facts = {bundle: module.facts for bundle, module in modules.items()}
     return {"robot": robot.name, "nv": robot.nv, "figures": figures, "errors": errors, "modules": facts}
 
 

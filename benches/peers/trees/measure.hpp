@@ -62,7 +62,7 @@ double cold_once(size_t states, int calls, F call) {
 template <class F>
 double cold(size_t states, int calls, F call) {
     if (calls == 0) return 0;
-    const double empty = cold_once(states, calls, [](size_t) {});
+    static const double empty = cold_once(states, calls, [](size_t) {});
     return cold_once(states, calls, call) - empty;
 }
 

@@ -76,6 +76,8 @@ def write_model(robot):
 
 class Peer:
     def run(self, robot, effort):
+        if not self.wanted:
+            return {}
         lines = [line.split() for line in run(self.command(robot, effort)).splitlines()]
         return {algorithm: (float(hot), float(cold)) for algorithm, hot, cold in lines}
 
