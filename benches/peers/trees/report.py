@@ -3,6 +3,7 @@
 import math
 import platform
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,11 @@ def microseconds(nanoseconds):
     return f"{nanoseconds / 1000:.3g}"
 
 
-def heading(title, options, peers):
+def heading(title, peers):
+    # Without what trees.sh adds: two options with their values.
+    words = ["benches/peers/trees.sh", *sys.argv[5:]]
     print(f"# {title}\n")
-    print(f"Made by `benches/peers/trees.sh{options}`; how stands in [README.md](README.md).\n")
+    print(f"Made by `{' '.join(words)}`; how stands in [README.md](README.md).\n")
     print(f"- {processor()}")
     print(f"- ours: {run(['rustc', '--version']).strip()}, `{' '.join(RUSTC[3:])}`")
     for peer in peers:
@@ -64,7 +67,7 @@ MADE = ["operations", "generated in, s", "compiled in, s", "code, kB", "B/ns"]
 
 def tables(found, peers):
     """Times of robots, and what the code cost to make."""
-    heading("Open trees against Pinocchio", " > benches/peers/trees.md", peers)
+    heading("Open trees against Pinocchio", peers)
     print("\nMicroseconds a call; in brackets, how many times as long as ours. Error: the worst difference from Pinocchio.")
     who = ["ours", *(peer.title for peer in peers)]
     rows = []
@@ -86,7 +89,7 @@ def tables(found, peers):
 
 def scaling(found, peers):
     """How cost grows with the number of joints."""
-    heading("How the cost of open trees grows", " --scaling > benches/peers/scaling.md", peers)
+    heading("How the cost of open trees grows", peers)
     print("\nMicroseconds a call, hot; seconds of one core. Without a time: too large to be compiled.")
     shape = lambda one: one["robot"].rstrip("0123456789")
     rows = []
