@@ -35,27 +35,13 @@ class Bundle:
 FORWARD = """    let (zd, vd) = out.split_at_mut(d.nq);
     model.{0}(at, w, zd, vd, &mut [])"""
 
-# Solves M vd' = −tau' for changes of position and velocity, and M vd' = 1 for those of force.
+# The model's inputs drive the joints; nothing else does.
 FORWARD_DERIVATIVES = """    let (w, rest) = w.split_at_mut(d.workspace);
-    let (zd, rest) = rest.split_at_mut(d.nq);
-    let (vd, rest) = rest.split_at_mut(d.nv);
-    let (column, rest) = rest.split_at_mut(d.nv);
-    let (values, factors) = rest.split_at_mut(d.sensitivity.joint);
-    model.forward_dynamics(at, w, zd, vd, &mut [])?;
-    let exact = Stabilisation { rate: 0.0, value: 0.0, compliance: 0.0 };
-    model.joint_linearise(at, vd, &[], exact, w, values, factors)?;
-    out.fill(0.0);
-    let places = model.joint_places().tangent;
-    let (by_position, by_velocity) = values[places.len()..].split_at(places.len());
-    for (k, &(i, j)) in places.iter().enumerate() {
-        let row = i as usize * 3 * d.nv + j as usize;
-        out[row] = -by_position[k];
-        out[row + d.nv] = -by_velocity[k];
-    }
-    for i in 0..d.nv {
-        out[i * 3 * d.nv + 2 * d.nv + i] = 1.0;
-    }
-    model.joint_solve_many(factors, 3 * d.nv, w, column, out)"""
+    let (vd, tau) = rest.split_at_mut(d.nv);
+    let (vd_z, rest) = out.split_at_mut(d.nv * d.nv);
+    let (vd_v, vd_tau) = rest.split_at_mut(d.nv * d.nv);
+    let to = AccelerationDerivatives { vd, vd_z, vd_v, vd_tau, vd_rho: &mut [] };
+    model.forward_dynamics_derivatives(at, tau, w, to)"""
 
 BUNDLES = {
     "inverse_dynamics": Bundle(["inverse_dynamics"], "    model.inverse_dynamics(at, vd, w, out)"),
@@ -68,8 +54,8 @@ BUNDLES = {
         """    let (tau_z, rest) = out.split_at_mut(d.nv * d.nv);
     let (tau_v, m) = rest.split_at_mut(d.nv * d.nv);
     model.inverse_dynamics_derivatives(at, vd, w, tau_z, tau_v, m)""", "3 * nv * nv"),
-    "joint_linearise": Bundle(["forward_dynamics", "joint_linearise"], FORWARD_DERIVATIVES, "3 * nv * nv",
-                              "nq + 2 * nv + sensitivity.joint + sensitivity.joint_factors", driven=True),
+    "forward_dynamics_derivatives": Bundle(["forward_dynamics_derivatives"], FORWARD_DERIVATIVES, "3 * nv * nv", "2 * nv",
+                                           driven=True),
 }
 
 CRATE = """#![no_std]

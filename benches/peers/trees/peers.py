@@ -107,7 +107,7 @@ class Pinocchio(Peer):
         "forward_dynamics": ["aba_world", "aba_local"],
         "forward_dynamics_recursive": ["aba_world", "aba_local"],
         "inverse_dynamics_derivatives": ["rnea_derivatives"],
-        "joint_linearise": ["aba_derivatives"],
+        "forward_dynamics_derivatives": ["aba_derivatives"],
     }
 
     def __init__(self, folder):
@@ -141,7 +141,7 @@ class GeneratedC(Peer):
         "forward_dynamics": ["aba"],
         "forward_dynamics_recursive": ["aba"],
         "inverse_dynamics_derivatives": ["rnea_derivatives"],
-        "joint_linearise": ["aba_derivatives"],
+        "forward_dynamics_derivatives": ["aba_derivatives"],
     }
 
     def __init__(self, folder, patience):
