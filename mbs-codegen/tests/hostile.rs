@@ -323,9 +323,11 @@ fn files_made_to_hurt() {
 fn the_deepest_expressions_fit_a_small_stack() {
     let sum = |x: &str| format!("{x}{}", format!("+{x}").repeat(155));
     let text = format!(
-        "mbs: 1\nbodies:\n  arm: {{mass: 1}}\njoints:\n  j: {{type: floating, parent: ground, child: arm}}\nparameters:\n  a: 1\n  b: {}\noutputs:\n  o: {}\n",
+        "mbs: 1\nbodies:\n  arm: {{mass: 1}}\njoints:\n  j: {{type: floating, parent: ground, child: arm}}\nparameters:\n  a: 1\n  b: {}\ndefinitions:\n  d: {}\noutputs:\n  o: {}\n  p: d{}\n",
         sum("a"),
-        sum("t")
+        sum("t"),
+        sum("t"),
+        "+t".repeat(155)
     );
     let worker = std::thread::Builder::new().stack_size(512 << 10).spawn(move || {
         let (model, diagnostics) = mbs_codegen::yaml::read("deep.yaml", &text);

@@ -6,11 +6,11 @@
 //! | symbol | meaning |
 //! |---|---|
 //! | F | (r, Φ) at zd = zdd = 0 |
-//! | J | [[r_z, Φ_zᵀ, Aᵀ], [Φ_z, 0, 0]] |
+//! | J | `[[r_z, Φ_zᵀ, Aᵀ], [Φ_z, 0, 0]]` |
 //! | S | 1/(largest entry of each row of J): F in lengths and angles |
 //!
-//! Newton's step is the solution (dz, λ_next) of least norm of the linearised equations, so directions without stiffness (a vehicle may stand anywhere) and
-//! redundant constraints do no harm. It is cut short until |S F| becomes smaller.
+//! Newton's step is the solution (dz, λ_next) of least norm of the linearised equations, so directions without stiffness (a
+//! vehicle may stand anywhere) and redundant constraints do no harm. It is cut short until |S F| becomes smaller.
 
 use crate::Interpreted;
 use crate::slopes::{By, Equations, ROUNDING, SMALL, least_norm};

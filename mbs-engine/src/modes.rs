@@ -149,7 +149,7 @@ impl Linearisation {
     /// All eigenvalues, by real part, largest first.
     ///
     /// Zeros come from motion that nothing resists, often several with one direction, which rounding would spread over 1e-8. So they
-    /// are taken off first: with V = [Q N] orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0.
+    /// are taken off first: with `V = [Q N]` orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0.
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
         let mut values = Vec::new();
         let mut matrix = self.matrix.clone();

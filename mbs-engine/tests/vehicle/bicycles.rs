@@ -88,6 +88,18 @@ fn gradient_of_the_buggy() {
     }
 }
 
+/// Straight on before a turn, equations of the struts that follow from others are differences that nearly cancel.
+#[test]
+fn gradient_of_the_lane_change() {
+    let (h, end) = if super::long_runs() { (1e-2, 12.0) } else { (1e-2, 1.0) };
+    let (model, found) = gradient_of(&text("buggy"), "double_lane_change", h, end);
+    let gradient = found.of_objective(super::objective(&model, "psi_a"));
+    let mut plain = load(&text("buggy"), Some("double_lane_change"));
+    let expected = differences(&mut plain, "psi_a", "m_c", 0.45, h, end);
+    println!("d psi_a/d m_c: {:.9e} and {expected:.9e}", gradient[4]);
+    assert!((gradient[4] - expected).abs() < 1e-6 * expected.abs());
+}
+
 /// The same for the bicycle and some of its 32 values.
 #[test]
 fn gradient_of_the_bicycle() {

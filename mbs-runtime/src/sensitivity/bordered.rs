@@ -27,6 +27,8 @@ use crate::system::Dims;
 /// and more, near a
 /// singular position.
 const LOST: f64 = 1e4;
+/// A row may be the small difference of terms as large as this part of what other rows sum, and has their rounding.
+const CANCELLED: f64 = 1e-2;
 /// Refinements that shrink a residual by less than this are of no use.
 const STAGNANT: f64 = 0.5;
 const MAX_REFINEMENTS: usize = 20;
@@ -211,8 +213,12 @@ impl<M: Constrained> Solution<'_, '_, M> {
             self.start_again(x)?;
             previous = f64::INFINITY;
         }
-        let (_, equation, column) = self.worst(false);
-        Err(Unsolved::Left { equation, column })
+        let (left, equation, column) = self.worst(self.bordered.redundant);
+        if left <= LOST && self.bordered.redundant {
+            Ok(())
+        } else {
+            Err(Unsolved::Left { equation, column })
+        }
     }
 
     /// x = x + (solution for the residual)
@@ -239,11 +245,13 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let Memory { residual, sizes, noise: before, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
-        let nothing = NOTHING * M::S::EPSILON * largest(sizes.get(nq..).unwrap_or_default());
+        let most = largest(sizes.get(nq..).unwrap_or_default());
+        let nothing = NOTHING * M::S::EPSILON * most;
+        let cancelled = CANCELLED * (most + largest(before.get(nq..).unwrap_or_default()));
         let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
         for (i, (row, (size, before))) in rows.enumerate() {
             let says = i < nq || size.real() > nothing || !size.is_finite();
-            let size = if noise { size.real() + before.real() } else { size.real() };
+            let size = if noise { size.real() + before.real() + cancelled } else { size.real() };
             if !says && self.bordered.redundant {
                 continue;
             }
