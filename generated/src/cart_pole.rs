@@ -6,10 +6,10 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 22 | 0 |
+ | `prepare` | 25 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
- | `forward_dynamics` | 33 | 0 |
+ | `forward_dynamics` | 16 | 0 |
  | `energy` | 21 | 0 |
  | `markers` | 12 | 0 |
  | `outputs` | 16 | 0 |
@@ -48,7 +48,7 @@ pub mod cart_pole {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 21;
+    pub const NC: usize = 24;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -618,51 +618,57 @@ pub mod cart_pole {
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 22 (1 add, 1 div, 20 mul). Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 21]) {
-        out_c[4] = p[1];
-        out_c[3] = p[2];
-        out_c[5] = p[3];
-        out_c[6] = p[4];
+    /// Operations: 25 (1 add, 2 div, 21 mul, 1 mul_add). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 24]) {
+        out_c[9] = p[1];
+        out_c[10] = p[2];
+        out_c[3] = p[3];
+        out_c[4] = p[4];
         let v0 = p[2] * p[2];
         let v1 = p[1] * v0;
         let v2 = 0.3333333333333333 * v1;
-        out_c[2] = v2;
+        out_c[11] = v2;
         let v3 = p[1] * p[2];
         out_c[1] = v3;
-        let v4 = p[0] + p[1];
-        out_c[0] = v4;
-        let v5 = 0.5 * p[0];
-        out_c[7] = v5;
-        let v6 = -9.81 * p[2];
-        let v7 = p[1] * v6;
-        out_c[8] = v7;
-        let v8 = 2.0 * p[2];
-        out_c[9] = v8;
-        let v9 = 0.5 * p[1];
-        out_c[10] = v9;
-        let v10 = 0.16666666666666666 * v1;
-        out_c[11] = v10;
-        let v11 = 9.81 * p[1];
-        let v12 = p[2] * v11;
-        out_c[12] = v12;
-        let v13 = -2.0 * p[1];
-        out_c[16] = v13;
-        let v14 = -2.0 * v3;
+        let v4 = m::mul_add(p[2], v3, v2);
+        out_c[7] = v4;
+        let v5 = p[0] + p[1];
+        out_c[0] = v5;
+        let v6 = -9.81 * v3;
+        out_c[5] = v6;
+        let v7 = 1.0 / v4;
+        out_c[6] = v7;
+        let v8 = v3 * v7;
+        out_c[2] = v8;
+        let v9 = 0.5 * p[0];
+        out_c[8] = v9;
+        let v10 = -9.81 * p[2];
+        let v11 = p[1] * v10;
+        out_c[12] = v11;
+        let v12 = 2.0 * p[2];
+        out_c[13] = v12;
+        let v13 = 0.5 * p[1];
+        out_c[14] = v13;
+        let v14 = 0.16666666666666666 * v1;
         out_c[15] = v14;
-        let v15 = 1.0 / v4;
-        out_c[19] = v15;
-        let v16 = v3 * v15;
-        out_c[20] = v16;
-        let v17 = -9.81 * p[1];
-        out_c[13] = v17;
-        let v18 = -9.81 * v3;
-        out_c[14] = v18;
-        let v19 = 0.3333333333333333 * v0;
-        out_c[17] = v19;
-        let v20 = p[1] * v8;
-        let v21 = 0.3333333333333333 * v20;
-        out_c[18] = v21;
+        let v15 = 9.81 * p[1];
+        let v16 = p[2] * v15;
+        out_c[16] = v16;
+        let v17 = -2.0 * p[1];
+        out_c[19] = v17;
+        let v18 = -2.0 * v3;
+        out_c[18] = v18;
+        let v19 = 1.0 / v5;
+        out_c[22] = v19;
+        let v20 = v3 * v19;
+        out_c[23] = v20;
+        let v21 = -9.81 * p[1];
+        out_c[17] = v21;
+        let v22 = 0.3333333333333333 * v0;
+        out_c[20] = v22;
+        let v23 = p[1] * v12;
+        let v24 = 0.3333333333333333 * v23;
+        out_c[21] = v24;
     }
 
     /// Start values.
@@ -678,81 +684,64 @@ pub mod cart_pole {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 21], w: &mut [S; 0], out_u: &mut [S; 1]) {
+    fn input_signals(t: S, c: &[S; 24], w: &mut [S; 0], out_u: &mut [S; 1]) {
         out_u[0] = 0.0;
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
-    /// Operations: 33 (1 add, 2 div, 12 mul, 16 mul_add, 1 sin_cos, 1 sub). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
+    /// Operations: 16 (1 div, 7 mul, 6 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
+    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[3] * v1;
-        let v3 = m::mul_add(c[3], v0, z[0]);
         out_zd[0] = v[0];
         out_zd[1] = v[1];
-        let v4 = z[0] * v[1];
-        let v5 = m::mul_add(-c[5], v[0], u[0]);
-        let v6 = c[4] * v3;
-        let v7 = c[1] * v1;
-        let v8 = v3 * v6;
-        let v9 = m::mul_add(v2, v7, v8);
-        let v10 = c[2] + v9;
-        let v11 = m::mul_add(c[4], z[0], -v6);
-        let v12 = m::mul_add(-z[0], v6, v10);
-        let v13 = m::mul_add(z[0], v11, v12);
-        out_pivots[1] = v13;
-        let v14 = m::mul_add(v[0], v[1], 9.81);
-        let v15 = m::mul_add(v2, v[1], v[0]);
-        let v16 = m::mul_add(-v3, v[1], v4);
-        let v17 = v[1] * v16;
-        let v18 = m::mul_add(-v[1], v15, v14);
-        let v19 = c[4] * v17;
-        let v20 = c[4] * v18;
-        let v21 = v3 * v20;
-        let v22 = m::mul_add(-v2, v19, v21);
-        let v23 = m::mul_add(-z[0], v20, v22);
-        let v24 = v5 - v19;
-        let v25 = m::mul_add(-c[6], v[1], v23);
-        let v26 = 1.0 / v13;
-        let v27 = v7 * v26;
-        let v28 = m::mul_add(-v7, v27, c[0]);
-        out_pivots[0] = v28;
-        let v29 = 1.0 / v28;
-        let v30 = m::mul_add(-v25, v27, v24);
-        let v31 = v29 * v30;
-        out_vd[0] = v31;
-        let v32 = v25 * v26;
-        let v33 = m::mul_add(-v27, v31, v32);
-        out_vd[1] = v33;
+        let v2 = m::mul_add(-c[3], v[0], u[0]);
+        let v3 = c[4] * v[1];
+        out_pivots[1] = c[7];
+        let v4 = c[1] * v1;
+        let v5 = v[1] * v[1];
+        let v6 = c[1] * v5;
+        let v7 = m::mul_add(v0, v6, v2);
+        let v8 = m::mul_add(c[5], v0, v3);
+        let v9 = c[2] * v1;
+        let v10 = m::mul_add(-v4, v9, c[0]);
+        out_pivots[0] = v10;
+        let v11 = 1.0 / v10;
+        let v12 = m::mul_add(v8, v9, v7);
+        let v13 = v11 * v12;
+        out_vd[0] = v13;
+        let v14 = c[6] * v8;
+        let v15 = m::mul_add(v9, v13, v14);
+        let v16 = -v15;
+        out_vd[1] = v16;
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 21 (11 mul, 8 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[3] * v1;
-        let v3 = m::mul_add(c[3], v0, z[0]);
+        let v2 = c[10] * v1;
+        let v3 = m::mul_add(c[10], v0, z[0]);
         let v4 = z[0] * v[1];
         let v5 = v[0] * u[0];
-        let v6 = c[5] * v[0];
+        let v6 = c[3] * v[0];
         let v7 = m::mul_add(-v[0], v6, v5);
-        let v8 = c[6] * v[1];
+        let v8 = c[4] * v[1];
         let v9 = m::mul_add(-v[1], v8, v7);
         out_out[2] = v9;
         let v10 = m::mul_add(v2, v[1], v[0]);
         let v11 = m::mul_add(-v3, v[1], v4);
-        let v12 = c[2] * v[1];
+        let v12 = c[11] * v[1];
         let v13 = v[0] * v[0];
-        let v14 = c[7] * v13;
+        let v14 = c[8] * v13;
         let v15 = v10 * v10;
         let v16 = m::mul_add(v11, v11, v15);
-        let v17 = c[4] * v16;
+        let v17 = c[9] * v16;
         let v18 = m::mul_add(v[1], v12, v17);
         let v19 = m::mul_add((0.5 as S), v18, v14);
         out_out[0] = v19;
-        let v20 = c[8] * v1;
+        let v20 = c[12] * v1;
         let v21 = -v20;
         out_out[1] = v21;
     }
@@ -760,7 +749,7 @@ pub mod cart_pole {
     /// Motion of the named points.
     ///
     /// Operations: 12 (3 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
         out_positions[1] = 0.0;
         out_velocities[1] = 0.0;
         out_accelerations[1] = 0.0;
@@ -768,9 +757,9 @@ pub mod cart_pole {
         let v2 = z[0] * v[1];
         let v3 = v[0] * v[1];
         let v4 = m::mul_add(z[0], vd[1], v3);
-        let v5 = c[9] * v1;
+        let v5 = c[13] * v1;
         out_positions[2] = v5;
-        let v6 = m::mul_add(c[9], v0, z[0]);
+        let v6 = m::mul_add(c[13], v0, z[0]);
         out_positions[0] = v6;
         let v7 = m::mul_add(v[1], v5, v[0]);
         out_velocities[0] = v7;
@@ -787,35 +776,35 @@ pub mod cart_pole {
     /// The model's outputs.
     ///
     /// Operations: 16 (7 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 6]) {
+    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 6]) {
         out_out[3] = 0.0;
         out_out[0] = z[0];
         out_out[1] = z[1];
         let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[3] * v1;
-        let v3 = m::mul_add(c[3], v0, z[0]);
+        let v2 = c[10] * v1;
+        let v3 = m::mul_add(c[10], v0, z[0]);
         let v4 = z[0] * v[1];
-        let v5 = m::mul_add(v2, v[1], v[0]);
-        let v6 = m::mul_add(-v3, v[1], v4);
-        let v7 = v[0] * v[0];
-        let v8 = c[7] * v7;
-        let v9 = v5 * v5;
-        let v10 = m::mul_add(v6, v6, v9);
-        let v11 = c[9] * v1;
-        out_out[4] = v11;
-        let v12 = m::mul_add(c[9], v0, z[0]);
-        out_out[2] = v12;
-        let v13 = m::mul_add(c[10], v10, v8);
-        let v14 = v[1] * v[1];
-        let v15 = m::mul_add(c[11], v14, v13);
-        let v16 = m::mul_add(c[12], v1, v15);
+        let v5 = v[1] * v[1];
+        let v6 = m::mul_add(v2, v[1], v[0]);
+        let v7 = m::mul_add(-v3, v[1], v4);
+        let v8 = v[0] * v[0];
+        let v9 = c[8] * v8;
+        let v10 = v6 * v6;
+        let v11 = m::mul_add(v7, v7, v10);
+        let v12 = c[13] * v1;
+        out_out[4] = v12;
+        let v13 = m::mul_add(c[13], v0, z[0]);
+        out_out[2] = v13;
+        let v14 = m::mul_add(c[14], v11, v9);
+        let v15 = m::mul_add(c[15], v5, v14);
+        let v16 = m::mul_add(c[16], v1, v15);
         out_out[5] = v16;
     }
 
     /// The model's objectives.
     ///
     /// Operations: 4 (1 cos, 2 mul, 1 sub). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
@@ -831,60 +820,60 @@ pub mod cart_pole {
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn start_derivatives(c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 1]) {
+    fn start_derivatives(c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 1]) {
         out_values[0] = 1.0;
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 75 (9 add, 1 div, 30 mul, 34 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 20], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
+    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 20], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
         out_values[4] = 0.0;
         out_values[6] = 0.0;
         out_values[10] = 0.0;
-        out_values[8] = c[5];
+        out_values[8] = c[3];
         let (v0, v1) = m::sin_cos(z[1]);
         out_values[16] = -1.0;
-        let v2 = c[3] * v1;
-        let v3 = m::mul_add(c[3], v0, z[0]);
+        let v2 = c[10] * v1;
+        let v3 = m::mul_add(c[10], v0, z[0]);
         out_values[15] = v[0];
         out_values[19] = v[1];
         let v4 = z[0] * v[1];
         let v5 = v[0] * v[1];
         out_values[12] = vd[0];
         let v6 = m::mul_add(z[0], vd[1], v5);
-        let v7 = c[4] * v3;
-        let v8 = c[1] * v1;
-        out_values[1] = v8;
-        out_values[2] = v8;
-        out_factors[2] = v8;
-        let v9 = v3 * v7;
-        let v10 = m::mul_add(v2, v8, v9);
-        let v11 = c[2] + v10;
         out_values[0] = c[0];
         out_pivots[0] = c[0];
-        let v12 = m::mul_add(c[4], z[0], -v7);
-        let v13 = m::mul_add(-z[0], v7, v11);
+        let v7 = c[1] * v1;
+        out_values[1] = v7;
+        out_values[2] = v7;
+        out_factors[2] = v7;
+        let v8 = c[9] * v3;
+        let v9 = v3 * v8;
+        let v10 = m::mul_add(v2, v7, v9);
+        let v11 = c[11] + v10;
+        let v12 = m::mul_add(c[9], z[0], -v8);
+        let v13 = m::mul_add(-z[0], v8, v11);
         let v14 = m::mul_add(z[0], v12, v13);
         out_values[3] = v14;
         let v15 = m::mul_add(v2, v[1], v[0]);
         let v16 = m::mul_add(-v3, v[1], v4);
         let v17 = 9.81 + v6;
-        let v18 = c[4] * v[0];
-        let v19 = c[4] * v4;
-        let v20 = m::mul_add(v[1], v8, v18);
-        let v21 = m::mul_add(-v[1], v7, v19);
-        let v22 = c[4] * v17;
-        let v23 = m::mul_add(-vd[1], v7, v22);
+        let v18 = c[9] * v[0];
+        let v19 = c[9] * v4;
+        let v20 = m::mul_add(v[1], v7, v18);
+        let v21 = m::mul_add(-v[1], v8, v19);
+        let v22 = c[9] * v17;
+        let v23 = m::mul_add(-vd[1], v8, v22);
         let v24 = m::mul_add(-v[1], v20, v23);
-        let v25 = c[16] * v3;
-        let v26 = c[15] * v1;
+        let v25 = c[19] * v3;
+        let v26 = c[18] * v1;
         let v27 = v4 * v26;
         let v28 = m::mul_add(v[0], v25, v27);
-        out_factors[0] = c[19];
-        let v29 = c[20] * v1;
+        out_factors[0] = c[22];
+        let v29 = c[23] * v1;
         out_factors[1] = v29;
-        let v30 = m::mul_add(-v8, v29, v14);
+        let v30 = m::mul_add(-v7, v29, v14);
         out_pivots[1] = v30;
         let v31 = 1.0 / v30;
         out_factors[3] = v31;
@@ -893,20 +882,20 @@ pub mod cart_pole {
         out_values[9] = v33;
         let v34 = 2.0 * v20;
         let v35 = m::mul_add(z[0], v34, v28);
-        let v36 = c[14] * v1;
-        let v37 = c[13] + v24;
+        let v36 = c[5] * v1;
+        let v37 = c[17] + v24;
         out_values[5] = v37;
         let v38 = m::mul_add(vd[0], v12, v36);
         out_values[7] = v38;
         let v39 = m::mul_add(v12, v32, -v35);
-        let v40 = c[6] + v39;
+        let v40 = c[4] + v39;
         out_values[11] = v40;
         let v41 = m::mul_add(v2, vd[1], vd[0]);
         let v42 = m::mul_add(v[1], v16, v41);
         out_values[13] = v42;
         let v43 = v3 * v3;
         let v44 = m::mul_add(v2, v2, v43);
-        let v45 = c[17] + v44;
+        let v45 = c[20] + v44;
         let v46 = v2 * vd[0];
         let v47 = m::mul_add(-v3, v17, v46);
         let v48 = m::mul_add(-v3, vd[1], v17);
@@ -917,22 +906,22 @@ pub mod cart_pole {
         let v53 = v49 + v51;
         let v54 = m::mul_add(z[0], v52, v53);
         out_values[17] = v54;
-        let v55 = c[4] * v0;
-        let v56 = c[4] * v1;
-        let v57 = v[1] * v55;
-        let v58 = vd[1] * v56;
+        let v55 = c[9] * v1;
+        let v56 = c[9] * v0;
+        let v57 = v[1] * v56;
+        let v58 = vd[1] * v55;
         let v59 = m::mul_add(-v[1], v57, v58);
         out_values[14] = v59;
-        let v60 = v0 * v7;
-        let v61 = m::mul_add(v3, v55, v60);
-        let v62 = v1 * v8;
-        let v63 = m::mul_add(v2, v56, v62);
+        let v60 = v0 * v8;
+        let v61 = m::mul_add(v3, v56, v60);
+        let v62 = v1 * v7;
+        let v63 = m::mul_add(v2, v55, v62);
         let v64 = v61 + v63;
-        let v65 = c[18] + v64;
-        let v66 = v[1] * v56;
-        let v67 = vd[1] * v55;
-        let v68 = vd[0] * v56;
-        let v69 = m::mul_add(-v17, v55, v68);
+        let v65 = c[21] + v64;
+        let v66 = v[1] * v55;
+        let v67 = vd[1] * v56;
+        let v68 = vd[0] * v55;
+        let v69 = m::mul_add(-v17, v56, v68);
         let v70 = m::mul_add(vd[1], v65, v69);
         let v71 = v4 * v66;
         let v72 = m::mul_add(v[0], v57, v71);
@@ -945,7 +934,7 @@ pub mod cart_pole {
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
-    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_x: &mut [S; 2]) {
+    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_x: &mut [S; 2]) {
         let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
         let v1 = factors[3] * v0;
         out_x[1] = v1;
@@ -957,7 +946,7 @@ pub mod cart_pole {
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 4 (2 mul, 1 sin_cos, 1 sub). Workspace: 0 slots.
-    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 5]) {
+    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 5]) {
         out_values[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[1]);
         out_values[3] = v0;
@@ -972,7 +961,7 @@ pub mod cart_pole {
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 2 (2 mul). Workspace: 0 slots.
-    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 4]) {
+    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 4]) {
         out_values[0] = 0.0;
         out_values[1] = 0.0;
         let v0 = z[0] * z[0];

@@ -6,16 +6,16 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 33 | 0 |
+ | `prepare` | 43 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
- | `forward_dynamics` | 58 | 0 |
+ | `forward_dynamics` | 26 | 0 |
  | `energy` | 31 | 0 |
  | `markers` | 34 | 0 |
  | `outputs` | 9 | 0 |
  | `objectives` | 44 | 0 |
  | `start_derivatives` | 0 | 0 |
- | `joint_linearise` | 170 | 0 |
+ | `joint_linearise` | 168 | 0 |
  | `joint_solve` | 4 | 0 |
  | `joint_integrand_derivatives` | 146 | 0 |
  | `joint_terminal_derivatives` | 10 | 0 |
@@ -48,7 +48,7 @@ pub mod double_pendulum {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 6;
     /// Number of prepared values.
-    pub const NC: usize = 23;
+    pub const NC: usize = 31;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -598,64 +598,82 @@ pub mod double_pendulum {
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 33 (1 add, 28 mul, 4 mul_add). Workspace: 0 slots.
-    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 23]) {
-        out_c[7] = p[0];
-        out_c[3] = p[1];
-        out_c[2] = p[2];
-        out_c[11] = p[3];
+    /// Operations: 43 (1 add, 1 div, 34 mul, 6 mul_add, 1 sub). Workspace: 0 slots.
+    fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 31]) {
+        out_c[9] = p[0];
+        out_c[12] = p[1];
+        out_c[6] = p[2];
+        out_c[17] = p[3];
         let v0 = -0.5 * p[2];
-        out_c[6] = v0;
+        out_c[10] = v0;
         let v1 = -0.5 * p[3];
-        out_c[1] = v1;
+        out_c[13] = v1;
         let v2 = p[2] * p[2];
         let v3 = p[0] * v2;
         let v4 = 0.08333333333333333 * v3;
-        out_c[8] = v4;
+        out_c[11] = v4;
         let v5 = p[3] * p[3];
         let v6 = p[1] * v5;
         let v7 = 0.08333333333333333 * v6;
-        out_c[4] = v7;
+        out_c[14] = v7;
         let v8 = p[0] * v0;
-        out_c[12] = v8;
+        out_c[20] = v8;
         let v9 = m::mul_add(v0, v8, v4);
-        let v10 = 2.0 * p[1];
-        out_c[21] = v10;
-        let v11 = v7 + v9;
-        out_c[0] = v11;
+        let v10 = p[1] * v1;
+        out_c[5] = v10;
+        let v11 = m::mul_add(v1, v10, v7);
+        out_c[1] = v11;
         let v12 = p[1] * p[2];
-        out_c[5] = v12;
-        let v13 = 4.905 * p[2];
-        let v14 = p[0] * v13;
-        out_c[9] = v14;
-        let v15 = -9.81 * p[1];
-        out_c[10] = v15;
-        let v16 = -2.0 * p[1];
-        out_c[13] = v16;
-        let v17 = 0.08333333333333333 * v2;
-        let v18 = m::mul_add(v0, v0, v17);
-        out_c[14] = v18;
-        let v19 = -4.905 * p[2];
-        out_c[15] = v19;
-        let v20 = 0.08333333333333333 * v5;
-        out_c[16] = v20;
-        let v21 = 2.0 * p[2];
-        let v22 = p[0] * v21;
-        let v23 = -0.5 * p[0];
-        let v24 = -0.5 * v8;
-        let v25 = m::mul_add(v0, v23, v24);
-        let v26 = m::mul_add((0.08333333333333333 as S), v22, v25);
-        out_c[17] = v26;
-        let v27 = -4.905 * p[0];
-        out_c[18] = v27;
-        let v28 = 2.0 * p[3];
-        let v29 = p[1] * v28;
-        let v30 = 0.08333333333333333 * v29;
-        out_c[19] = v30;
-        let v31 = -0.5 * p[1];
-        out_c[20] = v31;
-        let v32 = 2.0 * p[0];
-        out_c[22] = v32;
+        out_c[19] = v12;
+        let v13 = v8 - v12;
+        let v14 = m::mul_add(p[2], v12, v9);
+        out_c[0] = v14;
+        let v15 = 2.0 * v10;
+        let v16 = p[2] * v15;
+        out_c[2] = v16;
+        let v17 = p[2] * v10;
+        out_c[3] = v17;
+        let v18 = 2.0 * p[1];
+        out_c[29] = v18;
+        let v19 = v7 + v9;
+        out_c[18] = v19;
+        let v20 = -9.81 * v13;
+        out_c[7] = v20;
+        let v21 = 1.0 / v11;
+        out_c[4] = v21;
+        let v22 = v10 * v21;
+        out_c[8] = v22;
+        let v23 = 4.905 * p[2];
+        let v24 = p[0] * v23;
+        out_c[15] = v24;
+        let v25 = -9.81 * p[1];
+        out_c[16] = v25;
+        let v26 = -2.0 * p[1];
+        out_c[21] = v26;
+        let v27 = 0.08333333333333333 * v2;
+        let v28 = m::mul_add(v0, v0, v27);
+        out_c[22] = v28;
+        let v29 = -4.905 * p[2];
+        out_c[23] = v29;
+        let v30 = 0.08333333333333333 * v5;
+        out_c[24] = v30;
+        let v31 = 2.0 * p[2];
+        let v32 = p[0] * v31;
+        let v33 = -0.5 * p[0];
+        let v34 = -0.5 * v8;
+        let v35 = m::mul_add(v0, v33, v34);
+        let v36 = m::mul_add((0.08333333333333333 as S), v32, v35);
+        out_c[25] = v36;
+        let v37 = -4.905 * p[0];
+        out_c[26] = v37;
+        let v38 = 2.0 * p[3];
+        let v39 = p[1] * v38;
+        let v40 = 0.08333333333333333 * v39;
+        out_c[27] = v40;
+        let v41 = -0.5 * p[1];
+        out_c[28] = v41;
+        let v42 = 2.0 * p[0];
+        out_c[30] = v42;
     }
 
     /// Start values.
@@ -671,115 +689,83 @@ pub mod double_pendulum {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 23], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 31], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
-    /// Operations: 58 (8 add, 2 div, 25 mul, 21 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
+    /// Operations: 26 (2 add, 1 div, 11 mul, 9 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
+    fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
-        let v3 = c[6] * v1;
-        let v4 = z[0] + z[1];
-        let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[2] * v0;
-        let v8 = c[2] * v1;
-        let v9 = m::mul_add(c[1], v5, -v7);
-        let v10 = m::mul_add(c[1], v6, -v8);
+        let (v2, v3) = m::sin_cos(z[1]);
         out_zd[0] = v[0];
         out_zd[1] = v[1];
-        let v11 = v8 * v[1];
-        let v12 = v7 * v[1];
-        let v13 = v[0] + v[1];
-        let v14 = m::mul_add(v8, v13, -v11);
-        let v15 = m::mul_add(-v7, v13, v12);
-        let v16 = v[1] * v15;
-        let v17 = c[3] * v9;
-        let v18 = c[3] * v10;
-        let v19 = v9 * v17;
-        let v20 = m::mul_add(v10, v18, v19);
-        let v21 = c[4] + v20;
-        let v22 = c[0] + v20;
-        let v23 = v8 * v18;
-        let v24 = m::mul_add(v7, v17, v23);
-        let v25 = m::mul_add(c[5], v1, v18);
-        let v26 = m::mul_add(c[5], v0, v17);
-        let v27 = v21 + v24;
-        let v28 = v8 * v25;
-        let v29 = m::mul_add(v7, v26, v28);
-        let v30 = v27 + v29;
-        out_pivots[1] = v30;
-        let v31 = m::mul_add(-v[1], v14, 9.81);
-        let v32 = v3 * v[0];
-        let v33 = v2 * v[0];
-        let v34 = v[0] * v33;
-        let v35 = m::mul_add(-v[0], v32, 9.81);
-        let v36 = c[7] * v34;
-        let v37 = c[7] * v35;
-        let v38 = v3 * v36;
-        let v39 = m::mul_add(v2, v37, v38);
-        let v40 = m::mul_add(v10, v13, v11);
-        let v41 = m::mul_add(v9, v13, v12);
-        let v42 = m::mul_add(-v13, v41, v16);
-        let v43 = m::mul_add(-v13, v40, v31);
-        let v44 = c[3] * v42;
-        let v45 = c[3] * v43;
-        let v46 = v9 * v45;
-        let v47 = m::mul_add(-v10, v44, v46);
-        let v48 = v7 * v45;
-        let v49 = m::mul_add(-v8, v44, v48);
-        let v50 = v47 + v49;
-        let v51 = v39 + v47;
-        let v52 = 1.0 / v30;
-        let v53 = v27 * v52;
-        let v54 = m::mul_add(-v27, v53, v22);
-        out_pivots[0] = v54;
-        let v55 = 1.0 / v54;
-        let v56 = m::mul_add(-v50, v53, v51);
-        let v57 = v55 * v56;
-        out_vd[0] = v57;
-        let v58 = v50 * v52;
-        let v59 = m::mul_add(-v53, v57, v58);
-        out_vd[1] = v59;
+        let v4 = v[0] + v[1];
+        out_pivots[1] = c[1];
+        let v5 = m::mul_add(-c[2], v3, c[1]);
+        let v6 = c[0] + v5;
+        let v7 = m::mul_add(-c[3], v3, c[1]);
+        let v8 = 9.81 * v1;
+        let v9 = -9.81 * v0;
+        let v10 = v[0] * v[0];
+        let v11 = m::mul_add(c[6], v10, v8);
+        let v12 = v3 * v9;
+        let v13 = m::mul_add(-v2, v11, v12);
+        let v14 = v4 * v4;
+        let v15 = c[5] * v14;
+        let v16 = c[5] * v13;
+        let v17 = v2 * v15;
+        let v18 = m::mul_add(c[6], v17, v16);
+        let v19 = m::mul_add(c[7], v0, v18);
+        let v20 = c[4] * v7;
+        let v21 = m::mul_add(-v7, v20, v6);
+        out_pivots[0] = v21;
+        let v22 = 1.0 / v21;
+        let v23 = m::mul_add(v16, v20, -v19);
+        let v24 = v22 * v23;
+        out_vd[0] = v24;
+        let v25 = c[8] * v13;
+        let v26 = m::mul_add(v20, v24, v25);
+        let v27 = -v26;
+        out_vd[1] = v27;
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 31 (2 add, 16 mul, 10 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
-        let v3 = c[6] * v1;
+        let v2 = c[10] * v0;
+        let v3 = c[10] * v1;
         let v4 = z[0] + z[1];
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[2] * v0;
-        let v8 = c[2] * v1;
-        let v9 = m::mul_add(c[1], v5, -v7);
-        let v10 = m::mul_add(c[1], v6, -v8);
+        let v7 = c[6] * v0;
+        let v8 = c[6] * v1;
+        let v9 = m::mul_add(c[13], v5, -v7);
+        let v10 = m::mul_add(c[13], v6, -v8);
         let v11 = v8 * v[1];
         let v12 = v7 * v[1];
         let v13 = v[0] + v[1];
         let v14 = v3 * v[0];
         let v15 = v2 * v[0];
-        let v16 = c[8] * v[0];
+        let v16 = c[11] * v[0];
         let v17 = m::mul_add(v10, v13, v11);
         let v18 = m::mul_add(v9, v13, v12);
-        let v19 = c[4] * v13;
+        let v19 = c[14] * v13;
         let v20 = v14 * v14;
         let v21 = m::mul_add(v15, v15, v20);
-        let v22 = c[7] * v21;
+        let v22 = c[9] * v21;
         let v23 = m::mul_add(v[0], v16, v22);
         let v24 = 0.5 * v23;
-        let v25 = c[9] * v1;
+        let v25 = c[15] * v1;
         let v26 = v17 * v17;
         let v27 = m::mul_add(v18, v18, v26);
-        let v28 = c[3] * v27;
+        let v28 = c[12] * v27;
         let v29 = m::mul_add(v13, v19, v28);
         let v30 = m::mul_add((0.5 as S), v29, v24);
         out_out[0] = v30;
-        let v31 = m::mul_add(c[10], v10, v25);
+        let v31 = m::mul_add(c[16], v10, v25);
         let v32 = -v31;
         out_out[1] = v32;
     }
@@ -787,7 +773,7 @@ pub mod double_pendulum {
     /// Motion of the named points.
     ///
     /// Operations: 34 (3 add, 10 mul, 14 mul_add, 5 neg, 2 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 23], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {
+    fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {
         out_positions[1] = 0.0;
         out_positions[4] = 0.0;
         out_velocities[1] = 0.0;
@@ -797,10 +783,10 @@ pub mod double_pendulum {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[2] * v0;
+        let v5 = c[6] * v0;
         let v6 = -v5;
         out_positions[0] = v6;
-        let v7 = c[2] * v1;
+        let v7 = c[6] * v1;
         let v8 = -v7;
         out_positions[2] = v8;
         let v9 = v7 * v[1];
@@ -824,10 +810,10 @@ pub mod double_pendulum {
         out_accelerations[0] = v24;
         let v25 = m::mul_add(v[0], v19, v22);
         out_accelerations[2] = v25;
-        let v26 = m::mul_add(c[11], v3, v5);
+        let v26 = m::mul_add(c[17], v3, v5);
         let v27 = -v26;
         out_positions[3] = v27;
-        let v28 = m::mul_add(c[11], v4, v7);
+        let v28 = m::mul_add(c[17], v4, v7);
         let v29 = -v28;
         out_positions[5] = v29;
         let v30 = m::mul_add(-v11, v28, v9);
@@ -845,17 +831,17 @@ pub mod double_pendulum {
     /// The model's outputs.
     ///
     /// Operations: 9 (1 add, 2 mul, 2 mul_add, 2 neg, 2 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[2] * v0;
-        let v6 = c[2] * v1;
-        let v7 = m::mul_add(c[11], v3, v5);
+        let v5 = c[6] * v0;
+        let v6 = c[6] * v1;
+        let v7 = m::mul_add(c[17], v3, v5);
         let v8 = -v7;
         out_out[0] = v8;
-        let v9 = m::mul_add(c[11], v4, v6);
+        let v9 = m::mul_add(c[17], v4, v6);
         let v10 = -v9;
         out_out[2] = v10;
     }
@@ -863,19 +849,19 @@ pub mod double_pendulum {
     /// The model's objectives.
     ///
     /// Operations: 44 (3 add, 14 mul, 24 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
-        let v3 = c[6] * v1;
+        let v2 = c[10] * v0;
+        let v3 = c[10] * v1;
         let v4 = z[0] + z[1];
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[2] * v0;
-        let v8 = c[2] * v1;
-        let v9 = m::mul_add(c[1], v5, -v7);
-        let v10 = m::mul_add(c[1], v6, -v8);
+        let v7 = c[6] * v0;
+        let v8 = c[6] * v1;
+        let v9 = m::mul_add(c[13], v5, -v7);
+        let v10 = m::mul_add(c[13], v6, -v8);
         let v11 = v8 * v[1];
         let v12 = v7 * v[1];
         let v13 = v[0] + v[1];
@@ -889,8 +875,8 @@ pub mod double_pendulum {
         let v21 = v2 * v[0];
         let v22 = m::mul_add(v10, v13, v11);
         let v23 = m::mul_add(v9, v13, v12);
-        let v24 = m::mul_add(c[11], v5, v7);
-        let v25 = m::mul_add(c[11], v6, v8);
+        let v24 = m::mul_add(c[17], v5, v7);
+        let v25 = m::mul_add(c[17], v6, v8);
         let v26 = -v25;
         out_terminals[2] = v26;
         let v27 = m::mul_add(-v13, v25, v11);
@@ -900,14 +886,14 @@ pub mod double_pendulum {
         let v31 = m::mul_add(-v2, vd[0], 9.81);
         let v32 = m::mul_add(-v[0], v21, v30);
         let v33 = m::mul_add(-v[0], v20, v31);
-        let v34 = c[7] * v32;
-        let v35 = c[7] * v33;
+        let v34 = c[9] * v32;
+        let v35 = c[9] * v33;
         let v36 = m::mul_add(v10, v18, v17);
         let v37 = m::mul_add(-v9, v18, v29);
         let v38 = m::mul_add(-v13, v23, v36);
         let v39 = m::mul_add(-v13, v22, v37);
-        let v40 = m::mul_add(c[3], v38, v34);
-        let v41 = m::mul_add(c[3], v39, v35);
+        let v40 = m::mul_add(c[12], v38, v34);
+        let v41 = m::mul_add(c[12], v39, v35);
         let v42 = v27 * v27;
         let v43 = m::mul_add(v28, v28, v42);
         out_integrands[0] = v43;
@@ -919,216 +905,214 @@ pub mod double_pendulum {
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn start_derivatives(c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 2]) {
+    fn start_derivatives(c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 2]) {
         out_values[0] = 1.0;
         out_values[1] = 1.0;
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
-    /// Operations: 170 (22 add, 2 div, 69 mul, 69 mul_add, 2 sin_cos, 6 sub). Workspace: 0 slots.
-    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 19], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
+    /// Operations: 168 (22 add, 2 div, 73 mul, 65 mul_add, 2 sin_cos, 4 sub). Workspace: 0 slots.
+    fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 19], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[2] * v0;
-        let v6 = c[2] * v1;
-        let v7 = m::mul_add(c[1], v3, -v5);
-        let v8 = m::mul_add(c[1], v4, -v6);
+        let v5 = c[6] * v0;
+        let v6 = c[6] * v1;
+        let v7 = m::mul_add(c[13], v3, -v5);
+        let v8 = m::mul_add(c[13], v4, -v6);
         let v9 = v6 * v[1];
         let v10 = v5 * v[1];
         let v11 = v[0] + v[1];
-        let v12 = m::mul_add(-v6, v11, v9);
-        let v13 = m::mul_add(-v5, v11, v10);
-        let v14 = v[1] * v13;
-        let v15 = m::mul_add(v6, vd[1], v14);
-        let v16 = vd[0] + vd[1];
-        let v17 = c[3] * v7;
-        let v18 = c[3] * v8;
-        let v19 = v7 * v17;
-        let v20 = m::mul_add(v8, v18, v19);
-        let v21 = c[4] + v20;
-        let v22 = m::mul_add(c[12], v1, v18);
-        let v23 = c[0] + v20;
-        out_values[0] = v23;
-        out_pivots[0] = v23;
-        let v24 = v6 * v18;
-        let v25 = m::mul_add(v5, v17, v24);
-        let v26 = m::mul_add(c[5], v1, v18);
-        let v27 = m::mul_add(c[5], v0, v17);
-        let v28 = v21 + v25;
-        out_values[1] = v28;
-        out_values[2] = v28;
-        out_factors[2] = v28;
-        let v29 = v6 * v26;
-        let v30 = m::mul_add(v5, v27, v29);
-        let v31 = v28 + v30;
-        out_values[3] = v31;
-        let v32 = m::mul_add(v8, v11, v9);
-        let v33 = m::mul_add(v7, v11, v10);
-        let v34 = v6 * v[0];
-        let v35 = v5 * v[0];
-        let v36 = v[0] * v35;
-        let v37 = m::mul_add(-v6, vd[0], v36);
-        let v38 = m::mul_add(v8, v16, v15);
-        let v39 = m::mul_add(-v11, v33, v38);
-        let v40 = m::mul_add(-v5, vd[0], -9.81);
-        let v41 = m::mul_add(-v[0], v34, v40);
-        let v42 = v[1] * v12;
-        let v43 = m::mul_add(-v5, vd[1], v42);
-        let v44 = 9.81 + v43;
-        let v45 = c[3] * v9;
-        let v46 = c[3] * v10;
-        let v47 = m::mul_add(v11, v18, v45);
-        let v48 = m::mul_add(v11, v17, v46);
-        let v49 = c[3] * v15;
-        let v50 = c[3] * v44;
-        let v51 = m::mul_add(v16, v18, v49);
-        let v52 = m::mul_add(-v16, v17, v50);
-        let v53 = m::mul_add(-v11, v48, v51);
-        let v54 = m::mul_add(-v11, v47, v52);
-        let v55 = c[13] * v7;
-        let v56 = c[13] * v8;
-        let v57 = v10 * v56;
-        let v58 = m::mul_add(-v9, v55, v57);
-        out_values[8] = v58;
-        let v59 = 1.0 / v23;
-        out_factors[0] = v59;
-        let v60 = v28 * v59;
-        out_factors[1] = v60;
-        let v61 = m::mul_add(-v28, v60, v31);
-        out_pivots[1] = v61;
-        let v62 = 1.0 / v61;
-        out_factors[3] = v62;
-        let v63 = v13 - v35;
-        let v64 = v12 - v34;
-        let v65 = 2.0 * v47;
-        let v66 = -2.0 * v48;
-        let v67 = v6 * v66;
-        let v68 = m::mul_add(v5, v65, v67);
-        let v69 = v58 + v68;
-        out_values[10] = v69;
-        let v70 = -9.81 * v22;
-        out_values[4] = v70;
-        let v71 = v5 * v53;
-        let v72 = m::mul_add(v6, v54, v71);
-        let v73 = v18 * v41;
-        let v74 = m::mul_add(-v17, v37, v73);
-        let v75 = v74 - v72;
-        out_values[5] = v75;
-        let v76 = v26 * v41;
-        let v77 = m::mul_add(-v27, v37, v76);
-        out_values[7] = v77;
-        let v78 = -9.81 * v26;
-        out_values[6] = v78;
-        let v79 = v18 * v63;
-        let v80 = m::mul_add(-v17, v64, v79);
-        let v81 = v58 + v80;
-        out_values[9] = v81;
-        let v82 = v26 * v63;
-        let v83 = m::mul_add(-v27, v64, v82);
-        let v84 = v69 + v83;
-        out_values[11] = v84;
-        let v85 = c[14] * vd[0];
-        let v86 = m::mul_add(-c[15], v0, v85);
-        out_values[12] = v86;
-        let v87 = v7 * v7;
-        let v88 = m::mul_add(v8, v8, v87);
-        let v89 = c[16] + v88;
-        let v90 = v8 * v15;
-        let v91 = m::mul_add(-v7, v44, v90);
-        let v92 = m::mul_add(v16, v89, v91);
-        let v93 = v9 * v33;
-        let v94 = m::mul_add(-v10, v32, v93);
-        let v95 = v92 + v94;
-        out_values[13] = v95;
-        let v96 = m::mul_add(-v7, v16, v44);
-        let v97 = m::mul_add(-v11, v32, v96);
-        let v98 = v6 * v39;
-        let v99 = m::mul_add(-v5, v97, v98);
-        let v100 = v95 + v99;
-        out_values[16] = v100;
-        let v101 = v1 * v[1];
-        let v102 = v0 * v[1];
-        let v103 = m::mul_add(-v1, v11, v101);
-        let v104 = m::mul_add(-v0, v11, v102);
-        let v105 = v[1] * v104;
-        let v106 = m::mul_add(v1, vd[1], v105);
-        let v107 = c[3] * v0;
-        let v108 = c[3] * v1;
-        let v109 = v0 * v17;
-        let v110 = m::mul_add(v7, v107, v109);
-        let v111 = v1 * v18;
-        let v112 = m::mul_add(v8, v108, v111);
-        let v113 = v110 + v112;
-        let v114 = v[1] * v103;
-        let v115 = m::mul_add(-v0, vd[1], v114);
-        let v116 = c[17] * vd[0];
-        let v117 = m::mul_add(-c[18], v0, v116);
-        let v118 = c[3] * v101;
-        let v119 = c[3] * v102;
-        let v120 = m::mul_add(-v11, v108, v118);
-        let v121 = m::mul_add(-v11, v107, v119);
-        let v122 = v18 * v106;
-        let v123 = m::mul_add(-v15, v108, v122);
-        let v124 = v17 * v115;
-        let v125 = m::mul_add(-v44, v107, v124);
-        let v126 = v123 - v125;
-        let v127 = m::mul_add(-v16, v113, v126);
-        let v128 = v47 * v102;
-        let v129 = m::mul_add(v10, v120, v128);
-        let v130 = v48 * v101;
-        let v131 = m::mul_add(v9, v121, v130);
-        let v132 = v131 - v129;
-        let v133 = v127 + v132;
-        let v134 = v117 + v133;
-        out_values[14] = v134;
-        let v135 = c[3] * v106;
-        let v136 = c[3] * v115;
-        let v137 = m::mul_add(-v16, v108, v135);
-        let v138 = m::mul_add(v16, v107, v136);
-        let v139 = m::mul_add(-v11, v121, v137);
-        let v140 = m::mul_add(-v11, v120, v138);
-        let v141 = v1 * v53;
-        let v142 = m::mul_add(v6, v139, v141);
-        let v143 = v0 * v54;
-        let v144 = m::mul_add(v5, v140, v143);
-        let v145 = v142 - v144;
-        let v146 = v133 + v145;
-        out_values[17] = v146;
-        let v147 = -0.5 * v3;
-        let v148 = -0.5 * v4;
-        let v149 = c[20] * v3;
-        let v150 = c[20] * v4;
-        let v151 = v17 * v147;
-        let v152 = m::mul_add(v7, v149, v151);
-        let v153 = v18 * v148;
-        let v154 = m::mul_add(v8, v150, v153);
-        let v155 = v152 + v154;
-        let v156 = c[19] + v155;
-        let v157 = v11 * v150;
-        let v158 = v11 * v149;
-        let v159 = v15 * v150;
-        let v160 = m::mul_add(-v44, v149, v159);
-        let v161 = m::mul_add(v16, v156, v160);
-        let v162 = v9 * v158;
-        let v163 = m::mul_add(-v10, v157, v162);
-        let v164 = v161 + v163;
-        out_values[15] = v164;
-        let v165 = v16 * v150;
-        let v166 = v16 * v149;
-        let v167 = m::mul_add(-v11, v158, v165);
-        let v168 = m::mul_add(v11, v157, v166);
-        let v169 = v6 * v167;
-        let v170 = m::mul_add(v5, v168, v169);
-        let v171 = v164 + v170;
-        out_values[18] = v171;
+        let v12 = v6 * vd[1];
+        let v13 = v5 * vd[1];
+        let v14 = vd[0] + vd[1];
+        let v15 = c[12] * v7;
+        let v16 = c[12] * v8;
+        let v17 = v7 * v15;
+        let v18 = m::mul_add(v8, v16, v17);
+        let v19 = c[14] + v18;
+        let v20 = m::mul_add(c[20], v1, v16);
+        let v21 = c[18] + v18;
+        out_values[0] = v21;
+        out_pivots[0] = v21;
+        let v22 = v6 * v16;
+        let v23 = m::mul_add(v5, v15, v22);
+        let v24 = m::mul_add(c[19], v1, v16);
+        let v25 = m::mul_add(c[19], v0, v15);
+        let v26 = v19 + v23;
+        out_values[1] = v26;
+        out_values[2] = v26;
+        out_factors[2] = v26;
+        let v27 = v6 * v24;
+        let v28 = m::mul_add(v5, v25, v27);
+        let v29 = v26 + v28;
+        out_values[3] = v29;
+        let v30 = m::mul_add(v8, v11, v9);
+        let v31 = m::mul_add(v7, v11, v10);
+        let v32 = v6 * v[0];
+        let v33 = v5 * v[0];
+        let v34 = v[0] * v33;
+        let v35 = m::mul_add(-v6, vd[0], v34);
+        let v36 = m::mul_add(-v5, vd[0], -9.81);
+        let v37 = m::mul_add(-v[0], v32, v36);
+        let v38 = m::mul_add(-v[1], v33, v12);
+        let v39 = m::mul_add(v[1], v32, v13);
+        let v40 = 9.81 - v39;
+        let v41 = c[12] * v9;
+        let v42 = c[12] * v10;
+        let v43 = m::mul_add(v11, v16, v41);
+        let v44 = m::mul_add(v11, v15, v42);
+        let v45 = c[12] * v38;
+        let v46 = c[12] * v40;
+        let v47 = m::mul_add(v14, v16, v45);
+        let v48 = m::mul_add(-v14, v15, v46);
+        let v49 = m::mul_add(-v11, v44, v47);
+        let v50 = m::mul_add(-v11, v43, v48);
+        let v51 = c[21] * v7;
+        let v52 = c[21] * v8;
+        let v53 = v10 * v52;
+        let v54 = m::mul_add(-v9, v51, v53);
+        out_values[8] = v54;
+        let v55 = 1.0 / v21;
+        out_factors[0] = v55;
+        let v56 = v26 * v55;
+        out_factors[1] = v56;
+        let v57 = m::mul_add(-v26, v56, v29);
+        out_pivots[1] = v57;
+        let v58 = 1.0 / v57;
+        out_factors[3] = v58;
+        let v59 = -2.0 * v33;
+        let v60 = -2.0 * v32;
+        let v61 = 2.0 * v43;
+        let v62 = -2.0 * v44;
+        let v63 = v6 * v62;
+        let v64 = m::mul_add(v5, v61, v63);
+        let v65 = v54 + v64;
+        out_values[10] = v65;
+        let v66 = -9.81 * v20;
+        out_values[4] = v66;
+        let v67 = v5 * v49;
+        let v68 = m::mul_add(v6, v50, v67);
+        let v69 = v16 * v37;
+        let v70 = m::mul_add(-v15, v35, v69);
+        let v71 = v70 - v68;
+        out_values[5] = v71;
+        let v72 = v24 * v37;
+        let v73 = m::mul_add(-v25, v35, v72);
+        out_values[7] = v73;
+        let v74 = -9.81 * v24;
+        out_values[6] = v74;
+        let v75 = v16 * v59;
+        let v76 = m::mul_add(-v15, v60, v75);
+        let v77 = v54 + v76;
+        out_values[9] = v77;
+        let v78 = v24 * v59;
+        let v79 = m::mul_add(-v25, v60, v78);
+        let v80 = v65 + v79;
+        out_values[11] = v80;
+        let v81 = c[22] * vd[0];
+        let v82 = m::mul_add(-c[23], v0, v81);
+        out_values[12] = v82;
+        let v83 = v7 * v7;
+        let v84 = m::mul_add(v8, v8, v83);
+        let v85 = c[24] + v84;
+        let v86 = v8 * v38;
+        let v87 = m::mul_add(-v7, v40, v86);
+        let v88 = m::mul_add(v14, v85, v87);
+        let v89 = v9 * v31;
+        let v90 = m::mul_add(-v10, v30, v89);
+        let v91 = v88 + v90;
+        out_values[13] = v91;
+        let v92 = m::mul_add(v8, v14, v38);
+        let v93 = m::mul_add(-v7, v14, v40);
+        let v94 = m::mul_add(-v11, v31, v92);
+        let v95 = m::mul_add(-v11, v30, v93);
+        let v96 = v6 * v94;
+        let v97 = m::mul_add(-v5, v95, v96);
+        let v98 = v91 + v97;
+        out_values[16] = v98;
+        let v99 = v1 * v[1];
+        let v100 = v0 * v[1];
+        let v101 = v1 * vd[1];
+        let v102 = v0 * vd[1];
+        let v103 = c[12] * v0;
+        let v104 = c[12] * v1;
+        let v105 = v0 * v15;
+        let v106 = m::mul_add(v7, v103, v105);
+        let v107 = v1 * v16;
+        let v108 = m::mul_add(v8, v104, v107);
+        let v109 = v106 + v108;
+        let v110 = v1 * v[0];
+        let v111 = v0 * v[0];
+        let v112 = m::mul_add(-v[1], v111, v101);
+        let v113 = m::mul_add(v[1], v110, v102);
+        let v114 = c[25] * vd[0];
+        let v115 = m::mul_add(-c[26], v0, v114);
+        let v116 = c[12] * v99;
+        let v117 = c[12] * v100;
+        let v118 = m::mul_add(-v11, v104, v116);
+        let v119 = m::mul_add(-v11, v103, v117);
+        let v120 = v16 * v112;
+        let v121 = m::mul_add(-v38, v104, v120);
+        let v122 = v40 * v103;
+        let v123 = m::mul_add(v15, v113, v122);
+        let v124 = v121 + v123;
+        let v125 = m::mul_add(-v14, v109, v124);
+        let v126 = v43 * v100;
+        let v127 = m::mul_add(v10, v118, v126);
+        let v128 = v44 * v99;
+        let v129 = m::mul_add(v9, v119, v128);
+        let v130 = v129 - v127;
+        let v131 = v125 + v130;
+        let v132 = v115 + v131;
+        out_values[14] = v132;
+        let v133 = c[12] * v112;
+        let v134 = v14 * v103;
+        let v135 = m::mul_add(-v14, v104, v133);
+        let v136 = m::mul_add(-c[12], v113, v134);
+        let v137 = m::mul_add(-v11, v119, v135);
+        let v138 = m::mul_add(-v11, v118, v136);
+        let v139 = v1 * v49;
+        let v140 = m::mul_add(v6, v137, v139);
+        let v141 = v0 * v50;
+        let v142 = m::mul_add(v5, v138, v141);
+        let v143 = v140 - v142;
+        let v144 = v131 + v143;
+        out_values[17] = v144;
+        let v145 = -0.5 * v3;
+        let v146 = -0.5 * v4;
+        let v147 = c[28] * v3;
+        let v148 = c[28] * v4;
+        let v149 = v15 * v145;
+        let v150 = m::mul_add(v7, v147, v149);
+        let v151 = v16 * v146;
+        let v152 = m::mul_add(v8, v148, v151);
+        let v153 = v150 + v152;
+        let v154 = c[27] + v153;
+        let v155 = v11 * v148;
+        let v156 = v11 * v147;
+        let v157 = v38 * v148;
+        let v158 = m::mul_add(-v40, v147, v157);
+        let v159 = m::mul_add(v14, v154, v158);
+        let v160 = v9 * v156;
+        let v161 = m::mul_add(-v10, v155, v160);
+        let v162 = v159 + v161;
+        out_values[15] = v162;
+        let v163 = v14 * v148;
+        let v164 = v14 * v147;
+        let v165 = m::mul_add(-v11, v156, v163);
+        let v166 = m::mul_add(v11, v155, v164);
+        let v167 = v6 * v165;
+        let v168 = m::mul_add(v5, v166, v167);
+        let v169 = v162 + v168;
+        out_values[18] = v169;
     }
 
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
-    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 23], w: &mut [S; 0], out_x: &mut [S; 2]) {
+    fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_x: &mut [S; 2]) {
         let v0 = m::mul_add(-factors[1], rhs[0], rhs[1]);
         let v1 = factors[3] * v0;
         out_x[1] = v1;
@@ -1140,17 +1124,17 @@ pub mod double_pendulum {
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 146 (7 add, 63 mul, 67 mul_add, 2 neg, 2 sin_cos, 5 sub). Workspace: 0 slots.
-    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 19]) {
+    fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 19]) {
         out_values[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
-        let v3 = c[6] * v1;
+        let v2 = c[10] * v0;
+        let v3 = c[10] * v1;
         let v4 = z[0] + z[1];
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[2] * v0;
-        let v8 = c[2] * v1;
-        let v9 = m::mul_add(c[1], v5, -v7);
-        let v10 = m::mul_add(c[1], v6, -v8);
+        let v7 = c[6] * v0;
+        let v8 = c[6] * v1;
+        let v9 = m::mul_add(c[13], v5, -v7);
+        let v10 = m::mul_add(c[13], v6, -v8);
         let v11 = v8 * v[1];
         let v12 = v7 * v[1];
         let v13 = v[0] + v[1];
@@ -1164,8 +1148,8 @@ pub mod double_pendulum {
         let v21 = v2 * v[0];
         let v22 = m::mul_add(v10, v13, v11);
         let v23 = m::mul_add(v9, v13, v12);
-        let v24 = m::mul_add(c[11], v5, v7);
-        let v25 = m::mul_add(c[11], v6, v8);
+        let v24 = m::mul_add(c[17], v5, v7);
+        let v25 = m::mul_add(c[17], v6, v8);
         let v26 = m::mul_add(-v13, v25, v11);
         let v27 = m::mul_add(v13, v24, -v12);
         let v28 = m::mul_add(-v7, vd[1], v19);
@@ -1173,14 +1157,14 @@ pub mod double_pendulum {
         let v30 = m::mul_add(-v2, vd[0], 9.81);
         let v31 = m::mul_add(-v[0], v21, v29);
         let v32 = m::mul_add(-v[0], v20, v30);
-        let v33 = c[7] * v31;
-        let v34 = c[7] * v32;
+        let v33 = c[9] * v31;
+        let v34 = c[9] * v32;
         let v35 = m::mul_add(v10, v18, v17);
         let v36 = m::mul_add(-v9, v18, v28);
         let v37 = m::mul_add(-v13, v23, v35);
         let v38 = m::mul_add(-v13, v22, v36);
-        let v39 = m::mul_add(c[3], v37, v33);
-        let v40 = m::mul_add(c[3], v38, v34);
+        let v39 = m::mul_add(c[12], v37, v33);
+        let v40 = m::mul_add(c[12], v38, v34);
         let v41 = v26 * v26;
         let v42 = m::mul_add(v27, v27, v41);
         out_values[0] = v42;
@@ -1197,20 +1181,20 @@ pub mod double_pendulum {
         out_values[5] = v51;
         let v52 = v13 * v48;
         let v53 = v6 * v52;
-        let v54 = c[11] * v52;
+        let v54 = c[17] * v52;
         let v55 = m::mul_add(v5, v50, v53);
         out_values[8] = v55;
-        let v56 = c[11] * v50;
+        let v56 = c[17] * v50;
         let v57 = m::mul_add(v[1], v47, v50);
         let v58 = m::mul_add(v7, v47, v51);
         let v59 = m::mul_add(v[1], v46, v52);
         let v60 = m::mul_add(v8, v46, v58);
         out_values[6] = v60;
         let v61 = v1 * v59;
-        let v62 = c[2] * v59;
+        let v62 = c[6] * v59;
         let v63 = m::mul_add(v0, v57, v61);
         out_values[7] = v63;
-        let v64 = c[2] * v57;
+        let v64 = c[6] * v57;
         let v65 = v6 * v56;
         let v66 = m::mul_add(-v5, v54, v65);
         out_values[4] = v66;
@@ -1220,19 +1204,19 @@ pub mod double_pendulum {
         let v69 = 2.0 * v40;
         let v70 = 2.0 * v39;
         let v71 = v38 * v69;
-        let v72 = c[21] * v40;
+        let v72 = c[29] * v40;
         let v73 = m::mul_add(v37, v70, v71);
         out_values[16] = v73;
-        let v74 = c[21] * v39;
+        let v74 = c[29] * v39;
         let v75 = v18 * v72;
         let v76 = v18 * v74;
         let v77 = v10 * v74;
         let v78 = m::mul_add(-v9, v72, v77);
         let v79 = v32 * v69;
-        let v80 = c[22] * v40;
+        let v80 = c[30] * v40;
         let v81 = m::mul_add(v31, v70, v79);
         out_values[15] = v81;
-        let v82 = c[22] * v39;
+        let v82 = c[30] * v39;
         let v83 = vd[0] * v80;
         let v84 = vd[0] * v82;
         let v85 = v3 * v82;
@@ -1284,23 +1268,23 @@ pub mod double_pendulum {
         let v127 = v124 + v126;
         let v128 = v91 + v122;
         let v129 = v6 * v94;
-        let v130 = c[1] * v94;
+        let v130 = c[13] * v94;
         let v131 = m::mul_add(-v5, v91, v129);
-        let v132 = c[1] * v91;
+        let v132 = c[13] * v91;
         let v133 = -0.5 * v131;
         out_values[18] = v133;
         let v134 = v1 * v127;
-        let v135 = c[2] * v127;
+        let v135 = c[6] * v127;
         let v136 = m::mul_add(v0, v128, v134);
-        let v137 = c[2] * v128;
+        let v137 = c[6] * v128;
         let v138 = v6 * v132;
         let v139 = m::mul_add(v5, v130, v138);
         let v140 = -v139;
         out_values[10] = v140;
         let v141 = v1 * v102;
-        let v142 = m::mul_add(c[6], v102, v135);
+        let v142 = m::mul_add(c[10], v102, v135);
         let v143 = m::mul_add(-v0, v100, v141);
-        let v144 = m::mul_add(-c[6], v100, v137);
+        let v144 = m::mul_add(-c[10], v100, v137);
         let v145 = m::mul_add((-0.5 as S), v143, v136);
         out_values[17] = v145;
         let v146 = m::mul_add(v0, v142, v139);
@@ -1311,18 +1295,18 @@ pub mod double_pendulum {
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 10 (1 add, 2 mul, 2 mul_add, 3 neg, 2 sin_cos). Workspace: 0 slots.
-    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 23], w: &mut [S; 0], out_values: &mut [S; 7]) {
+    fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 7]) {
         out_values[0] = 0.0;
         out_values[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = z[0] + z[1];
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[2] * v1;
-        let v6 = c[11] * v3;
+        let v5 = c[6] * v1;
+        let v6 = c[17] * v3;
         out_values[4] = v6;
-        let v7 = m::mul_add(c[2], v0, v6);
+        let v7 = m::mul_add(c[6], v0, v6);
         out_values[3] = v7;
-        let v8 = m::mul_add(c[11], v4, v5);
+        let v8 = m::mul_add(c[17], v4, v5);
         let v9 = -v8;
         out_values[2] = v9;
         let v10 = -v1;

@@ -6,10 +6,10 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 22 | 0 |
+ | `prepare` | 23 | 0 |
  | `start` | 0 | 0 |
  | `input_signals` | 0 | 0 |
- | `forward_dynamics` | 12 | 0 |
+ | `forward_dynamics` | 3 | 0 |
  | `energy` | 13 | 0 |
  | `markers` | 12 | 0 |
  | `outputs` | 5 | 0 |
@@ -48,7 +48,7 @@ pub mod pendulum {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 3;
     /// Number of prepared values.
-    pub const NC: usize = 14;
+    pub const NC: usize = 15;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 0;
     /// Sizes.
@@ -552,8 +552,8 @@ pub mod pendulum {
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 22 (1 div, 17 mul, 4 mul_add). Workspace: 0 slots.
-    fn prepare(p: &[S; 3], w: &mut [S; 0], out_c: &mut [S; 14]) {
+    /// Operations: 23 (1 div, 18 mul, 4 mul_add). Workspace: 0 slots.
+    fn prepare(p: &[S; 3], w: &mut [S; 0], out_c: &mut [S; 15]) {
         out_c[2] = p[0];
         out_c[6] = p[1];
         let v0 = p[1] * p[1];
@@ -561,35 +561,37 @@ pub mod pendulum {
         let v2 = 0.08333333333333333 * v1;
         out_c[4] = v2;
         let v3 = -0.5 * p[1];
-        out_c[1] = v3;
+        out_c[3] = v3;
         let v4 = p[0] * v3;
         let v5 = m::mul_add(v3, v4, v2);
-        out_c[3] = v5;
-        let v6 = 1.0 / v5;
-        out_c[0] = v6;
-        let v7 = 4.905 * p[1];
-        let v8 = p[0] * v7;
-        out_c[5] = v8;
-        let v9 = -9.81 * v4;
-        out_c[7] = v9;
-        let v10 = 0.08333333333333333 * v0;
-        let v11 = m::mul_add(v3, v3, v10);
-        out_c[8] = v11;
-        let v12 = -4.905 * p[1];
-        out_c[9] = v12;
-        let v13 = 2.0 * p[1];
-        let v14 = p[0] * v13;
-        let v15 = -0.5 * p[0];
-        let v16 = -0.5 * v4;
-        let v17 = m::mul_add(v3, v15, v16);
-        let v18 = m::mul_add((0.08333333333333333 as S), v14, v17);
-        out_c[10] = v18;
-        let v19 = -4.905 * p[0];
-        out_c[11] = v19;
-        let v20 = 2.0 * p[0];
-        out_c[13] = v20;
-        let v21 = p[0] * v20;
-        out_c[12] = v21;
+        out_c[1] = v5;
+        let v6 = -9.81 * v4;
+        out_c[7] = v6;
+        let v7 = 1.0 / v5;
+        out_c[12] = v7;
+        let v8 = v6 * v7;
+        out_c[0] = v8;
+        let v9 = 4.905 * p[1];
+        let v10 = p[0] * v9;
+        out_c[5] = v10;
+        let v11 = 0.08333333333333333 * v0;
+        let v12 = m::mul_add(v3, v3, v11);
+        out_c[8] = v12;
+        let v13 = -4.905 * p[1];
+        out_c[9] = v13;
+        let v14 = 2.0 * p[1];
+        let v15 = p[0] * v14;
+        let v16 = -0.5 * p[0];
+        let v17 = -0.5 * v4;
+        let v18 = m::mul_add(v3, v16, v17);
+        let v19 = m::mul_add((0.08333333333333333 as S), v15, v18);
+        out_c[10] = v19;
+        let v20 = -4.905 * p[0];
+        out_c[11] = v20;
+        let v21 = 2.0 * p[0];
+        out_c[14] = v21;
+        let v22 = p[0] * v21;
+        out_c[13] = v22;
     }
 
     /// Start values.
@@ -603,38 +605,29 @@ pub mod pendulum {
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 14], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 15], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
-    /// Operations: 12 (9 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[1] * v0;
-        let v3 = c[1] * v1;
+    /// Operations: 3 (1 mul, 1 neg, 1 sin). Workspace: 0 slots.
+    fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
+        let v0 = m::sin(z[0]);
         out_zd[0] = v[0];
-        out_pivots[0] = c[3];
-        let v4 = v3 * v[0];
-        let v5 = v2 * v[0];
-        let v6 = v[0] * v5;
-        let v7 = m::mul_add(-v[0], v4, 9.81);
-        let v8 = c[2] * v6;
-        let v9 = c[2] * v7;
-        let v10 = v3 * v8;
-        let v11 = m::mul_add(v2, v9, v10);
-        let v12 = c[0] * v11;
-        out_vd[0] = v12;
+        out_pivots[0] = c[1];
+        let v1 = c[0] * v0;
+        let v2 = -v1;
+        out_vd[0] = v2;
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 13 (9 mul, 2 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 3]) {
         out_out[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[1] * v0;
-        let v3 = c[1] * v1;
+        let v2 = c[3] * v0;
+        let v3 = c[3] * v1;
         let v4 = v3 * v[0];
         let v5 = v2 * v[0];
         let v6 = c[4] * v[0];
@@ -652,7 +645,7 @@ pub mod pendulum {
     /// Motion of the named points.
     ///
     /// Operations: 12 (6 mul, 2 mul_add, 3 neg, 1 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 14], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
+    fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
         out_positions[1] = 0.0;
         out_velocities[1] = 0.0;
         out_accelerations[1] = 0.0;
@@ -679,7 +672,7 @@ pub mod pendulum {
     /// The model's outputs.
     ///
     /// Operations: 5 (2 mul, 2 neg, 1 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_out: &mut [S; 4]) {
+    fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 4]) {
         out_out[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[6] * v0;
@@ -694,13 +687,13 @@ pub mod pendulum {
     /// The model's objectives.
     ///
     /// Operations: 20 (13 mul, 5 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         out_integrands[2] = 0.0;
         out_terminals[0] = 0.0;
         out_terminals[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[1] * v0;
-        let v3 = c[1] * v1;
+        let v2 = c[3] * v0;
+        let v3 = c[3] * v1;
         let v4 = v3 * v[0];
         let v5 = v2 * v[0];
         let v6 = c[6] * v0;
@@ -726,19 +719,19 @@ pub mod pendulum {
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn start_derivatives(c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 1]) {
+    fn start_derivatives(c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 1]) {
         out_values[0] = 1.0;
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 6 (3 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
-    fn joint_linearise(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 5], out_factors: &mut [S; 1], out_pivots: &mut [S; 1]) {
+    fn joint_linearise(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 5], out_factors: &mut [S; 1], out_pivots: &mut [S; 1]) {
         out_values[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        out_values[0] = c[3];
-        out_pivots[0] = c[3];
-        out_factors[0] = c[0];
+        out_values[0] = c[1];
+        out_pivots[0] = c[1];
+        out_factors[0] = c[12];
         let v2 = c[7] * v1;
         out_values[1] = v2;
         let v3 = c[8] * vd[0];
@@ -752,7 +745,7 @@ pub mod pendulum {
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 1 (1 mul). Workspace: 0 slots.
-    fn joint_solve(factors: &[S; 1], rhs: &[S; 1], c: &[S; 14], w: &mut [S; 0], out_x: &mut [S; 1]) {
+    fn joint_solve(factors: &[S; 1], rhs: &[S; 1], c: &[S; 15], w: &mut [S; 0], out_x: &mut [S; 1]) {
         let v0 = factors[0] * rhs[0];
         out_x[0] = v0;
     }
@@ -760,11 +753,11 @@ pub mod pendulum {
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 58 (38 mul, 17 mul_add, 2 neg, 1 sin_cos). Workspace: 0 slots.
-    fn joint_integrand_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 11]) {
+    fn joint_integrand_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 11]) {
         out_values[2] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[1] * v0;
-        let v3 = c[1] * v1;
+        let v2 = c[3] * v0;
+        let v3 = c[3] * v1;
         let v4 = v3 * v[0];
         let v5 = v2 * v[0];
         let v6 = c[6] * v0;
@@ -798,13 +791,13 @@ pub mod pendulum {
         let v30 = v1 * v29;
         let v31 = m::mul_add(-v0, v27, v30);
         out_values[3] = v31;
-        let v32 = c[13] * v13;
-        let v33 = c[13] * v12;
+        let v32 = c[14] * v13;
+        let v33 = c[14] * v12;
         let v34 = v13 * v32;
-        let v35 = c[12] * v13;
+        let v35 = c[13] * v13;
         let v36 = m::mul_add(v12, v33, v34);
         out_values[9] = v36;
-        let v37 = c[12] * v12;
+        let v37 = c[13] * v12;
         let v38 = vd[0] * v35;
         let v39 = vd[0] * v37;
         let v40 = v3 * v37;
@@ -821,9 +814,9 @@ pub mod pendulum {
         let v50 = -v49;
         out_values[7] = v50;
         let v51 = v1 * v48;
-        let v52 = c[1] * v48;
+        let v52 = c[3] * v48;
         let v53 = m::mul_add(-v0, v46, v51);
-        let v54 = c[1] * v46;
+        let v54 = c[3] * v46;
         let v55 = -0.5 * v53;
         out_values[10] = v55;
         let v56 = v0 * v52;
@@ -835,7 +828,7 @@ pub mod pendulum {
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 6 (2 mul, 3 neg, 1 sin_cos). Workspace: 0 slots.
-    fn joint_terminal_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 14], w: &mut [S; 0], out_values: &mut [S; 5]) {
+    fn joint_terminal_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 5]) {
         out_values[0] = 0.0;
         out_values[1] = 0.0;
         let (v0, v1) = m::sin_cos(z[0]);

@@ -187,6 +187,7 @@ pages! {
     import: "docs/import.md",
     coming_from: "docs/coming-from.md",
     rust: "docs/rust.md",
+    bundles: "docs/bundles.md",
     mathematics: "docs/mathematics.md",
     model_reference: "docs/model-reference.md",
 }

@@ -7,10 +7,12 @@ use serde_json::Value;
 use std::thread;
 
 /// Each shipped model, and how much of its run is enough here.
-const SHIPPED: [(&str, &[&str]); 17] = [
+const SHIPPED: [(&str, &[&str]); 20] = [
     ("andrews", &["--end", "3e-3"]),
     ("arm7", &["--end", "0.1"]),
+    ("bicycle", &["--end", "0.02"]),
     ("bricard", &["--end", "0.2"]),
+    ("buggy", &["--end", "0.004"]),
     ("cart_pole", &["--end", "1"]),
     ("crank_rocker", &["--end", "0.2"]),
     ("double_pendulum", &["--end", "1"]),
@@ -26,6 +28,7 @@ const SHIPPED: [(&str, &[&str]); 17] = [
     ("torque_free_top", &["--end", "0.5"]),
     ("tree20", &["--end", "0.02"]),
     ("two_point_masses", &["--end", "1"]),
+    ("whipple", &["--end", "0.1"]),
 ];
 
 fn passes(arguments: &[&str]) {

@@ -153,7 +153,8 @@ impl Linearisation {
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
         let mut values = Vec::new();
         let mut matrix = self.matrix.clone();
-        while let Some(svd) = matrix.clone().try_svd(false, true, f64::EPSILON, 1000) {
+        while !matrix.is_empty() {
+            let Some(svd) = matrix.clone().try_svd(false, true, f64::EPSILON, 1000) else { break };
             let largest = svd.singular_values.iter().fold(0.0, |m: f64, s| m.max(*s));
             let kept: Vec<usize> =
                 (0..matrix.nrows()).filter(|&i| svd.singular_values[i] > ZERO * largest).collect();
@@ -162,7 +163,9 @@ impl Linearisation {
             let q = v_t.select_rows(&kept).transpose();
             matrix = q.transpose() * &matrix * &q;
         }
-        values.extend(matrix.complex_eigenvalues().iter());
+        if !matrix.is_empty() {
+            values.extend(matrix.complex_eigenvalues().iter());
+        }
         values.sort_by(|a, b| b.re.total_cmp(&a.re).then(b.im.total_cmp(&a.im)));
         values
     }

@@ -302,6 +302,8 @@ struct Block<'a> {
     found: &'a dyn Fn(usize, usize) -> f64,
     expected: &'a dyn Fn(usize, usize) -> (f64, f64),
     name: &'a dyn Fn(usize) -> String,
+    /// What counts as large in a column, beside the entries.
+    size: &'a dyn Fn(usize) -> f64,
 }
 
 fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]) -> Vec<RunCheck> {
@@ -317,6 +319,7 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
                 found: &|_, k| found.of_objective(i)[k],
                 expected: &|_, k| (columns[k].values.objectives[i], columns[k].errors.objectives[i]),
                 name: &|_| name.clone(),
+                size: &|_| 0.0,
             },
         ));
     }
@@ -341,6 +344,17 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
             part => outcome.motion[part][i],
         };
         let place = |i: usize| if part == 3 { others(i) } else { i };
+        // Rates that do not change with a parameter have the rounding of what the values change by, over the run.
+        let before = |k: usize| match part {
+            1 | 2 => {
+                let span =
+                    trace.times.last().zip(trace.times.first()).map_or(0.0, |(end, begin)| end - begin);
+                let column = trace.derivatives[part - 1].iter().skip(k).step_by(columns.len());
+                let largest = column.fold(0.0, |m: f64, x| m.max(x.abs()));
+                if span > 0.0 { largest / span } else { 0.0 }
+            }
+            _ => 0.0,
+        };
         checks.extend(compare_block(
             model,
             columns,
@@ -350,6 +364,7 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
                 found: &|i, k| trace.derivatives[part][place(i) * columns.len() + k],
                 expected: &|i, k| (of(&columns[k].values, i), of(&columns[k].errors, i)),
                 name: names[part],
+                size: &before,
             },
         ));
     }
@@ -372,7 +387,7 @@ fn compare_block(model: &Interpreted, columns: &[Column], block: Block<'_>) -> O
     let all = (0..columns.len()).map(|k| largest(k) * size(k)).fold(value, f64::max).max(VANISHED / LEAST);
     let mut worst: Option<RunCheck> = None;
     for (k, column) in columns.iter().enumerate() {
-        let scale = largest(k).max(LEAST * all / size(k));
+        let scale = largest(k).max(LEAST * all / size(k)).max(LEAST * (block.size)(k));
         for i in rows.clone() {
             let (found, (expected, uncertain)) = ((block.found)(i, k), (block.expected)(i, k));
             let error = if found == expected { 0.0 } else { (found - expected).abs() / scale };

@@ -127,7 +127,7 @@ forces:
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, &model, true);
         let mut mechanism = Mechanism::new(&mut g, &model, &tree, &parameters, ReferencePoint::Origin);
-        let elements = forces(&mut g, &mut mechanism);
+        let elements = forces(&mut g, &mechanism);
         let loads = loads(&mut g, &mut mechanism, &elements.iter().collect::<Vec<_>>());
         let inertias = body_inertias(&mut g, &mechanism);
         let links = LinkAxes::new(&mut g, &mechanism);

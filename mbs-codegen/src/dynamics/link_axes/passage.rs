@@ -135,6 +135,7 @@ fn unit(sine: f64, cosine: f64) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::f64::consts::{FRAC_PI_2, PI};
 
     fn about(axis: usize, [s, c]: [f64; 2]) -> [[f64; 3]; 3] {
         let mut r = [[0.0; 3]; 3];
@@ -153,7 +154,7 @@ mod tests {
         let angle = |a: f64| [a.sin(), a.cos()];
         let mut all = Vec::new();
         for gamma in [0.0, 0.4, 2.9, -1.2] {
-            for alpha in [0.0, 1e-9, 1.0, 3.141_592_653_589_793, 1.570_796_32] {
+            for alpha in [0.0, 1e-9, 1.0, PI, FRAC_PI_2 - 7e-9] {
                 for theta in [0.0, 0.7, -2.8] {
                     all.push(times(
                         times(about(2, angle(gamma)), about(0, angle(alpha))),
