@@ -53,15 +53,26 @@ fn commands_in_the_text_are_right() {
             }
         }
     }
-    for name in
-        ["run", "check", "generate", "simulate", "kinematics", "gradient", "verify", "import", "plot", "new"]
-    {
+    for name in [
+        "run",
+        "check",
+        "generate",
+        "simulate",
+        "kinematics",
+        "gradient",
+        "verify",
+        "equilibrium",
+        "modes",
+        "import",
+        "plot",
+        "new",
+    ] {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
     // Options, named one by one.
-    let help = run(&["simulate", "--help"]) + &run(&["gradient", "--help"]);
+    let help: String = ["simulate", "gradient", "modes"].map(|command| run(&[command, "--help"])).concat();
     for code in README.split('`').filter(|code| code.starts_with("--") && *code != "--check") {
         let option = code.split(' ').next().expect("a word");
-        assert!(help.contains(option), "`{code}` is no option of simulate or gradient");
+        assert!(help.contains(option), "`{code}` is no option of simulate, gradient or modes");
     }
 }
