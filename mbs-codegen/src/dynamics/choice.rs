@@ -1,7 +1,7 @@
 //! World axes or link axes: whichever needs fewer operations for this mechanism.
 //!
-//! Link axes win for most trees; world axes for long chains, whose mass matrix grows with the square of the depth, and where loads
-//! need the world's positions anyway.
+//! In link axes an entry of the mass matrix costs a passage of two vectors, in world axes a product of six: the deeper the tree, the more
+//! speaks for world axes, and so do loads, which need the world's positions anyway. Both are written and counted.
 
 use super::inverse_dynamics::{inverse_dynamics, right_hand_side};
 use super::link_axes::LinkAxes;
