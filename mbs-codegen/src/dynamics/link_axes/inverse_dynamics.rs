@@ -1,7 +1,7 @@
 //! Inverse dynamics by Newton and Euler, station by station.
 //!
 //! With U = α̃ + ω̃ ω̃ a point at ρ has the acceleration a + U ρ, so that
-//! f = m a + U h and n = h × a + ∫ ρ × U ρ dm, the last being the skew part of U Σ   [Khalil2002, §9.3].
+//! f = m a + U h and n = h × a + ∫ ρ × U ρ dm, the last being the skew part of U Σ   [Khalil2002].
 
 use super::stations::{Freedom, Station};
 use crate::graph::{ExprId, Graph, Mat3, Vec3};

@@ -1,7 +1,7 @@
 //! Moments of mass of what a station carries, and how much of them the parent can carry as well.
 //!
 //! A mass distribution that a joint's motion maps onto itself may as well be fixed to the parent: the forces in the joints stay the
-//! same. What moves so leaves fewer numbers to compute with   [Khalil2002, §9.4].
+//! same. What moves so leaves fewer numbers to compute with   [Khalil2002].
 
 use super::stations::{Freedom, Seat, Station};
 use crate::dynamics::Symmetric;
