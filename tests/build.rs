@@ -34,7 +34,10 @@ fn main() {
         let text = compiled::text(index);
         let module = format!("random_{index}");
         let request = Request {
-            options: options(compiled::about_com(index), compiled::frozen(index), compiled::bundles(index)),
+            options: Options {
+                pairs: compiled::pairs(index),
+                ..options(compiled::about_com(index), compiled::frozen(index), compiled::bundles(index))
+            },
             target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
@@ -60,7 +63,7 @@ fn main() {
 
 fn options(about_com: bool, freeze: bool, bundles: Vec<BundleKind>) -> Options {
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    Options { reference, freeze, bundles }
+    Options { reference, freeze, bundles, ..Options::default() }
 }
 
 fn code(text: &str, request: &Request) -> String {

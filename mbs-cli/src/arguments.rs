@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::model;
-use mbs_codegen::program::BundleKind;
+use mbs_codegen::program::{BundleKind, Pairs};
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -200,6 +200,9 @@ pub(crate) struct Generate {
     /// Functions for this many samples at once beside the others, in the module `batch`.
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub(crate) lanes: Option<u8>,
+    /// Entries for pairs of joints: flat code, loops over tables, or whichever is quicker.
+    #[arg(long, value_enum, default_value_t = PairsOption::Auto)]
+    pub(crate) pairs: PairsOption,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,
@@ -286,6 +289,27 @@ impl From<Reference> for ReferencePoint {
         match reference {
             Reference::Origin => ReferencePoint::Origin,
             Reference::Com => ReferencePoint::CentreOfMass,
+        }
+    }
+}
+
+/// How entries for pairs of joints are computed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PairsOption {
+    /// Whichever is quicker
+    Auto,
+    /// Flat code
+    Flat,
+    /// Loops over constant tables
+    Rolled,
+}
+
+impl From<PairsOption> for Pairs {
+    fn from(pairs: PairsOption) -> Pairs {
+        match pairs {
+            PairsOption::Auto => Pairs::Auto,
+            PairsOption::Flat => Pairs::Flat,
+            PairsOption::Rolled => Pairs::Rolled,
         }
     }
 }

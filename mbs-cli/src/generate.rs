@@ -23,6 +23,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             reference: arguments.reference.into(),
             freeze: arguments.freeze,
             bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
+            pairs: arguments.pairs.into(),
         },
         target: Target {
             module: arguments.module.clone(),

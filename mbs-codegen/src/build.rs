@@ -9,7 +9,7 @@
 //! ```
 
 use crate::kinematics::ReferencePoint;
-use crate::program::BundleKind;
+use crate::program::{BundleKind, Pairs};
 use crate::{Request, generate};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,12 @@ impl Builder {
     /// processors.
     pub fn lanes(mut self, samples: usize) -> Builder {
         self.request.target.lanes = Some(samples);
+        self
+    }
+
+    /// Entries for pairs of joints as flat code or as loops over tables; otherwise whichever is quicker.
+    pub fn pairs(mut self, pairs: Pairs) -> Builder {
+        self.request.options.pairs = pairs;
         self
     }
 

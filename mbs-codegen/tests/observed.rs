@@ -15,7 +15,7 @@ fn read(text: &str) -> (Model, Diagnostics) {
 
 fn program(model: &Model, reference: ReferencePoint) -> Program {
     let bundles = vec![BundleKind::Reactions, BundleKind::Objectives];
-    let options = Options { reference, freeze: true, bundles };
+    let options = Options { reference, freeze: true, bundles, ..Options::default() };
     Program::new(model, None, &options).expect("a small program")
 }
 

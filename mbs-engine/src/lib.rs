@@ -35,6 +35,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod rolled;
 mod tape;
 
 mod interpreted;

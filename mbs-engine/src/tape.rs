@@ -13,10 +13,11 @@
 //! |---|---|
 //! | constants | numbers and tables, copied in at every run |
 //! | arguments | copied in at every run, group by group |
-//! | slots | those that are read as runs or belong to kernels |
+//! | slots | those that are read as runs or belong to kernels or loops |
 //! | places | values |
 
-use mbs_codegen::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
+use crate::rolled;
+use mbs_codegen::bundle::{Bundle, Loop, Operand, Operation, Run, Segment, Statement};
 use mbs_codegen::graph::{BinaryOp, Comparison, Kernel, UnaryOp};
 use mbs_codegen::symbols::Group;
 use mbs_runtime::{EvalError, Scalar, math};
@@ -74,6 +75,9 @@ pub(crate) struct Tape<S> {
     stretches: Vec<Stretch>,
     calls: Vec<Call>,
     results: Vec<(&'static str, Vec<Place>)>,
+    loops: Vec<Loop>,
+    /// The arrays of the loops.
+    arrays: Vec<Stretch>,
     memory: usize,
 }
 
@@ -102,6 +106,8 @@ impl<S: Scalar> Tape<S> {
             stretches: Vec::new(),
             calls: Vec::new(),
             results: Vec::new(),
+            loops: Vec::new(),
+            arrays: Vec::new(),
             memory: 0,
         }
     }
@@ -139,17 +145,21 @@ impl<S: Scalar> Tape<S> {
             w[start..start + len].copy_from_slice(arguments[group as usize]);
             start += len;
         }
+        for &(start, len) in &self.arrays {
+            w[start as usize..(start + len) as usize].fill(S::ZERO);
+        }
         let mut rest = self.operations.as_slice();
         for &(kind, len) in &self.batches {
             let (batch, after) = rest.split_at(len);
             self.execute(kind, batch, w);
             rest = after;
         }
-        for ((_, places), out) in self.results.iter().zip(results) {
+        for ((_, places), out) in self.results.iter().zip(results.iter_mut()) {
             for (out, &place) in out.iter_mut().zip(places) {
                 *out = w[place as usize];
             }
         }
+        self.loops.iter().for_each(|each| rolled::run(each, &self.arrays, w, results));
         Ok(())
     }
 
@@ -292,6 +302,8 @@ struct Assembler<S> {
     results: Vec<(&'static str, Vec<Source>)>,
     stretches: Vec<Stretch>,
     calls: Vec<Call>,
+    /// Where zero stands, which is what nobody writes.
+    zero: Place,
 }
 
 /// An operation whose places are not chosen yet.
@@ -341,6 +353,7 @@ impl<S: Scalar> Assembler<S> {
             results: Vec::new(),
             stretches: Vec::new(),
             calls: Vec::new(),
+            zero: 0,
         };
         this.lay_out(bundle);
         this
@@ -366,6 +379,10 @@ impl<S: Scalar> Assembler<S> {
                     }
                 });
             }
+        }
+        if !bundle.loops.is_empty() {
+            self.zero = self.constants.len() as u32;
+            self.constants.push(S::ZERO);
         }
         self.arguments = bundle.arguments.iter().map(|&(group, len)| (group, len as usize)).collect();
         self.arguments.sort();
@@ -401,7 +418,7 @@ impl<S: Scalar> Assembler<S> {
         self.results = bundle
             .results
             .iter()
-            .map(|result| (result.name, vec![Source::Fixed(0); result.len as usize]))
+            .map(|result| (result.name, vec![Source::Fixed(self.zero); result.len as usize]))
             .collect();
         for segment in &bundle.segments {
             match segment {
@@ -415,7 +432,15 @@ impl<S: Scalar> Assembler<S> {
             }
         }
         self.group();
-        self.choose_places()
+        // Arrays are the first of the slots.
+        let first = self.slots;
+        let mut tape = self.choose_places();
+        tape.loops = bundle.loops.clone();
+        tape.arrays = (0..bundle.arrays.len() as u32)
+            .map(|array| bundle.array(array))
+            .map(|range| (first + range.start as u32, range.len() as u32))
+            .collect();
+        tape
     }
 
     fn push(&mut self, kind: Kind, to: To, operands: Vec<Source>, which: u32) {
@@ -567,6 +592,8 @@ impl<S: Scalar> Assembler<S> {
             stretches: self.stretches,
             calls: self.calls,
             results,
+            loops: Vec::new(),
+            arrays: Vec::new(),
             memory: places.end as usize,
         }
     }
@@ -658,6 +685,8 @@ fn addressed_slots(bundle: &Bundle) -> HashSet<u32> {
             slots.extend(start..start + len);
         }
     };
+    // The arrays of loops come first.
+    add(Run::Slots { start: 0, len: bundle.array_slots() as u32 });
     for segment in &bundle.segments {
         match segment {
             Segment::Flat(statements) => {

@@ -5,7 +5,7 @@
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::BundleKind;
+use mbs_codegen::program::{BundleKind, Pairs};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -81,7 +81,7 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 5] = ["freeze", "reference", "bundles", "case", "lanes"];
+const SETTINGS: [&str; 6] = ["freeze", "reference", "bundles", "case", "lanes", "pairs"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -100,6 +100,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "bundles" => request.options.bundles = bundles(input)?,
             "case" => request.case = Some(input.parse::<LitStr>()?.value()),
             "lanes" => request.target.lanes = Some(lanes(&input.parse()?)?),
+            "pairs" => request.options.pairs = pairs(&input.call(Ident::parse_any)?)?,
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
         seen.push(name);
@@ -114,6 +115,15 @@ fn lanes(samples: &LitInt) -> Result<usize> {
     match samples.base10_parse() {
         Ok(count @ 1..=MAX_LANES) => Ok(count),
         _ => Err(Error::new(samples.span(), format!("from 1 to {MAX_LANES} samples at once"))),
+    }
+}
+
+fn pairs(word: &Ident) -> Result<Pairs> {
+    match word.to_string().as_str() {
+        "auto" => Ok(Pairs::Auto),
+        "flat" => Ok(Pairs::Flat),
+        "rolled" => Ok(Pairs::Rolled),
+        other => Err(Error::new(word.span(), unknown("choice", other, &["auto", "flat", "rolled"]))),
     }
 }
 

@@ -83,6 +83,7 @@ pub mod scalar;
 pub mod batch;
 pub mod lanes;
 pub mod math;
+pub mod rolled;
 
 pub mod error;
 pub mod system;

@@ -290,7 +290,7 @@ fn random_forces(r: &mut Random, shape: Shape, coordinates: &[String], out: &mut
 /// The mechanisms that the build script compiles: what stands where.
 pub mod compiled {
     use super::{Shape, random_model};
-    use mbs_codegen::program::BundleKind;
+    use mbs_codegen::program::{BundleKind, Pairs};
 
     /// How many.
     pub const COUNT: u64 = 30;
@@ -333,5 +333,10 @@ pub mod compiled {
     /// Whether bodies are referred to their centres of mass.
     pub fn about_com(index: u64) -> bool {
         index % 3 == 1
+    }
+
+    /// Whether pairs of joints are looped over.
+    pub fn pairs(index: u64) -> Pairs {
+        if index % 4 < 2 { Pairs::Rolled } else { Pairs::Auto }
     }
 }

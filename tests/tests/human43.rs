@@ -224,7 +224,7 @@ fn human(reference: ReferencePoint) -> Interpreted {
     assert!(warnings.is_empty());
     let bundles = vec![BundleKind::InverseDynamics, BundleKind::MassMatrix];
     Interpreted::new(
-        Program::new(&model, None, &Options { reference, bundles, freeze: false }).expect("a program"),
+        Program::new(&model, None, &Options { reference, bundles, ..Options::default() }).expect("a program"),
     )
 }
 

@@ -5,7 +5,7 @@ use mbs_codegen::bundle::interpret::Arguments;
 use mbs_codegen::graph::Complex;
 use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::model::Model;
-use mbs_codegen::program::{BundleKind, Options, Program};
+use mbs_codegen::program::{BundleKind, Options, Pairs, Program};
 use mbs_codegen::symbols::Group;
 use mbs_tests::differentiated::{everything, parametrised};
 use mbs_tests::instant::{Instant, STEP, call, complex, condition, derivative, error, largest};
@@ -22,7 +22,10 @@ fn read(text: &str) -> Model {
 }
 
 fn with(model: &Model, reference: ReferencePoint, freeze: bool, bundles: &[BundleKind]) -> Program {
-    let options = Options { reference, freeze, bundles: bundles.to_vec() };
+    with_options(model, Options { reference, freeze, bundles: bundles.to_vec(), ..Options::default() })
+}
+
+fn with_options(model: &Model, options: Options) -> Program {
     let program = Program::new(model, None, &options).expect("a program of moderate size");
     for bundle in &program.bundles {
         mbs_codegen::bundle::verify::verify(bundle).expect("a valid bundle");
@@ -366,7 +369,9 @@ fn derivatives_by_parameters_and_of_accelerations_are_exact() {
         let text = random_model(seed, Shape { bodies: 1 + (seed % 5) as usize, dissipative: true });
         let mut model = read(&parametrised(&text, 6, &mut random));
         model.sensitivity = everything(&model);
-        let program = with(&model, reference, false, &bundles);
+        let pairs = if (seed / 2).is_multiple_of(2) { Pairs::Flat } else { Pairs::Rolled };
+        let options = Options { reference, bundles: bundles.to_vec(), pairs, ..Options::default() };
+        let program = with_options(&model, options);
         let mut at = Instant::<f64>::new(&program, &mut random);
         let n = at.nv();
         if n == 0 {
@@ -440,4 +445,41 @@ fn constrained_mechanisms_have_what_has_a_meaning() {
     for kind in BundleKind::ROBOTICS {
         assert_eq!(program.bundle(kind.name()).is_none(), gone.contains(&kind), "{}", kind.name());
     }
+}
+
+#[test]
+fn loops_compute_what_flat_code_computes() {
+    let bundles = [
+        BundleKind::MassMatrix,
+        BundleKind::InverseDynamicsDerivatives,
+        BundleKind::ForwardDynamicsDerivatives,
+    ];
+    let mut pairs_of = 0;
+    for seed in 0..TREES / 2 {
+        let mut random = Random::new(seed);
+        // Some larger than a block of the loops.
+        let text = random_model(seed, Shape { bodies: 1 + (seed % 12) as usize, dissipative: true });
+        let mut model = read(&parametrised(&text, 6, &mut random));
+        model.sensitivity = everything(&model);
+        let [flat, rolled] = [Pairs::Flat, Pairs::Rolled].map(|pairs| {
+            with_options(&model, Options { bundles: bundles.to_vec(), pairs, ..Options::default() })
+        });
+        let at = Instant::<f64>::new(&flat, &mut Random::new(seed));
+        let again = Instant::<f64>::new(&rolled, &mut Random::new(seed));
+        if at.nv() == 0 {
+            continue;
+        }
+        let m = at.call("mass_matrix").remove(0);
+        close("mass_matrix", seed, &again.call("mass_matrix")[0], &m, EXACT);
+        for kind in &bundles[1..] {
+            let solved = *kind == BundleKind::ForwardDynamicsDerivatives;
+            let tolerance = if solved { 1e-13 * condition(&m, at.nv()).max(10.0) } else { EXACT };
+            let (expected, found) = (at.call(kind.name()), again.call(kind.name()));
+            for (result, (expected, found)) in expected.iter().zip(&found).enumerate() {
+                close(&format!("{} {result}", kind.name()), seed, found, expected, tolerance);
+            }
+        }
+        pairs_of = pairs_of.max(at.nv());
+    }
+    assert!(pairs_of > 16, "{pairs_of} velocities at most");
 }

@@ -23,9 +23,10 @@ impl Hoisted {
         let mut hoisted = Hoisted { places: vec![None; graph.len()], ..Hoisted::default() };
         let mut seen = Visited::new(graph);
         for specification in specifications {
-            for wanted in &specification.results {
+            let results = specification.results.iter().map(|wanted| &wanted.expressions);
+            for expressions in results.chain(&specification.rolled.arrays) {
                 // Last in, first out: reversed so that places follow the order of the results.
-                let mut stack: Vec<ExprId> = wanted.expressions.iter().rev().copied().collect();
+                let mut stack: Vec<ExprId> = expressions.iter().rev().copied().collect();
                 while let Some(id) = stack.pop() {
                     if !seen.enter(id) {
                         continue;

@@ -1,6 +1,6 @@
 //! Runs a bundle without compiling it: the same statements, in the same order, as the printed code.
 
-use super::{Bundle, Operand, Operation, Run, Segment, Statement};
+use super::{Bundle, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::graph::UnaryOp;
 use crate::graph::number::{self, Number};
 use crate::symbols::Group;
@@ -54,7 +54,7 @@ pub fn scratch_len(bundle: &Bundle) -> usize {
     (bundle.values + bundle.slots) as usize
 }
 
-/// Runs a bundle; allocates nothing unless it calls a kernel.
+/// Runs a bundle; allocates nothing unless it has kernels or loops.
 pub fn run<N: Number>(
     bundle: &Bundle,
     arguments: &Arguments<'_, N>,
@@ -73,6 +73,10 @@ pub fn run<N: Number>(
     }
     require("scratch", scratch_len(bundle), scratch.len())?;
     let (values, slots) = scratch.split_at_mut(bundle.values as usize);
+    if !bundle.loops.is_empty() {
+        slots[..bundle.array_slots()].fill(N::constant(0.0));
+        results.iter_mut().for_each(|result| result.fill(N::constant(0.0)));
+    }
     let mut machine = Machine { bundle, arguments, values, slots };
     for segment in &bundle.segments {
         match segment {
@@ -90,6 +94,19 @@ pub fn run<N: Number>(
                 let output = *output as usize;
                 kernel.evaluate(&inputs, &mut machine.slots[output..output + kernel.outputs()]);
             }
+        }
+    }
+    for each in &bundle.loops {
+        let read = |memory: Memory| match memory {
+            Memory::Array(array) => machine.slots[bundle.array(array)].to_vec(),
+            Memory::Result(result) => results[result as usize].to_vec(),
+        };
+        // What it writes is written apart, since it may read its neighbours.
+        let mut to = read(each.writes());
+        each.run(read, &mut to);
+        match each.writes() {
+            Memory::Array(array) => machine.slots[bundle.array(array)].copy_from_slice(&to),
+            Memory::Result(result) => results[result as usize].copy_from_slice(&to),
         }
     }
     Ok(())

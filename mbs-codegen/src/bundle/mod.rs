@@ -2,17 +2,19 @@
 //!
 //! Enters: a [`Specification`] (which expressions are wanted, under which names) and the graph.
 //! Leaves: a [`Bundle`], a list of segments; each is a flat run of single-assignment statements or the call
-//! of a named kernel.
+//! of a named kernel; then loops over constant tables, if there are any ([`rolled`]).
 //! Holds afterwards: a value is assigned before it is read, and read only in the segment that assigns or
 //! loads it; a slot is written before it is read; every result is written exactly once ([`verify`]).
 
 mod chunk;
 mod hoist;
 pub mod interpret;
+pub mod rolled;
 mod schedule;
 pub mod verify;
 
 pub use hoist::Hoisted;
+pub use rolled::{Loop, Memory, Rolled};
 
 use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Kernel, OperationCounts, UnaryOp};
 use crate::symbols::Group;
@@ -28,6 +30,16 @@ pub struct Specification {
     pub arguments: Vec<(Group, Option<u32>)>,
     /// Its results.
     pub results: Vec<Wanted>,
+    /// What it leaves to loops.
+    pub rolled: Rolled,
+}
+
+impl Specification {
+    /// All expressions it wants.
+    pub fn expressions(&self) -> impl Iterator<Item = ExprId> + '_ {
+        let results = self.results.iter().flat_map(|wanted| &wanted.expressions);
+        results.chain(self.rolled.arrays.iter().flatten()).copied()
+    }
 }
 
 /// A run of expressions to be computed under a name.
@@ -54,6 +66,10 @@ pub struct Bundle {
     pub results: Vec<BundleResult>,
     /// What it does, in order.
     pub segments: Vec<Segment>,
+    /// Lengths of the arrays of its loops, which are its first slots, one after the other.
+    pub arrays: Vec<u32>,
+    /// What it does after its segments. A bundle with loops begins with arrays and results of zeros.
+    pub loops: Vec<Loop>,
     /// Constant tables that gathers and kernels read.
     pub tables: Vec<Vec<f64>>,
     /// Number of values.
@@ -72,6 +88,17 @@ impl Bundle {
             Segment::Kernel { .. } => 1,
         };
         self.segments.iter().map(flat).sum()
+    }
+
+    /// The slots of an array.
+    pub fn array(&self, array: u32) -> std::ops::Range<usize> {
+        let before = self.arrays.iter().take(array as usize).sum::<u32>() as usize;
+        before..before + self.arrays.get(array as usize).map_or(0, |&len| len as usize)
+    }
+
+    /// How many slots arrays have.
+    pub fn array_slots(&self) -> usize {
+        self.arrays.iter().sum::<u32>() as usize
     }
 }
 
@@ -259,6 +286,7 @@ pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group
             doc: "prepared values",
             expressions: hoisted.expressions().to_vec(),
         }],
+        rolled: Rolled::default(),
     };
     let prepared = hoisted.expressions().len() as u32;
     let length = |group| {
@@ -300,6 +328,8 @@ fn build_one(
             .map(|w| BundleResult { name: w.name, doc: w.doc, len: w.expressions.len() as u32 })
             .collect(),
         segments,
+        arrays: specification.rolled.arrays.iter().map(|array| array.len() as u32).collect(),
+        loops: specification.rolled.loops.clone(),
         tables: schedule.tables,
         values: schedule.values,
         slots,

@@ -45,15 +45,29 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
             counts: OperationCounts::default(),
         },
     };
-    let mut places: Vec<(ExprId, u32, u32)> = Vec::new();
+    let mut places: Vec<(ExprId, Place)> = Vec::new();
     let mut visited = Visited::new(graph);
+    // Loops find zeros where nothing is written.
+    let written = |&(expression, _): &(ExprId, Place)| {
+        specification.rolled.loops.is_empty() || graph.constant_value(expression) != Some(0.0)
+    };
+    for array in &specification.rolled.arrays {
+        scheduler.count_uses(array, &mut visited);
+        let slots = scheduler.out.slots..;
+        scheduler.out.slots += array.len() as u32;
+        let places_of = array.iter().zip(slots).map(|(&expression, slot)| (expression, Place::Slot(slot)));
+        places.extend(places_of.filter(written));
+    }
     for (wanted, result) in specification.results.iter().zip(0..) {
         scheduler.count_uses(&wanted.expressions, &mut visited);
-        places.extend(
-            wanted.expressions.iter().zip(0..).map(|(&expression, index)| (expression, result, index)),
-        );
+        let places_of = wanted.expressions.iter().zip(0..);
+        let places_of = places_of.map(|(&expression, index)| (expression, Place::Result(result, index)));
+        places.extend(places_of.filter(written));
     }
     places.sort_unstable();
+    for each in &specification.rolled.loops {
+        scheduler.out.counts.add_many("rolled", each.operations());
+    }
     // A node is written after its operands, so the order of writing is one in which they are ready.
     let mut absorbed = vec![false; graph.len()];
     for fused in visited.nodes().filter_map(|id| scheduler.fused(id)) {
@@ -66,12 +80,22 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
         if scheduler.leaf(id).is_none() && scheduler.done[id.index()].is_none() && !absorbed[id.index()] {
             scheduler.finish(id);
         }
-        while let Some((_, result, index)) = places.next_if(|&(wanted, ..)| wanted == id) {
+        while let Some((_, place)) = places.next_if(|&(wanted, _)| wanted == id) {
             let value = scheduler.operand(id);
-            scheduler.push(Statement::Result { result, index, value });
+            scheduler.push(match place {
+                Place::Slot(slot) => Statement::Store(slot, value),
+                Place::Result(result, index) => Statement::Result { result, index, value },
+            });
         }
     }
     scheduler.out
+}
+
+/// Where a wanted expression goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Result(u32, u32),
+    Slot(u32),
 }
 
 struct Scheduler<'a> {

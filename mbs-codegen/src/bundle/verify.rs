@@ -1,11 +1,12 @@
 //! Checks what must hold of every bundle; run on each one that is built.
 
-use super::{Bundle, Operand, Operation, Run, Segment, Statement};
+use super::{Bundle, Loop, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::symbols::Group;
 use std::collections::HashSet;
 
 /// Values are assigned once and before they are read within their segment, slots are written before they
-/// are read, arguments and tables are long enough, every result is written exactly once.
+/// are read, arguments and tables are long enough, every result is written exactly once. Where there are loops, arrays and results are
+/// written at most once before them, and a loop stays within its memory.
 pub fn verify(bundle: &Bundle) -> Result<(), String> {
     Checker {
         bundle,
@@ -28,6 +29,9 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn run(mut self) -> Result<(), String> {
+        if !self.bundle.loops.is_empty() {
+            self.written.extend(0..self.bundle.array_slots() as u32);
+        }
         for segment in &self.bundle.segments {
             match segment {
                 Segment::Flat(statements) => {
@@ -53,6 +57,9 @@ impl Checker<'_> {
                 }
             }
         }
+        if !self.bundle.loops.is_empty() {
+            return self.bundle.loops.iter().try_for_each(|each| self.rolled(each));
+        }
         for (result, group) in self.bundle.results.iter().enumerate() {
             for index in 0..group.len {
                 if !self.results.contains(&(result as u32, index)) {
@@ -61,6 +68,24 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A loop reads what stands before what it writes, so that printed code can tell them apart.
+    fn rolled(&self, each: &Loop) -> Result<(), String> {
+        let len = |memory| match memory {
+            Memory::Array(array) => self.bundle.arrays.get(array as usize).map(|&len| len as usize),
+            Memory::Result(result) => self.bundle.results.get(result as usize).map(|r| r.len as usize),
+        };
+        let apart = |read: Memory| match (read, each.writes()) {
+            (Memory::Array(from), Memory::Array(to)) => from < to,
+            (read, write) => read != write,
+        };
+        let arrays = self.bundle.array_slots() <= self.bundle.slots as usize;
+        if arrays && each.fits(len) && each.reads().into_iter().all(apart) {
+            Ok(())
+        } else {
+            Err(format!("loop `{}` leaves its memory", each.name()))
+        }
     }
 
     fn statement(&mut self, statement: &Statement) -> Result<(), String> {

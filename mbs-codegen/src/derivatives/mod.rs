@@ -20,10 +20,12 @@ mod leaf;
 mod loads;
 mod marker_rates;
 mod motion;
+mod pair_factors;
 mod tangent;
 pub mod constraints;
 
 pub use marker_rates::{MarkerRates, marker_rates};
+pub use pair_factors::PairFactors;
 pub use tangent::Linearisation;
 
 use crate::graph::{ExprId, Graph};
@@ -58,6 +60,11 @@ impl Square {
     fn subtract(&mut self, g: &mut Graph, i: usize, j: usize, value: ExprId) {
         let entry = g.sub(self.get(i, j), value);
         self.set(i, j, entry);
+    }
+
+    /// All entries, by columns.
+    pub fn entries(&self) -> &[ExprId] {
+        &self.entries
     }
 
     /// All entries, by columns.

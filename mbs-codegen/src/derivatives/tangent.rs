@@ -36,14 +36,26 @@ struct Composite {
 }
 
 /// An unknown as the recursion sees it.
-struct Moving {
-    link: usize,
-    group: usize,
+pub(super) struct Moving {
+    pub link: usize,
+    pub group: usize,
     /// S̄ of its row
-    s: Spatial,
-    x: Spatial,
-    y: Vec3,
-    z: Spatial,
+    pub s: Spatial,
+    pub x: Spatial,
+    pub y: Vec3,
+    pub z: Spatial,
+}
+
+/// What an unknown has of the composite it moves: factors of its entries with all unknowns before it.
+pub(super) struct Carried {
+    /// I S̄
+    pub inertia_row: Spatial,
+    /// the angular part of (2B)ᵀ S̄
+    pub rate_row: Vec3,
+    /// S̄ ×* W
+    pub load_row: Spatial,
+    /// I X + 2B Y + Z ×* f
+    pub column: Spatial,
 }
 
 /// The mechanism's columns and composites, from which tangents are taken. The mechanism must be referred to
@@ -127,6 +139,32 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         a: usize,
         unknown: &Moving,
     ) {
+        let carried = self.carried(g, loads, unknown);
+        let mut group = None;
+        for j in movers(&self.columns, &self.parents, unknown.group) {
+            if group == Some(self.columns[j].group) {
+                continue;
+            }
+            group = Some(self.columns[j].group);
+            for &b in &unknowns[self.columns[j].group] {
+                let Some(other) = &moving[b] else { continue };
+                // row a, column b
+                let (p, q) = (g.dot6(carried.inertia_row, other.x), g.dot3(carried.rate_row, other.y));
+                let inner = g.add(p, q);
+                let load = g.dot6(carried.load_row, other.z);
+                let entry = g.sub(inner, load);
+                out.set(a, b, entry);
+                // row b, column a
+                if other.group != unknown.group {
+                    let entry = g.dot6(other.s, carried.column);
+                    out.set(b, a, entry);
+                }
+            }
+        }
+    }
+
+    /// What an unknown has of the composite it moves.
+    pub(super) fn carried(&self, g: &mut Graph, loads: &LoadTangent, unknown: &Moving) -> Carried {
         let composite = self.composites[unknown.link];
         let s = unknown.s;
         // I S̄ and (2B)ᵀ S̄ = (0, 2 p × s + Rᵀ w)
@@ -143,31 +181,10 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let accelerated = g.apply_inertia(composite.inertia, unknown.x);
         let sum = g.add6(carried, accelerated);
         let column = g.add6(sum, turned);
-
-        let mut group = None;
-        for j in movers(&self.columns, &self.parents, unknown.group) {
-            if group == Some(self.columns[j].group) {
-                continue;
-            }
-            group = Some(self.columns[j].group);
-            for &b in &unknowns[self.columns[j].group] {
-                let Some(other) = &moving[b] else { continue };
-                // row a, column b
-                let (p, q) = (g.dot6(inertia_row, other.x), g.dot3(rate_row, other.y));
-                let inner = g.add(p, q);
-                let load = g.dot6(load_row, other.z);
-                let entry = g.sub(inner, load);
-                out.set(a, b, entry);
-                // row b, column a
-                if other.group != unknown.group {
-                    let entry = g.dot6(other.s, column);
-                    out.set(b, a, entry);
-                }
-            }
-        }
+        Carried { inertia_row, rate_row, load_row, column }
     }
 
-    fn moving(&self, g: &mut Graph, row: &Direction, direction: &Direction) -> Option<Moving> {
+    pub(super) fn moving(&self, g: &mut Graph, row: &Direction, direction: &Direction) -> Option<Moving> {
         let first = self.columns.get(direction.terms.first()?.j)?;
         let zero = g.zero_vector();
         let none = g.zero_spatial();
@@ -198,6 +215,10 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     /// The mechanism's tree.
     pub fn tree(&self) -> &'a Tree {
         self.mechanism.tree
+    }
+
+    pub(super) fn columns(&self) -> &[Column] {
+        &self.columns
     }
 
     /// What derivatives of elements need.

@@ -18,13 +18,23 @@ struct Articulated {
     angular: Symmetric,
 }
 
+/// What the recursion leaves behind, per velocity.
+pub struct Articulation {
+    /// Accelerations, and the pivots D = Sᵀ U.
+    pub solved: Solved,
+    /// U = M^A S
+    pub columns: Vec<Spatial>,
+    /// 1/D
+    pub inverse: Vec<ExprId>,
+}
+
 /// vd by the articulated-body recursion.
 pub fn articulated_body(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
     inertias: &[(ExprId, Symmetric)],
     loads: &Loads,
-) -> Solved {
+) -> Articulation {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let bodies = reference_inertias(g, mechanism, inertias);
     let mut articulated: Vec<Articulated> = bodies.iter().map(|&body| rigid(g, body)).collect();
@@ -92,7 +102,7 @@ pub fn articulated_body(
         }
         accelerations.push(g.add6(a, mechanism.velocities.links[i].bias));
     }
-    Solved { vd, pivots }
+    Articulation { solved: Solved { vd, pivots }, columns, inverse }
 }
 
 /// The pivots of the recursion alone: what the mass matrix has along each velocity when the ones outward of it are

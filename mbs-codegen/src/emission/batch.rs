@@ -4,6 +4,7 @@
 //! function.
 
 use super::body::{Argument, argument_name, arguments_of, table_name};
+use super::rolled;
 use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
 use crate::graph::{BinaryOp, UnaryOp};
 use crate::program::Program;
@@ -25,7 +26,8 @@ pub(super) fn print(program: &Program, width: usize) -> String {
          use super::{{Model, S}};\n    \
          use ::mbs_runtime::batch as b;\n    \
          use ::mbs_runtime::batch::Lane as _;\n    \
-         use ::mbs_runtime::math as m;\n\n    \
+         use ::mbs_runtime::math as m;\n    \
+         use ::mbs_runtime::rolled as r;\n\n    \
          /// How many samples.\n    \
          pub const WIDTH: usize = {width};\n    \
          /// A value of each sample.\n    \
@@ -61,6 +63,7 @@ fn print_bundle(bundle: &Bundle, out: &mut String) {
         bundle.name,
         parameters(bundle, &all)
     );
+    rolled::print_zeros(bundle, "L::ZERO", out);
     let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
     for (i, segment) in bundle.segments.iter().enumerate() {
         match segment {
@@ -92,6 +95,7 @@ fn print_bundle(bundle: &Bundle, out: &mut String) {
             }
         }
     }
+    rolled::print_calls(bundle, "super::", out);
     if pivots.is_some() {
         let positive = bundle.name.starts_with("forward_dynamics");
         let test = if positive { "positive" } else { "regular" };

@@ -1,5 +1,6 @@
 //! Bodies of bundles: one function a segment, one operation a line.
 
+use super::rolled;
 use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
 use crate::graph::{BinaryOp, UnaryOp};
 use crate::symbols::Group;
@@ -26,6 +27,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
             values.join(", ")
         );
     }
+    rolled::print_tables(bundle, out);
     let all: BTreeSet<Argument> = bundle
         .arguments
         .iter()
@@ -36,6 +38,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
     let _ = writeln!(out, "\n    /// {}\n    ///", bundle.doc);
     let _ = writeln!(out, "    /// Operations: {}. Workspace: {} slots.", bundle.counts, bundle.slots);
     let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all));
+    rolled::print_zeros(bundle, "0.0", out);
     let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
     let single = bundle.segments.len() == 1;
     for (i, segment) in bundle.segments.iter().enumerate() {
@@ -59,6 +62,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
             }
         }
     }
+    rolled::print_calls(bundle, "", out);
     out.push_str("    }\n");
     if single {
         return;

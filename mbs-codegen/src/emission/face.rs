@@ -39,6 +39,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             use ::mbs_runtime as rt;
             use ::mbs_runtime::lanes as l;
             use ::mbs_runtime::math as m;
+            use ::mbs_runtime::rolled as r;
 
             /// The scalar the model is printed for.
             pub type S = f64;

@@ -13,7 +13,12 @@ pub struct OperationCounts {
 impl OperationCounts {
     /// Counts one operation.
     pub fn add(&mut self, kind: &'static str) {
-        *self.by_kind.entry(kind).or_default() += 1;
+        self.add_many(kind, 1);
+    }
+
+    /// Counts several.
+    pub fn add_many(&mut self, kind: &'static str, count: usize) {
+        *self.by_kind.entry(kind).or_default() += count;
     }
 
     /// How many of one kind.

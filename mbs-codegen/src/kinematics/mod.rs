@@ -51,6 +51,14 @@ pub struct Spatial {
     pub angular: Vec3,
 }
 
+impl Spatial {
+    /// All six, the linear part first.
+    pub fn numbers(self) -> [crate::graph::ExprId; 6] {
+        let ([a, b, c], [d, e, f]) = (self.linear.0, self.angular.0);
+        [a, b, c, d, e, f]
+    }
+}
+
 impl Graph {
     /// The zero of six.
     pub fn zero_spatial(&mut self) -> Spatial {
@@ -66,6 +74,11 @@ impl Graph {
     /// a − b
     pub fn sub6(&mut self, a: Spatial, b: Spatial) -> Spatial {
         Spatial { linear: self.sub3(a.linear, b.linear), angular: self.sub3(a.angular, b.angular) }
+    }
+
+    /// −a
+    pub fn neg6(&mut self, a: Spatial) -> Spatial {
+        Spatial { linear: self.neg3(a.linear), angular: self.neg3(a.angular) }
     }
 
     /// s a

@@ -1,8 +1,9 @@
 //! Which expressions each bundle wants.
 
+use super::estimate::rolls;
 use super::observed::Observed;
-use super::{BundleKind, ProgramError, Structure};
-use crate::bundle::{Specification, Wanted};
+use super::{BundleKind, Pairs, ProgramError, Structure};
+use crate::bundle::{Rolled, Specification, Wanted};
 use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States, reactions};
 use crate::derivatives::Linearisation;
 use crate::derivatives::direction::{Weights, joint_directions};
@@ -37,6 +38,10 @@ pub(super) struct Equations<'g, 'm, 'a> {
     states: Option<States>,
     /// What the model is differentiated by.
     pub(super) seeds: &'m [ExprId],
+    /// Flat code or loops for pairs of joints.
+    pub(super) pairs: Pairs,
+    /// What the bundle being written leaves to loops.
+    pub(super) rolled: Rolled,
 }
 
 pub(super) fn wanted(name: &'static str, doc: &'static str, expressions: Vec<ExprId>) -> Wanted {
@@ -50,6 +55,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         mechanism: &'m mut Mechanism<'a>,
         rows: &'m Rows,
         seeds: &'m [ExprId],
+        pairs: Pairs,
     ) -> Self {
         let forces = forces(g, mechanism);
         let loads = loads(g, mechanism, &forces.iter().collect::<Vec<_>>());
@@ -66,6 +72,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             coordinate_form: None,
             states: None,
             seeds,
+            pairs,
+            rolled: Rolled::default(),
         }
     }
 
@@ -78,6 +86,9 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     pub(super) fn specifications(&mut self, kind: BundleKind) -> Result<Vec<Specification>, ProgramError> {
         let (doc, arguments, results) = match kind {
             BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => self.forward_dynamics(kind),
+            BundleKind::MassMatrix if rolls(kind, self.pairs, self.mechanism.tree) => {
+                self.rolled_mass_matrix()
+            }
             BundleKind::MassMatrix => {
                 let m = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
                 let m = m.mass_matrix(self.g).dense();
@@ -96,6 +107,9 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
                 let tau = tau.inverse_dynamics(self.g);
                 let results = vec![wanted("tau", "forces along the velocities that the motion needs", tau)];
                 ("Forces that the joints must supply: tau = M vd − Q.", MOTION.to_vec(), results)
+            }
+            BundleKind::InverseDynamicsDerivatives if rolls(kind, self.pairs, self.mechanism.tree) => {
+                self.rolled_inverse_dynamics_derivatives()
             }
             BundleKind::InverseDynamicsDerivatives => self.inverse_dynamics_derivatives(),
             BundleKind::Energy => {
@@ -143,10 +157,14 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::InverseDynamicsExternal => self.inverse_dynamics_external(),
             BundleKind::ForwardDynamicsExternal => self.forward_dynamics_external(),
             BundleKind::MassMatrixInverseAction => self.mass_matrix_inverse_action(),
+            BundleKind::ForwardDynamicsDerivatives if rolls(kind, self.pairs, self.mechanism.tree) => {
+                self.rolled_forward_dynamics_derivatives()
+            }
             BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
             BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
         };
-        Ok(vec![Specification { name: kind.name(), doc, arguments: self.lengths(&arguments), results }])
+        let (arguments, rolled) = (self.lengths(&arguments), std::mem::take(&mut self.rolled));
+        Ok(vec![Specification { name: kind.name(), doc, arguments, results, rolled }])
     }
 
     /// Arguments whose length is not the same in every bundle.
@@ -170,7 +188,7 @@ impl Equations<'_, '_, '_> {
             })
         } else {
             ("Accelerations by the articulated-body recursion.", {
-                articulated_body(g, mechanism, &self.inertias, &self.loads)
+                articulated_body(g, mechanism, &self.inertias, &self.loads).solved
             })
         };
         let Solved { vd, pivots } = solved;
@@ -196,11 +214,7 @@ impl Equations<'_, '_, '_> {
         let [by_position, by_velocity, mass] = unit.map(|weights| {
             linearisation.tangent(g, &forces, &rows, &joint_directions(tree, weights)).dense()
         });
-        let results = vec![
-            wanted("tau_z", "derivatives by position, along the tangent, by columns", by_position),
-            wanted("tau_v", "derivatives by velocity, by columns", by_velocity),
-            wanted("m", "mass matrix: derivatives by acceleration, by columns", mass),
-        ];
+        let results = derivative_results([by_position, by_velocity, mass]);
         ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
     }
 
@@ -329,6 +343,7 @@ impl Equations<'_, '_, '_> {
         let constraints =
             || wanted("phi", "constraints: holonomic, normalisation, nonholonomic", form.constraints.clone());
         let specification = |kind: BundleKind, doc, arguments, results| Specification {
+            rolled: Rolled::default(),
             name: kind.name(),
             doc,
             arguments,
@@ -393,6 +408,7 @@ impl Equations<'_, '_, '_> {
     pub(super) fn start(&mut self) -> Specification {
         let [z, v] = self.mechanism.start(self.g);
         Specification {
+            rolled: Rolled::default(),
             name: "start",
             doc: "Start values.",
             arguments: vec![(Group::Parameters, None)],
@@ -408,12 +424,22 @@ impl Equations<'_, '_, '_> {
             signals[id.index()] = Lowering::new(self.g, parameters, &mut ParametersOnly).scalar(signal);
         }
         Specification {
+            rolled: Rolled::default(),
             name: "input_signals",
             doc: "The inputs where nobody else sets them.",
             arguments: vec![(Group::Time, None)],
             results: vec![wanted("u", "inputs", signals)],
         }
     }
+}
+
+/// Derivatives of inverse dynamics by position, velocity and acceleration.
+pub(super) fn derivative_results([by_position, by_velocity, mass]: [Vec<ExprId>; 3]) -> Vec<Wanted> {
+    vec![
+        wanted("tau_z", "derivatives by position, along the tangent, by columns", by_position),
+        wanted("tau_v", "derivatives by velocity, by columns", by_velocity),
+        wanted("m", "mass matrix: derivatives by acceleration, by columns", mass),
+    ]
 }
 
 /// The closed forms of derivatives are referred to the origin, whatever the other bundles are.

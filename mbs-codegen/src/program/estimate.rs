@@ -1,12 +1,12 @@
 //! How large a bundle will be, before it is built.
 
-use super::BundleKind;
+use super::{BundleKind, Pairs};
 use crate::model::Model;
 use crate::topology::Tree;
 
 /// About how many operations (or results) a bundle needs, from the tree alone: known before anything is
 /// built, so that no model takes memory without bound.
-pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
+pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree, pairs: Pairs) -> usize {
     let parents = tree.v_parents();
     // depth[k]: velocities from ground to k, itself included
     let mut depth = vec![0usize; tree.nv];
@@ -22,10 +22,13 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
     }
     let markers: usize = model.bodies.iter().map(|b| b.points.len()).sum();
     // Pairs of a velocity and a body it moves.
-    let pairs: usize = tree.depths().iter().sum();
+    let moved: usize = tree.depths().iter().sum();
     let parameters = model.sensitivity.len();
     // A link's kinematics and inertia, and an entry of M, in operations.
     let (link, entry) = (600 * tree.links.len(), 11 * entries);
+    if rolls(kind, pairs, tree) {
+        return (2 + parameters) * link + tree.nv * tree.nv / 8;
+    }
     match kind {
         BundleKind::ForwardDynamics => link + entry + eliminations,
         BundleKind::ForwardDynamicsRecursive | BundleKind::InverseDynamics => link,
@@ -51,7 +54,7 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         | BundleKind::JointIntegrandDerivatives
         | BundleKind::JointTerminalDerivatives => 4 * link,
         BundleKind::InertialParameters => 0,
-        BundleKind::Regressor => link + 60 * pairs,
+        BundleKind::Regressor => link + 60 * moved,
         BundleKind::GravityTerms | BundleKind::CoriolisTerms => link,
         BundleKind::Centroidal => link + 40 * tree.nv,
         BundleKind::MarkerJacobianRates => link + 30 * markers.saturating_mul(tree.nv),
@@ -64,6 +67,29 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree) -> usize {
         BundleKind::ForwardDynamicsDerivatives => {
             let columns = 5 * tree.nv + 2 * parameters;
             (2 + parameters) * link + 5 * entry + eliminations + columns.saturating_mul(entries)
+        }
+    }
+}
+
+/// Whether a bundle loops over pairs of a joint and an ancestor: where asked for, or where there are so many that flat code would be slower.
+/// `benches/peers/pairs.md` shows both.
+pub(super) fn rolls(kind: BundleKind, pairs: Pairs, tree: &Tree) -> bool {
+    let many = match kind {
+        BundleKind::MassMatrix => 1000,
+        BundleKind::InverseDynamicsDerivatives => 400,
+        BundleKind::ForwardDynamicsDerivatives => 50,
+        _ => return false,
+    };
+    match pairs {
+        Pairs::Flat => false,
+        Pairs::Rolled => true,
+        Pairs::Auto => {
+            let parents = tree.v_parents();
+            let mut depth = vec![0usize; tree.nv];
+            for k in 0..tree.nv {
+                depth[k] = parents[k].map_or(0, |p| depth[p]) + 1;
+            }
+            depth.iter().sum::<usize>() > many
         }
     }
 }

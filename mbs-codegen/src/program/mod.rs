@@ -7,6 +7,7 @@ mod bundle_kind;
 mod equations;
 mod estimate;
 mod observed;
+mod rolled;
 mod sensitivities;
 mod tree;
 
@@ -32,6 +33,20 @@ pub struct Options {
     pub freeze: bool,
     /// Which bundles, beside `prepare`, `start` and `input_signals`.
     pub bundles: Vec<BundleKind>,
+    /// How entries for pairs of a joint and an ancestor are computed.
+    pub pairs: Pairs,
+}
+
+/// How bundles compute what they have for every pair of a joint and an ancestor, where that may be looped over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pairs {
+    /// Flat code for few pairs, loops for many.
+    #[default]
+    Auto,
+    /// Flat code.
+    Flat,
+    /// Loops over constant tables.
+    Rolled,
 }
 
 impl Default for Options {
@@ -40,6 +55,7 @@ impl Default for Options {
             reference: ReferencePoint::default(),
             freeze: false,
             bundles: BundleKind::STANDARD.to_vec(),
+            pairs: Pairs::default(),
         }
     }
 }
@@ -180,7 +196,7 @@ impl Program {
         let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let kinds = BundleKind::resolve(&options.bundles, constrained, !model.sensitivity.is_empty());
         for &kind in &kinds {
-            let operations = estimate(kind, model, &tree);
+            let operations = estimate(kind, model, &tree, options.pairs);
             if operations > MAX_OPERATIONS {
                 return Err(ProgramError::Bundle { bundle: kind.name(), operations });
             }
@@ -198,7 +214,7 @@ impl Program {
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
         let seeds = seeds(model);
         let symbols: Vec<ExprId> = seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols);
+        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         if let Some(&(input, parameter)) = equations.differentiated_signals(&specifications[1]).first() {
             return Err(ProgramError::Signal {
@@ -212,8 +228,7 @@ impl Program {
         let structure = equations.structure();
         debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
         for specification in &specifications {
-            let roots: Vec<ExprId> =
-                specification.results.iter().flat_map(|r| &r.expressions).copied().collect();
+            let roots: Vec<ExprId> = specification.expressions().collect();
             let operations = g.reachable(&roots).len();
             // Expressions of the model are not in the estimate. Half of the nodes are fused into others.
             if operations > 2 * MAX_OPERATIONS {

@@ -2,7 +2,7 @@
 
 use super::equations::{COORDINATES, Equations, MOTION, Parts, at_origin, wanted};
 use super::{BundleKind, ProgramError};
-use crate::bundle::Specification;
+use crate::bundle::{Rolled, Specification};
 use crate::constrained::{CoordinateDerivatives, JointDerivatives, Sparse, joint_to_coordinate_form};
 use crate::dynamics::body_inertias;
 use crate::graph::{ExprId, Graph, Vec3, gradient};
@@ -48,6 +48,7 @@ impl Equations<'_, '_, '_> {
         let with = |more: &[(Group, Option<u32>)]| [&coordinates[..], more].concat();
         let mut all = vec![
             Specification {
+                rolled: Rolled::default(),
                 name: BundleKind::Linearise.name(),
                 doc: "Derivatives of the residual and the constraints.",
                 arguments: with(&[multipliers(Group::Lambda)]),
@@ -58,6 +59,7 @@ impl Equations<'_, '_, '_> {
                 )],
             },
             Specification {
+                rolled: Rolled::default(),
                 name: BundleKind::LineariseProjections.name(),
                 doc: "Derivatives of the projections.",
                 arguments: with(&[
@@ -90,6 +92,7 @@ impl Equations<'_, '_, '_> {
             let sparse = sparse_rows(self.g, &rows);
             self.structure.derivatives.objectives[which] = sparse.places;
             all.push(Specification {
+                rolled: Rolled::default(),
                 name: kind.name(),
                 doc: objective_doc(kind),
                 arguments: with(&[multipliers(Group::Lambda)]),
@@ -126,6 +129,7 @@ impl Equations<'_, '_, '_> {
         let rhs = (Group::Rhs, Some(solution.len() as u32));
         let mut all = vec![
             Specification {
+                rolled: Rolled::default(),
                 name: BundleKind::JointLinearise.name(),
                 doc: "Derivatives of accelerations and multipliers, in joint form.",
                 arguments: self.lengths(&linearise),
@@ -136,6 +140,7 @@ impl Equations<'_, '_, '_> {
                 ],
             },
             Specification {
+                rolled: Rolled::default(),
                 name: BundleKind::JointSolve.name(),
                 doc: "Solves for derivatives of accelerations and multipliers.",
                 arguments: vec![given, rhs],
@@ -157,6 +162,7 @@ impl Equations<'_, '_, '_> {
             let sparse = sparse_rows(self.g, &rows);
             self.structure.derivatives.joint_objectives[which] = sparse.places;
             all.push(Specification {
+                rolled: Rolled::default(),
                 name: kind.name(),
                 doc: objective_doc(kind),
                 arguments: self.lengths(&motion),

@@ -15,7 +15,7 @@ use crate::kinematics::Spatial;
 use crate::symbols::Group;
 use std::collections::HashMap;
 
-const PIVOTS: &str = "pivots of the mass matrix; all are positive where it is regular";
+pub(super) const PIVOTS: &str = "pivots of the mass matrix; all are positive where it is regular";
 
 impl Equations<'_, '_, '_> {
     pub(super) fn inertial_parameters(&mut self) -> Parts {

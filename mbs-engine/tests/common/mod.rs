@@ -30,8 +30,7 @@ pub(crate) fn program(text: &str, case: Option<&str>) -> Program {
         Err(diagnostics) => panic!("{}", diagnostics.render("model.yaml", text)),
     };
     let case = mbs_codegen::find_case(&model, case).expect("the case");
-    let options =
-        Options { bundles: BundleKind::TREE.to_vec(), reference: ReferencePoint::Origin, freeze: false };
+    let options = Options { bundles: BundleKind::TREE.to_vec(), ..Options::default() };
     Program::new(&model, case, &options).expect("a program of moderate size")
 }
 

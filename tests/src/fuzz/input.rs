@@ -5,7 +5,7 @@ use crate::random_model::Random;
 use mbs_codegen::Request;
 use mbs_codegen::emission::Target;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Options};
+use mbs_codegen::program::{BundleKind, Options, Pairs};
 
 /// One try.
 #[derive(Clone, Debug)]
@@ -60,10 +60,11 @@ fn request(r: &mut Random) -> Request {
         _ => BundleKind::STANDARD.to_vec(),
     };
     let reference = if r.chance(0.5) { ReferencePoint::Origin } else { ReferencePoint::CentreOfMass };
+    let pairs = [Pairs::Auto, Pairs::Flat, Pairs::Rolled][r.below(3)];
     let module =
         r.chance(0.2).then(|| FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "module"));
     Request {
-        options: Options { reference, freeze: r.chance(0.25), bundles },
+        options: Options { reference, freeze: r.chance(0.25), bundles, pairs },
         target: Target { module, ..Target::default() },
         case: r.chance(0.15).then(|| ["c0", "c1", "pushed", "no such case"][r.below(4)].into()),
     }

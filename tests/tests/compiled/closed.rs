@@ -267,7 +267,8 @@ fn program(index: Option<u64>) -> Program {
     };
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    let options = Options { reference, freeze, bundles: compiled::bundles(differentiated) };
+    let options =
+        Options { reference, freeze, bundles: compiled::bundles(differentiated), ..Options::default() };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 

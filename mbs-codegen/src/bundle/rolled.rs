@@ -1,0 +1,232 @@
+//! Loops over constant tables: the part of a bundle that grows with the square of the mechanism, where flat code of it would be too long.
+//!
+//! A bundle with loops begins with arrays and results full of zeros; its statements write what is not zero; then its loops run, one after
+//! the other. Arrays are the first slots of the workspace. Matrices are by columns.
+//!
+//! The runtime's functions of the same names do the same operations in the same order, so that both give the same bits.
+
+use crate::graph::ExprId;
+use crate::graph::number::Number;
+
+/// What a bundle leaves to loops.
+#[derive(Clone, Debug, Default)]
+pub struct Rolled {
+    /// Arrays that loops read: their expressions, of which those that are zero are not written.
+    pub arrays: Vec<Vec<ExprId>>,
+    /// What runs after everything else.
+    pub loops: Vec<Loop>,
+}
+
+impl Rolled {
+    /// One more array; its number.
+    pub fn array(&mut self, expressions: Vec<ExprId>) -> u32 {
+        self.arrays.push(expressions);
+        self.arrays.len() as u32 - 1
+    }
+}
+
+/// Where a loop writes, or what it reads of earlier loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// An array of the bundle.
+    Array(u32),
+    /// A result.
+    Result(u32),
+}
+
+/// A loop. Arrays are counted in the order of the bundle.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loop {
+    /// to += left · right for runs of entries.
+    Products {
+        /// Array of factors, `width` side by side for each row.
+        left: u32,
+        /// Array of factors, `stride` side by side for each of the `width`.
+        right: u32,
+        /// How many factors each.
+        width: u32,
+        /// Distance in `right` from a factor to the next.
+        stride: u32,
+        /// [row, from, len, at]: for i < len, to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i].
+        table: Vec<[u32; 4]>,
+        /// What is added to.
+        to: Memory,
+    },
+    /// to −= a b for runs of entries of b.
+    SubtractProduct {
+        /// Matrix of `rows` rows.
+        a: Memory,
+        /// Array, matrix of `rows` rows.
+        b: u32,
+        /// Rows of all three.
+        rows: u32,
+        /// [column, from, len]: rows of b that are not zero.
+        table: Vec<[u32; 3]>,
+        /// What is subtracted from.
+        to: u32,
+    },
+    /// to = M⁻¹ of a tree, from what articulated bodies leave behind.
+    Inverse {
+        /// Array of columns S, six numbers each.
+        s: u32,
+        /// Array of U = M^A S.
+        u: u32,
+        /// Array of 1/D, D = Sᵀ U.
+        d: u32,
+        /// Array of zeros, [`inverse_scratch`] long.
+        scratch: u32,
+        /// [1 + the velocity before it on the way to ground or 0, end of those it moves], for each velocity.
+        tree: Vec<[u32; 2]>,
+        /// The result.
+        to: u32,
+    },
+}
+
+/// How many columns of an inverse the runtime finishes at once.
+const COLUMNS: usize = 4;
+
+/// Length of the scratch of [`Loop::Inverse`].
+pub const fn inverse_scratch(n: usize) -> usize {
+    6 * n + 6 * COLUMNS * n
+}
+
+impl Loop {
+    /// The function's name in the runtime.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Loop::Products { .. } => "products",
+            Loop::SubtractProduct { .. } => "subtract_product",
+            Loop::Inverse { .. } => "inverse",
+        }
+    }
+
+    /// How many products are added up.
+    pub fn operations(&self) -> usize {
+        match self {
+            Loop::Products { width, table, .. } => {
+                table.iter().map(|&[_, _, len, _]| (len * width) as usize).sum()
+            }
+            Loop::SubtractProduct { rows, table, .. } => {
+                table.iter().map(|&[_, _, len]| (len * rows) as usize).sum()
+            }
+            Loop::Inverse { tree, .. } => {
+                let inward =
+                    tree.iter().zip(0..).map(|(&[_, end], i)| 12 * (end as usize - i)).sum::<usize>();
+                inward + 12 * tree.len() * (tree.len() + 1) / 2
+            }
+        }
+    }
+
+    /// The arrays it reads, the scratch included.
+    pub fn reads(&self) -> Vec<Memory> {
+        match *self {
+            Loop::Products { left, right, .. } => vec![Memory::Array(left), Memory::Array(right)],
+            Loop::SubtractProduct { a, b, .. } => vec![a, Memory::Array(b)],
+            Loop::Inverse { s, u, d, scratch, .. } => [s, u, d, scratch].map(Memory::Array).to_vec(),
+        }
+    }
+
+    /// Where it writes.
+    pub fn writes(&self) -> Memory {
+        match *self {
+            Loop::Products { to, .. } => to,
+            Loop::SubtractProduct { to, .. } | Loop::Inverse { to, .. } => Memory::Result(to),
+        }
+    }
+
+    /// Whether all places lie within memory of these lengths.
+    pub(super) fn fits(&self, len: impl Fn(Memory) -> Option<usize>) -> bool {
+        let array = |array: u32| len(Memory::Array(array)).unwrap_or(0);
+        let target = len(self.writes()).unwrap_or(0);
+        match self {
+            Loop::Products { left, right, width, stride, table, .. } => {
+                let (width, stride) = (*width as usize, *stride as usize);
+                table.iter().map(|run| run.map(|x| x as usize)).all(|[row, from, count, at]| {
+                    (row + 1) * width <= array(*left)
+                        && (width.max(1) - 1) * stride + from + count <= array(*right)
+                        && at + count <= target
+                })
+            }
+            Loop::SubtractProduct { a, b, rows, table, .. } => {
+                let rows = *rows as usize;
+                table.iter().map(|run| run.map(|x| x as usize)).all(|[column, from, count]| {
+                    from + count <= rows
+                        && (from + count) * rows <= len(*a).unwrap_or(0)
+                        && (column + 1) * rows <= array(*b).min(target)
+                })
+            }
+            Loop::Inverse { s, u, d, scratch, tree, .. } => {
+                let n = tree.len();
+                let sizes = [array(*s) / 6, array(*u) / 6, array(*d)];
+                sizes.iter().all(|&size| size >= n)
+                    && array(*scratch) >= inverse_scratch(n)
+                    && target >= n * n
+                    && tree.iter().enumerate().all(|(i, &[before, end])| {
+                        before as usize <= i && (i + 1..=n).contains(&(end as usize))
+                    })
+            }
+        }
+    }
+
+    /// Runs it. What it writes is apart from what it reads.
+    pub(super) fn run<N: Number>(&self, read: impl Fn(Memory) -> Vec<N>, to: &mut [N]) {
+        match self {
+            Loop::Products { left, right, width, stride, table, .. } => {
+                let (left, right) = (read(Memory::Array(*left)), read(Memory::Array(*right)));
+                let (width, stride) = (*width as usize, *stride as usize);
+                for [row, from, len, at] in table.iter().map(|run| run.map(|x| x as usize)) {
+                    for i in 0..len {
+                        for k in 0..width {
+                            to[at + i] = left[row * width + k] * right[k * stride + from + i] + to[at + i];
+                        }
+                    }
+                }
+            }
+            Loop::SubtractProduct { a, b, rows, table, .. } => {
+                let (a, b) = (read(*a), read(Memory::Array(*b)));
+                let rows = *rows as usize;
+                for [column, from, len] in table.iter().map(|run| run.map(|x| x as usize)) {
+                    for i in 0..rows {
+                        for k in from..from + len {
+                            let place = column * rows + i;
+                            to[place] = (-b[column * rows + k]) * a[k * rows + i] + to[place];
+                        }
+                    }
+                }
+            }
+            Loop::Inverse { s, u, d, tree, .. } => {
+                let [s, u, d] = [s, u, d].map(|&array| read(Memory::Array(array)));
+                inverse(tree, &s, &u, &d, to);
+            }
+        }
+    }
+}
+
+/// X = M⁻¹; the equations stand at the runtime's function.
+fn inverse<N: Number>(tree: &[[u32; 2]], s: &[N], u: &[N], d: &[N], x: &mut [N]) {
+    let n = tree.len();
+    let zero = N::constant(0.0);
+    let mut f = vec![zero; 6 * n];
+    for (i, &[_, end]) in tree.iter().enumerate().rev() {
+        x[i * n + i] = d[i];
+        for j in i + 1..end as usize {
+            x[i * n + j] = (0..6).fold(zero, |sum, k| (-(d[i] * s[6 * i + k])) * f[k * n + j] + sum);
+        }
+        for k in 0..6 {
+            for j in i..end as usize {
+                f[k * n + j] = u[6 * i + k] * x[i * n + j] + f[k * n + j];
+            }
+        }
+    }
+    for j in 0..n {
+        let mut a = vec![[zero; 6]; n];
+        for i in 0..=j {
+            let carried = tree[i][0].checked_sub(1).map_or([zero; 6], |parent| a[parent as usize]);
+            let along = (0..6).fold(zero, |sum, k| u[6 * i + k] * carried[k] + sum);
+            let value = (-d[i]) * along + x[i * n + j];
+            a[i] = std::array::from_fn(|k| s[6 * i + k] * value + carried[k]);
+            x[i * n + j] = value;
+            x[j * n + i] = value;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The factors of a tangent's entries, for those who multiply them in a loop.
+//!
+//! In joint form an unknown is one joint velocity. The entry in row a and column b of the tangent (see `tangent`) is a product of what a has
+//! and what b has: of 15 numbers for b at or before a on the way to ground, of 6 for b after a.
+
+use super::Square;
+use super::direction::{Weights, joint_directions};
+use super::loads::load_tangent;
+use super::tangent::{Linearisation, Moving};
+use crate::elements::Element;
+use crate::graph::{ExprId, Graph};
+
+/// Factors, one list per joint velocity.
+#[derive(Clone, Debug)]
+pub struct PairFactors {
+    /// I S, the angular part of (2B)ᵀ S, −S ×* W: what a has.
+    pub carried: Vec<[ExprId; 15]>,
+    /// X, the angular part of Y, Z: what b has.
+    pub moving: Vec<[ExprId; 15]>,
+    /// I X + 2B Y + Z ×* f: what b has.
+    pub turned: Vec<[ExprId; 6]>,
+    /// S: what a has.
+    pub columns: Vec<[ExprId; 6]>,
+    /// What forces add, entry by entry.
+    pub loads: Square,
+}
+
+impl Linearisation<'_, '_> {
+    /// The factors of the tangent of tau along every joint velocity.
+    pub fn pair_factors(
+        &mut self,
+        g: &mut Graph,
+        elements: &[&Element<'_>],
+        weights: Weights,
+    ) -> PairFactors {
+        let unit = Weights::by_position(g);
+        let rows = joint_directions(self.tree(), unit);
+        let directions = joint_directions(self.tree(), weights);
+        let (mechanism, moved) = self.parts();
+        let changes = load_tangent(g, mechanism, elements, moved, &directions);
+        let (zero, n) = (g.zero(), directions.len());
+        let mut out = PairFactors {
+            carried: vec![[zero; 15]; n],
+            moving: vec![[zero; 15]; n],
+            turned: vec![[zero; 6]; n],
+            columns: vec![[zero; 6]; n],
+            loads: Square::zero(g, n),
+        };
+        let moving: Vec<Option<Moving>> =
+            rows.iter().zip(&directions).map(|(row, d)| self.moving(g, row, d)).collect();
+        for (a, unknown) in moving.iter().enumerate() {
+            let Some(unknown) = unknown else { continue };
+            let carried = self.carried(g, &changes, unknown);
+            let opposite = g.neg6(carried.load_row);
+            let [x, row, z, back] =
+                [unknown.x, carried.inertia_row, unknown.z, opposite].map(|part| part.numbers());
+            out.carried[a] = join(row, carried.rate_row.0, back);
+            out.moving[a] = join(x, unknown.y.0, z);
+            out.turned[a] = carried.column.numbers();
+            out.columns[a] = unknown.s.numbers();
+        }
+        changes.subtract(g, &mut out.loads, &rows, |a| moving[a].as_ref().map(|m| (m.link, m.s)));
+        out
+    }
+
+    /// For each joint velocity the first of its group.
+    pub fn groups(&self) -> Vec<usize> {
+        self.columns().iter().map(|column| column.group).collect()
+    }
+}
+
+/// Side by side.
+fn join(a: [ExprId; 6], b: [ExprId; 3], c: [ExprId; 6]) -> [ExprId; 15] {
+    std::array::from_fn(|k| {
+        if k < 6 {
+            a[k]
+        } else if k < 9 {
+            b[k - 6]
+        } else {
+            c[k - 9]
+        }
+    })
+}

@@ -1,0 +1,213 @@
+//! Loops over constant tables: what generated code calls where flat code of all pairs of joints would be too long.
+//!
+//! Matrices are column-major. A table that points outside of its memory, which generated code does not have, ends the loop early; nothing
+//! here panics. The generator's interpreter does the same operations in the same order, so that both give the same bits.
+
+use crate::batch::Lanes;
+use crate::math;
+use crate::scalar::Scalar;
+use core::ops::{Mul, Neg};
+
+/// A scalar, or one of each sample of a batch.
+pub trait Entry: Copy + Mul<Output = Self> + Neg<Output = Self> {
+    /// Zero.
+    const ZERO: Self;
+
+    /// a b + c, fused where the target has the instruction.
+    fn mul_add(a: Self, b: Self, c: Self) -> Self;
+}
+
+impl<S: Scalar> Entry for S {
+    const ZERO: S = <S as Scalar>::ZERO;
+
+    #[inline(always)]
+    fn mul_add(a: S, b: S, c: S) -> S {
+        math::mul_add(a, b, c)
+    }
+}
+
+impl<S: Scalar, const N: usize> Entry for Lanes<S, N> {
+    const ZERO: Self = Lanes::ZERO;
+
+    #[inline(always)]
+    fn mul_add(a: Self, b: Self, c: Self) -> Self {
+        crate::batch::mul_add(a, b, c)
+    }
+}
+
+/// How many values of a column are worked on at once: two registers of four.
+const BLOCK: usize = 8;
+
+/// For each [row, from, len, at] of the table and all i < len:
+/// to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i], k < width.
+#[inline]
+pub fn products<E: Entry>(
+    table: &[[u32; 4]],
+    left: &[E],
+    right: &[E],
+    width: usize,
+    stride: usize,
+    to: &mut [E],
+) {
+    for run in table {
+        let [row, from, len, at] = run.map(|x| x as usize);
+        let Some(factors) = left.get(row * width..(row + 1) * width) else { return };
+        let (Some(right), Some(to)) = (right.get(from..), to.get_mut(at..at + len)) else { return };
+        combine(factors, right, stride, to, |factor| factor);
+    }
+}
+
+/// For each [column, from, len] of the table and k from `from` on: column of to −= b_k,column · column k of a, both of `rows` rows.
+#[inline]
+pub fn subtract_product<E: Entry>(table: &[[u32; 3]], a: &[E], b: &[E], rows: usize, to: &mut [E]) {
+    for run in table {
+        let [column, from, len] = run.map(|x| x as usize);
+        let start = column * rows;
+        let Some(factors) = b.get(start + from..start + from + len) else { return };
+        let (Some(a), Some(to)) = (a.get(from * rows..), to.get_mut(start..start + rows)) else { return };
+        combine(factors, a, rows, to, |factor| -factor);
+    }
+}
+
+/// to_i += Σ_k f(factors_k) columns[k·stride + i]
+#[inline(always)]
+fn combine<E: Entry>(factors: &[E], columns: &[E], stride: usize, to: &mut [E], f: impl Fn(E) -> E + Copy) {
+    let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
+    let mut start = 0;
+    for block in blocks {
+        combine_block(factors, columns, stride, start, block, f);
+        start += BLOCK;
+    }
+    let (halves, rest) = rest.as_chunks_mut::<{ BLOCK / 2 }>();
+    for block in halves {
+        combine_block(factors, columns, stride, start, block, f);
+        start += BLOCK / 2;
+    }
+    let (ones, _) = rest.as_chunks_mut::<1>();
+    for block in ones {
+        combine_block(factors, columns, stride, start, block, f);
+        start += 1;
+    }
+}
+
+#[inline(always)]
+fn combine_block<E: Entry, const B: usize>(
+    factors: &[E],
+    columns: &[E],
+    stride: usize,
+    start: usize,
+    to: &mut [E; B],
+    f: impl Fn(E) -> E,
+) {
+    let mut sum = *to;
+    let mut place = start;
+    for &factor in factors {
+        let Some(column) = columns.get(place..).and_then(|c| c.first_chunk::<B>()) else { return };
+        let factor = f(factor);
+        for (sum, &entry) in sum.iter_mut().zip(column) {
+            *sum = E::mul_add(factor, entry, *sum);
+        }
+        place += stride;
+    }
+    *to = sum;
+}
+
+/// How many columns of the inverse are finished at once.
+const COLUMNS: usize = 4;
+
+/// Length of the scratch of [`inverse`] for n velocities.
+pub const fn inverse_scratch(n: usize) -> usize {
+    6 * n + 6 * COLUMNS * n
+}
+
+/// X = M⁻¹ of a tree, from what articulated bodies leave behind: per velocity its column S, U = M^A S and 1/D with D = Sᵀ U, all about one
+/// point and in one set of axes. `tree` has for each velocity [1 + the one before it on the way to ground or 0, end of those it moves].
+///
+/// Column j of X is the accelerations under a unit force along j. Inward, for i that moves j:
+/// X_ij = −Sᵢᵀ F_j/Dᵢ (1/D_j for j itself), F_j += Uᵢ X_ij; outward X_ij −= Uᵢᵀ a/Dᵢ with a of the velocity before, aᵢ = a + Sᵢ X_ij.
+/// `scratch` and `x` must be zero before.
+#[inline]
+pub fn inverse<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], scratch: &mut [E], x: &mut [E]) {
+    let n = tree.len();
+    let Some((f, a)) = scratch.split_at_mut_checked(6 * n) else { return };
+    inward(tree, s, u, d, f, x);
+    let (a, _) = a.as_chunks_mut::<COLUMNS>();
+    let mut first = 0;
+    while first < n {
+        if outward(tree, s, u, d, first, a, x).is_none() {
+            return;
+        }
+        first += COLUMNS;
+    }
+    // the upper triangle by symmetry
+    for j in 1..n {
+        let Some((before, column)) = x.split_at_mut_checked(j * n) else { return };
+        for (to, from) in column.iter_mut().take(j).zip(before.iter().skip(j).step_by(n.max(1))) {
+            *to = *from;
+        }
+    }
+}
+
+/// Of column i of X the rows that i moves.
+#[inline(always)]
+fn inward<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], f: &mut [E], x: &mut [E]) {
+    let n = tree.len();
+    let columns = tree.iter().zip(s.as_chunks::<6>().0).zip(u.as_chunks::<6>().0).zip(d).enumerate();
+    for (i, (((&[_, end], s), u), &d)) in columns.rev() {
+        let Some(x) = x.get_mut(i * n + i..i * n + end as usize) else { return };
+        let minus = s.map(|s| -(d * s));
+        let Some((own, moved)) = x.split_first_mut() else { return };
+        *own = d;
+        let Some(behind) = f.get(i + 1..) else { return };
+        combine(&minus, behind, n, moved, |factor| factor);
+        for (k, &u) in u.iter().enumerate() {
+            let Some(row) = f.get_mut(k * n + i..k * n + end as usize) else { return };
+            for (f, &x) in row.iter_mut().zip(x.iter()) {
+                *f = E::mul_add(u, x, *f);
+            }
+        }
+    }
+}
+
+/// Finishes the rows `first` and the next ones of the columns that are not behind them.
+#[inline(always)]
+fn outward<E: Entry>(
+    tree: &[[u32; 2]],
+    s: &[E],
+    u: &[E],
+    d: &[E],
+    first: usize,
+    a: &mut [[E; COLUMNS]],
+    x: &mut [E],
+) -> Option<()> {
+    let n = tree.len();
+    let len = COLUMNS.min(n - first);
+    let columns = tree.iter().zip(s.as_chunks::<6>().0).zip(u.as_chunks::<6>().0).zip(d).enumerate();
+    for (i, (((&[before, _], s), u), &d)) in columns.take(first + len) {
+        let (done, here) = a.split_at_mut_checked(6 * i)?;
+        let here = here.first_chunk_mut::<6>()?;
+        let carried = match before.checked_sub(1) {
+            Some(parent) => *done.get(6 * parent as usize..)?.first_chunk::<6>()?,
+            None => [[E::ZERO; COLUMNS]; 6],
+        };
+        let rows = x.get_mut(i * n + first..i * n + first + len)?;
+        let mut value = [E::ZERO; COLUMNS];
+        value.iter_mut().zip(rows.iter()).for_each(|(value, &x)| *value = x);
+        let mut along = [E::ZERO; COLUMNS];
+        for (u, a) in u.iter().zip(&carried) {
+            for (along, &a) in along.iter_mut().zip(a) {
+                *along = E::mul_add(*u, a, *along);
+            }
+        }
+        for (value, along) in value.iter_mut().zip(along) {
+            *value = E::mul_add(-d, along, *value);
+        }
+        for ((here, carried), &s) in here.iter_mut().zip(carried).zip(s) {
+            for ((here, carried), &value) in here.iter_mut().zip(carried).zip(&value) {
+                *here = E::mul_add(s, value, carried);
+            }
+        }
+        rows.iter_mut().zip(value).for_each(|(to, value)| *to = value);
+    }
+    Some(())
+}
