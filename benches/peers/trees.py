@@ -151,6 +151,8 @@ def main():
     parser.add_argument("--scaling", action="store_true", help=f"how cost grows: {', '.join(SYNTHETIC)}")
     parser.add_argument("--bundles", type=lambda text: text.split(","), help=f"of {','.join(build.BUNDLES)} (all)")
     parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
+    parser.add_argument("--pairs", choices=["auto", "flat", "rolled"], default="auto",
+                        help="entries for pairs of joints: flat code, loops, or as the generator chooses (auto)")
     parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
     parser.add_argument("--rounds", type=int, default=7, help="how often all programs run (7)")
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
@@ -177,9 +179,10 @@ def main():
     if not arguments.ours and not arguments.no_codegen:
         peers.append(GeneratedC(folder, arguments.patience))
     bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
-    found = []
+    found, shipped = [], {}
     for name in names:
         robot = (Shipped if name in SHIPPED else Robot)(name, arguments.mbs, folder)
+        shipped[name] = robot
         found.append(measure(robot, bundles, peers, arguments))
     if arguments.scaling:
         report.scaling(found, peers)
@@ -187,7 +190,8 @@ def main():
         report.tables(found, peers)
     for one in found:
         if one["robot"] in SHIPPED:
-            report.series(one, SHIPPED[one["robot"]])
+            samples = SHIPPED[one["robot"]]
+            report.series(one, samples, build.series(shipped[one["robot"]], samples, arguments))
     bad = [f"{one['robot']}/{what}: {e:.1e}" for one in found for what, e in one["errors"].items() if not e < report.BOUND]
     if bad:
         sys.exit(f"results differ by more than {report.BOUND}: {', '.join(bad)}")

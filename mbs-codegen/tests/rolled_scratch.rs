@@ -14,8 +14,15 @@ fn same() {
     for file in ["../tests/models/batch.yaml", "../models/human43.yaml", "../models/pendulum.yaml"] {
         let text = std::fs::read_to_string(file).unwrap();
         let (model, _) = mbs_codegen::read("x", &text).unwrap_or_else(|d| panic!("{}", d.render("x", &text)));
-        let bundles = vec![BundleKind::MassMatrix, BundleKind::InverseDynamicsDerivatives, BundleKind::ForwardDynamicsDerivatives];
-        let ps = [Pairs::Flat, Pairs::Rolled].map(|pairs| Program::new(&model, None, &Options { bundles: bundles.clone(), pairs, ..Options::default() }).unwrap());
+        let bundles = vec![
+            BundleKind::MassMatrix,
+            BundleKind::InverseDynamicsDerivatives,
+            BundleKind::ForwardDynamicsDerivatives,
+        ];
+        let ps = [Pairs::Flat, Pairs::Rolled].map(|pairs| {
+            Program::new(&model, None, &Options { bundles: bundles.clone(), pairs, ..Options::default() })
+                .unwrap()
+        });
         let n = ps[0].velocities.len();
         let nq = ps[0].coordinates.len();
         let z: Vec<f64> = (0..nq).map(|i| (i as f64 * 1.3 + 0.4).sin()).collect();
@@ -26,8 +33,17 @@ fn same() {
         let results = ps.each_ref().map(|p| {
             let params = p.defaults();
             let c = call(p, "prepare", &Arguments::new().with(Group::Parameters, &params)).remove(0);
-            let a = Arguments::new().with(Group::Time, &[0.3]).with(Group::Z, &z).with(Group::V, &v).with(Group::Vd, &vd).with(Group::Tau, &tau).with(Group::U, &u).with(Group::Prepared, &c);
-            for b in &p.bundles { println!("{file} {} {}", b.name, b.counts); }
+            let a = Arguments::new()
+                .with(Group::Time, &[0.3])
+                .with(Group::Z, &z)
+                .with(Group::V, &v)
+                .with(Group::Vd, &vd)
+                .with(Group::Tau, &tau)
+                .with(Group::U, &u)
+                .with(Group::Prepared, &c);
+            for b in &p.bundles {
+                println!("{file} {} {}", b.name, b.counts);
+            }
             bundles.iter().map(|k| call(p, k.name(), &a)).collect::<Vec<_>>()
         });
         for (k, (a, b)) in results[0].iter().zip(&results[1]).enumerate() {

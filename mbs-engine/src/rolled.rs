@@ -23,15 +23,15 @@ pub(crate) fn run<S: Scalar>(each: &Loop, arrays: &[(u32, u32)], w: &mut [S], re
             let (left, right) = (&read[place(left)], &read[place(right)]);
             rolled::products(table, left, right, width as usize, stride as usize, to);
         }
-        Loop::SubtractProduct { a, b, rows, ref table, to } => {
-            let b = &w[place(b)];
+        Loop::MinusProduct { a, b, rows, ref starts, ref table, to } => {
+            let (b, rows) = (&w[place(b)], rows as usize);
             match a {
                 Memory::Array(a) => {
-                    rolled::subtract_product(table, &w[place(a)], b, rows as usize, results[to as usize]);
+                    rolled::minus_product(starts, table, &w[place(a)], b, rows, results[to as usize]);
                 }
                 Memory::Result(a) => {
                     if let Ok([a, to]) = results.get_disjoint_mut([a as usize, to as usize]) {
-                        rolled::subtract_product(table, a, b, rows as usize, to);
+                        rolled::minus_product(starts, table, a, b, rows, to);
                     }
                 }
             }

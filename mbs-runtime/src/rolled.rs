@@ -6,10 +6,10 @@
 use crate::batch::Lanes;
 use crate::math;
 use crate::scalar::Scalar;
-use core::ops::{Mul, Neg};
+use core::ops::{Add, Mul, Neg};
 
 /// A scalar, or one of each sample of a batch.
-pub trait Entry: Copy + Mul<Output = Self> + Neg<Output = Self> {
+pub trait Entry: Copy + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> {
     /// Zero.
     const ZERO: Self;
 
@@ -35,11 +35,8 @@ impl<S: Scalar, const N: usize> Entry for Lanes<S, N> {
     }
 }
 
-/// How many values of a column are worked on at once: two registers of four.
-const BLOCK: usize = 8;
-
 /// For each [row, from, len, at] of the table and all i < len:
-/// to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i], k < width.
+/// to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i], k < width. Behind `right` there are [`BLOCK`] zeros.
 #[inline]
 pub fn products<E: Entry>(
     table: &[[u32; 4]],
@@ -53,71 +50,96 @@ pub fn products<E: Entry>(
         let [row, from, len, at] = run.map(|x| x as usize);
         let Some(factors) = left.get(row * width..(row + 1) * width) else { return };
         let (Some(right), Some(to)) = (right.get(from..), to.get_mut(at..at + len)) else { return };
-        combine(factors, right, stride, to, |factor| factor);
+        combine(factors, right, stride, to);
     }
 }
 
-/// For each [column, from, len] of the table and k from `from` on: column of to −= b_k,column · column k of a, both of `rows` rows.
+/// to = −a b for matrices of `rows` rows. Of column j of b only the rows `table[starts[j]..starts[j + 1]]` count.
 #[inline]
-pub fn subtract_product<E: Entry>(table: &[[u32; 3]], a: &[E], b: &[E], rows: usize, to: &mut [E]) {
-    for run in table {
-        let [column, from, len] = run.map(|x| x as usize);
-        let start = column * rows;
-        let Some(factors) = b.get(start + from..start + from + len) else { return };
-        let (Some(a), Some(to)) = (a.get(from * rows..), to.get_mut(start..start + rows)) else { return };
-        combine(factors, a, rows, to, |factor| -factor);
+pub fn minus_product<E: Entry>(starts: &[u32], table: &[u32], a: &[E], b: &[E], rows: usize, to: &mut [E]) {
+    let columns = starts.iter().zip(starts.iter().skip(1));
+    let columns = columns.zip(b.chunks_exact(rows.max(1))).zip(to.chunks_exact_mut(rows.max(1)));
+    for (((&from, &end), b), to) in columns {
+        let Some(table) = table.get(from as usize..end as usize) else { return };
+        let mut start = 0;
+        while start < rows {
+            start = match (rows, rows - start) {
+                (32.., 25..) => minus_product_block::<E, 32>(table, a, b, start, to),
+                (16.., 9..) => minus_product_block::<E, 16>(table, a, b, start, to),
+                (8.., 5..) => minus_product_block::<E, 8>(table, a, b, start, to),
+                (4.., 2..) => minus_product_block::<E, 4>(table, a, b, start, to),
+                _ => minus_product_block::<E, 1>(table, a, b, start, to),
+            };
+        }
     }
 }
 
-/// to_i += Σ_k f(factors_k) columns[k·stride + i]
+/// B rows from `start` on, the last B where there are fewer: the row after them. There are B rows at least.
 #[inline(always)]
-fn combine<E: Entry>(factors: &[E], columns: &[E], stride: usize, to: &mut [E], f: impl Fn(E) -> E + Copy) {
+fn minus_product_block<E: Entry, const B: usize>(
+    table: &[u32],
+    a: &[E],
+    b: &[E],
+    start: usize,
+    to: &mut [E],
+) -> usize {
+    let rows = b.len();
+    let start = start.min(rows.saturating_sub(B));
+    let end = start + B;
+    let mut sum = [E::ZERO; B];
+    for &k in table {
+        let k = k as usize;
+        let column = a.get(k * rows + start..).and_then(|column| column.first_chunk::<B>());
+        let (Some(column), Some(&factor)) = (column, b.get(k)) else { return end };
+        for (sum, &entry) in sum.iter_mut().zip(column) {
+            *sum = E::mul_add(-factor, entry, *sum);
+        }
+    }
+    if let Some(to) = to.get_mut(start..).and_then(|to| to.first_chunk_mut::<B>()) {
+        *to = sum;
+    }
+    end
+}
+
+/// How many values are summed at once. Arrays that are read so have as many zeros behind them, since the last block may reach out.
+pub const BLOCK: usize = 8;
+
+/// to_i += Σ_k factors_k columns[k·stride + i]. Every block is a full one, so that short and long runs take the same way.
+#[inline(always)]
+fn combine<E: Entry>(factors: &[E], columns: &[E], stride: usize, to: &mut [E]) {
     let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
     let mut start = 0;
     for block in blocks {
-        combine_block(factors, columns, stride, start, block, f);
+        let sums = sums(factors, columns, stride, start);
+        block.iter_mut().zip(sums).for_each(|(to, sum)| *to = *to + sum);
         start += BLOCK;
     }
-    let (halves, rest) = rest.as_chunks_mut::<{ BLOCK / 2 }>();
-    for block in halves {
-        combine_block(factors, columns, stride, start, block, f);
-        start += BLOCK / 2;
-    }
-    let (ones, _) = rest.as_chunks_mut::<1>();
-    for block in ones {
-        combine_block(factors, columns, stride, start, block, f);
-        start += 1;
+    if !rest.is_empty() {
+        let sums = sums(factors, columns, stride, start);
+        rest.iter_mut().zip(sums).for_each(|(to, sum)| *to = *to + sum);
     }
 }
 
 #[inline(always)]
-fn combine_block<E: Entry, const B: usize>(
-    factors: &[E],
-    columns: &[E],
-    stride: usize,
-    start: usize,
-    to: &mut [E; B],
-    f: impl Fn(E) -> E,
-) {
-    let mut sum = *to;
+fn sums<E: Entry>(factors: &[E], columns: &[E], stride: usize, start: usize) -> [E; BLOCK] {
+    let mut sums = [E::ZERO; BLOCK];
     let mut place = start;
     for &factor in factors {
-        let Some(column) = columns.get(place..).and_then(|c| c.first_chunk::<B>()) else { return };
-        let factor = f(factor);
-        for (sum, &entry) in sum.iter_mut().zip(column) {
+        let Some(column) = columns.get(place..).and_then(|c| c.first_chunk::<BLOCK>()) else { break };
+        for (sum, &entry) in sums.iter_mut().zip(column) {
             *sum = E::mul_add(factor, entry, *sum);
         }
         place += stride;
     }
-    *to = sum;
+    sums
 }
 
 /// How many columns of the inverse are finished at once.
-const COLUMNS: usize = 4;
+const COLUMNS: usize = 8;
 
 /// Length of the scratch of [`inverse`] for n velocities.
 pub const fn inverse_scratch(n: usize) -> usize {
-    6 * n + 6 * COLUMNS * n
+    6 * n + BLOCK + 6 * COLUMNS * n
 }
 
 /// X = M⁻¹ of a tree, from what articulated bodies leave behind: per velocity its column S, U = M^A S and 1/D with D = Sᵀ U, all about one
@@ -129,7 +151,7 @@ pub const fn inverse_scratch(n: usize) -> usize {
 #[inline]
 pub fn inverse<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], scratch: &mut [E], x: &mut [E]) {
     let n = tree.len();
-    let Some((f, a)) = scratch.split_at_mut_checked(6 * n) else { return };
+    let Some((f, a)) = scratch.split_at_mut_checked(6 * n + BLOCK) else { return };
     inward(tree, s, u, d, f, x);
     let (a, _) = a.as_chunks_mut::<COLUMNS>();
     let mut first = 0;
@@ -159,7 +181,7 @@ fn inward<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], f: &mut [E], x
         let Some((own, moved)) = x.split_first_mut() else { return };
         *own = d;
         let Some(behind) = f.get(i + 1..) else { return };
-        combine(&minus, behind, n, moved, |factor| factor);
+        combine(&minus, behind, n, moved);
         for (k, &u) in u.iter().enumerate() {
             let Some(row) = f.get_mut(k * n + i..k * n + end as usize) else { return };
             for (f, &x) in row.iter_mut().zip(x.iter()) {
@@ -193,14 +215,16 @@ fn outward<E: Entry>(
         let rows = x.get_mut(i * n + first..i * n + first + len)?;
         let mut value = [E::ZERO; COLUMNS];
         value.iter_mut().zip(rows.iter()).for_each(|(value, &x)| *value = x);
-        let mut along = [E::ZERO; COLUMNS];
-        for (u, a) in u.iter().zip(&carried) {
-            for (along, &a) in along.iter_mut().zip(a) {
+        // two sums, which do not wait for each other
+        let mut along = [[E::ZERO; COLUMNS]; 2];
+        for ((u, a), k) in u.iter().zip(&carried).zip(0..) {
+            for (along, &a) in along[usize::from(k >= 3)].iter_mut().zip(a) {
                 *along = E::mul_add(*u, a, *along);
             }
         }
-        for (value, along) in value.iter_mut().zip(along) {
-            *value = E::mul_add(-d, along, *value);
+        let [linear, angular] = along;
+        for ((value, linear), angular) in value.iter_mut().zip(linear).zip(angular) {
+            *value = E::mul_add(-d, angular, E::mul_add(-d, linear, *value));
         }
         for ((here, carried), &s) in here.iter_mut().zip(carried).zip(s) {
             for ((here, carried), &value) in here.iter_mut().zip(carried).zip(&value) {

@@ -1,7 +1,10 @@
 //! Bundles over several samples: every lane has the bits of the scalar function.
 
 use mbs_runtime::system::At;
-use mbs_runtime::{ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, MassMatrix, Outputs};
+use mbs_runtime::{
+    AccelerationDerivatives, ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsRecursive,
+    InverseDynamics, InverseDynamicsDerivatives, MassMatrix, Outputs,
+};
 use sampled::batch::{self, L, WIDTH};
 use sampled::{NQ, NU, NV};
 
@@ -9,6 +12,14 @@ mbs_macros::model_solver! {
     mod sampled = "models/batch.yaml" {
         bundles: [inverse_dynamics, mass_matrix, forward_dynamics, forward_dynamics_recursive, outputs],
         lanes: 4,
+    }
+}
+
+mbs_macros::model_solver! {
+    mod rolled = "models/batch.yaml" {
+        bundles: [mass_matrix, inverse_dynamics_derivatives, forward_dynamics_derivatives],
+        lanes: 4,
+        pairs: rolled,
     }
 }
 
@@ -83,6 +94,69 @@ fn every_lane_has_the_scalar_bits() {
             .forward_dynamics_recursive(at, &mut w, &mut rates, &mut expected, &mut [])
             .expect("accelerations");
         assert_eq!((lane(&zd[1], k), lane(&accelerations[1], k)), (rates, expected), "sample {k}");
+    }
+}
+
+/// Loops too.
+#[test]
+fn loops_have_the_scalar_bits_in_every_lane() {
+    const SQUARE: usize = NV * NV;
+    let model = rolled::Model::default();
+    let t: L = mbs_runtime::batch::Lanes([0.05, 0.3, 1.0, 2.0]);
+    let (z, v): ([L; NQ], [L; NV]) = (samples(0.9, 0.4), samples(2.0, 1.3));
+    let (vd, tau): ([L; NV], [L; NV]) = (samples(5.0, 2.2), samples(3.0, 0.1));
+    let u: [L; NU] = samples(1.0, 0.7);
+    let nan = L::of(f64::NAN);
+    let mut m = [nan; SQUARE];
+    let mut inverse = [[nan; SQUARE]; 3];
+    let (mut accelerations, mut forward, mut pivots) = ([nan; NV], [[nan; SQUARE]; 3], [nan; NV]);
+    rolled::batch::mass_matrix(&model, &z, &mut [nan; _], &mut m);
+    let [tau_z, tau_v, mass] = &mut inverse;
+    rolled::batch::inverse_dynamics_derivatives(
+        &model,
+        t,
+        &z,
+        &v,
+        &vd,
+        &u,
+        &mut [nan; _],
+        tau_z,
+        tau_v,
+        mass,
+    );
+    let [vd_z, vd_v, vd_tau] = &mut forward;
+    let good = rolled::batch::forward_dynamics_derivatives(
+        &model,
+        t,
+        &z,
+        &v,
+        &tau,
+        &u,
+        &mut [nan; _],
+        &mut accelerations,
+        vd_z,
+        vd_v,
+        vd_tau,
+        &mut [],
+        &mut pivots,
+    );
+    assert_eq!(good, [true; WIDTH]);
+    for k in 0..WIDTH {
+        let (z, v, u, vd, tau) = (lane(&z, k), lane(&v, k), lane(&u, k), lane(&vd, k), lane(&tau, k));
+        let at = At { t: t.0[k], z: &z, v: &v, x: &[], u: &u };
+        let mut w = [0.0; rolled::WORKSPACE];
+        let mut all = [[0.0; SQUARE]; 3];
+        model.mass_matrix(at, &mut w, &mut all[0]).expect("a mass matrix");
+        assert_eq!(lane(&m, k), all[0], "mass matrix, sample {k}");
+        let [a, b, c] = &mut all;
+        model.inverse_dynamics_derivatives(at, &vd, &mut w, a, b, c).expect("lengths");
+        assert_eq!(inverse.each_ref().map(|lanes| lane(lanes, k)), all, "inverse dynamics, sample {k}");
+        let mut expected = [0.0; NV];
+        let [vd_z, vd_v, vd_tau] = &mut all;
+        let to = AccelerationDerivatives { vd: &mut expected, vd_z, vd_v, vd_tau, vd_rho: &mut [] };
+        model.forward_dynamics_derivatives(at, &tau, &mut w, to).expect("lengths");
+        assert_eq!(forward.each_ref().map(|lanes| lane(lanes, k)), all, "forward dynamics, sample {k}");
+        assert_eq!(lane(&accelerations, k), expected, "accelerations, sample {k}");
     }
 }
 

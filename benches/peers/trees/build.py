@@ -139,12 +139,16 @@ class Module:
         source, library, self.driver = (robot.folder / f"{prefix}{bundle}{suffix}"
                                         for prefix, suffix in (("", ".rs"), ("lib", ".rlib"), ("", "_driver")))
         generate = [arguments.mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated),
-                    "--module", "robot", "-o", source, *["--freeze"] * arguments.freeze]
+                    "--module", "robot", "-o", source, "--pairs", arguments.pairs,
+                    *["--freeze"] * arguments.freeze]
         self.facts = {"generated_s": min(timed(generate) for _ in range(2))}
         code = source.read_text()
         counts = {name: int(n) for name, n in re.findall(r"^ \| `(\w+)` \| (\d+) \|", code, re.M)}
         self.facts["operations"] = sum(counts[name] for name in what.generated)
-        if self.facts["operations"] > arguments.most:
+        # What loops do costs no code.
+        rolled = sum(int(n) for n in re.findall(r"^ *///? Operations: .*?(\d+) rolled", code, re.M))
+        self.facts["rolled"] = rolled
+        if self.facts["operations"] - rolled > arguments.most:
             self.driver = None
             return
         source.write_text(CRATE.format(module="robot", call=what.call, code=code, results=of_dims(what.results),
@@ -171,6 +175,23 @@ class Module:
 
     def results(self):
         return np.fromfile(self.folder / f"{self.bundle}.results")
+
+
+def series(robot, samples, arguments):
+    """Milliseconds for inverse dynamics and its derivatives at all samples, four at once, and their difference from scalar code."""
+    source, library, driver = (robot.folder / name for name in ("series.rs", "libseries.rlib", "series"))
+    run([arguments.mbs, "generate", robot.yaml, "--bundles", "inverse_dynamics,inverse_dynamics_derivatives", "--lanes", "4",
+         "--module", "robot", "-o", source, *["--freeze"] * arguments.freeze])
+    source.write_text(f"#![no_std]\n{source.read_text()}")
+    runtime = arguments.runtime
+    dependencies = ["-L", f"dependency={runtime / 'deps'}", "--extern", f"mbs_runtime={runtime / 'libmbs_runtime.rlib'}"]
+    made_of = [*RUSTC, source.read_text(), (HERE / "series.rs").read_text(), (runtime / "libmbs_runtime.rlib").read_bytes().hex()]
+    if is_stale(driver, made_of):
+        run([*RUSTC, "--crate-type", "rlib", "--crate-name", "bundle", *dependencies, "-o", library, source])
+        run([*RUSTC, *dependencies, "--extern", f"bundle={library}", "-o", driver, HERE / "series.rs"])
+        keep(driver, made_of)
+    found = [tuple(map(float, run([driver, samples, 20]).split())) for _ in range(arguments.rounds)]
+    return tuple(map(min, *found)) if len(found) > 1 else found[0]
 
 
 def code_bytes(library, bundles):

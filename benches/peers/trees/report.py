@@ -118,9 +118,10 @@ def exponent(series):
     return f"{np.polyfit(*zip(*known), 1)[0]:.2f}" if len(known) > 1 else ""
 
 
-def series(one, samples):
-    """What inverse dynamics and its derivatives take at all samples of a motion."""
+def series(one, samples, lanes):
+    """What inverse dynamics and its derivatives take at all samples of a motion, one by one and four at once."""
     wanted = [f"ours/{bundle}" for bundle in ("inverse_dynamics", "inverse_dynamics_derivatives")]
     if all(key in one["figures"] for key in wanted):
         total = sum(one["figures"][key][0] for key in wanted) * samples / 1e6
-        print(f"\n{one['robot']}: tau and its three matrices at {samples} samples in {total:.2f} ms.")
+        print(f"\n{one['robot']}: tau and its three matrices at {samples} samples in {total:.2f} ms.", end=" ")
+    print(f"Four samples at once: {lanes[0]:.2f} ms, {lanes[1]:.0e} from the scalar functions.")

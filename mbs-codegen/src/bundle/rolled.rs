@@ -41,7 +41,7 @@ pub enum Loop {
     Products {
         /// Array of factors, `width` side by side for each row.
         left: u32,
-        /// Array of factors, `stride` side by side for each of the `width`.
+        /// Array of factors, `stride` side by side for each of the `width`; then [`BLOCK`] zeros.
         right: u32,
         /// How many factors each.
         width: u32,
@@ -52,17 +52,19 @@ pub enum Loop {
         /// What is added to.
         to: Memory,
     },
-    /// to −= a b for runs of entries of b.
-    SubtractProduct {
+    /// to = −a b.
+    MinusProduct {
         /// Matrix of `rows` rows.
         a: Memory,
         /// Array, matrix of `rows` rows.
         b: u32,
         /// Rows of all three.
         rows: u32,
-        /// [column, from, len]: rows of b that are not zero.
-        table: Vec<[u32; 3]>,
-        /// What is subtracted from.
+        /// For each column of b, the first of its entries in the table; then the end.
+        starts: Vec<u32>,
+        /// Rows of the entries of b that are not zero, column by column.
+        table: Vec<u32>,
+        /// The result.
         to: u32,
     },
     /// to = M⁻¹ of a tree, from what articulated bodies leave behind.
@@ -82,12 +84,15 @@ pub enum Loop {
     },
 }
 
+/// How many values the runtime sums at once: it reads whole blocks.
+pub const BLOCK: usize = 8;
+
 /// How many columns of an inverse the runtime finishes at once.
-const COLUMNS: usize = 4;
+const COLUMNS: usize = 8;
 
 /// Length of the scratch of [`Loop::Inverse`].
 pub const fn inverse_scratch(n: usize) -> usize {
-    6 * n + 6 * COLUMNS * n
+    6 * n + BLOCK + 6 * COLUMNS * n
 }
 
 impl Loop {
@@ -95,7 +100,7 @@ impl Loop {
     pub fn name(&self) -> &'static str {
         match self {
             Loop::Products { .. } => "products",
-            Loop::SubtractProduct { .. } => "subtract_product",
+            Loop::MinusProduct { .. } => "minus_product",
             Loop::Inverse { .. } => "inverse",
         }
     }
@@ -106,9 +111,7 @@ impl Loop {
             Loop::Products { width, table, .. } => {
                 table.iter().map(|&[_, _, len, _]| (len * width) as usize).sum()
             }
-            Loop::SubtractProduct { rows, table, .. } => {
-                table.iter().map(|&[_, _, len]| (len * rows) as usize).sum()
-            }
+            Loop::MinusProduct { rows, table, .. } => table.len() * *rows as usize,
             Loop::Inverse { tree, .. } => {
                 let inward =
                     tree.iter().zip(0..).map(|(&[_, end], i)| 12 * (end as usize - i)).sum::<usize>();
@@ -121,7 +124,7 @@ impl Loop {
     pub fn reads(&self) -> Vec<Memory> {
         match *self {
             Loop::Products { left, right, .. } => vec![Memory::Array(left), Memory::Array(right)],
-            Loop::SubtractProduct { a, b, .. } => vec![a, Memory::Array(b)],
+            Loop::MinusProduct { a, b, .. } => vec![a, Memory::Array(b)],
             Loop::Inverse { s, u, d, scratch, .. } => [s, u, d, scratch].map(Memory::Array).to_vec(),
         }
     }
@@ -130,7 +133,7 @@ impl Loop {
     pub fn writes(&self) -> Memory {
         match *self {
             Loop::Products { to, .. } => to,
-            Loop::SubtractProduct { to, .. } | Loop::Inverse { to, .. } => Memory::Result(to),
+            Loop::MinusProduct { to, .. } | Loop::Inverse { to, .. } => Memory::Result(to),
         }
     }
 
@@ -143,17 +146,17 @@ impl Loop {
                 let (width, stride) = (*width as usize, *stride as usize);
                 table.iter().map(|run| run.map(|x| x as usize)).all(|[row, from, count, at]| {
                     (row + 1) * width <= array(*left)
-                        && (width.max(1) - 1) * stride + from + count <= array(*right)
+                        && (width.max(1) - 1) * stride + from + count.next_multiple_of(BLOCK) <= array(*right)
                         && at + count <= target
                 })
             }
-            Loop::SubtractProduct { a, b, rows, table, .. } => {
-                let rows = *rows as usize;
-                table.iter().map(|run| run.map(|x| x as usize)).all(|[column, from, count]| {
-                    from + count <= rows
-                        && (from + count) * rows <= len(*a).unwrap_or(0)
-                        && (column + 1) * rows <= array(*b).min(target)
-                })
+            Loop::MinusProduct { a, b, rows, starts, table, .. } => {
+                let (rows, columns) = (*rows as usize, starts.len().saturating_sub(1));
+                starts.is_sorted()
+                    && starts.last().is_none_or(|&end| end as usize <= table.len())
+                    && table.iter().all(|&k| (k as usize) < rows)
+                    && rows * rows <= len(*a).unwrap_or(0)
+                    && columns * rows <= array(*b).min(target)
             }
             Loop::Inverse { s, u, d, scratch, tree, .. } => {
                 let n = tree.len();
@@ -176,21 +179,21 @@ impl Loop {
                 let (width, stride) = (*width as usize, *stride as usize);
                 for [row, from, len, at] in table.iter().map(|run| run.map(|x| x as usize)) {
                     for i in 0..len {
-                        for k in 0..width {
-                            to[at + i] = left[row * width + k] * right[k * stride + from + i] + to[at + i];
-                        }
+                        let product = |k: usize| left[row * width + k] * right[k * stride + from + i];
+                        to[at + i] =
+                            to[at + i] + (0..width).fold(N::constant(0.0), |sum, k| product(k) + sum);
                     }
                 }
             }
-            Loop::SubtractProduct { a, b, rows, table, .. } => {
+            Loop::MinusProduct { a, b, rows, starts, table, .. } => {
                 let (a, b) = (read(*a), read(Memory::Array(*b)));
                 let rows = *rows as usize;
-                for [column, from, len] in table.iter().map(|run| run.map(|x| x as usize)) {
+                for (column, ends) in starts.windows(2).enumerate() {
+                    let entries = &table[ends[0] as usize..ends[1] as usize];
                     for i in 0..rows {
-                        for k in from..from + len {
-                            let place = column * rows + i;
-                            to[place] = (-b[column * rows + k]) * a[k * rows + i] + to[place];
-                        }
+                        let minus =
+                            |sum, &k: &u32| (-b[column * rows + k as usize]) * a[k as usize * rows + i] + sum;
+                        to[column * rows + i] = entries.iter().fold(N::constant(0.0), minus);
                     }
                 }
             }
@@ -210,7 +213,8 @@ fn inverse<N: Number>(tree: &[[u32; 2]], s: &[N], u: &[N], d: &[N], x: &mut [N])
     for (i, &[_, end]) in tree.iter().enumerate().rev() {
         x[i * n + i] = d[i];
         for j in i + 1..end as usize {
-            x[i * n + j] = (0..6).fold(zero, |sum, k| (-(d[i] * s[6 * i + k])) * f[k * n + j] + sum);
+            let sum = (0..6).fold(zero, |sum, k| (-(d[i] * s[6 * i + k])) * f[k * n + j] + sum);
+            x[i * n + j] = x[i * n + j] + sum;
         }
         for k in 0..6 {
             for j in i..end as usize {
@@ -222,8 +226,9 @@ fn inverse<N: Number>(tree: &[[u32; 2]], s: &[N], u: &[N], d: &[N], x: &mut [N])
         let mut a = vec![[zero; 6]; n];
         for i in 0..=j {
             let carried = tree[i][0].checked_sub(1).map_or([zero; 6], |parent| a[parent as usize]);
-            let along = (0..6).fold(zero, |sum, k| u[6 * i + k] * carried[k] + sum);
-            let value = (-d[i]) * along + x[i * n + j];
+            let along = |k: [usize; 3]| k.iter().fold(zero, |sum, &k| u[6 * i + k] * carried[k] + sum);
+            let value = (-d[i]) * along([0, 1, 2]) + x[i * n + j];
+            let value = (-d[i]) * along([3, 4, 5]) + value;
             a[i] = std::array::from_fn(|k| s[6 * i + k] * value + carried[k]);
             x[i * n + j] = value;
             x[j * n + i] = value;

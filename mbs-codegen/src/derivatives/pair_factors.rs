@@ -63,6 +63,11 @@ impl Linearisation<'_, '_> {
         out
     }
 
+    /// S of each joint velocity.
+    pub fn column_numbers(&self) -> Vec<[ExprId; 6]> {
+        self.columns().iter().map(|column| column.s.numbers()).collect()
+    }
+
     /// For each joint velocity the first of its group.
     pub fn groups(&self) -> Vec<usize> {
         self.columns().iter().map(|column| column.group).collect()

@@ -1,14 +1,16 @@
-//! World axes or link axes: whichever needs fewer operations for this mechanism.
+//! World axes or link axes, factors of the mass matrix or articulated bodies: whichever needs fewer operations for this mechanism.
 //!
 //! In link axes an entry of the mass matrix costs a passage of two vectors, in world axes a product of six: the deeper the tree, the more
 //! speaks for world axes, and so do loads, which need the world's positions anyway. Both are written and counted.
 
+use super::articulated_body::articulated_body;
 use super::inverse_dynamics::{inverse_dynamics, right_hand_side};
 use super::link_axes::LinkAxes;
 use super::mass_matrix::{MassMatrix, mass_matrix};
 use super::{Solved, Symmetric, solve_tree};
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph};
+use crate::topology::Tree;
 
 /// A mechanism's equations in both kinds of axes.
 pub struct TreeEquations<'m, 'a> {
@@ -45,8 +47,19 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
         cheapest(g, ways, |tau, roots| roots.extend(tau))
     }
 
-    /// vd = M⁻¹ Q, factored for the tree's sparsity.
+    /// vd with M vd = Q: by factors of M with the tree's sparsity, which short chains are best at, or by articulated bodies.
     pub fn forward_dynamics(&self, g: &mut Graph) -> Solved {
+        let recursive = articulated_body(g, self.mechanism, self.inertias, self.loads).solved;
+        let most = g.operations_per_call(&recursive.vd);
+        // The factors alone take an operation for every velocity, one before it and one before that.
+        if eliminations(self.mechanism.tree) > most {
+            return recursive;
+        }
+        let factored = self.factored(g);
+        if g.operations_per_call(&factored.vd) <= most { factored } else { recursive }
+    }
+
+    fn factored(&self, g: &mut Graph) -> Solved {
         let masses = self.mass_matrices(g);
         let sides = [
             self.links.right_hand_side(g, self.mechanism, self.loads),
@@ -64,6 +77,17 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
     fn mass_matrices(&self, g: &mut Graph) -> [MassMatrix; 2] {
         [self.links.mass_matrix(g), mass_matrix(g, self.mechanism, self.inertias)]
     }
+}
+
+/// How many products the factors of M take away: for each velocity the depths of those before it.
+fn eliminations(tree: &Tree) -> usize {
+    let parents = tree.v_parents();
+    let (mut depth, mut before) = (vec![0_usize; tree.nv], vec![0_usize; tree.nv]);
+    for k in 0..tree.nv {
+        let (d, b) = parents[k].map_or((0, 0), |p| (depth[p], before[p] + depth[p]));
+        (depth[k], before[k]) = (d + 1, b);
+    }
+    before.iter().sum()
 }
 
 /// Of several ways to write the same, the first with the fewest operations per call.

@@ -11,7 +11,11 @@ pub(super) fn print_tables(bundle: &Bundle, out: &mut String) {
         }
         let _ = match each {
             Loop::Products { table, .. } => print_table(&name(bundle, i), table, out),
-            Loop::SubtractProduct { table, .. } => print_table(&name(bundle, i), table, out),
+            Loop::MinusProduct { starts, table, .. } => {
+                let name = name(bundle, i);
+                writeln!(out, "    static {name}_STARTS: [u32; {}] = {starts:?};", starts.len())
+                    .and_then(|()| writeln!(out, "    static {name}: [u32; {}] = {table:?};", table.len()))
+            }
             Loop::Inverse { tree, .. } => print_table(&name(bundle, i), tree, out),
         };
     }
@@ -63,9 +67,9 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
                 let (left, right) = (array(left), array(right));
                 writeln!(out, "        r::products({table}, {left}, {right}, {width}, {stride}, {to});")
             }
-            Loop::SubtractProduct { a, b, rows, .. } => {
+            Loop::MinusProduct { a, b, rows, .. } => {
                 let (a, b) = (read(*a), array(b));
-                writeln!(out, "        r::subtract_product({table}, {a}, {b}, {rows}, {to});")
+                writeln!(out, "        r::minus_product({table}_STARTS, {table}, {a}, {b}, {rows}, {to});")
             }
             Loop::Inverse { s, u, d, scratch, .. } => {
                 let range = bundle.array(*scratch);
@@ -89,7 +93,9 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
 fn first_like(bundle: &Bundle, i: usize) -> usize {
     let same = |other: &Loop| match (other, &bundle.loops[i]) {
         (Loop::Products { table: a, .. }, Loop::Products { table: b, .. }) => a == b,
-        (Loop::SubtractProduct { table: a, .. }, Loop::SubtractProduct { table: b, .. }) => a == b,
+        (Loop::MinusProduct { starts: a, table: x, .. }, Loop::MinusProduct { starts: b, table: y, .. }) => {
+            (a, x) == (b, y)
+        }
         (Loop::Inverse { tree: a, .. }, Loop::Inverse { tree: b, .. }) => a == b,
         _ => false,
     };

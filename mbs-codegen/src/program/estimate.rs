@@ -30,7 +30,7 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree, pairs: Pair
         return (2 + parameters) * link + tree.nv * tree.nv / 8;
     }
     match kind {
-        BundleKind::ForwardDynamics => link + entry + eliminations,
+        BundleKind::ForwardDynamics => link + (entry + eliminations).min(link),
         BundleKind::ForwardDynamicsRecursive | BundleKind::InverseDynamics => link,
         BundleKind::Energy | BundleKind::Outputs => link,
         BundleKind::InverseDynamicsDerivatives => 2 * link + 5 * entry + 3 * tree.nv * tree.nv,
@@ -59,9 +59,8 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree, pairs: Pair
         BundleKind::Centroidal => link + 40 * tree.nv,
         BundleKind::MarkerJacobianRates => link + 30 * markers.saturating_mul(tree.nv),
         BundleKind::InverseDynamicsExternal => link,
-        BundleKind::ForwardDynamicsExternal | BundleKind::MassMatrixInverseAction => {
-            link + entry + eliminations
-        }
+        BundleKind::ForwardDynamicsExternal => link + (entry + eliminations).min(link),
+        BundleKind::MassMatrixInverseAction => link + entry + eliminations,
         BundleKind::InverseDynamicsParameters => (1 + parameters) * link,
         // Two solves and the inverse, each a column per velocity.
         BundleKind::ForwardDynamicsDerivatives => {
@@ -75,8 +74,8 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree, pairs: Pair
 /// `benches/peers/pairs.md` shows both.
 pub(super) fn rolls(kind: BundleKind, pairs: Pairs, tree: &Tree) -> bool {
     let many = match kind {
-        BundleKind::MassMatrix => 1000,
-        BundleKind::InverseDynamicsDerivatives => 400,
+        BundleKind::MassMatrix => 4000,
+        BundleKind::InverseDynamicsDerivatives => 1000,
         BundleKind::ForwardDynamicsDerivatives => 50,
         _ => return false,
     };

@@ -2,12 +2,14 @@
 //!
 //! Velocities are numbered depth first, so what a velocity moves is one run of rows, and what moves it a few runs, one per branch.
 
+use super::BundleKind;
 use super::equations::{Equations, INSTANT, MOTION, Parts, at_origin, derivative_results, wanted};
+use super::estimate::rolls;
 use super::tree::PIVOTS;
-use crate::bundle::rolled::inverse_scratch;
+use crate::bundle::rolled::{BLOCK, inverse_scratch};
 use crate::bundle::{Loop, Memory, Rolled};
 use crate::constrained::Sparse;
-use crate::derivatives::direction::Weights;
+use crate::derivatives::direction::{Weights, joint_directions};
 use crate::derivatives::{Linearisation, PairFactors};
 use crate::dynamics::{articulated_body, body_inertias, composite_inertias, with_joint_forces};
 use crate::elements::{Element, loads};
@@ -48,13 +50,13 @@ impl PairTables {
         PairTables { n, moved: small(moved), before: small(before), tree }
     }
 
-    /// [column, from, len] of all entries that pairs have, or that are not zero.
-    fn entries(&self, g: &Graph, more: &[ExprId]) -> Vec<[u32; 3]> {
+    /// Which entries pairs have, or are not zero.
+    fn entries(&self, g: &Graph, more: &[ExprId]) -> Vec<bool> {
         let mut there: Vec<bool> = more.iter().map(|&entry| !g.is(entry, 0.0)).collect();
         for &[.., len, at] in self.moved.iter().chain(&self.before) {
             there[at as usize..(at + len) as usize].fill(true);
         }
-        columns_of(&there, self.n)
+        there
     }
 }
 
@@ -70,15 +72,14 @@ fn runs(numbers: impl Iterator<Item = usize>) -> impl Iterator<Item = (usize, us
     out.into_iter()
 }
 
-/// [column, from, len] of the entries that are there.
-fn columns_of(there: &[bool], rows: usize) -> Vec<[u32; 3]> {
-    let columns = there.chunks(rows.max(1)).enumerate();
-    columns
-        .flat_map(|(j, column)| {
-            let numbers: Vec<usize> = (0..column.len()).filter(|&i| column[i]).collect();
-            runs(numbers.into_iter()).map(move |(from, len)| [j, from, len].map(|x| x as u32))
-        })
-        .collect()
+/// to = −a b with the entries of b that are there.
+fn minus_product(a: Memory, b: u32, there: &[bool], rows: usize, to: u32) -> Loop {
+    let (mut starts, mut table) = (vec![0], Vec::new());
+    for column in there.chunks(rows.max(1)) {
+        table.extend((0..).zip(column).filter(|&(_, there)| *there).map(|(k, _)| k));
+        starts.push(table.len() as u32);
+    }
+    Loop::MinusProduct { a, b, rows: rows as u32, starts, table, to }
 }
 
 /// The first `width` numbers of each, side by side.
@@ -86,9 +87,10 @@ fn by_rows<const K: usize>(factors: &[[ExprId; K]], width: usize) -> Vec<ExprId>
     factors.iter().flat_map(|row| row.iter().take(width).copied()).collect()
 }
 
-/// The first `width` numbers of all, one number of all after the other.
-fn by_numbers<const K: usize>(factors: &[[ExprId; K]], width: usize) -> Vec<ExprId> {
-    (0..width).flat_map(|k| factors.iter().map(move |row| row[k])).collect()
+/// The first `width` numbers of all, one number of all after the other, and a block of zeros.
+fn by_numbers<const K: usize>(g: &mut Graph, factors: &[[ExprId; K]], width: usize) -> Vec<ExprId> {
+    let numbers = (0..width).flat_map(|k| factors.iter().map(move |row| row[k]));
+    numbers.chain([g.zero(); BLOCK]).collect()
 }
 
 /// How many numbers matter: those behind are zero in all of either.
@@ -106,13 +108,18 @@ struct Tangents<'t> {
 }
 
 impl Tangents<'_> {
-    fn new<'t>(rolled: &mut Rolled, g: &Graph, tables: &'t PairTables, all: &[PairFactors]) -> Tangents<'t> {
+    fn new<'t>(
+        rolled: &mut Rolled,
+        g: &mut Graph,
+        tables: &'t PairTables,
+        all: &[PairFactors],
+    ) -> Tangents<'t> {
         let first = &all[0];
         let widest = all.iter().map(|one| width(g, &one.moving, &first.carried)).max().unwrap_or(0);
         Tangents {
             tables,
-            carried: rolled.array(by_numbers(&first.carried, widest)),
-            columns: rolled.array(by_numbers(&first.columns, 6)),
+            carried: rolled.array(by_numbers(g, &first.carried, widest)),
+            columns: rolled.array(by_numbers(g, &first.columns, 6)),
         }
     }
 
@@ -163,7 +170,7 @@ impl Equations<'_, '_, '_> {
         let rolled = &mut self.rolled;
         let sides = [(&columns, &carried, tables.moved), (&carried, &columns, tables.before)];
         for (left, right, table) in sides {
-            let (left, right) = (rolled.array(by_rows(left, 6)), rolled.array(by_numbers(right, 6)));
+            let (left, right) = (rolled.array(by_rows(left, 6)), rolled.array(by_numbers(g, right, 6)));
             rolled.loops.push(Loop::Products { left, right, width: 6, stride, table, to });
         }
         let m = wanted("m", "mass matrix, by columns", vec![zero; tree.nv * tree.nv]);
@@ -208,29 +215,40 @@ impl Equations<'_, '_, '_> {
         for (&(i, k), &entry) in sparse.places.iter().zip(&sparse.entries) {
             by_parameters[k as usize * n + i as usize] = entry;
         }
-        let all = unit.map(|weights| linearisation.pair_factors(g, &forces, weights));
+        let rows = joint_directions(tree, unit[0]);
         let tables = PairTables::new(tree, &linearisation.groups());
         let rolled = &mut self.rolled;
-        let s = rolled.array(by_rows(&all[0].columns, 6));
+        let columns: Vec<[ExprId; 6]> = linearisation.column_numbers();
+        let s = rolled.array(by_rows(&columns, 6));
         let u: Vec<[ExprId; 6]> = bodies.columns.iter().map(|column| column.numbers()).collect();
         let (u, d) = (rolled.array(by_rows(&u, 6)), rolled.array(bodies.inverse));
         let scratch = rolled.array(vec![g.zero(); inverse_scratch(n)]);
         rolled.loops.push(Loop::Inverse { s, u, d, scratch, tree: tables.tree.clone(), to: VD_TAU });
-        let tangents = Tangents::new(rolled, g, &tables, &all);
         let inverse = Memory::Result(VD_TAU);
-        let rows = n as u32;
-        for (factors, to) in all.into_iter().zip([VD_Z, VD_V]) {
-            let mut b = 0;
-            tangents.add(rolled, g, &factors, |rolled| {
-                b = rolled.array(factors.loads.entries().to_vec());
-                Memory::Array(b)
-            });
-            let table = tables.entries(g, factors.loads.entries());
-            rolled.loops.push(Loop::SubtractProduct { a: inverse, b, rows, table, to });
+        if rolls(BundleKind::InverseDynamicsDerivatives, self.pairs, tree) {
+            let all = unit.map(|weights| linearisation.pair_factors(g, &forces, weights));
+            let tangents = Tangents::new(rolled, g, &tables, &all);
+            for (factors, to) in all.into_iter().zip([VD_Z, VD_V]) {
+                let there = tables.entries(g, factors.loads.entries());
+                let mut b = 0;
+                tangents.add(rolled, g, &factors, |rolled| {
+                    b = rolled.array(factors.loads.entries().to_vec());
+                    Memory::Array(b)
+                });
+                rolled.loops.push(minus_product(inverse, b, &there, n, to));
+            }
+        } else {
+            for (weights, to) in unit.into_iter().zip([VD_Z, VD_V]) {
+                let tangent =
+                    linearisation.tangent(g, &forces, &rows, &joint_directions(tree, weights)).dense();
+                let there: Vec<bool> = tangent.iter().map(|&entry| !g.is(entry, 0.0)).collect();
+                let b = rolled.array(tangent);
+                rolled.loops.push(minus_product(inverse, b, &there, n, to));
+            }
         }
         let there: Vec<bool> = by_parameters.iter().map(|&entry| !g.is(entry, 0.0)).collect();
-        let (b, table) = (rolled.array(by_parameters), columns_of(&there, n));
-        rolled.loops.push(Loop::SubtractProduct { a: inverse, b, rows, table, to: VD_RHO });
+        let b = rolled.array(by_parameters);
+        rolled.loops.push(minus_product(inverse, b, &there, n, VD_RHO));
 
         // The accelerations are those of these forces.
         let vd = bodies.solved.vd;
