@@ -144,6 +144,27 @@ def measure(robot, bundles, peers, arguments):
     return {"robot": robot.name, "nv": robot.nv, "figures": figures, "errors": errors, "modules": facts}
 
 
+# Sizes on both sides of the generator's choices.
+COMPARED = ["ur5", "panda", "hyq", "talos", "human43", "chain10", "chain20", "chain50", "binary50", "binary100"]
+
+
+def compare_pairs(names, folder, arguments):
+    """Prints what flat code and loops take for entries of pairs of joints, and which of them the generator chooses."""
+    bundles = [b for b in build.PAIRED if not arguments.bundles or b in arguments.bundles]
+    arguments.no_cold, rows = True, []
+    for name in names:
+        robot = (Shipped if name in SHIPPED else Robot)(name, arguments.mbs, folder)
+        both = {}
+        for arguments.pairs in ("flat", "rolled"):
+            both[arguments.pairs] = measure(robot, bundles, [], arguments)
+        arguments.pairs = "auto"
+        for bundle in bundles:
+            hot = {way: one["figures"].get(f"ours/{bundle}", (None,))[0] for way, one in both.items()}
+            sizes = {way: one["modules"][bundle].get("bytes") for way, one in both.items()}
+            rows.append((name, robot.nv, bundle, hot, sizes, build.choice(robot, bundle, arguments)))
+    report.pairs(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", metavar="ROBOT", help=f"of {', '.join([*ROBOTS, *SHIPPED])} (all of them), "
@@ -153,6 +174,7 @@ def main():
     parser.add_argument("--freeze", action="store_true", help="parameters become constants; robots have none")
     parser.add_argument("--pairs", choices=["auto", "flat", "rolled"], default="auto",
                         help="entries for pairs of joints: flat code, loops, or as the generator chooses (auto)")
+    parser.add_argument("--compare-pairs", action="store_true", help="both ways to compute entries for pairs of joints, and the choice")
     parser.add_argument("--most", type=int, default=400_000, help="operations beyond which nothing is compiled (400000)")
     parser.add_argument("--rounds", type=int, default=7, help="how often all programs run (7)")
     parser.add_argument("--batches", type=int, default=51, help="batches of 0.2 ms in a round (51)")
@@ -179,6 +201,8 @@ def main():
     if not arguments.ours and not arguments.no_codegen:
         peers.append(GeneratedC(folder, arguments.patience))
     bundles = [b for b in build.BUNDLES if not arguments.bundles or b in arguments.bundles]
+    if arguments.compare_pairs:
+        return compare_pairs(arguments.robots or COMPARED, folder, arguments)
     found, shipped = [], {}
     for name in names:
         robot = (Shipped if name in SHIPPED else Robot)(name, arguments.mbs, folder)

@@ -58,6 +58,9 @@ BUNDLES = {
                                            driven=True),
 }
 
+# Those with entries for pairs of joints that may be looped over.
+PAIRED = ["mass_matrix", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
+
 CRATE = """#![no_std]
 use mbs_runtime::*;
 pub use {module}::Model;
@@ -175,6 +178,13 @@ class Module:
 
     def results(self):
         return np.fromfile(self.folder / f"{self.bundle}.results")
+
+
+def choice(robot, bundle, arguments):
+    """Which way the generator takes for pairs of joints."""
+    what, source = BUNDLES[bundle], robot.folder / "choice.rs"
+    run([arguments.mbs, "generate", robot.driven if what.driven else robot.yaml, "--bundles", ",".join(what.generated), "-o", source])
+    return "rolled" if re.search(r"^ +r::", source.read_text(), re.M) else "flat"
 
 
 def series(robot, samples, arguments):

@@ -125,3 +125,17 @@ def series(one, samples, lanes):
         total = sum(one["figures"][key][0] for key in wanted) * samples / 1e6
         print(f"\n{one['robot']}: tau and its three matrices at {samples} samples in {total:.2f} ms.", end=" ")
     print(f"Four samples at once: {lanes[0]:.2f} ms, {lanes[1]:.0e} from the scalar functions.")
+
+
+def pairs(rows):
+    """Flat code and loops for pairs of joints."""
+    print("# Pairs of joints: flat code or loops\n\nMade by `benches/peers/trees.sh --compare-pairs`; how stands in [README.md](README.md).\n")
+    print("Microseconds a call, hot; in brackets kB of code. Without a time: too large to be compiled.\n")
+    print("| model | nv | bundle | flat | rolled | chosen |\n|---|---:|---|---:|---:|---|")
+    for name, nv, bundle, hot, sizes, chosen in rows:
+        cell = {way: f"{figure(hot[way])} ({sizes[way] / 1000:.0f})" if hot[way] else "" for way in hot}
+        print(f"| {name} | {nv} | {bundle} | {cell['flat']} | {cell['rolled']} | {chosen} |")
+
+
+def figure(nanoseconds):
+    return f"{nanoseconds / 1000:.3g}"

@@ -71,12 +71,12 @@ pub(super) fn estimate(kind: BundleKind, model: &Model, tree: &Tree, pairs: Pair
 }
 
 /// Whether a bundle loops over pairs of a joint and an ancestor: where asked for, or where there are so many that flat code would be slower.
-/// `benches/peers/pairs.md` shows both.
+/// `benches/peers/trees.sh --compare-pairs` measures both ways.
 pub(super) fn rolls(kind: BundleKind, pairs: Pairs, tree: &Tree) -> bool {
     let many = match kind {
-        BundleKind::MassMatrix => 4000,
-        BundleKind::InverseDynamicsDerivatives => 1000,
-        BundleKind::ForwardDynamicsDerivatives => 50,
+        BundleKind::MassMatrix => 2000,
+        BundleKind::InverseDynamicsDerivatives => 600,
+        BundleKind::ForwardDynamicsDerivatives => 150,
         _ => return false,
     };
     match pairs {
