@@ -140,7 +140,9 @@ impl<'t> Reader<'t> {
                 let names = ["origin", "com"].into_iter().chain(symbol.points.iter().map(String::as_str));
                 let help = match self.nearest(&text.value, names) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("declare it under `points` of `{}`, or give its coordinates", symbol.name),
+                    None => {
+                        format!("declare it under `points` of `{}`, or give its coordinates", symbol.name)
+                    }
                 };
                 let message = format!("body `{}` has no point `{}`", symbol.name, text.value);
                 self.diagnostics.error(node.span, message).help(help);
