@@ -39,7 +39,7 @@ fn a_typo_in_any_key_is_found_where_it_is() {
         let text = std::fs::read_to_string(path).unwrap();
         let mut start = 0;
         for (number, line) in text.lines().enumerate() {
-            let code = line.split(" #").next().unwrap_or(line);
+            let code = line.split('#').next().unwrap_or(line);
             for (at, _) in code.match_indices(':') {
                 let word = code[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
                 // Free texts may contain anything.

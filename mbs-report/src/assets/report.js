@@ -22,7 +22,7 @@ const SHOWN = 8; // further curves wait in the legend
 function chartLayout(chart) {
   const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true };
   return {
-    margin: { l: 60, r: 10, t: 6, b: 40 },
+    margin: { l: 60, r: 10, t: 28, b: 40 }, // the tools stand above the curves
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: FONT, size: 12, color: css("--text") },
