@@ -77,7 +77,6 @@ impl<'t> Reader<'t> {
     }
 
     fn read_shape(&mut self, node: &'t Node, at: Span, of: Of<'_>, scope: &Scope) -> Option<Shape> {
-        let words = || list(TYPES.iter().map(|(word, _)| *word));
         let Kind::Mapping(entries) = &node.kind else {
             if !node.is_broken() {
                 self.diagnostics
@@ -88,13 +87,7 @@ impl<'t> Reader<'t> {
             }
             return None;
         };
-        // The keys depend on the type, so the type comes first.
-        let Some(word) = entries.iter().find(|entry| &*entry.key == "type") else {
-            let help = format!("the types of shapes are {}", words());
-            self.diagnostics.error(at, "missing key `type`").help(help);
-            return None;
-        };
-        let kind = self.word(&word.value, "a type of shape", &TYPES)?;
+        let kind = self.read_type(entries, at, "shape", &TYPES)?;
         let fields = self.fields(node, at, kind.keys())?;
         let colour = fields.value("colour").and_then(|node| self.read_colour(node));
         let kind = match kind {
