@@ -41,6 +41,9 @@ fn local(body: &Body, point: PointRef) -> Vector {
     }
 }
 
+/// Where the answers about a body begin, those about its points, and about its shapes.
+type Asked<'m> = (usize, Vec<usize>, Vec<(&'m Shape, usize)>);
+
 /// Asks for the numbers of a shape; the place of the first.
 fn ask_shape(questions: &mut Questions, kind: &ShapeKind) -> usize {
     let (vectors, radius) = match kind {
@@ -97,7 +100,7 @@ pub(super) fn evaluate<'a>(
             body.shapes.iter().map(|shape| (shape, ask_shape(&mut questions, &shape.kind))).collect();
         (origin, points, shapes)
     });
-    let bodies: Vec<(usize, Vec<usize>, Vec<(&Shape, usize)>)> = bodies.collect();
+    let bodies: Vec<Asked<'_>> = bodies.collect();
     let side = |questions: &mut Questions, side: &mbs_codegen::model::JointSide| {
         let point = match &side.point {
             JointPoint::Point(point) => local(&model.bodies[side.body.index()], *point),
