@@ -20,18 +20,60 @@ use mbs_codegen::{Request, generate};
 use random_model::compiled;
 use std::fmt::Write;
 
+/// Of random trees, and of random closed mechanisms: those that lints look at, of every kind one. Their modules take clippy
+/// minutes, and what it has to say of one it says of all.
+const LINTED: [&[u64]; 2] = [&[0, 2, 11, 29], &[2]];
+
 fn main() {
     println!("cargo::rerun-if-changed=src/random_model.rs");
     println!("cargo::rerun-if-changed=src/random_closed.rs");
     println!("cargo::rerun-if-changed=src/hostile_names.rs");
     println!("cargo::rerun-if-changed=../models/five_bar.yaml");
-    let mut modules = String::new();
-    let mut list = String::from("macro_rules! for_each_compiled {\n    ($visit:ident) => {\n");
-    let mut differentiated =
-        String::from("macro_rules! for_each_differentiated {\n    ($visit:ident) => {\n");
-    let mut robotics = String::from("macro_rules! for_each_robotic {\n    ($visit:ident) => {\n");
-    for index in 0..compiled::COUNT {
-        let text = compiled::text(index);
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("set by Cargo"));
+    let write = |name: &str, text: String| std::fs::write(out.join(name), text).expect("OUT_DIR is writable");
+    for (name, models, linted) in
+        [("random_models", trees(), LINTED[0]), ("closed_models", closed(), LINTED[1])]
+    {
+        write(&format!("{name}.rs"), file(&models, |_| true));
+        write(&format!("{name}_linted.rs"), file(&models, |index| linted.contains(&index)));
+    }
+    write("five_bar.rs", five_bar());
+    write("hostile_names.rs", hostile());
+}
+
+/// A generated module, and the macros that visit it.
+struct Compiled {
+    index: u64,
+    module: String,
+    code: String,
+    visited_by: Vec<(&'static str, bool)>,
+}
+
+/// The modules that are kept, and macros that visit them.
+fn file(models: &[Compiled], is_kept: impl Fn(u64) -> bool) -> String {
+    let mut text = String::new();
+    let mut macros: Vec<(&str, String)> = Vec::new();
+    for Compiled { index, module, code, visited_by } in models.iter().filter(|model| is_kept(model.index)) {
+        text.push_str(code);
+        for (name, is_visited) in visited_by {
+            let place = macros.iter().position(|(known, _)| known == name).unwrap_or(macros.len());
+            if place == macros.len() {
+                macros.push((name, String::new()));
+            }
+            if *is_visited {
+                let _ = writeln!(macros[place].1, "        $visit!({index}, {module}::Model::default());");
+            }
+        }
+    }
+    for (name, visits) in macros {
+        let _ = writeln!(text, "macro_rules! {name} {{\n    ($visit:ident) => {{\n{visits}    }};\n}}");
+    }
+    text
+}
+
+/// The trees.
+fn trees() -> Vec<Compiled> {
+    let one = |index| {
         let module = format!("random_{index}");
         let request = Request {
             options: Options {
@@ -41,24 +83,14 @@ fn main() {
             target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
-        modules.push_str(&code(&text, &request));
-        if compiled::differentiated(index) {
-            let _ = writeln!(differentiated, "        $visit!({index}, {module}::Model::default());");
-        }
-        if compiled::robotics(index) {
-            let _ = writeln!(robotics, "        $visit!({index}, {module}::Model::default());");
-        }
-        let _ = writeln!(list, "        $visit!({index}, {module}::Model::default());");
-    }
-    for visits in [&mut list, &mut differentiated, &mut robotics] {
-        visits.push_str("    };\n}\n");
-    }
-    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("set by Cargo"));
-    std::fs::write(out.join("random_models.rs"), modules + &list + &differentiated + &robotics)
-        .expect("OUT_DIR is writable");
-    std::fs::write(out.join("closed_models.rs"), closed()).expect("OUT_DIR is writable");
-    std::fs::write(out.join("five_bar.rs"), five_bar()).expect("OUT_DIR is writable");
-    std::fs::write(out.join("hostile_names.rs"), hostile()).expect("OUT_DIR is writable");
+        let visited_by = vec![
+            ("for_each_compiled", true),
+            ("for_each_differentiated", compiled::differentiated(index)),
+            ("for_each_robotic", compiled::robotics(index)),
+        ];
+        Compiled { index, module, code: code(&compiled::text(index), &request), visited_by }
+    };
+    (0..compiled::COUNT).map(one).collect()
 }
 
 fn options(about_com: bool, freeze: bool, bundles: Vec<BundleKind>) -> Options {
@@ -71,34 +103,26 @@ fn code(text: &str, request: &Request) -> String {
     generated.unwrap_or_else(|d| panic!("{:?}:\n{}", request.target, d.render("random.yaml", text))).code
 }
 
-/// The closed mechanisms, and a macro that visits them.
-fn closed() -> String {
+/// The closed mechanisms.
+fn closed() -> Vec<Compiled> {
     use random_closed::compiled;
-    let mut modules = String::new();
-    let mut list = String::from("macro_rules! for_each_closed {\n    ($visit:ident) => {\n");
-    let mut differentiated =
-        String::from("macro_rules! for_each_differentiated_closed {\n    ($visit:ident) => {\n");
-    for index in 0..compiled::COUNT {
+    let one = |index| {
         let module = format!("closed_{index}");
+        let is_differentiated = compiled::differentiated(index);
         let request = Request {
             options: options(
                 compiled::about_com(index),
                 compiled::frozen(index),
-                compiled::bundles(compiled::differentiated(index)),
+                compiled::bundles(is_differentiated),
             ),
             target: Target { module: Some(module.clone()), ..Target::default() },
             case: None,
         };
-        modules.push_str(&code(&compiled::text(index), &request));
-        let visit = format!("        $visit!({index}, {module}::Model::default());\n");
-        list.push_str(&visit);
-        if compiled::differentiated(index) {
-            differentiated.push_str(&visit);
-        }
-    }
-    list.push_str("    };\n}\n");
-    differentiated.push_str("    };\n}\n");
-    modules + &list + &differentiated
+        let visited_by =
+            vec![("for_each_closed", true), ("for_each_differentiated_closed", is_differentiated)];
+        Compiled { index, module, code: code(&compiled::text(index), &request), visited_by }
+    };
+    (0..compiled::COUNT).map(one).collect()
 }
 
 /// The five-bar linkage with the bundles of closed mechanisms.

@@ -90,6 +90,24 @@ fn a_closed_loop_brings_its_families() {
 }
 
 #[test]
+fn what_does_not_exist_under_constraints_is_refused_by_name() {
+    let model = shipped("crank_rocker");
+    fails(
+        1,
+        &[
+            "bundle `mass_matrix_inverse_action` does not exist for model `crank_rocker`: its motion is constrained by `",
+            "`constrained_dynamics` gives accelerations",
+        ],
+        &["generate", &model, "--bundles", "energy,mass_matrix_inverse_action"],
+    );
+    let all = done(&["generate", &model, "--bundles", "all"]);
+    assert!(all.contains("impl rt::Regressor for Model"));
+    assert!(!all.contains("impl rt::MassMatrixInverseAction for Model"));
+    let tree = done(&["generate", &shipped("pendulum"), "--bundles", "mass_matrix_inverse_action"]);
+    assert!(tree.contains("impl rt::MassMatrixInverseAction for Model"));
+}
+
+#[test]
 fn a_stale_file_is_named_and_left_alone() {
     let folder = Folder::new();
     let model = shipped("pendulum");

@@ -176,6 +176,57 @@ fn every_shipped_model_has_a_page() {
     }
 }
 
+/// The scene of a page.
+fn scene(page: &str) -> Value {
+    let html = text(page);
+    let data = html.split("const DATA = ").nth(1).and_then(|rest| rest.split(";\n\"use strict\"").next());
+    let data: Value = serde_json::from_str(data.expect("data")).expect("JSON");
+    data["scene"].clone()
+}
+
+#[test]
+fn shapes_are_drawn_where_the_model_has_them() {
+    let folder = Folder::new();
+    let page = folder.path("page.html");
+    let body = |shape: &str| {
+        format!(
+            "mbs: 1\nname: m\nparameters: {{r: 0.25}}\nbodies: {{a: {{mass: 1, points: {{p: [2, 0, 0]}}{shape}}}}}\njoints:\n  \
+             s: {{type: prismatic, parent: ground, child: a, axis: [0, 0, 1], start: {{rate: 1}}}}\nsimulation: {{end: 1, step: 0.1}}\n"
+        )
+    };
+    let shape =
+        ", shape: [{type: sphere, radius: r, at: p, colour: '#123456'}, {type: box, size: [1, 2, 3]}]";
+    let model = folder.file("m.yaml", body(shape));
+    done(&["run", &model, "-o", &page]);
+    let seen = scene(&page);
+    let parts = seen["bodies"][1]["parts"].as_array().expect("parts");
+    let colours: Vec<&Value> = parts.iter().map(|part| &part["c"]).collect();
+    assert_eq!(colours, [&Value::from("#123456"), &Value::Null, &Value::from("joint")]);
+    let numbers = |part: &Value| -> Vec<f64> {
+        part["p"].as_array().expect("corners").iter().map(|x| x.as_f64().expect("a number")).collect()
+    };
+    // All corners of the ball are as far from its middle as its radius.
+    for corner in numbers(&parts[0]).chunks_exact(3) {
+        let far = ((corner[0] - 2.0).powi(2) + corner[1].powi(2) + corner[2].powi(2)).sqrt();
+        assert!((far - 0.25).abs() < 1e-5, "{far}");
+    }
+    for corner in numbers(&parts[1]).chunks_exact(3) {
+        assert_eq!([corner[0].abs(), corner[1].abs(), corner[2].abs()], [0.5, 1.0, 1.5]);
+    }
+    // The view holds them, over the whole way.
+    let bound = |which: &str, k: usize| seen[which][k].as_f64().expect("a bound");
+    assert!(bound("high", 0) > 2.25 && bound("low", 1) < -1.0 && bound("high", 2) > 2.5, "{seen}");
+
+    // Parameters of the run count; what has no size under them is left out.
+    done(&["run", &model, "-o", &page, "--set", "r=-1"]);
+    assert_eq!(scene(&page)["bodies"][1]["parts"].as_array().map(Vec::len), Some(2));
+    // Without shapes, a rod to the point.
+    let model = folder.file("m.yaml", body(""));
+    done(&["run", &model, "-o", &page]);
+    let parts = scene(&page)["bodies"][1]["parts"].clone();
+    assert!(numbers(&parts[0]).chunks_exact(3).any(|corner| (corner[0] - 2.0).abs() < 1e-6), "{parts}");
+}
+
 #[test]
 fn numbers_of_the_page_are_those_of_the_other_commands() {
     let folder = Folder::new();

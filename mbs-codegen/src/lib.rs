@@ -88,9 +88,31 @@ pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, 
         diagnostics.error(Default::default(), too_large.to_string());
         diagnostics
     })?;
+    refuse_absent(&program)?;
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let code = emission::emit(&program, &Source { file: base, text }, &request.target);
     Ok(Generated { code, program, warnings })
+}
+
+/// Bundles that were asked for by name are there, or are refused by name.
+fn refuse_absent(program: &Program) -> Result<(), Diagnostics> {
+    let mut diagnostics = Diagnostics::new();
+    let rows: Vec<&String> = program.holonomic.iter().chain(&program.nonholonomic).collect();
+    let why = match rows.as_slice() {
+        [] => "it has variables".to_string(),
+        [row] => format!("its motion is constrained by `{row}`"),
+        [row, others @ ..] => format!("its motion is constrained by `{row}` and {} more", others.len()),
+    };
+    for kind in program.absent() {
+        let (name, model) = (kind.name(), &program.name);
+        diagnostics
+            .error(Default::default(), format!("bundle `{name}` does not exist for model `{model}`: {why}"))
+            .help(
+                "it solves with the mass matrix of an open tree; under constraints `constrained_dynamics` gives accelerations \
+                 and `joint_linearise` their derivatives. `all` means the bundles that exist",
+            );
+    }
+    if diagnostics.has_errors() { Err(diagnostics) } else { Ok(()) }
 }
 
 /// The case with this name.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use mbs_codegen::model::shape::COLOURS;
 use mbs_codegen::model::{Formulation, JointKind};
 use mbs_codegen::yaml::{keys, limits};
 use serde_json::Value;
@@ -43,7 +44,9 @@ fn the_schema_has_the_words_of_the_reader() {
     assert_eq!(words(&schema["definitions"]["joint"]["properties"]["type"]), kinds);
     let formulations: Vec<String> = Formulation::ALL.iter().map(|f| f.keyword().to_string()).collect();
     assert_eq!(words(&schema["definitions"]["simulation"]["properties"]["formulation"]), formulations);
-    for union in ["any_force", "any_constraint"] {
+    let colours: Vec<String> = COLOURS.iter().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(words(&schema["definitions"]["colour"]["anyOf"][0]), colours);
+    for union in ["any_force", "any_constraint", "any_shape"] {
         for one in schema["definitions"][union]["anyOf"].as_array().unwrap() {
             let name = one["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
             assert_eq!(schema["definitions"][name]["properties"]["type"]["const"], name);

@@ -6,6 +6,7 @@ use mbs_codegen::bundle::Bundle;
 use mbs_codegen::bundle::interpret::{Arguments, run, scratch_len};
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::symbols::Group;
+use mbs_codegen::yaml::keys;
 
 #[test]
 fn every_shipped_model_reads_clean() {
@@ -23,6 +24,57 @@ fn every_shipped_model_reads_clean() {
         count += 1;
     }
     assert!(count >= 8);
+}
+
+/// Every key of some models, one at a time with two of its letters swapped: the file is refused, with the line of the typo and,
+/// where the key is one of the format, with the key that was meant.
+#[test]
+fn a_typo_in_any_key_is_found_where_it_is() {
+    let known: Vec<&str> = keys::ALL.iter().flat_map(|(_, table)| table.keys).copied().collect();
+    let (mut typos, mut suggested, mut renamed) = (0, 0, Vec::new());
+    for name in
+        ["pendulum", "cart_pole", "spinning_top", "torque_free_top", "five_bar", "mirrored", "whipple"]
+    {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../models/{name}.yaml"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut start = 0;
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split('#').next().unwrap_or(line);
+            for (at, _) in code.match_indices(':') {
+                let word = code[..at].rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+                // Free texts may contain anything.
+                if word.len() < 3 || !known.contains(&word) || code[..at].contains("description") {
+                    continue;
+                }
+                let begin = start + at - word.len();
+                let letters: Vec<char> = word.chars().collect();
+                let Some(k) = (1..letters.len() - 1).find(|&k| letters[k] != letters[k + 1]) else {
+                    continue;
+                };
+                let mut swapped = letters;
+                swapped.swap(k, k + 1);
+                let swapped: String = swapped.into_iter().collect();
+                let typo = format!("{}{swapped}{}", &text[..begin], &text[begin + word.len()..]);
+                let place = format!("{name}:{}: {word} → {swapped}", number + 1);
+                let diagnostics = mbs_codegen::yaml::read(name, &typo).1;
+                typos += 1;
+                if !diagnostics.has_errors() {
+                    renamed.push(place);
+                    continue;
+                }
+                let printed = diagnostics.render(name, &typo);
+                let here = diagnostics.iter().any(|d| d.span.line as usize == number + 1);
+                assert!(here || printed.contains(&swapped), "{place}:\n{printed}");
+                suggested += usize::from(printed.contains(&format!("did you mean `{word}`?")));
+            }
+            start += line.len() + 1;
+        }
+    }
+    assert!(typos > 200, "{typos}");
+    // An output may have any name that is not used twice.
+    assert!(renamed.len() <= 3, "{renamed:#?}");
+    // The others are names that happen to be keys: of bodies and parameters, for which the typo is the only name there is.
+    assert!(suggested * 20 > typos * 19, "{suggested} of {typos}");
 }
 
 /// Where both wheels meet the same bump at the same time, the mirror image of the left arm moves as the left arm,

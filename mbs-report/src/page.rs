@@ -1,6 +1,6 @@
 //! The page: head, tables and the data of the drawings as text; `assets/report.js` draws them.
 
-use crate::scene::{Link, Scene};
+use crate::scene::{Link, Paint, Scene};
 use crate::shapes::{Mesh, P};
 use crate::text::{escape, list, numbers, string};
 use crate::{Chart, Report, Table};
@@ -134,12 +134,8 @@ fn data(report: &Report) -> String {
 
 fn scene(scene: &Scene) -> String {
     let bodies = list(scene.bodies.iter().map(|body| {
-        format!(
-            "{{\"name\":{},\"mesh\":{},\"joints\":{}}}",
-            string(&body.name),
-            mesh(&body.mesh),
-            mesh(&body.joints)
-        )
+        let parts = list(body.parts().filter(|(_, mesh)| !mesh.triangles.is_empty()).map(part));
+        format!("{{\"name\":{},\"parts\":{parts}}}", string(&body.name))
     }));
     let end = |(body, p): &(usize, P)| format!("[{body},{}]", numbers(p));
     let link = |link: &Link| {
@@ -184,10 +180,16 @@ fn scene(scene: &Scene) -> String {
     )
 }
 
-fn mesh(mesh: &Mesh) -> String {
+/// Corners, triangles and colour; the page chooses one where there is none.
+fn part((paint, mesh): (Paint, &Mesh)) -> String {
     let corners: Vec<f64> = mesh.corners.iter().flatten().copied().collect();
     let triangles = mesh.triangles.iter().flatten().map(usize::to_string);
-    format!("{{\"p\":{},\"f\":{}}}", numbers(&corners), list(triangles))
+    let paint = match paint {
+        Paint::Body => "null".into(),
+        Paint::Joint => "\"joint\"".into(),
+        Paint::Colour([red, green, blue]) => format!("\"#{red:02x}{green:02x}{blue:02x}\""),
+    };
+    format!("{{\"p\":{},\"f\":{},\"c\":{paint}}}", numbers(&corners), list(triangles))
 }
 
 #[cfg(test)]

@@ -3,15 +3,17 @@
 //! Enters: a model, its parameters, and coordinates at some times. Leaves: a [`Scene`]. Positions come from the model's own
 //! equations: outputs are added to it that ask for the frame of every body and for its points.
 
+mod anchors;
+mod bodies;
 mod drawing;
+mod questions;
+mod view;
 
 use crate::shapes::{Mesh, P, add, cross, dot, length, scale, sub, unit};
-use mbs_codegen::model::{
-    Body, BodyId, Case, JointPoint, MarkerRef, Model, Output, OutputValue, PointRef, Scalar, Vector,
-};
-use mbs_codegen::program::{BundleKind, Options, Program};
-use mbs_engine::Interpreted;
-use mbs_runtime::{At, Outputs, System};
+use mbs_codegen::model::{Case, MarkerRef, Model, PointRef};
+
+/// A way longer than so many sizes of the mechanism is travel.
+const FAR: f64 = 4.0;
 
 /// Frames beyond these are left out; the page interpolates between those that stay.
 const FRAMES: usize = 400;
@@ -48,10 +50,40 @@ pub struct Scene {
 pub struct Drawn {
     /// Its name.
     pub name: String,
-    /// In its own frame.
+    /// What stands for it, in its own frame.
     pub mesh: Mesh,
+    /// Shapes that the model gives it, in its own frame.
+    pub shapes: Vec<(Paint, Mesh)>,
     /// Joints on it, in its own frame.
     pub joints: Mesh,
+}
+
+impl Drawn {
+    /// Everything that moves with it.
+    pub fn parts(&self) -> impl Iterator<Item = (Paint, &Mesh)> {
+        let shapes = self.shapes.iter().map(|(paint, mesh)| (*paint, mesh));
+        [(Paint::Body, &self.mesh)].into_iter().chain(shapes).chain([(Paint::Joint, &self.joints)])
+    }
+}
+
+/// The colour of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// The page's for this body.
+    Body,
+    /// The page's for joints.
+    Joint,
+    /// Red, green and blue.
+    Colour([u8; 3]),
+}
+
+/// A shape of the model in numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Solid {
+    Box { at: P, size: P },
+    Ellipsoid { at: P, size: P },
+    Cylinder { ends: [P; 2], radius: f64 },
+    Capsule { ends: [P; 2], radius: f64 },
 }
 
 /// A line between points of two drawn bodies.
@@ -108,31 +140,6 @@ impl Frame {
     }
 }
 
-/// What is asked of the model at every time: vectors, by place.
-struct Questions {
-    vectors: Vec<Vector>,
-}
-
-impl Questions {
-    fn ask(&mut self, vector: Vector) -> usize {
-        self.vectors.push(vector);
-        self.vectors.len() - 1
-    }
-}
-
-fn components(numbers: [f64; 3]) -> Vector {
-    Vector::Components(Box::new(numbers.map(Scalar::Number)))
-}
-
-/// A point in the frame of its body.
-fn local(body: &Body, point: PointRef) -> Vector {
-    match point {
-        PointRef::Origin => components([0.0; 3]),
-        PointRef::Com => body.com.clone(),
-        PointRef::Named(i) => body.points.get(i as usize).map_or(components([0.0; 3]), |p| p.1.clone()),
-    }
-}
-
 /// A model's numbers that drawing needs, in body frames.
 pub(crate) struct Geometry<'a> {
     pub(crate) model: &'a Model,
@@ -140,6 +147,8 @@ pub(crate) struct Geometry<'a> {
     pub(crate) masses: Vec<(f64, P, P)>,
     /// Of each body, its named points.
     pub(crate) points: Vec<Vec<P>>,
+    /// Of each body, its shapes.
+    pub(crate) shapes: Vec<Vec<(Paint, Solid)>>,
     /// Of each joint: the point and the axis of parent and child.
     pub(crate) joints: Vec<[(P, Option<P>); 2]>,
     pub(crate) gravity: P,
@@ -174,103 +183,10 @@ impl Scene {
         if chosen.last().is_some_and(|&last| last + 1 < times.len()) {
             chosen.push(times.len() - 1);
         }
-        let geometry = evaluate(model, case, parameters, times, &chosen, position)?;
+        let geometry = questions::evaluate(model, case, parameters, times, &chosen, position)?;
         let times = chosen.iter().map(|&i| times[i]).collect();
         Some(drawing::draw(&geometry, times))
     }
-}
-
-/// Asks the model for everything.
-fn evaluate<'a>(
-    model: &'a Model,
-    case: Option<&Case>,
-    parameters: &[f64],
-    times: &[f64],
-    chosen: &[usize],
-    position: impl Fn(usize, &mut [f64]),
-) -> Option<Geometry<'a>> {
-    let mut questions = Questions { vectors: Vec::new() };
-    let bodies = model.bodies.iter().enumerate().map(|(b, body)| {
-        let id = BodyId(b as u32);
-        let origin = questions.ask(Vector::Position(MarkerRef { body: id, point: PointRef::Origin }));
-        for axis in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]] {
-            questions.ask(Vector::FromFrame(id, Box::new(components(axis))));
-        }
-        let inertia = &body.inertia;
-        questions.ask(body.com.clone());
-        let diagonal = [inertia.xx.clone(), inertia.yy.clone(), inertia.zz.clone()];
-        questions.ask(Vector::Components(Box::new(diagonal)));
-        questions.ask(Vector::Components(Box::new([
-            body.mass.clone(),
-            Scalar::Number(0.0),
-            Scalar::Number(0.0),
-        ])));
-        let points: Vec<usize> = body.points.iter().map(|(_, point)| questions.ask(point.clone())).collect();
-        (origin, points)
-    });
-    let bodies: Vec<(usize, Vec<usize>)> = bodies.collect();
-    let side = |questions: &mut Questions, side: &mbs_codegen::model::JointSide| {
-        let point = match &side.point {
-            JointPoint::Point(point) => local(&model.bodies[side.body.index()], *point),
-            JointPoint::At(vector) => vector.clone(),
-        };
-        let point = questions.ask(point);
-        (point, side.axis.clone().map(|axis| questions.ask(axis)))
-    };
-    let joints: Vec<_> = model
-        .joints
-        .iter()
-        .map(|joint| [side(&mut questions, &joint.parent), side(&mut questions, &joint.child)])
-        .collect();
-    let gravity = questions.ask(model.gravity.clone());
-
-    // The model's own outputs stay: what uses a coordinate decides where loops are cut.
-    let mut asked = model.clone();
-    asked.sensitivity.clear();
-    asked.cases.iter_mut().for_each(|case| case.sensitivity = None);
-    let span = model.bodies.first()?.span;
-    asked.outputs.extend(questions.vectors.iter().enumerate().map(|(i, vector)| Output {
-        name: format!("drawn {i}"),
-        unit: String::new(),
-        value: OutputValue::Vector(vector.clone()),
-        span,
-    }));
-    let options = Options { bundles: vec![BundleKind::Outputs], ..Options::default() };
-    let mut interpreted: Interpreted = Interpreted::new(Program::new(&asked, case, &options).ok()?);
-    interpreted.set_parameters(parameters).ok()?;
-
-    let dims = interpreted.dims();
-    let (v, u) = (vec![0.0; dims.nv], vec![0.0; dims.nu]);
-    let (mut z, mut w, mut out) = (vec![0.0; dims.nq], vec![0.0; dims.workspace], vec![0.0; dims.n_outputs]);
-    let mut answers = Vec::new();
-    let mut frames = Vec::with_capacity(chosen.len());
-    for &i in chosen {
-        position(i, &mut z);
-        let at = At { t: times[i], z: &z, v: &v, x: &[], u: &u };
-        interpreted.outputs(at, &v, &mut w, &mut out).ok()?;
-        let own = &out[dims.n_outputs - 3 * questions.vectors.len()..];
-        answers = own.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect::<Vec<P>>();
-        if answers.iter().flatten().any(|x| !x.is_finite()) {
-            return None;
-        }
-        frames.push(
-            bodies.iter().map(|&(i, _)| Frame::of([answers[i], answers[i + 1], answers[i + 2]])).collect(),
-        );
-    }
-    if frames.is_empty() {
-        return None;
-    }
-    Some(Geometry {
-        model,
-        masses: bodies.iter().map(|&(i, _)| (answers[i + 5][0], answers[i + 3], answers[i + 4])).collect(),
-        points: bodies.iter().map(|(_, points)| points.iter().map(|&i| answers[i]).collect()).collect(),
-        joints: joints
-            .iter()
-            .map(|sides| sides.map(|(point, axis)| (answers[point], axis.map(|axis| answers[axis]))))
-            .collect(),
-        gravity: answers[gravity],
-        frames,
-    })
 }
 
 /// The unit direction against gravity; z where there is none, y if the mechanism moves across z.

@@ -111,6 +111,48 @@ impl Mesh {
         mesh
     }
 
+    /// A box with these half lengths along the frame's axes.
+    pub(crate) fn cuboid(centre: P, half: P) -> Mesh {
+        let mut mesh = Mesh::block([0.0; 3], [0.0, 0.0, 1.0], 1.0, 1.0);
+        for corner in &mut mesh.corners {
+            *corner = add(centre, [half[0] * corner[0], half[1] * corner[1], half[2] * corner[2]]);
+        }
+        mesh
+    }
+
+    /// A round rod with half a ball beyond either end.
+    pub(crate) fn capsule(from: P, to: P, radius: f64) -> Mesh {
+        const RINGS: usize = 5;
+        const SIDES: usize = 20;
+        let axis = unit(sub(to, from), [0.0, 0.0, 1.0]);
+        let [u, v] = across(axis);
+        let mut mesh = Mesh::default();
+        mesh.corners.push(sub(from, scale(radius, axis)));
+        // From pole to pole; the last ring about the first end and the first about the second make the wall.
+        for (end, first) in [(from, 1), (to, RINGS)] {
+            for ring in first..first + RINGS {
+                let (s, c) = (0.25 * TAU * ring as f64 / RINGS as f64).sin_cos();
+                for k in 0..SIDES {
+                    let (y, x) = (TAU * k as f64 / SIDES as f64).sin_cos();
+                    let out = add(scale(radius * s * x, u), scale(radius * s * y, v));
+                    mesh.corners.push(add(end, sub(out, scale(radius * c, axis))));
+                }
+            }
+        }
+        mesh.corners.push(add(to, scale(radius, axis)));
+        let (last, rings) = (mesh.corners.len() - 1, 2 * RINGS);
+        for k in 0..SIDES {
+            let next = (k + 1) % SIDES;
+            mesh.triangles.push([0, 1 + next, 1 + k]);
+            for ring in 0..rings - 1 {
+                let (a, b) = (1 + ring * SIDES, 1 + (ring + 1) * SIDES);
+                mesh.triangles.extend([[a + k, b + next, b + k], [a + k, a + next, b + next]]);
+            }
+            mesh.triangles.push([last - SIDES + k, last - SIDES + next, last]);
+        }
+        mesh
+    }
+
     /// A ball.
     pub(crate) fn ball(centre: P, radius: f64) -> Mesh {
         Mesh::ellipsoid(centre, [radius; 3])
@@ -184,7 +226,13 @@ mod tests {
         assert!((0.85..1.0).contains(&round), "inscribed: {round}");
         let foot = Mesh::foot([0.0; 3], [0.0, 0.0, -1.0], 1.0);
         assert!((volume(&foot) - 1.4 * 1.4 / 3.0).abs() < 1e-12, "{}", volume(&foot));
-        for mesh in [rod, block, ellipsoid, foot] {
+        let cuboid = Mesh::cuboid([1.0, 2.0, 3.0], [0.5, 1.0, 1.5]);
+        assert!((volume(&cuboid) - 6.0).abs() < 1e-12);
+        let capsule = Mesh::capsule([0.0, 1.0, 0.0], [2.0, 1.0, 1.0], 0.5);
+        // A cylinder and a ball, inscribed.
+        let round = volume(&capsule) / (std::f64::consts::PI * (0.25 * 5.0_f64.sqrt() + 0.5 / 3.0));
+        assert!((0.94..1.0).contains(&round), "{round}");
+        for mesh in [rod, block, ellipsoid, foot, cuboid, capsule] {
             assert!(is_closed(&mesh));
         }
     }

@@ -3,7 +3,7 @@
 //! N + 1 uprights on ground, N bars on top of them: N parallelograms in a row, one degree of freedom. It passes singular
 //! positions whenever its bars lie flat.
 //!
-//! `models/four_bar_2.yaml` is this text for N = 2; `MBS_UPDATE=1 cargo test --release -p mbs-tests --test closed_four_bar
+//! `models/four_bar_2.yaml` is this text for N = 2; `MBS_UPDATE=1 cargo test --release -p mbs-tests --test closed
 //! shipped` writes it anew.
 
 use std::fmt::Write;

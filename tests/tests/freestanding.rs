@@ -45,6 +45,8 @@ mod on_linux {
             // Flags for the tests (instruments, for example) may need std.
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            // What is not reached is left out at link time only.
+            .env_remove("CARGO_PROFILE_RELEASE_LTO")
             .output()
             .expect("cargo runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

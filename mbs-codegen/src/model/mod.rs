@@ -15,6 +15,7 @@ pub mod joint;
 pub mod moments;
 pub mod references;
 pub mod sensitivity;
+pub mod shape;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
@@ -26,6 +27,7 @@ pub use ids::{
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
+pub use shape::{Shape, ShapeKind};
 
 use crate::diagnostics::Span;
 
@@ -190,6 +192,8 @@ pub struct Body {
     pub points: Vec<(String, Vector)>,
     /// Named unit directions, body frame, normalised on use.
     pub vectors: Vec<(String, Vector)>,
+    /// What it looks like; the drawing chooses where there are none.
+    pub shapes: Vec<Shape>,
     /// Where the file declares it.
     pub span: Span,
 }

@@ -195,6 +195,13 @@ impl BundleKind {
         BundleKind::InverseDynamicsParameters,
     ];
 
+    /// Those that solve with the mass matrix of a tree alone: they do not exist for models with constraints.
+    pub const UNCONSTRAINED: [BundleKind; 3] = [
+        BundleKind::ForwardDynamicsExternal,
+        BundleKind::MassMatrixInverseAction,
+        BundleKind::ForwardDynamicsDerivatives,
+    ];
+
     /// What simulation and its results need; of a model that is differentiated, gradients too.
     pub const STANDARD: [BundleKind; 5] = [
         BundleKind::ForwardDynamics,
@@ -224,10 +231,7 @@ impl BundleKind {
                         BundleKind::Reactions,
                     ]);
                 }
-                BundleKind::ForwardDynamicsExternal
-                | BundleKind::MassMatrixInverseAction
-                | BundleKind::ForwardDynamicsDerivatives
-                    if constrained => {}
+                kind if constrained && BundleKind::UNCONSTRAINED.contains(&kind) => {}
                 kind => kinds.push(kind),
             }
         }

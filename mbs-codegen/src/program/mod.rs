@@ -297,6 +297,18 @@ impl Program {
         })
     }
 
+    /// Bundles that were asked for by name and do not exist for this model, since it has constraints. Whoever asks for all
+    /// means those that exist.
+    pub fn absent(&self) -> Vec<BundleKind> {
+        let asked = &self.options.bundles;
+        if BundleKind::ALL.iter().all(|kind| asked.contains(kind)) {
+            return Vec::new();
+        }
+        let is_absent =
+            |kind: &&BundleKind| BundleKind::UNCONSTRAINED.contains(kind) && !self.kinds.contains(kind);
+        asked.iter().filter(is_absent).copied().collect()
+    }
+
     /// Numbers of the leading matrix, its diagonal of small numbers included.
     pub fn matrix_len(&self) -> usize {
         let rows = self.holonomic.len() + self.euler_parameters.len() + self.nonholonomic.len();

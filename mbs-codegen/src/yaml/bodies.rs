@@ -23,7 +23,7 @@ impl<'t> Reader<'t> {
                 && let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::GROUND)
                 && let Some(root) = declarations.units.first()
             {
-                self.read_parts(&fields, &root.scope, &mut ground);
+                self.read_parts(&fields, BodyId(0), &root.scope, &mut ground);
             }
         }
         self.bodies.push(ground);
@@ -77,12 +77,12 @@ impl<'t> Reader<'t> {
         {
             body.inertia = inertia;
         }
-        self.read_parts(&fields, scope, &mut body);
+        self.read_parts(&fields, declared.id, scope, &mut body);
         body
     }
 
-    /// Points and vectors, as many as were declared.
-    fn read_parts(&mut self, fields: &Fields<'t>, scope: &Scope, body: &mut Body) {
+    /// Points and vectors, as many as were declared, and shapes.
+    fn read_parts(&mut self, fields: &Fields<'t>, id: BodyId, scope: &Scope, body: &mut Body) {
         for entry in self.part_entries(fields, "points") {
             let point = self.vector(&entry.value, scope, Context::Parameters);
             if let Some(point) = &point {
@@ -97,6 +97,7 @@ impl<'t> Reader<'t> {
             }
             body.vectors.push((entry.key.to_string(), mirrored(vector.unwrap_or_else(zero), scope)));
         }
+        body.shapes = self.read_shapes(fields, id, body, scope);
     }
 
     fn part_entries(&mut self, fields: &Fields<'t>, key: &str) -> &'t [Entry] {
@@ -221,11 +222,12 @@ pub(super) fn are_parallel(a: [f64; 3], b: [f64; 3]) -> bool {
     norm(cross(a, b)) <= 1e-6 * norm(a) * norm(b)
 }
 
-fn zero() -> Vector {
+pub(super) fn zero() -> Vector {
     Vector::Components(Box::new([Scalar::Number(0.0), Scalar::Number(0.0), Scalar::Number(0.0)]))
 }
 
-fn mirrored(v: Vector, scope: &Scope) -> Vector {
+/// S v in a mirrored element.
+pub(super) fn mirrored(v: Vector, scope: &Scope) -> Vector {
     match scope.mirror {
         Some(normal) => mirror(v, normal, false),
         None => v,
@@ -262,6 +264,7 @@ fn empty_body(name: &str, span: Span) -> Body {
         inertia: empty_inertia(),
         points: Vec::new(),
         vectors: Vec::new(),
+        shapes: Vec::new(),
         span,
     }
 }

@@ -8,7 +8,7 @@
 
 use super::declare::{Declarations, Declared};
 use super::expression::SyntaxKind;
-use super::expression::resolve::{Context, Resolver, Typed, list};
+use super::expression::resolve::{Context, Resolver, Typed};
 use super::fields::Fields;
 use super::keys::{self, Keys};
 use super::limits;
@@ -134,15 +134,7 @@ impl<'t> Reader<'t> {
                 .help("it starts with its `type`");
             return None;
         };
-        // The keys depend on the type, so the type comes first.
-        let Some(word) = entries.iter().find(|e| &*e.key == "type") else {
-            let words = list(TYPES.iter().map(|(w, _)| *w));
-            self.diagnostics
-                .error(entry.key_span, "missing key `type`")
-                .help(format!("the types of constraints are {words}"));
-            return None;
-        };
-        let kind = self.word(&word.value, "a type of constraint", &TYPES)?;
+        let kind = self.read_type(entries, entry.key_span, "constraint", &TYPES)?;
         let fields = self.fields(&entry.value, entry.key_span, kind.keys())?;
         if let Some(description) = fields.value("description") {
             self.string(description);

@@ -71,6 +71,31 @@ impl<'t> Reader<'t> {
         Some(Fields { at, what: keys.what, misspelt, entries })
     }
 
+    /// The type of a thing whose keys depend on it, so that it is read before them.
+    pub(super) fn read_type<T: Copy>(
+        &mut self,
+        entries: &[Entry],
+        at: Span,
+        what: &str,
+        types: &[(&str, T)],
+    ) -> Option<T> {
+        if let Some(entry) = entries.iter().find(|entry| &*entry.key == "type") {
+            return self.word(&entry.value, &format!("a type of {what}"), types);
+        }
+        match entries.iter().find(|entry| self.nearest(&entry.key, ["type"]).is_some()) {
+            Some(entry) => {
+                let message = format!("unknown key `{}` in a {what}", shorten(&entry.key));
+                self.diagnostics.error(entry.key_span, message).help("did you mean `type`?");
+            }
+            None => {
+                let words = super::expression::resolve::list(types.iter().map(|(word, _)| *word));
+                let help = format!("the types of {what}s are {words}");
+                self.diagnostics.error(at, "missing key `type`").help(help);
+            }
+        }
+        None
+    }
+
     /// Reports a key that is not in the table (nor among `more`).
     pub(super) fn check_key(&mut self, entry: &Entry, keys: &Keys, more: &[String]) -> bool {
         let key = &*entry.key;

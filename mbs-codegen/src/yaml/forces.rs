@@ -64,15 +64,7 @@ impl<'t> Reader<'t> {
                 .help("it starts with its `type`");
             return None;
         };
-        // The keys depend on the type, so the type comes first.
-        let Some(word) = entries.iter().find(|e| &*e.key == "type") else {
-            let words = super::expression::resolve::list(TYPES.iter().map(|(w, _)| *w));
-            self.diagnostics
-                .error(entry.key_span, "missing key `type`")
-                .help(format!("the types of forces are {words}"));
-            return None;
-        };
-        let kind = self.word(&word.value, "a type of force", &TYPES)?;
+        let kind = self.read_type(entries, entry.key_span, "force", &TYPES)?;
         let fields = self.fields(&entry.value, entry.key_span, kind.keys())?;
         if let Some(description) = fields.value("description") {
             self.string(description);

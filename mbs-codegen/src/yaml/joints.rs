@@ -111,41 +111,15 @@ impl<'t> Reader<'t> {
                 r.marker(e)
             })?;
         let body = marker.body;
-        let mut point = marker.point;
-        let mut at = None;
+        let mut point = JointPoint::Point(marker.point);
         if let Some(node) = fields.value("point") {
             if marker.point != PointRef::Origin {
                 self.diagnostics.error(node.span, "the point is given twice").help("leave out one of them");
             }
-            match &node.kind {
-                Kind::Scalar(text) if self.symbols.bodies[body.index()].point(&text.value).is_some() => {
-                    point = self.symbols.bodies[body.index()].point(&text.value)?;
-                }
-                Kind::Scalar(text)
-                    if super::names::is_name(&text.value) && scope.symbol(&text.value).is_none() =>
-                {
-                    let symbol = &self.symbols.bodies[body.index()];
-                    let names = ["origin", "com"].into_iter().chain(symbol.points.iter().map(String::as_str));
-                    let help = match self.nearest(&text.value, names) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => {
-                            format!("declare it under `points` of `{}`, or give its coordinates", symbol.name)
-                        }
-                    };
-                    let message = format!("body `{}` has no point `{}`", symbol.name, text.value);
-                    self.diagnostics.error(node.span, message).help(help);
-                    return None;
-                }
-                _ => {
-                    let v = self.vector(node, scope, Context::Parameters)?;
-                    self.default_vector(node.span, &v, "the point");
-                    at = Some(v);
-                }
-            }
+            point = self.read_point_of(node, body, scope)?;
         }
         let axis = fields.value("axis").map(|n| self.read_direction(n, Some(body), scope));
         let reference = fields.value("reference").map(|n| self.read_direction(n, Some(body), scope));
-        let point = at.map_or(JointPoint::Point(point), JointPoint::At);
         Some(Side {
             body,
             point,
@@ -153,6 +127,31 @@ impl<'t> Reader<'t> {
             reference: reference.map_or(Some(None), |r| r.map(Some))?,
             span: body_entry.value.span,
         })
+    }
+
+    /// A point of a body: its name, three numbers or an expression.
+    pub(super) fn read_point_of(&mut self, node: &Node, body: BodyId, scope: &Scope) -> Option<JointPoint> {
+        let symbol = &self.symbols.bodies[body.index()];
+        if let Kind::Scalar(text) = &node.kind {
+            if let Some(point) = symbol.point(&text.value) {
+                return Some(JointPoint::Point(point));
+            }
+            if super::names::is_name(&text.value) && scope.symbol(&text.value).is_none() {
+                let names = ["origin", "com"].into_iter().chain(symbol.points.iter().map(String::as_str));
+                let help = match self.nearest(&text.value, names) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        format!("declare it under `points` of `{}`, or give its coordinates", symbol.name)
+                    }
+                };
+                let message = format!("body `{}` has no point `{}`", symbol.name, text.value);
+                self.diagnostics.error(node.span, message).help(help);
+                return None;
+            }
+        }
+        let v = self.vector(node, scope, Context::Parameters)?;
+        self.default_vector(node.span, &v, "the point");
+        Some(JointPoint::At(v))
     }
 
     /// A direction in a body's frame: three numbers, an expression, or the name of a vector: `body.vector`, or
@@ -171,7 +170,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The vector a node names, `Some(None)` if it names none, `None` if it names one that does not exist.
-    fn named_direction(
+    pub(super) fn named_direction(
         &mut self,
         node: &Node,
         body: Option<BodyId>,

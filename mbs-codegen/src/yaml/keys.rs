@@ -55,9 +55,21 @@ pub const INPUT: Keys = keys("an input", &["default", "hold", "unit", "descripti
 pub const OUTPUT: Keys = keys("an output", &["value", "unit", "description"]);
 /// An entry of `bodies`.
 pub const BODY: Keys =
-    keys("a body", &["kind", "mass", "com", "inertia", "points", "vectors", "description"]);
+    keys("a body", &["kind", "mass", "com", "inertia", "points", "vectors", "shape", "description"]);
 /// The entry `ground` of `bodies`.
-pub const GROUND: Keys = keys("the ground", &["points", "vectors", "description"]);
+pub const GROUND: Keys = keys("the ground", &["points", "vectors", "shape", "description"]);
+/// A shape of type `box`.
+pub const BOX: Keys = keys("a box", &["type", "size", "at", "colour"]);
+/// A shape of type `ellipsoid`.
+pub const ELLIPSOID: Keys = keys("an ellipsoid", &["type", "size", "at", "colour"]);
+/// A shape of type `sphere`.
+pub const SPHERE: Keys = keys("a sphere", &["type", "radius", "at", "colour"]);
+/// A shape of type `cylinder`.
+pub const CYLINDER: Keys =
+    keys("a cylinder", &["type", "radius", "from", "to", "axis", "length", "at", "colour"]);
+/// A shape of type `capsule`.
+pub const CAPSULE: Keys =
+    keys("a capsule", &["type", "radius", "from", "to", "axis", "length", "at", "colour"]);
 /// The `inertia` of a body.
 pub const INERTIA: Keys = keys("an inertia", &["xx", "yy", "zz", "xy", "xz", "yz", "frame", "unphysical"]);
 /// The `frame` of an inertia.
@@ -181,13 +193,18 @@ pub const CASE: Keys =
     keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 39] = [
+pub const ALL: [(&str, &Keys); 44] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
     ("output", &OUTPUT),
     ("body", &BODY),
     ("ground", &GROUND),
+    ("box", &BOX),
+    ("ellipsoid", &ELLIPSOID),
+    ("sphere", &SPHERE),
+    ("cylinder", &CYLINDER),
+    ("capsule", &CAPSULE),
     ("inertia", &INERTIA),
     ("frame", &FRAME),
     ("joint", &JOINT),

@@ -32,6 +32,7 @@ mod place;
 mod reader;
 mod scope;
 mod sensitivity;
+mod shapes;
 mod simulation;
 mod start;
 mod tree;

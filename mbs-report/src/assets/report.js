@@ -22,7 +22,7 @@ const SHOWN = 8; // further curves wait in the legend
 function chartLayout(chart) {
   const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true };
   return {
-    margin: { l: 60, r: 10, t: 6, b: 40 },
+    margin: { l: 60, r: 10, t: 28, b: 40 }, // the tools stand above the curves
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: FONT, size: 12, color: css("--text") },
@@ -152,15 +152,15 @@ const third = scene ? [0, 1, 2].reduce((best, k) => (Math.abs(scene.up[k]) > Mat
 const order = [(third + 1) % 3, (third + 2) % 3, third];
 const columns = (points) => order.map((k) => points.map((p) => (p ? p[k] : null)));
 
+// Parts of all bodies, with the body they move with.
+const PARTS = scene ? scene.bodies.flatMap((body, b) => body.parts.map((part) => ({ b, part }))) : [];
+
 // Corners of all bodies, and lines, at a time: what changes while it moves.
 function shapesAt(t) {
   const poses = posesAt(t);
   const corners = [];
-  for (const part of ["mesh", "joints"]) {
-    scene.bodies.forEach((body, b) => {
-      const p = body[part].p;
-      for (let k = 0; k < p.length; k += 3) corners.push(world(poses[b], [p[k], p[k + 1], p[k + 2]]));
-    });
+  for (const { b, part } of PARTS) {
+    for (let k = 0; k < part.p.length; k += 3) corners.push(world(poses[b], part.p.slice(k, k + 3)));
   }
   const ends = (link) => link.ends.map(([b, p]) => world(poses[b], p));
   const springs = scene.springs.flatMap((spring) => [...coil(...ends(spring)), null]);
@@ -174,16 +174,14 @@ function triangles() {
   const joint = dark.matches ? "#aeb7c4" : "#4a5361";
   const ground = dark.matches ? "#5b6675" : "#9aa3af";
   let first = 0;
-  for (const part of ["mesh", "joints"]) {
-    scene.bodies.forEach((body, b) => {
-      const colour = part === "joints" ? joint : b === 0 ? ground : palette()[(b - 1) % palette().length];
-      const f = body[part].f;
-      for (let k = 0; k < f.length; k += 3) {
-        for (let c = 0; c < 3; c++) faces[c].push(first + f[k + c]);
-        colours.push(colour);
-      }
-      first += body[part].p.length / 3;
-    });
+  for (const { b, part } of PARTS) {
+    const own = b === 0 ? ground : palette()[(b - 1) % palette().length];
+    const colour = part.c === "joint" ? joint : part.c || own;
+    for (let k = 0; k < part.f.length; k += 3) {
+      for (let c = 0; c < 3; c++) faces[c].push(first + part.f[k + c]);
+      colours.push(colour);
+    }
+    first += part.p.length / 3;
   }
   return { faces, colours };
 }

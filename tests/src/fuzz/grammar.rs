@@ -326,8 +326,51 @@ impl Grammar<'_> {
             ("inertia", inertia),
             ("points", Some(Tree::Map(vec![("tip".into(), self.vector(Place::Parameters))]))),
             ("vectors", Some(Tree::Map(vec![("mark".into(), self.direction())]))),
+            ("shape", self.r.chance(0.2).then(|| self.shape())),
             ("description", self.free_text(0.1)),
         ])
+    }
+
+    /// A shape, or a list of them.
+    fn shape(&mut self) -> Tree {
+        if self.r.chance(0.2) {
+            return Tree::List((0..self.r.below(3)).map(|_| self.shape()).collect());
+        }
+        let size = |this: &mut Self| match this.r.below(8) {
+            0 => this.scalar(Place::Parameters),
+            1 => Tree::Plain(number(this.r, 1.0)),
+            _ => Tree::Plain("0.2".into()),
+        };
+        let place = |this: &mut Self| match this.r.below(4) {
+            0 => Some(Tree::Plain("tip".into())),
+            1 => Some(this.vector(Place::Parameters)),
+            2 => Some(Tree::Plain("origin".into())),
+            _ => None,
+        };
+        let colour = match self.r.below(6) {
+            0 => Some(Tree::Plain("red".into())),
+            1 => Some(Tree::Quoted("#1f6feb".into())),
+            _ => None,
+        };
+        let kind = ["box", "ellipsoid", "sphere", "cylinder", "capsule"][self.r.below(5)];
+        let mut keys = vec![("type", Some(Tree::Plain(kind.into()))), ("colour", colour)];
+        match kind {
+            "box" | "ellipsoid" => {
+                let lengths = (0..3).map(|_| size(self)).collect();
+                keys.extend([("size", Some(Tree::List(lengths))), ("at", place(self))]);
+            }
+            "sphere" => keys.extend([("radius", Some(size(self))), ("at", place(self))]),
+            _ if self.r.chance(0.5) => {
+                let (from, to) = (Tree::Plain("com".into()), self.vector(Place::Parameters));
+                keys.extend([("radius", Some(size(self))), ("from", Some(from)), ("to", Some(to))]);
+            }
+            _ => {
+                let axis = if self.r.chance(0.5) { Tree::Plain("mark".into()) } else { self.direction() };
+                keys.extend([("radius", Some(size(self))), ("axis", Some(axis))]);
+                keys.extend([("length", Some(size(self))), ("at", place(self))]);
+            }
+        }
+        Tree::Map(keys.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect())
     }
 
     fn side(&mut self, body: &str, framed: bool) -> Tree {

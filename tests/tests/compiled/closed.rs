@@ -14,7 +14,10 @@ use mbs_runtime::{
 use mbs_tests::random_closed::compiled;
 use mbs_tests::random_model::Random;
 
+#[cfg(not(clippy))]
 include!(concat!(env!("OUT_DIR"), "/closed_models.rs"));
+#[cfg(clippy)]
+include!(concat!(env!("OUT_DIR"), "/closed_models_linted.rs"));
 include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 
 /// Every bundle of a constrained mechanism but the derivatives.

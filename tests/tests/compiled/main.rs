@@ -16,10 +16,13 @@ use mbs_runtime::{
 };
 use mbs_tests::random_model::{Random, compiled};
 
-#[path = "compiled/closed.rs"]
 mod closed;
+mod no_allocation;
 
+#[cfg(not(clippy))]
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
+#[cfg(clippy)]
+include!(concat!(env!("OUT_DIR"), "/random_models_linted.rs"));
 
 const FUSED: bool = cfg!(target_feature = "fma");
 

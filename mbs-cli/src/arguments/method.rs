@@ -1,0 +1,114 @@
+//! How a run is made: integrator, formulation, steps, tolerances.
+
+use clap::{Args, ValueEnum};
+use mbs_codegen::model;
+
+/// The heading of options about the method.
+pub(super) const METHOD: &str = "Method";
+
+/// How a run is made.
+#[derive(Debug, Args)]
+pub(crate) struct Method {
+    /// How constraints are enforced.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) formulation: Option<FormulationName>,
+    /// The integrator.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) integrator: Option<IntegratorName>,
+    /// Weight of the new acceleration in the position; of `newmark`, 0.25 if not given.
+    #[arg(long, value_name = "B", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) beta: Option<f64>,
+    /// Weight of the new acceleration in the velocity; of `newmark`, 0.5 if not given.
+    #[arg(long, value_name = "G", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) gamma: Option<f64>,
+    /// From 0, most damping of high frequencies, to 1, none; of `generalized_alpha`, 0.8 if not given.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) spectral_radius: Option<f64>,
+    /// Penalty of every constraint; of `ali3p` and `penalty`, scaled by inertia (and step) if not given.
+    #[arg(long, value_name = "P", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) penalty: Option<f64>,
+    /// The matrix of the projections of `ali3p`.
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub(crate) projection: Option<ProjectionName>,
+    /// Relative increment at which the iteration of an implicit step ends.
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) newton_tolerance: Option<f64>,
+    /// Most iterations of an implicit step.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = METHOD)]
+    pub(crate) newton_iterations: Option<u32>,
+    /// Relative tolerance of step control; of `dormand_prince`.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) rtol: Option<f64>,
+    /// Absolute tolerance of step control; of `dormand_prince`.
+    #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) atol: Option<f64>,
+}
+
+/// How constraints are enforced.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormulationName {
+    /// Augmented Lagrangian of index 3 with projections
+    Ali3p,
+    /// Forces in proportion to the violation
+    Penalty,
+    /// At the level of accelerations
+    Index1,
+}
+
+impl From<FormulationName> for model::Formulation {
+    fn from(name: FormulationName) -> model::Formulation {
+        match name {
+            FormulationName::Ali3p => model::Formulation::Ali3p,
+            FormulationName::Penalty => model::Formulation::Penalty,
+            FormulationName::Index1 => model::Formulation::Index1,
+        }
+    }
+}
+
+/// The matrix of the projections.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProjectionName {
+    /// The mass matrix
+    Mass,
+    /// The mass matrix with damping and stiffness
+    Tangent,
+}
+
+impl From<ProjectionName> for model::Projection {
+    fn from(name: ProjectionName) -> model::Projection {
+        match name {
+            ProjectionName::Mass => model::Projection::Mass,
+            ProjectionName::Tangent => model::Projection::Tangent,
+        }
+    }
+}
+
+/// The integrators.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum IntegratorName {
+    /// Classical Runge-Kutta, fixed step
+    Rk4,
+    /// Dormand-Prince 5(4), step control
+    #[value(name = "dormand_prince")]
+    DormandPrince,
+    /// The trapezoidal rule, implicit, fixed step
+    Trapezoidal,
+    /// Newmark's formulas, implicit, fixed step
+    Newmark,
+    /// Generalized-alpha, implicit, fixed step
+    #[value(name = "generalized_alpha")]
+    GeneralizedAlpha,
+}
+
+impl From<IntegratorName> for model::Integrator {
+    /// With the coefficients that a model file has if it does not say them.
+    fn from(name: IntegratorName) -> model::Integrator {
+        match name {
+            IntegratorName::Rk4 => model::Integrator::Rk4,
+            IntegratorName::DormandPrince => model::Integrator::DormandPrince,
+            IntegratorName::Trapezoidal => model::Integrator::Trapezoidal,
+            IntegratorName::Newmark => model::Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+            IntegratorName::GeneralizedAlpha => model::Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Options of commands that evaluate a model: runs, gradients, statics.
+
+use super::method::METHOD;
+use super::{EXIT_CODES, Method};
+use clap::Args;
+use std::path::PathBuf;
+
+/// What all runs have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// The model file.
+    pub(crate) model: PathBuf,
+    /// Under one of the model's cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Set an independent parameter, `name` or `name[i]`; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, f64)>,
+    /// Last time, s.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(crate) end: Option<f64>,
+    /// Step, s; with step control the first one.
+    #[arg(long, value_name = "H", allow_negative_numbers = true)]
+    pub(crate) step: Option<f64>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which model, where nothing runs.
+#[derive(Debug, Args)]
+pub(crate) struct Of {
+    /// The model file.
+    pub(crate) model: PathBuf,
+    /// Under one of the model's cases.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) case: Option<String>,
+    /// Set an independent parameter, `name` or `name[i]`; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, f64)>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What simulation and kinematic analysis write.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    /// Time between results, s; a multiple of a fixed step.
+    #[arg(long, value_name = "DT", allow_negative_numbers = true)]
+    pub(crate) output_step: Option<f64>,
+    /// Write the results to this CSV file, or to a `.parquet` file if built with that feature; `-` is standard output, the report
+    /// then goes to standard error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write units into the heads of its columns: `A.angle [rad]`.
+    #[arg(long, requires = "out")]
+    pub(crate) units: bool,
+}
+
+const SIMULATE_HELP: &str = "\
+Examples:
+  mbs simulate models/five_bar.yaml
+  mbs simulate models/five_bar.yaml --set k_1=200 --end 20 --reactions --out five_bar.csv
+  mbs simulate models/five_bar.yaml --integrator generalized_alpha --spectral-radius 0.6 --step 5e-3
+  mbs simulate models/five_bar.yaml --integrator dormand_prince --rtol 1e-10 --json
+  mbs simulate models/cart_pole.yaml --case shaken --integrator rk4 --step 1e-4
+
+What goes together, for a model with closed loops or constraints:
+  ali3p             trapezoidal, newmark, generalized_alpha
+  index1, penalty   these, with violations damped critically at 0.1/step rad/s;
+                    rk4, dormand_prince, projected onto the constraints after each step
+A model without them takes every integrator, and its formulation means nothing.
+
+Columns of the CSV file, all in SI units and radians:
+  t
+  coordinates and velocities, as `joint.coordinate`; inputs and outputs, as the model names them
+  energy.kinetic, energy.potential, energy.power (of the forces without a potential)
+  with closed loops or constraints: energy.drives (power of prescribed motions), lambda.EQUATION (multipliers)
+  with --reactions: reaction.JOINT.fx fy fz tx ty tz (what the parent puts on the child, at the child's
+  joint point, in world axes)";
+
+/// Simulate a model and show the result.
+///
+/// Whatever is not given comes from the model's `simulation`, or from that of the case, as far as it goes together with
+/// what is given.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{SIMULATE_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    /// Force and torque in every joint, too.
+    #[arg(long)]
+    pub(crate) reactions: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
+    /// Accelerations by the articulated-body recursion instead of the mass matrix; explicit integrators of open trees.
+    #[arg(long, help_heading = METHOD)]
+    pub(crate) recursive: bool,
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  mbs run models/five_bar.yaml
+  mbs run models/five_bar.yaml --set k_1=200 --end 20 -o stiff.html
+  mbs run models/five_bar.yaml --sensitivity k_1,m_A1 --out five_bar.csv
+  mbs run models/human43.yaml --end 2 --output-step 0.01
+
+The page opens from disk in any browser and asks for nothing over the network: the mechanism in motion, coordinates, outputs,
+energy and violations of constraints over time, objectives and their gradient, what the run took. If the run fails or is
+interrupted, the page shows what there is.";
+
+/// Simulate a model, differentiate its objectives, and write a page that shows it all.
+///
+/// The gradient is computed if the model lists `sensitivity`, or with `--sensitivity`. Whatever of the run is not given comes
+/// from the model's `simulation`, as for `mbs simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The page; MODEL.html in the present directory if not given.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: Results,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Leave out the gradient.
+    #[arg(long, conflicts_with = "sensitivity")]
+    pub(crate) no_gradient: bool,
+    /// Force and torque in every joint, too.
+    #[arg(long)]
+    pub(crate) reactions: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+const EQUILIBRIUM_HELP: &str = "\
+Examples:
+  mbs equilibrium models/buggy.yaml
+  mbs equilibrium models/buggy.yaml --set m_c=600 --json | jq .coordinates
+
+Constraints are those of the time a run begins at. Directions without stiffness are left where the start puts them.";
+
+/// Find a position in which the model stays at rest.
+///
+/// The search begins at the model's start and follows Newton's method, cut short where it must be. If there is no
+/// equilibrium near, what cannot be balanced is named.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{EQUILIBRIUM_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Equilibrium {
+    #[command(flatten)]
+    pub(crate) of: Of,
+}
+
+const MODES_HELP: &str = "\
+Examples:
+  mbs modes models/whipple.yaml --set speed=4
+  mbs modes models/buggy.yaml --equilibrium --json | jq .modes
+
+Small changes that keep all constraints, nonholonomic ones too, go as exp(lambda t). A shape lists the largest changes of
+coordinates, with their phases.";
+
+/// Show eigenvalues and mode shapes about the start, or about the equilibrium.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{MODES_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Modes {
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// About the equilibrium, at rest, and not about the motion the model starts with.
+    #[arg(long)]
+    pub(crate) equilibrium: bool,
+}
+
+const KINEMATICS_HELP: &str = "\
+Examples:
+  mbs kinematics models/crank_rocker.yaml --output-step 0.01 --out rocker.csv
+
+Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for `mbs simulate`.";
+
+/// Move a fully driven mechanism through its positions, without forces.
+///
+/// Constraints that depend on time (`motion` and others) must leave no degree of freedom. Positions, velocities and
+/// accelerations follow from them at every step; masses and forces do not count.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{KINEMATICS_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Kinematics {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+const GRADIENT_HELP: &str = "\
+Examples:
+  mbs gradient models/five_bar.yaml
+  mbs gradient models/five_bar.yaml --json | jq .objectives.psi1.gradient.L_s1
+  mbs gradient models/five_bar.yaml --sensitivity k_1,m_A1 --step 1e-4
+  mbs gradient models/five_bar.yaml --trajectories five_bar.csv --output-step 0.01
+
+The gradient is that of the discrete solution: of the numbers that this run computes, with its steps. The last column of the table
+is (p/psi) dpsi/dp: by how many percent the objective changes where the parameter p does by one. A derivative by an input is one by a constant
+that is added to it.
+
+Columns of the CSV file, all in SI units and radians, NAME a parameter, an element of an array or an input:
+  t
+  d(COORDINATE)/d(NAME), d(rate(COORDINATE))/d(NAME), d(acceleration(COORDINATE))/d(NAME)
+  with closed loops or constraints: d(lambda.EQUATION)/d(NAME) (multipliers)";
+
+/// Objectives of a run and their gradient.
+///
+/// The model lists its `objectives` and, under `sensitivity`, what it is differentiated by. Whatever of the run is not given comes
+/// from the model's `simulation`, as for `mbs simulate`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{GRADIENT_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Gradient {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Only these objectives: names separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) objectives: Option<Vec<String>>,
+    /// Write derivatives of the state over time to this CSV file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trajectories: Option<PathBuf>,
+    /// Time between rows of that file, s; a multiple of a fixed step.
+    #[arg(long, value_name = "DT", allow_negative_numbers = true, requires = "trajectories")]
+    pub(crate) output_step: Option<f64>,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+const VERIFY_HELP: &str = "\
+Examples:
+  mbs verify models/five_bar.yaml
+  mbs verify models/five_bar.yaml --end 0.5                    # a shorter run, sooner done
+  mbs verify models/five_bar.yaml --sensitivity k_1,L_A1 --json
+  mbs verify models/five_bar.yaml --formulation index1 --differences
+
+Two things are checked, independently of the code that computes derivatives:
+  every emitted derivative, at the start, along the run and beside it, against complex steps of the
+  functions it is the derivative of; tolerance 1e-8
+  the gradient of the whole run, and the derivatives of its last state, against complex steps of whole runs without
+  derivatives, iterated to rounding; tolerance 1e-7. Where complex runs fail, or with --differences, against differences of real
+  runs, extrapolated; tolerance 1e-5, or what they are known to
+Errors are relative to the largest entry beside which an entry counts: see docs/gradients.md.";
+
+/// Check all derivatives of a model, and the gradient of a run, against independent ones.
+///
+/// The run is that of `mbs gradient`. Exits with 1 if an error is not allowed.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{VERIFY_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Compare the gradient with differences of real runs, not with complex steps.
+    #[arg(long)]
+    pub(crate) differences: bool,
+    #[command(flatten)]
+    pub(crate) method: Method,
+}
+
+/// What a model is differentiated by.
+#[derive(Debug, Args)]
+pub(crate) struct By {
+    /// Differentiate by these instead of the model's list: parameters, `name[i]` and inputs, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) sensitivity: Option<Vec<String>>,
+}
+
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let number = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
+    Ok((name.trim().into(), number))
+}

@@ -1,0 +1,110 @@
+//! From where the mechanism is looked at, and the box that holds it.
+
+use super::{Drawn, FAR, Frame, Geometry};
+use crate::shapes::{P, across, add, cross, dot, scale, sub, unit};
+use mbs_codegen::model::JointKind;
+
+/// The direction of all axes, if the mechanism moves in a plane.
+pub(super) fn common_normal(geometry: &Geometry<'_>) -> Option<P> {
+    let model = geometry.model;
+    let mut common: Option<P> = None;
+    for (joint, sides) in model.joints.iter().zip(&geometry.joints) {
+        match (joint.kind, sides[1].1) {
+            (JointKind::Fixed | JointKind::Prismatic, _) => {}
+            (JointKind::Revolute | JointKind::Planar, Some(axis)) => {
+                for frames in geometry.frames.iter().step_by(geometry.frames.len().div_ceil(8).max(1)) {
+                    let axis = unit(frames[joint.child.body.index()].turn(axis), [0.0, 0.0, 1.0]);
+                    let known = *common.get_or_insert(axis);
+                    if dot(known, axis).abs() < 1.0 - 1e-6 {
+                        return None;
+                    }
+                }
+            }
+            _ => return None,
+        }
+    }
+    // Towards the reader: axes point out of the page.
+    common.map(|n| if n.iter().sum::<f64>() < 0.0 { scale(-1.0, n) } else { n })
+}
+
+/// Where to look from: a little beside the normal of a plane, or across a corner.
+pub(super) fn eye(up: P, normal: Option<P>) -> P {
+    match normal.filter(|n| dot(*n, up).abs() < 0.5) {
+        Some(normal) => {
+            let right = unit(cross(up, normal), [1.0, 0.0, 0.0]);
+            add(add(scale(1.0, normal), scale(0.12, right)), scale(0.1, up))
+        }
+        None => {
+            let [a, b] = across(up);
+            add(add(scale(0.75, a), scale(-0.5, b)), scale(0.35, up))
+        }
+    }
+}
+
+/// The box that holds everything at all times, with room around it; around the middle of the mechanism where it travels far.
+pub(super) fn bounds(
+    geometry: &Geometry<'_>,
+    anchors: &[Vec<P>],
+    bodies: &[Drawn],
+    radius: f64,
+    reach: f64,
+) -> (Option<Vec<P>>, [P; 2]) {
+    let way = extent(geometry, anchors, None);
+    let travels = (0..3).any(|k| way[1][k] - way[0][k] > FAR * reach);
+    let centres =
+        travels.then(|| geometry.frames.iter().map(|frames| middle(geometry, frames)).collect::<Vec<P>>());
+    // Shapes may be larger than what is fixed to them.
+    let outlines = anchors.iter().zip(bodies).map(|(anchors, body)| {
+        let corners = body.shapes.iter().flat_map(|(_, mesh)| &mesh.corners);
+        anchors.iter().chain(corners).copied().collect()
+    });
+    let outlines: Vec<Vec<P>> = outlines.collect();
+    let [mut low, mut high] = extent(geometry, &outlines, centres.as_deref());
+    if !low.iter().chain(&high).all(|x| x.is_finite()) {
+        return (None, [[-1.0; 3], [1.0; 3]]);
+    }
+    let largest = (0..3).map(|k| high[k] - low[k]).fold(8.0 * radius, f64::max);
+    for k in 0..3 {
+        let middle = 0.5 * (low[k] + high[k]);
+        let half = (0.5 * (high[k] - low[k]) + 6.0 * radius).max(0.12 * largest);
+        (low[k], high[k]) = (middle - half, middle + half);
+    }
+    (centres, [low, high])
+}
+
+/// The centre of all mass.
+fn middle(geometry: &Geometry<'_>, frames: &[Frame]) -> P {
+    let (mut sum, mut all) = ([0.0; 3], 0.0);
+    for (frame, &(mass, com, _)) in frames.iter().zip(&geometry.masses).skip(1) {
+        sum = add(sum, scale(mass, frame.to_world(com)));
+        all += mass;
+    }
+    if all > 0.0 { scale(1.0 / all, sum) } else { sum }
+}
+
+/// The smallest box around all points at all times; from centres, ground does not count.
+fn extent(geometry: &Geometry<'_>, anchors: &[Vec<P>], centres: Option<&[P]>) -> [P; 2] {
+    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for (i, frames) in geometry.frames.iter().enumerate() {
+        let centre = centres.map_or([0.0; 3], |centres| centres[i]);
+        for (b, frame) in frames.iter().enumerate().skip(usize::from(centres.is_some())) {
+            let (mass, com, _) = geometry.masses[b];
+            // Frames without mass may stay behind, on the rails of what travels.
+            if centres.is_some() && mass <= 0.0 {
+                continue;
+            }
+            for p in anchors[b].iter().copied().chain((mass > 0.0).then_some(com)) {
+                widen(&mut low, &mut high, sub(frame.to_world(p), centre));
+            }
+        }
+    }
+    [low, high]
+}
+
+/// Makes a box hold a point.
+pub(super) fn widen(low: &mut P, high: &mut P, p: P) {
+    for k in 0..3 {
+        low[k] = low[k].min(p[k]);
+        high[k] = high[k].max(p[k]);
+    }
+}
