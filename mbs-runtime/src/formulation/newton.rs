@@ -61,7 +61,7 @@ use crate::system::{Dims, Quantity};
 pub enum Tangent {
     /// That of each iterate.
     Exact,
-    /// That of the first iterate; a new one when the corrections shrink too slowly. A tangent costs as much as many residuals, and
+    /// That of the first iterate; a new one, at the same iterate, where a correction has not shrunk enough. A tangent costs as much as many residuals, and
     /// that of the prediction is off by the order of the step only. Numbers with an imaginary part get exact ones.
     #[default]
     Reused,
@@ -92,7 +92,7 @@ pub struct StepStatistics {
     pub fallbacks: usize,
 }
 
-/// A correction that shrinks by less than this calls for a new tangent, if the old one was reused.
+/// A correction that has shrunk by less than this is not taken from an old tangent.
 const POOR: f64 = 0.1;
 /// Corrections that shrink by less than this do not shrink any more.
 const STAGNANT: f64 = 0.5;
@@ -310,17 +310,27 @@ impl<M: Constrained> Step<'_, M> {
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
             self.statistics.iterations = iteration;
-            self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
-            rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
-            if let Some(active) = self.active {
-                silence(active, self.phi);
-            }
-            // x = (−r, −g)
-            let right_hand_side = self.r.iter().chain(self.phi.iter());
-            for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
-                *x = -value;
-            }
-            self.leading.solve(self.w, self.x).map_err(fail)?;
+            let (increment, contraction) = loop {
+                self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
+                rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
+                if let Some(active) = self.active {
+                    silence(active, self.phi);
+                }
+                // x = (−r, −g)
+                let right_hand_side = self.r.iter().chain(self.phi.iter());
+                for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
+                    *x = -value;
+                }
+                self.leading.solve(self.w, self.x).map_err(fail)?;
+                let increment = position * largest(self.x.get(..dims.nq).unwrap_or_default());
+                let contraction = increment / previous;
+                // A correction by an old tangent is taken if it is small, or from a better one.
+                if !reuse || contraction <= POOR || increment <= threshold * (1.0 - contraction) {
+                    break (increment, contraction);
+                }
+                reuse = false;
+            };
+            self.statistics.increment = increment;
 
             let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
             self.formulas.correct(delta, &mut self.next);
@@ -328,8 +338,6 @@ impl<M: Constrained> Step<'_, M> {
                 *lambda += d;
             }
 
-            let increment = position * largest(delta);
-            self.statistics.increment = increment;
             let settled = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
                 if settles {
                     return Ok(true);
@@ -340,7 +348,6 @@ impl<M: Constrained> Step<'_, M> {
                     settled & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
                 }))
             };
-            let contraction = increment / previous;
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
             if increment <= threshold * remains
