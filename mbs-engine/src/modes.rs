@@ -183,7 +183,7 @@ impl Linearisation {
             zeros.push(&into * v_t.select_rows(&null).transpose());
             let q = v_t.select_rows(&kept).transpose();
             rest = q.transpose() * &rest * &q;
-            into = into * q;
+            into = &into * q;
         }
         Deflated { zeros, rest }
     }
