@@ -57,7 +57,7 @@ fn bundles(name: &str, compiler: &Compiler) -> Result<(), Box<dyn Error>> {
         println!("| {name} | {operations} | {kilobytes:.0} | {each:.1} |");
     };
     for bundle in bundles.iter().filter(|bundle| bundle.counts.total() > 0) {
-        row(&bundle.name, bundle.counts.total(), compiled.bundle_bytes(&bundle.name));
+        row(bundle.name, bundle.counts.total(), compiled.bundle_bytes(bundle.name));
     }
     row("all", operations, compiled.bytes);
     Ok(())
