@@ -1,11 +1,14 @@
 //! The buggy: time of an ALI3-P step on the step descent (1 ms) and the lane change (10 ms), with and without the gradient by five
-//! parameters; hot, and with caches emptied before every step; the worst of many steps.
+//! parameters; every bundle of it by itself; hot, and with caches emptied before every step; a histogram of many steps. What bundles are
+//! in operations and bytes: `cargo run --release -p mbs-figures -- buggy`.
 
 use mbs_benches::{buggy, per_call};
+use mbs_runtime::constrained::Weights;
 use mbs_runtime::formulation::{Ali3p, Assembly, State, Tangent};
 use mbs_runtime::inputs::NoInputs;
-use mbs_runtime::sensitivity::{Differentiated, Gradient, StateDerivatives};
-use mbs_runtime::{Fixed, Output, Span, System};
+use mbs_runtime::sensitivity::{Differentiated, Gradient, Impulses, Sensitivities, StateDerivatives};
+use mbs_runtime::{Constrained, EvalError, Fixed, Output, Span, System};
+use std::f64::consts::SQRT_2;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -43,7 +46,7 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
         (timing, iterations as f64 / steps as f64)
     };
     let (plain, each) = time(Ali3p::DEFAULT);
-    let (reused, reused_each) = time(Ali3p { tangent: Tangent::Reused, ..Ali3p::DEFAULT });
+    let (exact, exact_each) = time(Ali3p { tangent: Tangent::Exact, ..Ali3p::DEFAULT });
     let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h });
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
@@ -60,9 +63,9 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
     println!("  step                 {:>8.1} µs {:>8.1} µs", us(plain.best), us(plain.median));
     println!(
-        "  one tangent a step   {:>8.1} µs {:>8.1} µs, {reused_each:.2} iterations each",
-        us(reused.best),
-        us(reused.median)
+        "  exact tangents       {:>8.1} µs {:>8.1} µs, {exact_each:.2} iterations each",
+        us(exact.best),
+        us(exact.median)
     );
     println!("  step with gradient   {:>8.1} µs {:>8.1} µs", us(whole.best), us(whole.median));
     println!(
@@ -109,11 +112,64 @@ fn extremes(model: &buggy::Model, h: f64, end: f64, total: usize) {
         at(0.999),
         at(1.0)
     );
+    let (mut counted, mut limit) = (0, 16.0);
+    while counted < times.len() {
+        let below = times.partition_point(|time| *time < limit);
+        if below > counted {
+            println!("  {:>8.0} to {limit:>6.0} µs {:>9}", limit / SQRT_2, below - counted);
+        }
+        (counted, limit) = (below, SQRT_2 * limit);
+    }
+}
+
+/// Each bundle of a step by itself, in hot caches, at a state on the way.
+fn bundles(model: &buggy::Model, h: f64) {
+    let dims = model.dims();
+    let [mut state, _] = started(model);
+    let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
+    for _ in 0..100 {
+        Ali3p::DEFAULT.step(model, &mut NoInputs, &mut state, h, &mut scratch).expect("converges");
+    }
+    let view = State::of(&dims, &mut state).expect("its length");
+    let (at, lambda) = (view.motion(&[]), view.lambda.to_vec());
+    let mut w = vec![0.0; dims.workspace];
+    let (mut r, mut phi, mut matrix) = (vec![0.0; dims.nq], vec![0.0; dims.rows()], vec![0.0; dims.n_matrix]);
+    let (mut factors, n) = (vec![0.0; dims.n_factors], dims.nq + dims.rows());
+    let (mut x, mut many) = (vec![1.0; n], vec![1.0; 5 * n]);
+    let weights = Weights { velocity: 0.5 * h, position: 0.25 * h * h, ratio: 0.5 * h };
+    let show = |name: &str, calls: &mut dyn FnMut() -> Result<(), EvalError>| {
+        let timing = per_call(100, || (0..100).for_each(|_| calls().expect("values")));
+        println!("  {name:<24} {:>7.2} µs", timing.best / 1e3);
+    };
+    println!("bundles, hot:");
+    show("residual", &mut || model.residual(at, &lambda, &mut w, &mut r, &mut phi));
+    show("newton", &mut || model.newton(at, &lambda, weights, &mut w, &mut r, &mut phi, &mut matrix));
+    // Small against the row scales of about one.
+    matrix[dims.n_matrix - dims.rows()..].fill(1e-9);
+    show("factor", &mut || model.factor(&matrix, &mut w, &mut factors));
+    show("solve", &mut || model.solve(&factors, &mut w, &mut x));
+    x.fill(1.0);
+    show("solve, five columns", &mut || model.solve_many(&factors, 5, &mut w, &mut x, &mut many));
+    show("projection", &mut || model.projection(at.t, at.z, &[], &mut w, &mut matrix));
+    show("constraint_rates", &mut || model.constraint_rates(at, &mut w, &mut phi));
+    show("constraint_accelerations", &mut || model.constraint_accelerations(at, &mut w, &mut phi));
+    let mut values = vec![0.0; dims.sensitivity.newton];
+    show("linearise", &mut || model.linearise(at, &lambda, &mut w, &mut values));
+    let mut values = vec![0.0; dims.sensitivity.projections];
+    let impulses = Impulses {
+        velocity: at.zd,
+        velocity_multipliers: &lambda,
+        acceleration: at.zdd,
+        acceleration_multipliers: &lambda,
+    };
+    show("linearise_projections", &mut || model.linearise_projections(at, impulses, &mut w, &mut values));
 }
 
 fn main() {
-    println!("buggy, ALI3-P, Newton to 1e-10: best and median");
+    let fused = if cfg!(target_feature = "fma") { "fused" } else { "not fused" };
+    println!("buggy, ALI3-P, Newton to 1e-10, products and sums {fused}: best and median");
     let descent = buggy::Model::default();
+    bundles(&descent, 1e-3);
     manoeuvre("step descent", &descent, 1e-3, 4.5);
     // A million with MBS_STEPS=1000000.
     let total = std::env::var("MBS_STEPS").ok().and_then(|n| n.parse().ok()).unwrap_or(45_000);

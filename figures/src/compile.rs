@@ -36,11 +36,14 @@ impl Compiler {
         Ok(Compiler { folder })
     }
 
-    /// Compiles a module.
-    pub(crate) fn compile(&self, name: &str, code: &str) -> io::Result<Compiled> {
+    /// Compiles a module, with functions that call its dynamics if these are measured.
+    pub(crate) fn compile(&self, name: &str, code: &str, called: bool) -> io::Result<Compiled> {
         let (source, object) =
             (self.folder.join(format!("{name}.rs")), self.folder.join(format!("{name}.o")));
-        std::fs::write(&source, format!("#![no_std]\n{code}{}", callers(name)))?;
+        std::fs::write(
+            &source,
+            format!("#![no_std]\n{code}{}", if called { callers(name) } else { String::new() }),
+        )?;
         let library = self.folder.join("release");
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
         rustc.args(["--edition", "2024", "--crate-type", "lib", "--crate-name", &format!("measured_{name}")]);

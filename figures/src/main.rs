@@ -1,7 +1,7 @@
 //! Prints what models cost: to generate, to compile, to store and to run. `README.md` beside this package says how each
 //! figure is measured.
 //!
-//! `cargo run --release -p mbs-figures`, or with `RUSTFLAGS="-C target-feature=+fma"` before it.
+//! `cargo run --release -p mbs-figures`, with the name of a shipped model behind it for the bundles of that, or with `RUSTFLAGS="-C target-feature=+fma"` before it.
 
 mod compile;
 #[allow(dead_code, reason = "the build script uses the rest")]
@@ -32,9 +32,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flags = if compile::FLAGS.is_empty() { "none" } else { compile::FLAGS };
     println!("Products and sums are {fused}; flags of the compiler: {flags}.");
     let compiler = Compiler::new()?;
+    if let Some(name) = std::env::args().nth(1) {
+        return bundles(&name, &compiler);
+    }
     measure("pendulum", &generated::pendulum::Model::default(), &compiler)?;
     measure("arm7", &generated::arm7::Model::default(), &compiler)?;
     measure("tree20", &generated::tree20::Model::default(), &compiler)
+}
+
+/// Operations and code of every bundle of a shipped model, as a build script makes it.
+fn bundles(name: &str, compiler: &Compiler) -> Result<(), Box<dyn Error>> {
+    let text = std::fs::read_to_string(models::file(name))?;
+    let start = Instant::now();
+    let module = generate(name, &text, &Request::default()).map_err(|d| d.render(name, &text))?;
+    let made = start.elapsed().as_secs_f64();
+    let compiled = compiler.compile(name, &module.code, false)?;
+    let bundles = &module.program.bundles;
+    let operations: usize = bundles.iter().map(|bundle| bundle.counts.total()).sum();
+    println!("\n### {name}\n");
+    println!("Generated in {made:.1} s, compiled in {:.1} s.\n", compiled.seconds);
+    println!("| bundle | operations | code, kB | B/operation |\n|---|---:|---:|---:|");
+    let row = |name: &str, operations: usize, bytes: u64| {
+        let (kilobytes, each) = (bytes as f64 / 1e3, bytes as f64 / operations.max(1) as f64);
+        println!("| {name} | {operations} | {kilobytes:.0} | {each:.1} |");
+    };
+    for bundle in bundles.iter().filter(|bundle| bundle.counts.total() > 0) {
+        row(bundle.name, bundle.counts.total(), compiled.bundle_bytes(bundle.name));
+    }
+    row("all", operations, compiled.bytes);
+    Ok(())
 }
 
 /// The module, and the median time in milliseconds in which it is made.
@@ -58,9 +84,9 @@ where
     M: System<S = f64> + Start + ForwardDynamics + ForwardDynamicsRecursive,
 {
     let (module, milliseconds) = generated(name)?;
-    let compiled = compiler.compile(name, &module.code)?;
+    let compiled = compiler.compile(name, &module.code, true)?;
     // Again, since others may have been at work; the sizes are the same.
-    let seconds = compiler.compile(name, &module.code)?.seconds.min(compiled.seconds);
+    let seconds = compiler.compile(name, &module.code, true)?.seconds.min(compiled.seconds);
     let operations: usize = module.program.bundles.iter().map(|bundle| bundle.counts.total()).sum();
     println!("\n### {name}\n\n| module | |\n|---|---:|");
     println!("| generated in | {milliseconds:.1} ms |");

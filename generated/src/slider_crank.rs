@@ -611,19 +611,13 @@ pub mod slider_crank {
             column: &mut [S],
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            let factors = rt::system::array("factors", factors)?;
-            l::for_each::<
-                S,
-                5,
-            >(
-                columns,
-                x,
-                |x| {
-                    let rhs = *x;
-                    let mut w = [[0.0; l::WIDTH]; 0];
-                    solve_lanes(factors, &rhs, &mut w, x);
-                },
-            )
+            let numbers = rt::system::array("factors", factors)?;
+            let four = |x: &mut [l::Lanes<S>; 5]| {
+                let rhs = *x;
+                let mut w = [[0.0; l::WIDTH]; 0];
+                solve_lanes(numbers, &rhs, &mut w, x);
+            };
+            l::for_each(columns, x, four, |x| self.solve(factors, w, x))
         }
         #[inline]
         fn solve_transposed(

@@ -65,6 +65,14 @@ impl Mode {
     }
 }
 
+/// A matrix without its zero eigenvalues.
+struct Deflated {
+    /// Changes that belong to zeros: those that stay, those that grow into them, and so on.
+    zeros: Vec<DMatrix<f64>>,
+    /// What has the other eigenvalues.
+    rest: DMatrix<f64>,
+}
+
 /// Why there is no linearisation.
 #[derive(Clone, Debug)]
 pub enum ModesError {
@@ -147,41 +155,68 @@ impl Linearisation {
     }
 
     /// All eigenvalues, by real part, largest first.
-    ///
-    /// Zeros come from motion that nothing resists, often several with one direction, which rounding would spread over 1e-8. So they
-    /// are taken off first: with `V = [Q N]` orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0.
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
-        let mut values = Vec::new();
-        let mut matrix = self.matrix.clone();
-        while !matrix.is_empty() {
-            let Some(svd) = matrix.clone().try_svd(false, true, f64::EPSILON, 1000) else { break };
-            let largest = svd.singular_values.iter().fold(0.0, |m: f64, s| m.max(*s));
-            let kept: Vec<usize> =
-                (0..matrix.nrows()).filter(|&i| svd.singular_values[i] > ZERO * largest).collect();
-            let Some(v_t) = svd.v_t.filter(|_| kept.len() < matrix.nrows()) else { break };
-            values.resize(values.len() + matrix.nrows() - kept.len(), Complex::new(0.0, 0.0));
-            let q = v_t.select_rows(&kept).transpose();
-            matrix = q.transpose() * &matrix * &q;
-        }
-        if !matrix.is_empty() {
-            values.extend(matrix.complex_eigenvalues().iter());
+        let Deflated { zeros, rest } = self.deflate();
+        let mut values = vec![Complex::new(0.0, 0.0); zeros.iter().map(DMatrix::ncols).sum()];
+        if !rest.is_empty() {
+            values.extend(rest.complex_eigenvalues().iter());
         }
         values.sort_by(|a, b| b.re.total_cmp(&a.re).then(b.im.total_cmp(&a.im)));
         values
     }
 
-    /// All modes, one for each pair of conjugate eigenvalues.
+    /// n without its zero eigenvalues, and changes that belong to these.
+    ///
+    /// Zeros come from motion that nothing resists, often several with one direction, which rounding would spread over 1e-8. So they
+    /// are taken off: with `V = [Q N]` orthogonal and n N = 0, Vᵀ n V is triangular in blocks Qᵀ n Q and 0. Then the same with
+    /// Qᵀ n Q: its null vectors y are changes x = Q y that grow into those before, n x = N c.
+    fn deflate(&self) -> Deflated {
+        let mut zeros = Vec::new();
+        let mut rest = self.matrix.clone();
+        let mut into = DMatrix::<f64>::identity(rest.nrows(), rest.nrows());
+        while !rest.is_empty() {
+            let Some(svd) = rest.clone().try_svd(false, true, f64::EPSILON, 1000) else { break };
+            let largest = svd.singular_values.iter().fold(0.0, |m: f64, s| m.max(*s));
+            let (kept, null): (Vec<usize>, Vec<usize>) =
+                (0..rest.nrows()).partition(|&i| svd.singular_values[i] > ZERO * largest);
+            let Some(v_t) = svd.v_t.filter(|_| !null.is_empty()) else { break };
+            zeros.push(&into * v_t.select_rows(&null).transpose());
+            let q = v_t.select_rows(&kept).transpose();
+            rest = q.transpose() * &rest * &q;
+            into = &into * q;
+        }
+        Deflated { zeros, rest }
+    }
+
+    /// All modes, one for each pair of conjugate eigenvalues. Those of eigenvalues that are zero are a basis of such changes: first
+    /// those that stay as they are, then those that grow into them.
     pub fn modes(&self) -> Vec<Mode> {
-        let values = self.eigenvalues();
+        let zero = Complex::new(0.0, 0.0);
+        let real = |x: &DMatrix<f64>| x.map(|x| Complex::new(x, 0.0));
+        let mut still = Vec::new();
+        for changes in self.deflate().zeros {
+            let mut changes = &self.basis * changes;
+            simplify(&mut changes);
+            let changes = real(&changes);
+            still.extend(
+                changes.column_iter().map(|s| Mode { eigenvalue: zero, shape: self.shape(zero, s.into()) }),
+            );
+        }
+        let mut still = still.into_iter();
+        let values = self.eigenvalues().into_iter().filter(|value| value.im >= 0.0);
         values
-            .into_iter()
-            .filter(|value| value.im >= 0.0)
-            .map(|eigenvalue| Mode { eigenvalue, shape: self.shape(eigenvalue) })
+            .map(|eigenvalue| {
+                let found = if eigenvalue == zero { still.next() } else { None };
+                found.unwrap_or_else(|| {
+                    let s = real(&self.basis) * self.eigenvector(eigenvalue);
+                    Mode { eigenvalue, shape: self.shape(eigenvalue, s) }
+                })
+            })
             .collect()
     }
 
-    /// The eigenvector by inverse iteration, as a change of the coordinates.
-    fn shape(&self, eigenvalue: Complex<f64>) -> Vec<Complex<f64>> {
+    /// The eigenvector by inverse iteration.
+    fn eigenvector(&self, eigenvalue: Complex<f64>) -> DVector<Complex<f64>> {
         let n = self.matrix.nrows();
         // A little beside the eigenvalue, so that the matrix can be factored.
         let beside =
@@ -201,7 +236,11 @@ impl Linearisation {
             }
             x = next / Complex::new(size, 0.0);
         }
-        let s = self.basis.map(|x| Complex::new(x, 0.0)) * x;
+        x
+    }
+
+    /// A change s as one of the coordinates.
+    fn shape(&self, eigenvalue: Complex<f64>, s: DVector<Complex<f64>>) -> Vec<Complex<f64>> {
         let mut kept = s.iter().copied();
         let positions = self.nq - self.cyclic.len();
         let independent: Vec<Complex<f64>> = kept.by_ref().take(positions).collect();
@@ -225,4 +264,25 @@ impl Linearisation {
         }
         shape
     }
+}
+
+/// Another basis of the same columns: each has a one where all others have zeros, at the largest entry that is left.
+fn simplify(columns: &mut DMatrix<f64>) {
+    for pivot in 0..columns.ncols() {
+        let rest = columns.columns_range(pivot..);
+        let (row, place) = rest.map(f64::abs).iamax_full();
+        columns.swap_columns(pivot, pivot + place);
+        let size = columns[(row, pivot)];
+        if size == 0.0 {
+            return;
+        }
+        columns.column_mut(pivot).scale_mut(1.0 / size);
+        let one = columns.column(pivot).clone_owned();
+        for other in (0..columns.ncols()).filter(|&other| other != pivot) {
+            let part = columns[(row, other)];
+            columns.column_mut(other).axpy(-part, &one, 1.0);
+        }
+    }
+    // What is left of the others is rounding.
+    columns.iter_mut().filter(|x| x.abs() < 1e-12).for_each(|x| *x = 0.0);
 }

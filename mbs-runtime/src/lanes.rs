@@ -41,18 +41,32 @@ pub fn neg<S: Scalar>(x: Lanes<S>) -> Lanes<S> {
     core::array::from_fn(|k| -x[k])
 }
 
-/// Calls `f` for the columns of the matrix with which `x` begins, `N` rows of `columns` values each, four at a time; columns
-/// that are not there are zero.
+/// Calls `four` for the columns of the matrix with which `x` begins, `N` rows of `columns` values each, four at a time; columns that are
+/// not there are zero. A last column by itself goes to `one`.
 #[inline(always)]
 pub fn for_each<S: Scalar, const N: usize>(
     columns: usize,
     x: &mut [S],
-    mut f: impl FnMut(&mut [Lanes<S>; N]),
+    mut four: impl FnMut(&mut [Lanes<S>; N]),
+    mut one: impl FnMut(&mut [S]) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let (expected, found) = (N * columns, x.len());
     let x = x.get_mut(..expected).ok_or(EvalError::Length { what: "x", expected, found })?;
     let mut first = 0;
     while first < columns {
+        if columns - first == 1 {
+            let mut column = [S::ZERO; N];
+            for (to, row) in column.iter_mut().zip(x.chunks_exact(columns)) {
+                *to = row.get(first).copied().unwrap_or(S::ZERO);
+            }
+            one(&mut column)?;
+            for (&from, row) in column.iter().zip(x.chunks_exact_mut(columns)) {
+                if let Some(to) = row.get_mut(first) {
+                    *to = from;
+                }
+            }
+            return Ok(());
+        }
         let count = if columns - first < WIDTH { columns - first } else { WIDTH };
         let mut lanes = [[S::ZERO; WIDTH]; N];
         for (lanes, row) in lanes.iter_mut().zip(x.chunks_exact(columns)) {
@@ -60,7 +74,7 @@ pub fn for_each<S: Scalar, const N: usize>(
                 *lane = value;
             }
         }
-        f(&mut lanes);
+        four(&mut lanes);
         for (lanes, row) in lanes.iter().zip(x.chunks_exact_mut(columns)) {
             for (value, &lane) in row.iter_mut().skip(first).take(count).zip(lanes) {
                 *value = lane;

@@ -154,12 +154,13 @@ fn coordinate_form(program: &Program) -> TokenStream {
                     column: &mut [S],
                     x: &mut [S],
                 ) -> #result {
-                    let factors = rt::system::array("factors", factors)?;
-                    l::for_each::<S, #size>(columns, x, |x| {
+                    let numbers = rt::system::array("factors", factors)?;
+                    let four = |x: &mut [l::Lanes<S>; #size]| {
                         let rhs = *x;
                         let mut w = [[0.0; l::WIDTH]; #slots];
-                        #function(factors, &rhs, &mut w, x);
-                    })
+                        #function(numbers, &rhs, &mut w, x);
+                    };
+                    l::for_each(columns, x, four, |x| self.solve(factors, w, x))
                 }
             }
         });

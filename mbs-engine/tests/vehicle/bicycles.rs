@@ -116,3 +116,48 @@ fn gradient_of_the_bicycle() {
     // A natural spline through values that come later still changes what was before, a little.
     assert!(gradient[15] != 0.0 && gradient[15].abs() < 1e-3 * gradient[0].abs());
 }
+
+/// Gradients of the first objective at steps h, h/2, h/4, and extrapolated from h/8 and h/16.
+fn refined(name: &str, case: &str, h: f64, end: f64) -> ([Vec<f64>; 3], Vec<f64>) {
+    let at = |divisor: f64| gradient_of(&text(name), case, h / divisor, end).1.of_objective(0).to_vec();
+    let (coarse, fine) = (at(8.0), at(16.0));
+    let tight = coarse.iter().zip(&fine).map(|(coarse, fine)| fine + (fine - coarse) / 3.0).collect();
+    ([1.0, 2.0, 4.0].map(at), tight)
+}
+
+/// Gradients have the order of the motion: halving the step quarters their errors. Of many parameters the largest error counts.
+fn converges(found: &[Vec<f64>; 3], tight: &[f64], range: core::ops::Range<usize>) {
+    let error = |gradient: &[f64]| {
+        let pairs = gradient[range.clone()].iter().zip(&tight[range.clone()]);
+        pairs.fold(0.0f64, |most, (found, tight)| most.max((found - tight).abs()))
+    };
+    let size = tight[range.clone()].iter().fold(0.0f64, |most, x| most.max(x.abs()));
+    let errors = found.each_ref().map(|gradient| error(gradient) / size);
+    let ratios = [errors[0] / errors[1], errors[1] / errors[2]];
+    println!(
+        "{range:?}: relative errors {:.2e} {:.2e} {:.2e}, ratios {ratios:.3?}",
+        errors[0], errors[1], errors[2]
+    );
+    assert!((ratios[1] - 4.0).abs() < 0.3, "{errors:?}");
+}
+
+/// Over the first bump, or the whole descent of the step.
+#[test]
+fn gradient_of_the_buggy_converges() {
+    let (h, end) = if super::long_runs() { (2e-3, 4.5) } else { (4e-3, 0.1) };
+    let (found, tight) = refined("buggy", "step_descent", h, end);
+    // Parameter by parameter: they have different units.
+    for k in 0..5 {
+        converges(&found, &tight, k..k + 1);
+    }
+}
+
+/// Over the first turn, or both: steering values, then those of the drive.
+#[test]
+fn gradient_of_the_bicycle_converges() {
+    let end = if super::long_runs() { 10.0 } else { 3.0 };
+    let (found, tight) = refined("bicycle", "double_turn", 10.0 / 500.0, end);
+    assert_eq!(tight.len(), 32);
+    converges(&found, &tight, 0..16);
+    converges(&found, &tight, 16..32);
+}

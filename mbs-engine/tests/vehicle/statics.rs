@@ -95,6 +95,35 @@ joints: {fall: {type: floating, parent: ground, child: stone}}
     assert!(worst[0].0.contains("fall.z") && (worst[0].1 - 2.0 * 9.81).abs() < 1e-9, "{error}");
 }
 
+/// Eigenvalues that are zero have shapes of their own: a table slides along x and y and bears a wheel, and nothing resists the three.
+#[test]
+fn shapes_of_zeros_are_a_basis() {
+    let model = coordinate_form(
+        "
+mbs: 1
+gravity: [0, 0, -9.81]
+bodies:
+  slide: {mass: 1}
+  table: {mass: 2}
+  wheel: {mass: 1, inertia: [1, 1, 1]}
+joints:
+  along: {type: prismatic, parent: ground, child: slide, axis: [1, 0, 0]}
+  across: {type: prismatic, parent: slide, child: table, axis: [0, 1, 0]}
+  turn: {type: revolute, parent: table, child: wheel, axis: [0, 0, 1]}
+",
+    );
+    let modes = linearise(&model, &instant(&model)).unwrap().modes();
+    let mut shapes: Vec<Vec<f64>> = modes
+        .iter()
+        .map(|mode| {
+            assert_eq!(mode.eigenvalue.norm(), 0.0);
+            mode.shape.iter().map(|x| x.re).collect()
+        })
+        .collect();
+    shapes.sort_by(|a, b| b.partial_cmp(a).unwrap());
+    assert_eq!(shapes, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+}
+
 /// A pendulum hangs down from wherever it starts, and swings with √(g/l).
 #[test]
 fn pendulum() {

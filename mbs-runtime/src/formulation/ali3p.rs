@@ -15,7 +15,7 @@
 //! form: see `compliance` for the penalty and `newton` for convergence.
 
 use super::compliance::Penalty;
-use super::newton::{self, Iteration, Step, StepStatistics, Tangent};
+use super::newton::{self, Border, Iteration, Step, StepStatistics, Tangent};
 use super::projection::Projection;
 pub use super::projection::ProjectionMatrix;
 use super::record::Record;
@@ -53,13 +53,13 @@ pub struct Ali3p {
 }
 
 impl Ali3p {
-    /// The trapezoidal rule, tolerance 1e−10, at most 20 iterations with exact tangents, scaled penalty, projections with
+    /// The trapezoidal rule, tolerance 1e−10, at most 20 iterations that reuse the first tangent, scaled penalty, projections with
     /// the mass matrix.
     pub const DEFAULT: Self = Self {
         integrator: Implicit::TRAPEZOIDAL,
         tolerance: 1e-10,
         max_iterations: 20,
-        tangent: Tangent::Exact,
+        tangent: Tangent::Reused,
         penalty: Penalty::DEFAULT,
         projection: ProjectionMatrix::Mass,
         max_projections: 3,
@@ -129,7 +129,14 @@ impl Ali3p {
         };
         let (by_position, by_velocity) = (M::S::ONE / weights.position, M::S::ONE / weights.velocity);
         let (mut phi_left, mut psi_left) = (0.0, 0.0);
-        step.iterate(&settings, left, false, !rows.redundant, rows.scale, |_, _, _, _, values| {
+        let border = Border {
+            left,
+            settles: false,
+            hardens: !rows.redundant,
+            redundant: rows.redundant,
+            scale: rows.scale,
+        };
+        step.iterate(&settings, border, |_, _, _, _, values| {
             // g = Φ/(βh²), g' = Ψ/(γh)
             let (phi, psi) = values.split_at_mut_checked(holonomic_rows(&dims)).unwrap_or_default();
             (phi_left, psi_left) = (largest(phi), largest(psi));

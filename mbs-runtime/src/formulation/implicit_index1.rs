@@ -20,7 +20,7 @@
 
 use super::ali3p::refuse_first_order_states;
 use super::compliance::{least_part, write_least};
-use super::newton::{self, Iteration, Step, StepStatistics, Tangent};
+use super::newton::{self, Border, Iteration, Step, StepStatistics, Tangent};
 use super::projection::ProjectionMatrix;
 use super::record::Record;
 use super::state::State;
@@ -138,27 +138,27 @@ impl ImplicitIndex1 {
             max_iterations: self.max_iterations,
             tangent: self.tangent,
         };
-        step.iterate(
-            &settings,
-            least_part::<M::S>(),
-            penalised,
-            false,
-            rows.scale,
-            |system, at, lambda, w, values| {
-                system.constraint_rates(at, w, phid)?;
-                system.constraint_accelerations(at, w, phidd)?;
-                let levels = phid.iter().zip(phidd.iter()).zip(lambda).enumerate();
-                for (g, (k, ((&rate, &acceleration), &lambda))) in values.iter_mut().zip(levels) {
-                    // g = (Φdd + a Φd + b Φ − e λ)/s, g' = (Ψd + a Ψ − e μ)/s
-                    *g = if k < holonomic {
-                        (acceleration + a * rate + b * *g - e * lambda) / by_position
-                    } else {
-                        (acceleration + a * rate - e * lambda) / by_velocity
-                    };
-                }
-                Ok(())
-            },
-        )?;
+        let border = Border {
+            left: least_part::<M::S>(),
+            settles: penalised,
+            hardens: false,
+            redundant: rows.redundant,
+            scale: rows.scale,
+        };
+        step.iterate(&settings, border, |system, at, lambda, w, values| {
+            system.constraint_rates(at, w, phid)?;
+            system.constraint_accelerations(at, w, phidd)?;
+            let levels = phid.iter().zip(phidd.iter()).zip(lambda).enumerate();
+            for (g, (k, ((&rate, &acceleration), &lambda))) in values.iter_mut().zip(levels) {
+                // g = (Φdd + a Φd + b Φ − e λ)/s, g' = (Ψd + a Ψ − e μ)/s
+                *g = if k < holonomic {
+                    (acceleration + a * rate + b * *g - e * lambda) / by_position
+                } else {
+                    (acceleration + a * rate - e * lambda) / by_velocity
+                };
+            }
+            Ok(())
+        })?;
         if rows.redundant && !penalised {
             step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
         }

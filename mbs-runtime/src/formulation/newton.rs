@@ -28,7 +28,9 @@
 //! (E/S) dλ. It is dλ divided by 1 − contraction, times the contraction, without having to measure it. Where E is not small
 //! against S, as with a small given penalty, it is what counts. What a change of multipliers does to positions is in e.
 //! Multipliers are not compared by themselves: with redundant constraints a part of dλ is the rounding of Φ divided by E,
-//! does nothing, and does not shrink.
+//! does nothing, and does not shrink. For the same reason a row among such constraints may have the rounding of the others,
+//! 8 ε Z n with the largest n: its entries can be a small difference of theirs (a component of a cross product), and what rounding
+//! puts into Φ there is beyond the reach of any correction.
 //!
 //! θ stops where rounding does: coordinates of size Z are known to ε Z, and each of the sums in r and Φ adds a few ε more.
 //! Corrections can stop shrinking before that, for two reasons. An evaluation can lose further digits, with a mechanism far from
@@ -58,9 +60,10 @@ use crate::system::{Dims, Quantity};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tangent {
     /// That of each iterate.
-    #[default]
     Exact,
-    /// That of the first iterate; a new one when the corrections shrink too slowly.
+    /// That of the first iterate; a new one, at the same iterate, where a correction has not shrunk enough. A tangent costs as much as many residuals, and
+    /// that of the prediction is off by the order of the step only. Numbers with an imaginary part get exact ones.
+    #[default]
     Reused,
 }
 
@@ -89,7 +92,7 @@ pub struct StepStatistics {
     pub fallbacks: usize,
 }
 
-/// A correction that shrinks by less than this calls for a new tangent, if the old one was reused.
+/// A correction that has shrunk by less than this is not taken from an old tangent.
 const POOR: f64 = 0.1;
 /// Corrections that shrink by less than this do not shrink any more.
 const STAGNANT: f64 = 0.5;
@@ -109,6 +112,21 @@ pub(crate) struct Iteration {
     pub(crate) tolerance: f64,
     pub(crate) max_iterations: usize,
     pub(crate) tangent: Tangent,
+}
+
+/// What the diagonal E means for the rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Border<'a, S> {
+    /// The largest part of a multiplier's error that E leaves.
+    pub(crate) left: f64,
+    /// E is the rows' true compliance, and leaves nothing.
+    pub(crate) settles: bool,
+    /// E may be made smaller.
+    pub(crate) hardens: bool,
+    /// Rows depend on each other.
+    pub(crate) redundant: bool,
+    /// S of the rows at the start.
+    pub(crate) scale: &'a [S],
 }
 
 /// A step under way, in the scratch.
@@ -270,19 +288,15 @@ impl<M: Constrained> Step<'_, M> {
         self.size = largest(self.next.z).max(1.0);
     }
 
-    /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g. `left`: the
-    /// largest part of a multiplier's error that E leaves; `settles`: E is the row's true compliance, and leaves nothing;
-    /// `hardens`: E may be made smaller; `scale`: that of the rows at the start.
+    /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g.
     #[inline(always)]
     pub(crate) fn iterate(
         &mut self,
         settings: &Iteration,
-        left: f64,
-        settles: bool,
-        hardens: bool,
-        scale: &[M::S],
+        border: Border<'_, M::S>,
         mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
     ) -> Result<(), StepError> {
+        let Border { mut left, settles, hardens, redundant, scale } = border;
         self.measure();
         let failure = self.failure();
         let fail = |error| failure.of(error);
@@ -292,22 +306,31 @@ impl<M: Constrained> Step<'_, M> {
         let rounding = M::S::EPSILON * self.size;
         let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
 
-        let mut left = left;
         let (mut reuse, mut dense) = (false, false);
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
             self.statistics.iterations = iteration;
-            self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
-            rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
-            if let Some(active) = self.active {
-                silence(active, self.phi);
-            }
-            // x = (−r, −g)
-            let right_hand_side = self.r.iter().chain(self.phi.iter());
-            for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
-                *x = -value;
-            }
-            self.leading.solve(self.w, self.x).map_err(fail)?;
+            let (increment, contraction) = loop {
+                self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
+                rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
+                if let Some(active) = self.active {
+                    silence(active, self.phi);
+                }
+                // x = (−r, −g)
+                let right_hand_side = self.r.iter().chain(self.phi.iter());
+                for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
+                    *x = -value;
+                }
+                self.leading.solve(self.w, self.x).map_err(fail)?;
+                let increment = position * largest(self.x.get(..dims.nq).unwrap_or_default());
+                let contraction = increment / previous;
+                // A correction by an old tangent is taken if it is small, or from a better one.
+                if !reuse || contraction <= POOR || increment <= threshold * (1.0 - contraction) {
+                    break (increment, contraction);
+                }
+                reuse = false;
+            };
+            self.statistics.increment = increment;
 
             let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
             self.formulas.correct(delta, &mut self.next);
@@ -315,18 +338,16 @@ impl<M: Constrained> Step<'_, M> {
                 *lambda += d;
             }
 
-            let increment = position * largest(delta);
-            self.statistics.increment = increment;
             let settled = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
                 if settles {
                     return Ok(true);
                 }
+                let least = if redundant { ROUNDING * rounding * largest(sizes) } else { 0.0 };
                 let rows = Blocks::of(&dims, &pattern, matrix)?.compliance.iter().zip(dlambda).zip(sizes);
                 Ok(rows.fold(true, |settled, ((e, d), n)| {
-                    settled & (position * e.real() * d.real().abs() <= allowed * size_of(*n))
+                    settled & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
                 }))
             };
-            let contraction = increment / previous;
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
             if increment <= threshold * remains
@@ -355,7 +376,7 @@ impl<M: Constrained> Step<'_, M> {
                 }
             }
             dense = dense || (stagnant && iteration > 2);
-            reuse = settings.tangent == Tangent::Reused && contraction <= POOR;
+            reuse = settings.tangent == Tangent::Reused && contraction <= POOR && M::S::REAL;
             previous = increment;
         }
         let limits = (position, threshold);

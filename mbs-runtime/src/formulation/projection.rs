@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Both conditions are linear: what a solution leaves of them is known from (Φ_z; A) d without another evaluation. E leaves
-//! about 1e−9 of it, so the solution is refined until rounding.
+//! about 1e−9 of it, so the solution is refined until rounding; where rows depend on each other, until that of the largest row, since
+//! what rounding makes of one that follows from the others is not in the range of (Φ_z; A).
 //!
 //! # What κ is good for
 //!
@@ -69,13 +70,17 @@ impl<M: Constrained> Step<'_, M> {
         if redundant {
             // On their way rows contradicted each other: what that put into the null space, divided by E, is large.
             self.least_multipliers().map_err(|error| failure.of(error))?;
+            // That used the memory of the rows' sizes.
+            let (dims, pattern) = (self.system.dims(), self.system.pattern());
+            let blocks = Blocks::of(&dims, &pattern, self.leading.matrix);
+            blocks.map_err(|error| failure.of(error))?.row_sizes(&dims, &pattern, self.sizes);
         }
         if let Some(record) = &mut record {
             copy(record.lambda_star, self.lambda);
         }
         let mut sigma = record.map(|record| &mut *record.sigma);
         for level in [Level::Velocity, Level::Acceleration] {
-            self.project_level(settings, level, scale, sigma.take())?;
+            self.project_level(settings, level, scale, redundant, sigma.take())?;
         }
         if redundant {
             self.least_multipliers().map_err(|error| failure.of(error))?;
@@ -133,6 +138,7 @@ impl<M: Constrained> Step<'_, M> {
         settings: &Projection,
         level: Level,
         scale: &[M::S],
+        redundant: bool,
         mut sigma: Option<&mut [M::S]>,
     ) -> Result<(), StepError> {
         let failure = self.failure();
@@ -150,6 +156,7 @@ impl<M: Constrained> Step<'_, M> {
         }
         let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
         let before = largest(self.phi);
+        let least = if redundant { largest(self.sizes) } else { 0.0 };
         let mut solutions = 0;
         let mut left = before;
         while solutions < settings.max_solutions {
@@ -181,7 +188,7 @@ impl<M: Constrained> Step<'_, M> {
             left = 0.0;
             for (residual, n) in self.phi.iter().zip(self.sizes.iter()) {
                 let residual = residual.real().abs();
-                done &= residual <= rounding * (size_of(*n) * size + before);
+                done &= residual <= rounding * (size_of(*n).max(least) * size + before);
                 left = if residual > left { residual } else { left };
             }
             if done {

@@ -123,6 +123,7 @@ impl Scalar for Complex64 {
     const ZERO: Self = Self::new(0.0, 0.0);
     const ONE: Self = Self::new(1.0, 0.0);
     const EPSILON: f64 = f64::EPSILON;
+    const REAL: bool = false;
 
     #[inline(always)]
     fn from_f64(x: f64) -> Self {

@@ -42,6 +42,9 @@ pub trait Scalar:
     const ONE: Self;
     /// Distance from one to the next larger real number of this type; tolerances are multiples of it.
     const EPSILON: f64;
+    /// Whether a number is its real part alone. Other parts decide nothing, but are to be right: so no iteration may end before they
+    /// have converged too.
+    const REAL: bool;
 
     /// The nearest number to `x`.
     fn from_f64(x: f64) -> Self;

@@ -13,7 +13,7 @@
 //! row and column.
 
 use super::columns::sums_of_rows;
-use super::residual::{Lowers, ROUNDING, Residual, sum_is_small};
+use super::residual::{Lowers, ROUNDING, Residual, subtract_matrix, sum_sizes};
 use crate::StepError;
 use crate::constrained::Constrained;
 use crate::error::EvalError;
@@ -137,7 +137,14 @@ impl<'a, M: Constrained> Bordered<'a, M> {
     ) -> Result<(), Unsolved> {
         let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
         let first = solution.first(x);
-        if first.is_ok() && solution.bordered.is_exact() {
+        if first.is_ok()
+            && solution.bordered.lower.is_none()
+            && (solution.bordered.is_exact() || active.is_none())
+        {
+            if !solution.bordered.is_exact() {
+                // E leaves about 1e−9 of the rows: one correction takes that to rounding.
+                solution.correct_once(x)?;
+            }
             // Factors that were good once are good again.
             if solution.bordered.trusted || solution.sum_is_small(x)? {
                 solution.bordered.trusted = true;
@@ -163,10 +170,27 @@ impl<M: Constrained> Solution<'_, '_, M> {
     fn sum_is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
-        let Memory { residual, column, sizes, .. } = &mut *self.memory;
+        let Memory { residual, column, sizes, noise, .. } = &mut *self.memory;
         sums_of_rows(self.columns, self.b, residual);
         sums_of_rows(self.columns, x, column);
-        Ok(sum_is_small(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes))
+        sum_sizes(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes);
+        if self.bordered.redundant {
+            add_noise(&dims, noise, sizes);
+        }
+        let limit = ROUNDING * M::S::EPSILON;
+        let rows = residual.iter().zip(sizes.iter());
+        Ok(rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real())))
+    }
+
+    /// x = x + (solution for the residual), with the rows of the leading matrix and all of them active.
+    #[inline(always)]
+    fn correct_once(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
+        let residual = self.memory.residual.get_mut(..x.len()).unwrap_or_default();
+        copy(residual, self.b);
+        subtract_matrix(&dims, &pattern, &blocks, self.transposed, self.columns, x, residual);
+        self.correct(x)
     }
 
     /// Whether the residual of `x`, which it writes, is at rounding.
@@ -245,9 +269,8 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let Memory { residual, sizes, noise: before, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
-        let most = largest(sizes.get(nq..).unwrap_or_default());
-        let nothing = NOTHING * M::S::EPSILON * most;
-        let cancelled = CANCELLED * (most + largest(before.get(nq..).unwrap_or_default()));
+        let nothing = NOTHING * M::S::EPSILON * largest(sizes.get(nq..).unwrap_or_default());
+        let cancelled = cancelled(nq, before, sizes);
         let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
         for (i, (row, (size, before))) in rows.enumerate() {
             let says = i < nq || size.real() > nothing || !size.is_finite();
@@ -290,6 +313,21 @@ impl<M: Constrained> Solution<'_, '_, M> {
             }
         }
         leading.factor_changed()
+    }
+}
+
+/// Size of terms whose small difference a row may be.
+#[inline(always)]
+fn cancelled<S: Scalar>(nq: usize, noise: &[S], sizes: &[S]) -> f64 {
+    CANCELLED * (largest(sizes.get(nq..).unwrap_or_default()) + largest(noise.get(nq..).unwrap_or_default()))
+}
+
+/// Adds to the sizes of what each equation sums what has cancelled before, where rows depend on each other.
+#[inline(always)]
+fn add_noise<S: Scalar>(dims: &Dims, noise: &[S], sizes: &mut [S]) {
+    let cancelled = S::from_f64(cancelled(dims.nq, noise, sizes));
+    for (size, &noise) in sizes.iter_mut().zip(noise) {
+        *size += noise + cancelled;
     }
 }
 

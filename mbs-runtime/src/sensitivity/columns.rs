@@ -164,8 +164,50 @@ pub(crate) fn subtract_product<S: Scalar>(
 }
 
 /// Y = Y + a Bᵀ X
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn add_transposed<S: Scalar>(
+    places: Places<'_>,
+    values: &[S],
+    a: S,
+    columns: usize,
+    x: &[S],
+    y: &mut [S],
+) {
+    match columns {
+        1 => add_transposed_whole::<S, 1>(places, values, a, x, y),
+        2 => add_transposed_whole::<S, 2>(places, values, a, x, y),
+        3 => add_transposed_whole::<S, 3>(places, values, a, x, y),
+        4 => add_transposed_whole::<S, 4>(places, values, a, x, y),
+        5 => add_transposed_whole::<S, 5>(places, values, a, x, y),
+        6 => add_transposed_whole::<S, 6>(places, values, a, x, y),
+        7 => add_transposed_whole::<S, 7>(places, values, a, x, y),
+        8 => add_transposed_whole::<S, 8>(places, values, a, x, y),
+        _ => add_transposed_rows(places, values, a, columns, x, y),
+    }
+}
+
+/// All columns, L of them.
+#[inline(never)]
+fn add_transposed_whole<S: Scalar, const L: usize>(
+    places: Places<'_>,
+    values: &[S],
+    a: S,
+    x: &[S],
+    y: &mut [S],
+) {
+    let ((x, _), (y, _)) = (x.as_chunks::<L>(), y.as_chunks_mut::<L>());
+    for (&(i, j), &value) in places.iter().zip(values) {
+        if let (Some(y), Some(x)) = (y.get_mut(j as usize), x.get(i as usize)) {
+            let value = a * value;
+            for (y, &x) in y.iter_mut().zip(x) {
+                *y += value * x;
+            }
+        }
+    }
+}
+
+#[inline(never)]
+fn add_transposed_rows<S: Scalar>(
     places: Places<'_>,
     values: &[S],
     a: S,

@@ -53,7 +53,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
             self.project_rates(columns, directions, &mut end)?;
             self.project_accelerations(columns, directions, &mut end)?;
         }
-        if self.redundant {
+        if self.least_norm {
             self.least_norm(columns, directions, &mut end)?;
         }
         if !self.formulas.keeps_acceleration {

@@ -40,8 +40,21 @@ pub trait DifferentiableStep: ImplicitStep {
     ) -> Result<StepStatistics, StepError>;
 
     /// The derivative of the recorded step, which lives in the scratch of [`Ali3p::linearised_scratch_len`] values.
+    #[inline(always)]
     fn linearise<'a, M: Sensitivities>(
         &self,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError> {
+        self.linearise_for(true, system, record, scratch)
+    }
+
+    /// The same. Where rows depend on each other and `multipliers` are not asked for, λ′ is that of some multipliers that give the
+    /// same forces, for less work.
+    fn linearise_for<'a, M: Sensitivities>(
+        &self,
+        multipliers: bool,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
@@ -66,13 +79,14 @@ macro_rules! differentiable_step {
                 }
 
                 #[inline(always)]
-                fn linearise<'a, M: Sensitivities>(
+                fn linearise_for<'a, M: Sensitivities>(
                     &self,
+                    multipliers: bool,
                     system: &'a M,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
-                    self.linearise(system, record, scratch)
+                    self.linearise_for(multipliers, system, record, scratch)
                 }
             }
         )+
@@ -111,7 +125,8 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     ///
     /// Writes objectives and their derivatives to `gradient`, see [`Gradient`]. The observer sees start, end, and what
     /// [`Span::output`] says, each time once and in order. Where it breaks the run ends, and the objectives are those of the
-    /// run so far. After an error state and derivatives are those after the last good step, and the gradient is meaningless.
+    /// run so far. After an error state and derivatives are those after the last good step, and the gradient is meaningless. Where rows
+    /// depend on each other, derivatives of multipliers are those of least norm at observed nodes, or if objectives name them.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
     pub fn run<M, I, O>(
         &self,
@@ -146,6 +161,9 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let mut integrals = Integrals::new(&dims, gradient, &mut pieces)?;
         let scratch = pieces.rest();
 
+        let judged = 3 * dims.nq..3 * dims.nq + dims.rows();
+        let mut places = system.objective_places().into_iter().flatten();
+        let judges_multipliers = places.any(|(_, column)| judged.contains(&(*column as usize)));
         let mut t = t;
         let mut statistics = RunStatistics { t: t.real(), ..RunStatistics::default() };
         let mut last = StepStatistics::default();
@@ -168,7 +186,10 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             }
             let h = nodes.size(number + 1, t);
             copy(kept, state);
-            let step = advance(method, system, inputs, state, derivatives, h, record, next, scratch);
+            // The next step does not read λ′.
+            let multipliers = nodes.observed(number + 1) || judges_multipliers;
+            let step =
+                advance(method, multipliers, system, inputs, state, derivatives, h, record, next, scratch);
             last = step.inspect_err(|_| copy(state, kept))?;
             t = nodes.time(number + 1);
             *State::of(&dims, state)?.t = t;
@@ -183,6 +204,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
 #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
 fn advance<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>>(
     method: &T,
+    multipliers: bool,
     system: &M,
     inputs: &mut I,
     state: &mut [M::S],
@@ -195,7 +217,7 @@ fn advance<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>>(
     let dims = system.dims();
     let t = State::of(&dims, state)?.t.real();
     let step = method.step_recorded(system, inputs, state, h, record, scratch)?;
-    method.linearise(system, record, scratch)?.sensitivities(derivatives, next)?;
+    method.linearise_for(multipliers, system, record, scratch)?.sensitivities(derivatives, next)?;
     if !all_finite(next) {
         let bad = next.iter().position(|x| !x.is_finite()).unwrap_or(0);
         let index = bad % dims.sensitivity.parameters.max(1);

@@ -106,7 +106,8 @@ impl Assembly {
         recorded.of_start(&view, u);
         let exact = Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO };
         let enforcement = Enforcement::Accelerations(exact);
-        let mut step = LinearisedStep::new(system, Formulas::STANDSTILL, enforcement, &recorded, scratch)?;
+        let mut step =
+            LinearisedStep::new(system, Formulas::STANDSTILL, enforcement, true, &recorded, scratch)?;
         step.sensitivities(derivatives, end)?;
         copy(derivatives, end);
         Ok(statistics)

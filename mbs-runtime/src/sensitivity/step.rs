@@ -76,6 +76,8 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     /// Activity of the rows, if some are not.
     pub(super) active: Option<&'a [M::S]>,
     pub(super) redundant: bool,
+    /// Whether λ′ is made that of the multipliers of least norm.
+    pub(super) least_norm: bool,
     /// Largest |z|, |zd|, |zdd|, if rows depend on each other.
     pub(super) sizes: [f64; 3],
     /// What `linearise` wrote.
@@ -126,6 +128,17 @@ impl Ali3p {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
+        self.linearise_for(true, system, record, scratch)
+    }
+
+    #[inline(always)]
+    pub(crate) fn linearise_for<'a, M: Sensitivities>(
+        &self,
+        multipliers: bool,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError> {
         let projected = self.max_projections > 0;
         if projected && self.projection == ProjectionMatrix::Tangent {
             let what = "there are no derivatives of projections with the tangent: choose the mass matrix for the projection";
@@ -133,7 +146,8 @@ impl Ali3p {
         }
         let record = Record::of(&system.dims(), record)?;
         let formulas = self.integrator.formulas(*record.h)?;
-        LinearisedStep::new(system, formulas, Enforcement::Positions { projected }, &record, scratch)
+        let enforcement = Enforcement::Positions { projected };
+        LinearisedStep::new(system, formulas, enforcement, multipliers, &record, scratch)
     }
 }
 
@@ -151,22 +165,37 @@ impl ImplicitIndex1 {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
+        self.linearise_for(true, system, record, scratch)
+    }
+
+    #[inline(always)]
+    pub(crate) fn linearise_for<'a, M: Sensitivities>(
+        &self,
+        multipliers: bool,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError> {
         let record = Record::of(&system.dims(), record)?;
         let formulas = self.integrator.formulas(*record.h)?;
         let Stabilisation { rate, value, compliance } = self.stabilisation;
         let number = M::S::from_f64;
         let stabilisation =
             Stabilisation { rate: number(rate), value: number(value), compliance: number(compliance) };
-        LinearisedStep::new(system, formulas, Enforcement::Accelerations(stabilisation), &record, scratch)
+        let enforcement = Enforcement::Accelerations(stabilisation);
+        LinearisedStep::new(system, formulas, enforcement, multipliers, &record, scratch)
     }
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
+    /// `multipliers`: whether λ′ is wanted as the derivative of multipliers of least norm, where rows depend on each other; if not,
+    /// it is that of some that give the same forces.
     #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
         enforcement: Enforcement<M::S>,
+        multipliers: bool,
         record: &Record<'_, M::S>,
         scratch: &'a mut [M::S],
     ) -> Result<Self, StepError> {
@@ -194,6 +223,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
             active: masked.then_some(&*active),
             redundant,
+            least_norm: redundant && multipliers,
             sizes: match redundant {
                 true => [largest(record.z), largest(record.zd), largest(record.zdd)],
                 false => [0.0; 3],
@@ -223,7 +253,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         };
         let failure = step.failure;
         step.evaluate(record).map_err(|error| failure.of(error))?;
-        if redundant {
+        if step.least_norm {
             step.turn_rows(record)?;
         }
         Ok(step)
@@ -242,7 +272,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
-        if self.projected() || stabilised || self.redundant {
+        // `turn_rows` writes the list over, and then again.
+        if stabilised || (self.projected() && !self.least_norm) {
             self.evaluate_projections(record)?;
         }
 
@@ -270,7 +301,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
         self.newton.leading.factor(self.w, false)?;
 
-        if self.projected() || self.redundant {
+        if self.projected() || self.least_norm {
             let values = MotionValues::of(&pattern, &places, self.motion)?;
             let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
             copy(blocks.tangent, values.mass);

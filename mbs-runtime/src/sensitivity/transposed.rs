@@ -64,7 +64,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     ) -> Result<(), StepError> {
         let failure = self.failure;
         let fail = |error| failure.of(error);
-        if self.redundant {
+        if self.least_norm {
             self.least_norm_transposed(columns, bar.lambda, bar.z, rho).map_err(fail)?;
         }
         if self.projected() {
