@@ -34,6 +34,7 @@ pub mod pendulum {
     use ::mbs_runtime as rt;
     use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
+    use ::mbs_runtime::rolled as r;
     /// The scalar the model is printed for.
     pub type S = f64;
     type L = l::Lanes<S>;
@@ -565,10 +566,10 @@ pub mod pendulum {
         let v4 = p[0] * v3;
         let v5 = m::mul_add(v3, v4, v2);
         out_c[1] = v5;
-        let v6 = -9.81 * v4;
-        out_c[7] = v6;
-        let v7 = 1.0 / v5;
-        out_c[12] = v7;
+        let v6 = 1.0 / v5;
+        out_c[12] = v6;
+        let v7 = -9.81 * v4;
+        out_c[7] = v7;
         let v8 = v6 * v7;
         out_c[0] = v8;
         let v9 = 4.905 * p[1];

@@ -44,6 +44,7 @@ pub mod slider_crank {
     use ::mbs_runtime as rt;
     use ::mbs_runtime::lanes as l;
     use ::mbs_runtime::math as m;
+    use ::mbs_runtime::rolled as r;
     /// The scalar the model is printed for.
     pub type S = f64;
     type L = l::Lanes<S>;
