@@ -1,7 +1,6 @@
 //! Shipped and written models for the tests of the engine.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use mbs_codegen::kinematics::ReferencePoint;
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
 use mbs_runtime::{Inputs, Integrator, Output, Span, Statistics, StepError, System};
