@@ -104,6 +104,9 @@ pub(super) struct EulerAngles {
 /// What counts as zero in a rotation: a rounding.
 const ROUNDING: f64 = 4e-16;
 
+/// Sine of the angle between axes below which its last digits are missed.
+const NEARLY_PARALLEL: f64 = 1e-2;
+
 impl EulerAngles {
     pub(super) fn of(r: [[f64; 3]; 3]) -> EulerAngles {
         let r = r.map(|row| row.map(|x| if x.abs() < ROUNDING { 0.0 } else { x }));
@@ -119,11 +122,15 @@ impl EulerAngles {
                 theta: unit(flip * r[1][0], r[0][0]),
             };
         }
-        EulerAngles {
-            gamma: unit(r[0][2], -r[1][2]),
-            alpha: unit(sine, r[2][2]),
-            theta: unit(r[2][0], r[2][1]),
-        }
+        let gamma = unit(r[0][2], -r[1][2]);
+        // Of nearly parallel axes γ and θ are known badly, their sum well: R_z(γ)ᵀ R has the first row (cos θ, −sin θ, 0).
+        let [s, c] = gamma;
+        let theta = if sine < NEARLY_PARALLEL {
+            unit(-(c * r[0][1] + s * r[1][1]), c * r[0][0] + s * r[1][0])
+        } else {
+            unit(r[2][0], r[2][1])
+        };
+        EulerAngles { gamma, alpha: unit(sine, r[2][2]), theta }
     }
 }
 
@@ -146,6 +153,25 @@ mod tests {
 
     fn times(a: [[f64; 3]; 3], b: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
         std::array::from_fn(|i| std::array::from_fn(|j| (0..3).map(|k| a[i][k] * b[k][j]).sum()))
+    }
+
+    /// Axes that are parallel but for what a file's digits leave of it: rounding of the small entries must not turn the rest.
+    #[test]
+    fn nearly_parallel_axes_turn_by_the_right_angle() {
+        for alpha in [1e-15_f64, 1e-12, 3e-10, 1e-6, 1e-3] {
+            let [gamma, theta] = [0.7_f64, -1.9].map(|angle| [angle.sin(), angle.cos()]);
+            let mut r = times(times(about(2, gamma), about(0, [alpha.sin(), alpha.cos()])), about(2, theta));
+            for ((i, j), small) in
+                [(0, 2), (1, 2), (2, 0), (2, 1)].into_iter().zip([1e-16, -2e-16, 2e-16, -1e-16])
+            {
+                r[i][j] += small;
+            }
+            let EulerAngles { gamma, alpha: turn, theta } = EulerAngles::of(r);
+            let again = times(times(about(2, gamma), about(0, turn)), about(2, theta));
+            for (a, b) in r.iter().flatten().zip(again.iter().flatten()) {
+                assert!((a - b).abs() < 2e-15, "{alpha:e}: {r:?} {again:?}");
+            }
+        }
     }
 
     /// General, parallel, opposite and nearly parallel axes; signed permutations stay exact.
