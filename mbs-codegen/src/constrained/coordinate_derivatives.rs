@@ -87,15 +87,15 @@ impl CoordinateDerivatives {
             forces.iter().chain(constraints.iter().map(|constraint| &constraint.element)).collect();
         let loads = loads(g, mechanism, &elements);
         let unit = [Weights::by_acceleration(g), Weights::by_velocity(g), Weights::by_position(g)];
-        let [by_acceleration, by_velocity, by_position] = unit.map(|w| coordinate_directions(g, tree, w));
+        let directions = unit.map(|w| coordinate_directions(g, tree, w));
+        let [_, by_velocity, by_position] = &directions;
         let impulse = impulse(g, mechanism, inertias, rows);
 
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let mut tangents = [&by_acceleration, &by_velocity, &by_position]
-            .map(|directions| linearisation.tangent(g, &elements, &by_position, directions));
+        let mut tangents = linearisation.tangents(g, &elements, by_position, &directions);
         let position = g.one();
-        let mut residual = transpose_times(g, &by_position, &tau);
+        let mut residual = transpose_times(g, by_position, &tau);
         add_balls(g, tree, rows, &tau, position, &mut residual, &mut tangents[2]);
 
         let (holonomic, nonholonomic) = split(constraints, rows);
@@ -110,11 +110,11 @@ impl CoordinateDerivatives {
             }
             all
         };
-        let phi_z = jacobian(g, &mut linearisation, &holonomic, &by_position);
+        let phi_z = jacobian(g, &mut linearisation, &holonomic, by_position);
         let phi_z = normalised(g, phi_z, Group::Z);
         newton.extend(entries(g, &phi_z, &pattern.holonomic));
-        let psi_z = jacobian(g, &mut linearisation, &nonholonomic, &by_position);
-        let a = jacobian(g, &mut linearisation, &nonholonomic, &by_velocity);
+        let psi_z = jacobian(g, &mut linearisation, &nonholonomic, by_position);
+        let a = jacobian(g, &mut linearisation, &nonholonomic, by_velocity);
         newton.extend(entries(g, &a, &pattern.nonholonomic));
         newton.extend(entries(g, &psi_z, &pattern.nonholonomic));
         let mut newton = g.substitute(&newton, &to_coordinates);
@@ -125,9 +125,9 @@ impl CoordinateDerivatives {
         let mut rate = |g: &mut Graph, rows, directions| {
             rate_jacobian(g, &mut linearisation, rows, directions, |_, row| row.rate)
         };
-        let phid_z = rate(g, &holonomic, &by_position);
-        let psid_z = rate(g, &nonholonomic, &by_position);
-        let psid_zd = rate(g, &nonholonomic, &by_velocity);
+        let phid_z = rate(g, &holonomic, by_position);
+        let psid_z = rate(g, &nonholonomic, by_position);
+        let psid_zd = rate(g, &nonholonomic, by_velocity);
         let phidd_z =
             rate_jacobian(g, &mut linearisation, &holonomic, &by_position, |_, row| row.acceleration);
         let phid_z = normalised(g, phid_z, Group::Zd);
@@ -193,11 +193,11 @@ fn impulse(
     let elements: Vec<&Element<'_>> = constraints.iter().map(|constraint| &constraint.element).collect();
     let loads = loads(g, mechanism, &elements);
     let by_position = Weights::by_position(g);
-    let along = coordinate_directions(g, tree, by_position);
+    let along = [coordinate_directions(g, tree, by_position)];
     let mut linearisation = Linearisation::new(g, mechanism, inertias);
     let tau = linearisation.forces(g, &loads);
-    let mut tangent = linearisation.tangent(g, &elements, &along, &along);
-    let mut residual = transpose_times(g, &along, &tau);
+    let [mut tangent] = linearisation.tangents(g, &elements, &along[0], &along);
+    let mut residual = transpose_times(g, &along[0], &tau);
     add_balls(g, tree, rows, &tau, by_position.position, &mut residual, &mut tangent);
     mechanism.gravity = gravity;
     let zero = g.zero();

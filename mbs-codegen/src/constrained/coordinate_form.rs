@@ -104,10 +104,10 @@ impl CoordinateForm {
         let by_velocity = Weights::by_velocity(g);
         let along = coordinate_directions(g, tree, by_position);
         let weights = integrator_weights(g);
-        let directions = coordinate_directions(g, tree, weights.newton);
+        let directions = [coordinate_directions(g, tree, weights.newton)];
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let mut tangent = linearisation.tangent(g, &elements, &along, &directions);
+        let [mut tangent] = linearisation.tangents(g, &elements, &along, &directions);
         let mut residual = transpose_times(g, &along, &tau);
         add_balls(g, tree, rows, &tau, weights.newton.position, &mut residual, &mut tangent);
 

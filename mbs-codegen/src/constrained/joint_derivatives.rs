@@ -76,11 +76,11 @@ impl JointDerivatives {
             }
         }
         let unit = [Weights::by_acceleration(g), Weights::by_position(g), Weights::by_velocity(g)];
-        let [by_acceleration, by_position, by_velocity] = unit.map(|w| joint_directions(tree, w));
+        let directions = unit.map(|w| joint_directions(tree, w));
+        let [_, by_position, by_velocity] = &directions;
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let tangents = [&by_acceleration, &by_position, &by_velocity]
-            .map(|directions| linearisation.tangent(g, &elements, &by_position, directions));
+        let tangents = linearisation.tangents(g, &elements, by_position, &directions);
         let (holonomic, nonholonomic) = split(constraints, rows);
         let mut of_rows = |g: &mut Graph, directions| {
             let mut all = Vec::new();
@@ -93,7 +93,7 @@ impl JointDerivatives {
             all
         };
         let row_tangents: [Vec<SparseRow>; 2] =
-            [&by_position, &by_velocity].map(|directions| of_rows(g, directions));
+            [by_position, by_velocity].map(|directions| of_rows(g, directions));
 
         let mut places = JointPlaces::default();
         for i in 0..tree.nv {

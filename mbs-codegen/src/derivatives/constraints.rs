@@ -2,13 +2,15 @@
 //!
 //! Along the direction of an unknown a row changes by Σ over its placeholders of Φ_leaf ∂leaf. With the
 //! position weights of the directions this is Φ_z (or Φ_v), with their velocity weights A, with both A'. The same
-//! with Φd and Φdd in the place of Φ.
+//! with Φd and Φdd in the place of Φ; there slopes by the motion of links may be gathered first (see `slopes`), for placeholders of
+//! accelerations have long changes.
 
 use super::direction::Direction;
-use super::leaf::leaf_changes;
-use super::tangent::Linearisation;
+use super::leaf::{LeafChange, leaf_changes, link_of, of_coordinate};
+use super::slopes::{Slope, leaf_slope};
+use super::tangent::{Linearisation, pays};
 use crate::elements::{ConstraintElement, Leaves, RowRates};
-use crate::graph::{ExprId, Graph, gradient};
+use crate::graph::{ExprId, Graph, Vec3, gradient};
 use std::collections::BTreeMap;
 
 /// The nonzero entries of a row, by unknown.
@@ -29,7 +31,7 @@ pub fn jacobian(
     jacobian
 }
 
-/// Derivatives of what `choose` takes of each row and its time derivatives.
+/// Derivatives of what `choose` takes of each row and its time derivatives; slopes are gathered where that pays.
 pub fn rate_jacobian(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
@@ -40,9 +42,83 @@ pub fn rate_jacobian(
     let mut jacobian = Vec::new();
     for element in elements {
         let values: Vec<ExprId> = element.rates.iter().map(|row| choose(g, row)).collect();
-        jacobian.extend(changes(g, linearisation, &element.rate_leaves, &values, directions));
+        let one_by_one = changes(g, linearisation, &element.rate_leaves, &values, directions);
+        let mut rows = gathered(g, linearisation, &element.rate_leaves, &values, directions);
+        // What vanishes term by term does so in the sum, whether the graph sees it or not.
+        for (row, there) in rows.iter_mut().zip(&one_by_one) {
+            row.retain(|b, _| there.contains_key(b));
+        }
+        let operations = [&rows, &one_by_one].map(|rows| {
+            let entries: Vec<ExprId> = rows.iter().flat_map(|row| row.values()).copied().collect();
+            g.operations_per_call(&entries)
+        });
+        jacobian.extend(if pays(operations[0], operations[1]) { rows } else { one_by_one });
     }
     jacobian
+}
+
+/// How values over placeholders change along the directions: slopes by links, summed toward ground.
+fn gathered(
+    g: &mut Graph,
+    linearisation: &mut Linearisation<'_, '_>,
+    leaves: &Leaves<'_>,
+    values: &[ExprId],
+    directions: &[Direction],
+) -> Vec<SparseRow> {
+    let one = g.one();
+    let unknowns = linearisation.unknowns(g, directions);
+    let (mechanism, moved) = linearisation.parts();
+    let tree = mechanism.tree;
+    let replacements = leaves.replacements(g, mechanism);
+    let mut rows = Vec::new();
+    for &value in values {
+        let mut row = SparseRow::new();
+        let mut links: BTreeMap<usize, Slope> = BTreeMap::new();
+        for (leaf, symbols) in leaves.seen() {
+            let slopes = gradient(g, &[(value, one)], symbols);
+            if slopes.iter().all(|&slope| g.is(slope, 0.0)) {
+                continue;
+            }
+            let slopes = g.substitute(&slopes, &replacements);
+            if let Some(link) = link_of(mechanism, *leaf) {
+                let c = Vec3([slopes[0], slopes[1], slopes[2]]);
+                if let Some(slope) = leaf_slope(g, mechanism, moved, *leaf, link, c) {
+                    add(g, &mut links, link, slope);
+                }
+                continue;
+            }
+            for LeafChange { unknown, change } in of_coordinate(g, mechanism, &unknowns, *leaf) {
+                let share = g.mul(slopes[0], change[0]);
+                let before = *row.entry(unknown).or_insert_with(|| g.zero());
+                row.insert(unknown, g.add(before, share));
+            }
+        }
+        // Links stand after those that carry them.
+        for i in (0..tree.links.len()).rev() {
+            if let (Some(&slope), Some(parent)) = (links.get(&i), tree.links[i].parent) {
+                add(g, &mut links, parent, slope);
+            }
+        }
+        for (b, unknown) in unknowns.moving.iter().enumerate() {
+            let Some(unknown) = unknown else { continue };
+            if let Some(&slope) = links.get(&unknown.link) {
+                let share = g.along(slope, unknown);
+                let before = *row.entry(b).or_insert_with(|| g.zero());
+                row.insert(b, g.add(before, share));
+            }
+        }
+        row.retain(|_, &mut entry| !g.is(entry, 0.0));
+        rows.push(row);
+    }
+    rows
+}
+
+fn add(g: &mut Graph, links: &mut BTreeMap<usize, Slope>, link: usize, slope: Slope) {
+    let sum = match links.get(&link) {
+        Some(&before) => g.add_slope(before, slope),
+        None => slope,
+    };
+    links.insert(link, sum);
 }
 
 /// How values over placeholders change along the directions.
@@ -54,6 +130,7 @@ fn changes(
     directions: &[Direction],
 ) -> Vec<SparseRow> {
     let one = g.one();
+    let unknowns = linearisation.unknowns(g, directions);
     let (mechanism, moved) = linearisation.parts();
     let replacements = leaves.replacements(g, mechanism);
     let mut rows = vec![SparseRow::new(); values.len()];
@@ -63,7 +140,7 @@ fn changes(
         if slopes.iter().flatten().all(|&slope| g.is(slope, 0.0)) {
             continue;
         }
-        let changes = leaf_changes(g, mechanism, moved, directions, *leaf);
+        let changes = leaf_changes(g, mechanism, moved, &unknowns, *leaf);
         for (row, slopes) in rows.iter_mut().zip(slopes) {
             let slopes = g.substitute(&slopes, &replacements);
             for leaf in &changes {

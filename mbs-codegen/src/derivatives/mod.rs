@@ -21,7 +21,9 @@ mod loads;
 mod marker_rates;
 mod motion;
 mod pair_factors;
+mod slopes;
 mod tangent;
+mod unknowns;
 pub mod constraints;
 
 pub use marker_rates::{MarkerRates, marker_rates};

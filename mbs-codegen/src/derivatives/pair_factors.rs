@@ -6,9 +6,10 @@
 use super::Square;
 use super::direction::{Weights, joint_directions};
 use super::loads::load_tangent;
-use super::tangent::{Linearisation, Moving};
+use super::tangent::Linearisation;
 use crate::elements::Element;
 use crate::graph::{ExprId, Graph};
+use crate::kinematics::Spatial;
 
 /// Factors, one list per joint velocity.
 #[derive(Clone, Debug)]
@@ -36,8 +37,9 @@ impl Linearisation<'_, '_> {
         let unit = Weights::by_position(g);
         let rows = joint_directions(self.tree(), unit);
         let directions = joint_directions(self.tree(), weights);
+        let unknowns = self.unknowns(g, &directions);
         let (mechanism, moved) = self.parts();
-        let changes = load_tangent(g, mechanism, elements, moved, &directions);
+        let loads = load_tangent(g, mechanism, elements, moved, &unknowns, false);
         let (zero, n) = (g.zero(), directions.len());
         let mut out = PairFactors {
             carried: vec![[zero; 15]; n],
@@ -46,20 +48,18 @@ impl Linearisation<'_, '_> {
             columns: vec![[zero; 6]; n],
             loads: Square::zero(g, n),
         };
-        let moving: Vec<Option<Moving>> =
-            rows.iter().zip(&directions).map(|(row, d)| self.moving(g, row, d)).collect();
-        for (a, unknown) in moving.iter().enumerate() {
+        let of_rows = self.rows(g, &rows);
+        for (a, (unknown, &s)) in unknowns.moving.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
-            let carried = self.carried(g, &changes, unknown);
-            let opposite = g.neg6(carried.load_row);
-            let [x, row, z, back] =
-                [unknown.x, carried.inertia_row, unknown.z, opposite].map(|part| part.numbers());
-            out.carried[a] = join(row, carried.rate_row.0, back);
-            out.moving[a] = join(x, unknown.y.0, z);
+            let carried = self.carried(g, &loads, s, unknown);
+            let [by_x, x, by_z, z] = [carried.by_x, unknown.x, carried.by_z, unknown.z].map(Spatial::numbers);
+            out.carried[a] = join(by_x, carried.by_y.angular.0, by_z);
+            out.moving[a] = join(x, unknown.y.angular.0, z);
             out.turned[a] = carried.column.numbers();
-            out.columns[a] = unknown.s.numbers();
+            out.columns[a] = s.numbers();
         }
-        changes.subtract(g, &mut out.loads, &rows, |a| moving[a].as_ref().map(|m| (m.link, m.s)));
+        let row = |a: usize| unknowns.moving[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
+        loads.subtract(g, &mut out.loads, &rows, row);
         out
     }
 

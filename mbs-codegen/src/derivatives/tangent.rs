@@ -1,10 +1,6 @@
 //! The tangent of inverse dynamics, tau = M vd + (velocity terms) − Q, in one go.
 //!
-//! For unknown b that moves the columns of its group by (w_p, w_v, w_a), let
-//!
-//! Z_b = Σ w_p S,   Y_b = Σ w_v S + w_p ψd,   X_b = Σ w_a S + w_v (ψd + Sd) + w_p ψdd.
-//!
-//! With composite inertia I, momentum p, force f of everything that a group carries, and
+//! An unknown b moves what it carries by Z_b, Y_b, X_b (see `unknowns`). With composite inertia I, momentum p, force f of everything that a group carries, and
 //! 2B x = (2 α × p, R α), R = −2 Σ (ω̃ Σ₂ + h̃ṽ), Σ₂ = ½ tr J − J, the derivative of row a (column S̄_a) is
 //!
 //! b at or before a on the way to ground:  (I_a S̄_a)ᵀ X_b + ((2B_a)ᵀ S̄_a)ᵀ Y_b,
@@ -16,9 +12,9 @@
 
 use super::Square;
 use super::direction::Direction;
-use super::leaf::Moved;
 use super::loads::{LoadTangent, load_tangent};
-use super::motion::{Column, columns, movers};
+use super::motion::{Column, columns};
+use super::unknowns::{Moved, Moving, Unknowns};
 use crate::dynamics::{BodyInertia, Symmetric, composite_inertias};
 use crate::elements::{Element, Loads, Mechanism};
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
@@ -35,26 +31,15 @@ struct Composite {
     force: Spatial,
 }
 
-/// An unknown as the recursion sees it.
-pub(super) struct Moving {
-    pub link: usize,
-    pub group: usize,
-    /// S̄ of its row
-    pub s: Spatial,
-    pub x: Spatial,
-    pub y: Vec3,
-    pub z: Spatial,
-}
-
 /// What an unknown has of the composite it moves: factors of its entries with all unknowns before it.
 pub(super) struct Carried {
-    /// I S̄
-    pub inertia_row: Spatial,
-    /// the angular part of (2B)ᵀ S̄
-    pub rate_row: Vec3,
-    /// S̄ ×* W
-    pub load_row: Spatial,
-    /// I X + 2B Y + Z ×* f
+    /// By X: I S̄, less what loads have.
+    pub by_x: Spatial,
+    /// By Y: (2B)ᵀ S̄, less what loads have; without loads its linear part vanishes.
+    pub by_y: Spatial,
+    /// By Z: −S̄ ×* W, less what loads have.
+    pub by_z: Spatial,
+    /// I X + 2B Y + Z ×* f, less what loads have.
     pub column: Spatial,
 }
 
@@ -80,33 +65,53 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         Linearisation { mechanism, columns, parents, accelerations, composites }
     }
 
-    /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along the directions. Rows and
-    /// directions are of the same unknowns. `elements` are what acts beside inertia and gravity.
-    pub fn tangent(
+    /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along each list of directions. Rows and
+    /// directions are of the same unknowns. `elements` are what acts beside inertia and gravity; of the two ways to their derivatives
+    /// gathered slopes are taken where they pay for all lists together.
+    pub fn tangents<const N: usize>(
+        &mut self,
+        g: &mut Graph,
+        elements: &[&Element<'_>],
+        rows: &[Direction],
+        directions: &[Vec<Direction>; N],
+    ) -> [Square; N] {
+        let gathered = directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, true));
+        let differ = gathered.iter().any(|(_, gathered)| *gathered);
+        let gathered = gathered.map(|(tangent, _)| tangent);
+        if !differ {
+            return gathered;
+        }
+        let one_by_one =
+            directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, false).0);
+        let [here, there] = [&gathered, &one_by_one].map(|tangents| {
+            let all: Vec<ExprId> = tangents.iter().flat_map(|tangent| tangent.entries()).copied().collect();
+            g.operations_per_call(&all)
+        });
+        if pays(here, there) { gathered } else { one_by_one }
+    }
+
+    /// The derivatives along one list of directions, and whether slopes of loads were gathered.
+    fn tangent_by(
         &mut self,
         g: &mut Graph,
         elements: &[&Element<'_>],
         rows: &[Direction],
         directions: &[Direction],
-    ) -> Square {
-        let n = directions.len();
+        gather: bool,
+    ) -> (Square, bool) {
+        let unknowns = self.unknowns(g, directions);
         let (mechanism, moved) = self.parts();
-        let loads = load_tangent(g, mechanism, elements, moved, directions);
-        let moving: Vec<Option<Moving>> =
-            rows.iter().zip(directions).map(|(row, d)| self.moving(g, row, d)).collect();
-        let mut unknowns: Vec<Vec<usize>> = vec![Vec::new(); self.columns.len()];
-        for (a, unknown) in moving.iter().enumerate() {
-            if let Some(unknown) = unknown {
-                unknowns[unknown.group].push(a);
-            }
-        }
-        let mut out = Square::zero(g, n);
-        for (a, unknown) in moving.iter().enumerate() {
+        let loads = load_tangent(g, mechanism, elements, moved, &unknowns, gather);
+        let of_rows = self.rows(g, rows);
+        let mut out = Square::zero(g, directions.len());
+        for (a, (unknown, &s)) in unknowns.moving.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
-            self.pairs(g, &mut out, &moving, &unknowns, &loads, a, unknown);
+            let carried = self.carried(g, &loads, s, unknown);
+            self.pairs(g, &mut out, &unknowns, &of_rows, a, &carried);
         }
-        loads.subtract(g, &mut out, rows, |a| moving[a].as_ref().map(|m| (m.link, m.s)));
-        out
+        let row = |a: usize| unknowns.moving[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
+        loads.subtract(g, &mut out, rows, row);
+        (out, loads.is_gathered(g))
     }
 
     /// tau = S_jᵀ (f − W) − Q_j along every joint velocity, from the same sums as the tangent.
@@ -128,88 +133,85 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     }
 
     /// The pairs (a, b) and (b, a) for all b at or before a.
-    #[allow(clippy::too_many_arguments, reason = "one formula, used once")]
     fn pairs(
         &self,
         g: &mut Graph,
         out: &mut Square,
-        moving: &[Option<Moving>],
-        unknowns: &[Vec<usize>],
-        loads: &LoadTangent,
+        unknowns: &Unknowns,
+        rows: &[Spatial],
         a: usize,
-        unknown: &Moving,
+        carried: &Carried,
     ) {
-        let carried = self.carried(g, loads, unknown);
-        let mut group = None;
-        for j in movers(&self.columns, &self.parents, unknown.group) {
-            if group == Some(self.columns[j].group) {
-                continue;
-            }
-            group = Some(self.columns[j].group);
-            for &b in &unknowns[self.columns[j].group] {
-                let Some(other) = &moving[b] else { continue };
-                // row a, column b
-                let (p, q) = (g.dot6(carried.inertia_row, other.x), g.dot3(carried.rate_row, other.y));
-                let inner = g.add(p, q);
-                let load = g.dot6(carried.load_row, other.z);
-                let entry = g.sub(inner, load);
-                out.set(a, b, entry);
-                // row b, column a
-                if other.group != unknown.group {
-                    let entry = g.dot6(other.s, carried.column);
-                    out.set(b, a, entry);
-                }
+        let Some(unknown) = &unknowns.moving[a] else { return };
+        for (b, other) in unknowns.of_column(self.moved(), unknown.group) {
+            // row a, column b
+            let (p, q) = (g.dot6(carried.by_x, other.x), g.dot6(carried.by_y, other.y));
+            let inner = g.add(p, q);
+            let load = g.dot6(carried.by_z, other.z);
+            let entry = g.add(inner, load);
+            out.set(a, b, entry);
+            // row b, column a
+            if other.group != unknown.group {
+                let entry = g.dot6(rows[b], carried.column);
+                out.set(b, a, entry);
             }
         }
     }
 
-    /// What an unknown has of the composite it moves.
-    pub(super) fn carried(&self, g: &mut Graph, loads: &LoadTangent, unknown: &Moving) -> Carried {
+    /// What an unknown has of the composite it moves; S̄ is that of its row.
+    pub(super) fn carried(
+        &self,
+        g: &mut Graph,
+        loads: &LoadTangent,
+        s: Spatial,
+        unknown: &Moving,
+    ) -> Carried {
         let composite = self.composites[unknown.link];
-        let s = unknown.s;
         // I S̄ and (2B)ᵀ S̄ = (0, 2 p × s + Rᵀ w)
         let inertia_row = g.apply_inertia(composite.inertia, s);
         let two = g.constant(2.0);
         let twice = g.scale3(two, composite.momentum);
         let (p, q) = (g.cross3(twice, s.linear), g.apply_transposed(composite.rate, s.angular));
-        let rate_row = g.add3(p, q);
+        let rate_row = Spatial { linear: g.zero_vector(), angular: g.add3(p, q) };
         // (Z × S̄)ᵀ W = Zᵀ (S̄ ×* W): a wrench on what a carries does not turn with the joints before it
-        let load_row = g.cross_force(s, loads.wrenches[unknown.link]);
+        let turned_row = g.cross_force(s, loads.wrenches[unknown.link]);
+        let slopes = &loads.gathered[unknown.link];
+        let work = g.work_slope(s, slopes);
+        let load_row = g.add6(turned_row, work.z);
         // I X + 2B Y + Z ×* f
         let turned = g.cross_force(unknown.z, composite.force);
-        let carried = rate_times(g, composite, unknown.y);
+        let carried = rate_times(g, composite, unknown.y.angular);
         let accelerated = g.apply_inertia(composite.inertia, unknown.x);
         let sum = g.add6(carried, accelerated);
-        let column = g.add6(sum, turned);
-        Carried { inertia_row, rate_row, load_row, column }
+        let sum = g.add6(sum, turned);
+        let wrench = g.wrench_along(slopes, unknown);
+        Carried {
+            by_x: g.sub6(inertia_row, work.x),
+            by_y: g.sub6(rate_row, work.y),
+            by_z: g.neg6(load_row),
+            column: g.sub6(sum, wrench),
+        }
     }
 
-    pub(super) fn moving(&self, g: &mut Graph, row: &Direction, direction: &Direction) -> Option<Moving> {
-        let first = self.columns.get(direction.terms.first()?.j)?;
-        let zero = g.zero_vector();
-        let none = g.zero_spatial();
-        let (mut s, mut x, mut y, mut z) = (none, none, zero, none);
-        for term in &row.terms {
-            let share = g.scale6(term.weights.position, self.columns[term.j].s);
-            s = g.add6(s, share);
-        }
-        for term in &direction.terms {
-            let (column, w) = (&self.columns[term.j], term.weights);
-            let share = g.scale6(w.position, column.s);
-            z = g.add6(z, share);
-            let (p, q) =
-                (g.scale3(w.velocity, column.s.angular), g.scale3(w.position, column.psi_rate.angular));
-            let share = g.add3(p, q);
-            y = g.add3(y, share);
-            let carried = g.add6(column.psi_rate, column.s_rate);
-            for (weight, part) in
-                [(w.acceleration, column.s), (w.velocity, carried), (w.position, column.psi_acceleration)]
-            {
-                let share = g.scale6(weight, part);
-                x = g.add6(x, share);
+    /// S̄ = Σ w_p S of every row, none for those of variables.
+    pub(super) fn rows(&self, g: &mut Graph, rows: &[Direction]) -> Vec<Spatial> {
+        let mut all = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut s = g.zero_spatial();
+            for term in &row.terms {
+                if let Some(column) = self.columns.get(term.j) {
+                    let share = g.scale6(term.weights.position, column.s);
+                    s = g.add6(s, share);
+                }
             }
+            all.push(s);
         }
-        Some(Moving { link: first.link, group: first.group, s, x, y, z })
+        all
+    }
+
+    /// What the directions do to the links.
+    pub(super) fn unknowns(&self, g: &mut Graph, directions: &[Direction]) -> Unknowns {
+        Unknowns::new(g, &self.columns, self.mechanism.tree.nv, directions)
     }
 
     /// The mechanism's tree.
@@ -222,10 +224,22 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     }
 
     /// What derivatives of elements need.
+    fn moved(&self) -> Moved<'_> {
+        let Linearisation { columns, parents, accelerations, .. } = self;
+        Moved { columns, parents, accelerations }
+    }
+
+    /// The mechanism beside it.
     pub(super) fn parts(&mut self) -> (&mut Mechanism<'a>, Moved<'_>) {
         let Linearisation { mechanism, columns, parents, accelerations, .. } = self;
         (mechanism, Moved { columns, parents, accelerations })
     }
+}
+
+/// Whether gathered slopes with so many operations pay: they save a tenth. What is counted shares some operations with the rest of a
+/// bundle, which the count does not see.
+pub(super) fn pays(gathered: usize, one_by_one: usize) -> bool {
+    10 * gathered < 9 * one_by_one
 }
 
 /// 2B x = (2 α × p, R α)

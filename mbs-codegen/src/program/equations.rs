@@ -5,8 +5,8 @@ use super::observed::Observed;
 use super::{BundleKind, Pairs, ProgramError, Structure};
 use crate::bundle::{Rolled, Specification, Wanted};
 use crate::constrained::{CoordinateForm, JointForm, LeadingMatrix, Rows, States, reactions};
-use crate::derivatives::Linearisation;
 use crate::derivatives::direction::{Weights, joint_directions};
+use crate::derivatives::{Linearisation, Square};
 use crate::dynamics::{
     Solved, Symmetric, TreeEquations, articulated_body, body_inertias, coordinate_form, energy,
 };
@@ -211,9 +211,9 @@ impl Equations<'_, '_, '_> {
         let rows = joint_directions(tree, rows);
         let unit = [Weights::by_position(g), Weights::by_velocity(g), Weights::by_acceleration(g)];
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
-        let [by_position, by_velocity, mass] = unit.map(|weights| {
-            linearisation.tangent(g, &forces, &rows, &joint_directions(tree, weights)).dense()
-        });
+        let directions = unit.map(|weights| joint_directions(tree, weights));
+        let tangents = linearisation.tangents(g, &forces, &rows, &directions);
+        let [by_position, by_velocity, mass] = tangents.map(Square::dense);
         let results = derivative_results([by_position, by_velocity, mass]);
         ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
     }

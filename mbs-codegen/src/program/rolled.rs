@@ -10,7 +10,7 @@ use crate::bundle::rolled::{BLOCK, inverse_scratch};
 use crate::bundle::{Loop, Memory, Rolled};
 use crate::constrained::Sparse;
 use crate::derivatives::direction::{Weights, joint_directions};
-use crate::derivatives::{Linearisation, PairFactors};
+use crate::derivatives::{Linearisation, PairFactors, Square};
 use crate::dynamics::{articulated_body, body_inertias, composite_inertias, with_joint_forces};
 use crate::elements::{Element, loads};
 use crate::graph::{ExprId, Graph};
@@ -238,9 +238,9 @@ impl Equations<'_, '_, '_> {
                 rolled.loops.push(minus_product(inverse, b, &there, n, to));
             }
         } else {
-            for (weights, to) in unit.into_iter().zip([VD_Z, VD_V]) {
-                let tangent =
-                    linearisation.tangent(g, &forces, &rows, &joint_directions(tree, weights)).dense();
+            let directions = unit.map(|weights| joint_directions(tree, weights));
+            let tangents = linearisation.tangents(g, &forces, &rows, &directions);
+            for (tangent, to) in tangents.map(Square::dense).into_iter().zip([VD_Z, VD_V]) {
                 let there: Vec<bool> = tangent.iter().map(|&entry| !g.is(entry, 0.0)).collect();
                 let b = rolled.array(tangent);
                 rolled.loops.push(minus_product(inverse, b, &there, n, to));

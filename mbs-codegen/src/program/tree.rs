@@ -3,7 +3,7 @@
 use super::equations::{Equations, INSTANT, MOTION, Parts, at_origin, wanted};
 use crate::constrained::Sparse;
 use crate::derivatives::direction::{Weights, joint_directions};
-use crate::derivatives::{Linearisation, marker_rates};
+use crate::derivatives::{Linearisation, Square, marker_rates};
 use crate::dynamics::{
     Solved, TreeEquations, TreeFactors, body_inertias, centroidal, coriolis_terms, gravity_terms,
     inertial_parameters, inverse_dynamics, mass_matrix, regressor, right_hand_side, with_joint_forces,
@@ -132,11 +132,10 @@ impl Equations<'_, '_, '_> {
         let vd = factors.solve(g, rhs);
 
         let unit = [Weights::by_position(g), Weights::by_velocity(g)];
-        let [by_position, by_velocity] = unit.map(|weights| joint_directions(tree, weights));
+        let directions = unit.map(|weights| joint_directions(tree, weights));
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
         let tau = linearisation.forces(g, &loads);
-        let tangents = [&by_position, &by_velocity]
-            .map(|directions| linearisation.tangent(g, &forces, &by_position, directions).dense());
+        let tangents = linearisation.tangents(g, &forces, &directions[0], &directions).map(Square::dense);
         let sparse = Sparse::by(g, &tau, self.seeds);
         let mut by_parameters = vec![g.zero(); tree.nv * self.seeds.len()];
         for (&(i, k), &entry) in sparse.places.iter().zip(&sparse.entries) {

@@ -1,0 +1,180 @@
+//! Slopes of values by the motion of links, the transposed view of `leaf`.
+//!
+//! A value changes along unknown b by Σ over the links i that b moves of G_i·Z + H_i·δV_i + L_i·δA_i (see `unknowns`). With
+//! (Z × V)·H = Z·(V ×* H) that is a product of what the link has and what the unknown has,
+//!
+//! (G + V ×* H + A ×* L)·Z + (H + V ×* L)·Y + L·X,
+//!
+//! so the slopes of all links that an unknown moves can be summed before the unknown is seen. A placeholder with slope c has
+//!
+//! | placeholder | G | H | L |
+//! |---|---|---|---|
+//! | point r | (c, r × c) | | |
+//! | axis a | (0, a × c) | | |
+//! | velocity v of r | point r with c × ω | (c, r × c) | |
+//! | angular velocity | | (0, c) | |
+//! | acceleration of r | point r with c × α, velocity v with c × ω | (0, v × c) | (c, r × c) |
+//! | angular acceleration | | | (0, c) |
+
+use super::unknowns::{Moved, Moving};
+use crate::elements::{Leaf, Mechanism};
+use crate::graph::{ExprId, Graph, Vec3};
+use crate::kinematics::Spatial;
+use crate::lowering::Environment;
+
+/// What a value has of a link, or of several: factors of an unknown's Z, Y, X.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slope {
+    pub z: Spatial,
+    pub y: Spatial,
+    pub x: Spatial,
+}
+
+/// Slopes of a wrench's six numbers, forces first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrenchSlope(pub [Slope; 6]);
+
+impl Graph {
+    /// No dependence.
+    pub(super) fn no_slope(&mut self) -> Slope {
+        let none = self.zero_spatial();
+        Slope { z: none, y: none, x: none }
+    }
+
+    /// a + b
+    pub(super) fn add_slope(&mut self, a: Slope, b: Slope) -> Slope {
+        Slope { z: self.add6(a.z, b.z), y: self.add6(a.y, b.y), x: self.add6(a.x, b.x) }
+    }
+
+    /// s a
+    fn scale_slope(&mut self, s: ExprId, a: Slope) -> Slope {
+        Slope { z: self.scale6(s, a.z), y: self.scale6(s, a.y), x: self.scale6(s, a.x) }
+    }
+
+    /// The change along an unknown.
+    pub(super) fn along(&mut self, slope: Slope, unknown: &Moving) -> ExprId {
+        let z = self.dot6(slope.z, unknown.z);
+        let y = self.dot6(slope.y, unknown.y);
+        let x = self.dot6(slope.x, unknown.x);
+        self.sum(&[z, y, x])
+    }
+
+    /// a + b
+    pub(super) fn add_wrench_slope(&mut self, a: WrenchSlope, b: WrenchSlope) -> WrenchSlope {
+        WrenchSlope(std::array::from_fn(|k| self.add_slope(a.0[k], b.0[k])))
+    }
+
+    /// The change of the wrench along an unknown.
+    pub(super) fn wrench_along(&mut self, slope: &WrenchSlope, unknown: &Moving) -> Spatial {
+        let [a, b, c, d, e, f] = slope.0.map(|row| self.along(row, unknown));
+        Spatial { linear: Vec3([a, b, c]), angular: Vec3([d, e, f]) }
+    }
+
+    /// The slope of sᵀ W.
+    pub(super) fn work_slope(&mut self, s: Spatial, slope: &WrenchSlope) -> Slope {
+        let mut sum = self.no_slope();
+        for (&factor, &row) in s.numbers().iter().zip(&slope.0) {
+            let share = self.scale_slope(factor, row);
+            sum = self.add_slope(sum, share);
+        }
+        sum
+    }
+
+    /// Of the wrench (F, r × F) for a force that has these slopes, r held.
+    pub(super) fn wrench_slope_at(&mut self, r: Vec3, force: [Slope; 3]) -> WrenchSlope {
+        let turned: [Slope; 3] = std::array::from_fn(|k| {
+            // r_i F_j − r_j F_i
+            let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+            let back = self.neg(r.0[j]);
+            let (p, q) = (self.scale_slope(r.0[i], force[j]), self.scale_slope(back, force[i]));
+            self.add_slope(p, q)
+        });
+        let [a, b, c] = force;
+        let [d, e, f] = turned;
+        WrenchSlope([a, b, c, d, e, f])
+    }
+
+    /// Of the wrench (0, n) for a moment that has these slopes.
+    pub(super) fn moment_slope(&mut self, [d, e, f]: [Slope; 3]) -> WrenchSlope {
+        let none = self.no_slope();
+        WrenchSlope([none, none, none, d, e, f])
+    }
+
+    /// Of the moment r × F, F held, for a point r that is carried along: e_k·(δr × F) = δr·(F × e_k).
+    pub(super) fn lever_slope(&mut self, r: Vec3, force: Vec3) -> [Slope; 3] {
+        let (zero, one) = (self.zero(), self.one());
+        std::array::from_fn(|k| {
+            let unit = Vec3(std::array::from_fn(|i| if i == k { one } else { zero }));
+            let c = self.cross3(force, unit);
+            let mut slope = self.no_slope();
+            slope.z = self.at_point(r, c);
+            slope
+        })
+    }
+
+    /// (c, r × c)
+    fn at_point(&mut self, r: Vec3, c: Vec3) -> Spatial {
+        Spatial { linear: c, angular: self.cross3(r, c) }
+    }
+
+    /// (0, c)
+    fn turning(&mut self, c: Vec3) -> Spatial {
+        Spatial { linear: self.zero_vector(), angular: c }
+    }
+}
+
+/// The slope of a value by the motion of the link that carries a placeholder, for the value's slope c by the placeholder; none for
+/// coordinates.
+pub(super) fn leaf_slope(
+    g: &mut Graph,
+    mechanism: &mut Mechanism<'_>,
+    moved: Moved<'_>,
+    leaf: Leaf,
+    link: usize,
+    c: Vec3,
+) -> Option<Slope> {
+    let velocity = mechanism.velocities.links[link].motion;
+    let acceleration = moved.accelerations[link];
+    let none = g.zero_spatial();
+    let (mut by_place, mut by_velocity, mut by_acceleration) = (none, none, none);
+    match leaf {
+        Leaf::Position(marker) => {
+            let r = mechanism.position(g, marker);
+            by_place = g.at_point(r, c);
+        }
+        Leaf::Axis(body, k) => {
+            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
+            let across = g.cross3(axis, c);
+            by_place = g.turning(across);
+        }
+        Leaf::PointVelocity(marker) => {
+            let r = mechanism.position(g, marker);
+            let across = g.cross3(c, velocity.angular);
+            by_place = g.at_point(r, across);
+            by_velocity = g.at_point(r, c);
+        }
+        Leaf::AngularVelocity(_) => by_velocity = g.turning(c),
+        Leaf::PointAcceleration(marker) => {
+            let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
+            let across = g.cross3(c, velocity.angular);
+            let (p, q) = (g.cross3(c, acceleration.angular), g.cross3(across, velocity.angular));
+            let sum = g.add3(p, q);
+            by_place = g.at_point(r, sum);
+            let turned = g.cross3(v, c);
+            let (p, q) = (g.at_point(r, across), g.turning(turned));
+            by_velocity = g.add6(p, q);
+            by_acceleration = g.at_point(r, c);
+        }
+        Leaf::AngularAcceleration(_) => by_acceleration = g.turning(c),
+        Leaf::Coordinate(_)
+        | Leaf::Rate(_)
+        | Leaf::Acceleration(_)
+        | Leaf::JointVelocity(_)
+        | Leaf::JointAcceleration(_) => return None,
+    }
+    // (G + V ×* H + A ×* L)·Z + (H + V ×* L)·Y + L·X
+    let (p, q) = (g.cross_force(velocity, by_velocity), g.cross_force(acceleration, by_acceleration));
+    let carried = g.add6(p, q);
+    let turned = g.cross_force(velocity, by_acceleration);
+    Some(Slope { z: g.add6(by_place, carried), y: g.add6(by_velocity, turned), x: by_acceleration })
+}

@@ -1,0 +1,118 @@
+//! What unknowns do to the links they move.
+//!
+//! Unknown b moves the columns of one group by (w_p, w_v, w_a). With V₀, A₀ before the group,
+//!
+//! Z = Σ w_p S,   Y = Σ w_v S + w_p ψd,   X = Σ w_a S + w_v (ψd + Sd) + w_p ψdd,
+//!
+//! and a link i that b moves changes its place, its velocity and its acceleration by
+//!
+//! Z,   δV = Y + Z × V_i = Σ w_v S + Z × (V_i − V₀),   δA = X + Y × V_i + Z × A_i:
+//!
+//! seen from before the group, what comes after is turned as a whole.
+
+use super::direction::{Direction, Weights};
+use super::motion::{Column, movers};
+use crate::graph::{ExprId, Graph};
+use crate::kinematics::Spatial;
+use crate::topology::Tree;
+
+/// An unknown as the links see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moving {
+    /// The link of its joint.
+    pub link: usize,
+    /// First velocity of its group.
+    pub group: usize,
+    pub z: Spatial,
+    pub y: Spatial,
+    pub x: Spatial,
+    /// Σ w_v S
+    pub pushed: Spatial,
+    /// V₀
+    pub before: Spatial,
+}
+
+/// The columns, the parents of velocities, and the accelerations of the links.
+#[derive(Clone, Copy)]
+pub(super) struct Moved<'a> {
+    pub columns: &'a [Column],
+    pub parents: &'a [Option<usize>],
+    pub accelerations: &'a [Spatial],
+}
+
+/// All unknowns, each with what it moves.
+pub(super) struct Unknowns {
+    /// None for those of variables, which move nothing.
+    pub moving: Vec<Option<Moving>>,
+    /// By the first velocity of a group.
+    of_group: Vec<Vec<usize>>,
+    /// By velocity, with what each does to it.
+    pub of_velocity: Vec<Vec<(usize, Weights)>>,
+}
+
+impl Unknowns {
+    /// One per direction.
+    pub(super) fn new(g: &mut Graph, columns: &[Column], nv: usize, directions: &[Direction]) -> Unknowns {
+        let moving: Vec<Option<Moving>> = directions.iter().map(|d| moving(g, columns, d)).collect();
+        let mut of_group = vec![Vec::new(); columns.len()];
+        let mut of_velocity = vec![Vec::new(); nv];
+        for (b, direction) in directions.iter().enumerate() {
+            if let Some(unknown) = &moving[b] {
+                of_group[unknown.group].push(b);
+            }
+            for term in &direction.terms {
+                of_velocity[term.j].push((b, term.weights));
+            }
+        }
+        Unknowns { moving, of_group, of_velocity }
+    }
+
+    /// Those that move the column of velocity j: from its own group to ground.
+    pub(super) fn of_column<'s>(
+        &'s self,
+        moved: Moved<'s>,
+        j: usize,
+    ) -> impl Iterator<Item = (usize, &'s Moving)> + 's {
+        let mut groups: Vec<usize> = Vec::new();
+        for k in movers(moved.columns, moved.parents, j) {
+            let group = moved.columns[k].group;
+            if groups.last() != Some(&group) {
+                groups.push(group);
+            }
+        }
+        let all = groups.into_iter().flat_map(|group| self.of_group[group].iter().copied());
+        all.filter_map(|b| Some((b, self.moving[b].as_ref()?)))
+    }
+
+    /// Those that move a link.
+    pub(super) fn of_link(&self, tree: &Tree, moved: Moved<'_>, link: usize) -> Vec<usize> {
+        // The nearest link with a joint velocity, on the way to ground.
+        let mut links = std::iter::successors(Some(link), |&i| tree.links[i].parent);
+        match links.find_map(|i| tree.links[i].v_range().last()) {
+            Some(last) => self.of_column(moved, last).map(|(b, _)| b).collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+fn moving(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<Moving> {
+    let first = columns.get(direction.terms.first()?.j)?;
+    let none = g.zero_spatial();
+    let [mut z, mut pushed, mut carried, mut x] = [none; 4];
+    let add = |g: &mut Graph, sum: &mut Spatial, weight: ExprId, part: Spatial| {
+        let share = g.scale6(weight, part);
+        *sum = g.add6(*sum, share);
+    };
+    for term in &direction.terms {
+        let (column, w) = (columns.get(term.j)?, term.weights);
+        add(g, &mut z, w.position, column.s);
+        add(g, &mut pushed, w.velocity, column.s);
+        add(g, &mut carried, w.position, column.psi_rate);
+        add(g, &mut x, w.acceleration, column.s);
+        let turned = g.add6(column.psi_rate, column.s_rate);
+        add(g, &mut x, w.velocity, turned);
+        add(g, &mut x, w.position, column.psi_acceleration);
+    }
+    let y = g.add6(pushed, carried);
+    Some(Moving { link: first.link, group: first.group, z, y, x, pushed, before: first.before })
+}
