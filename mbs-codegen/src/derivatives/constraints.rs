@@ -58,7 +58,7 @@ pub fn rate_jacobian(
 }
 
 /// How values over placeholders change along the directions: slopes by links, summed toward ground.
-fn gathered(
+pub(super) fn gathered(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
     leaves: &Leaves<'_>,
@@ -122,7 +122,7 @@ fn add(g: &mut Graph, links: &mut BTreeMap<usize, Slope>, link: usize, slope: Sl
 }
 
 /// How values over placeholders change along the directions.
-fn changes(
+pub(super) fn changes(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
     leaves: &Leaves<'_>,

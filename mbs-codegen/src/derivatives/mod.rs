@@ -25,6 +25,8 @@ mod slopes;
 mod tangent;
 mod unknowns;
 pub mod constraints;
+#[cfg(test)]
+mod both_ways;
 
 pub use marker_rates::{MarkerRates, marker_rates};
 pub use pair_factors::PairFactors;

@@ -91,7 +91,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     }
 
     /// The derivatives along one list of directions, and whether slopes of loads were gathered.
-    fn tangent_by(
+    pub(super) fn tangent_by(
         &mut self,
         g: &mut Graph,
         elements: &[&Element<'_>],

@@ -25,7 +25,7 @@ use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, positive};
 use crate::linear::blocks::holonomic_rows;
-use crate::linear::{copy, largest};
+use crate::linear::{Leading, copy, largest};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -115,9 +115,11 @@ impl Ali3p {
         let formulas = self.integrator.formulas(h)?;
         let (mut moving, rows) = State::of(&dims, state)?.split();
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        // First, where the derivative of the step finds it.
+        let leading = Leading::new(system, &dims, &mut pieces)?;
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let mut held = Held::new(inputs, system.holds(), held);
-        let mut step = Step::begin(system, formulas, &moving, rows.active, &mut held, &mut pieces)?;
+        let mut step = Step::begin(system, leading, formulas, &moving, rows.active, &mut held, &mut pieces)?;
 
         let weights = formulas.weights;
         let compliance = step.compliance()?;

@@ -29,7 +29,7 @@ use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, positive};
 use crate::linear::blocks::holonomic_rows;
-use crate::linear::copy;
+use crate::linear::{Leading, copy};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -110,10 +110,11 @@ impl ImplicitIndex1 {
         let formulas = self.integrator.formulas(h)?;
         let (mut moving, rows) = State::of(&dims, state)?.split();
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
+        let leading = Leading::new(system, &dims, &mut pieces)?;
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let (phid, phidd) = (pieces.next(dims.rows())?, pieces.next(dims.rows())?);
         let mut held = Held::new(inputs, system.holds(), held);
-        let mut step = Step::begin(system, formulas, &moving, rows.active, &mut held, &mut pieces)?;
+        let mut step = Step::begin(system, leading, formulas, &moving, rows.active, &mut held, &mut pieces)?;
         // A' = A: derivatives of the rows by z are neglected.
         step.formulas.weights.ratio = M::S::ZERO;
 

@@ -172,10 +172,11 @@ macro_rules! instant {
 pub(crate) use instant;
 
 impl<'a, M: Constrained> Step<'a, M> {
-    /// Takes its memory from `pieces`, samples the inputs, and predicts from the state `moving`.
+    /// Takes the rest of its memory from `pieces`, samples the inputs, and predicts from the state `moving`.
     #[inline(always)]
     pub(crate) fn begin<I: Inputs<M::S>>(
         system: &'a M,
+        leading: Leading<'a, M>,
         formulas: Formulas<M::S>,
         moving: &Moving<'_, M::S>,
         active: Option<&'a [M::S]>,
@@ -199,7 +200,7 @@ impl<'a, M: Constrained> Step<'a, M> {
                 a: pieces.next(nq)?,
             },
             lambda: pieces.next(rows)?,
-            leading: Leading::new(system, &dims, pieces)?,
+            leading,
             x: pieces.next(nq + rows)?,
             r: pieces.next(nq)?,
             phi: pieces.next(rows)?,

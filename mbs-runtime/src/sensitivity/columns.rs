@@ -51,7 +51,9 @@ fn add_whole<S: Scalar, const L: usize, const T: usize>(
     terms: &[Term<'_, S>; T],
     y: &mut [S],
 ) {
-    let terms = terms.map(|(a, values, x)| (a, values, x.as_chunks::<L>().0));
+    // Lengths that are equal need no comparison in the loop.
+    let terms =
+        terms.map(|(a, values, x)| (a, values.get(..places.len()).unwrap_or_default(), x.as_chunks::<L>().0));
     let (y, _) = y.as_chunks_mut::<L>();
     let mut sum = [S::ZERO; L];
     let mut now = usize::MAX;

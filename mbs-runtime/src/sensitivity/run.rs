@@ -11,7 +11,7 @@ use super::derivatives::{ObjectiveDerivatives, Sensitivities};
 use super::objectives::Gradient;
 use super::objectives::Integrals;
 use super::state::StateDerivatives;
-use super::step::{LinearisedStep, scratch_len};
+use super::step::{LinearisedStep, Purpose, scratch_len};
 use crate::constrained::Motion;
 use crate::error::StepError;
 use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, RunStatistics, State, StepStatistics};
@@ -40,25 +40,26 @@ pub trait DifferentiableStep: ImplicitStep {
     ) -> Result<StepStatistics, StepError>;
 
     /// The derivative of the recorded step, which lives in the scratch of [`Ali3p::linearised_scratch_len`] values.
-    #[inline(always)]
     fn linearise<'a, M: Sensitivities>(
         &self,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
-    ) -> Result<LinearisedStep<'a, M>, StepError> {
-        self.linearise_for(true, system, record, scratch)
-    }
+    ) -> Result<LinearisedStep<'a, M>, StepError>;
 
-    /// The same. Where rows depend on each other and `multipliers` are not asked for, λ′ is that of some multipliers that give the
-    /// same forces, for less work.
-    fn linearise_for<'a, M: Sensitivities>(
+    /// [`DifferentiableStep::step_recorded`] and the derivative of the step at once, which is less work. Where rows depend on each other and
+    /// `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
+    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
+    fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
         &self,
         multipliers: bool,
         system: &'a M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        h: M::S,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
-    ) -> Result<LinearisedStep<'a, M>, StepError>;
+    ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError>;
 }
 
 macro_rules! differentiable_step {
@@ -79,14 +80,30 @@ macro_rules! differentiable_step {
                 }
 
                 #[inline(always)]
-                fn linearise_for<'a, M: Sensitivities>(
+                fn linearise<'a, M: Sensitivities>(
                     &self,
-                    multipliers: bool,
                     system: &'a M,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
-                    self.linearise_for(multipliers, system, record, scratch)
+                    self.linearise(system, record, scratch)
+                }
+
+                #[inline(always)]
+                fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
+                    &self,
+                    multipliers: bool,
+                    system: &'a M,
+                    inputs: &mut I,
+                    state: &mut [M::S],
+                    h: M::S,
+                    record: &mut [M::S],
+                    scratch: &'a mut [M::S],
+                ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError> {
+                    let step = self.step_recorded(system, inputs, state, h, record, scratch)?;
+                    // Factors of the dense LU stand elsewhere.
+                    let purpose = Purpose { multipliers, kept: step.fallbacks == 0 };
+                    Ok((step, self.linearise_for(purpose, system, record, scratch)?))
                 }
             }
         )+
@@ -216,8 +233,9 @@ fn advance<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>>(
 ) -> Result<StepStatistics, StepError> {
     let dims = system.dims();
     let t = State::of(&dims, state)?.t.real();
-    let step = method.step_recorded(system, inputs, state, h, record, scratch)?;
-    method.linearise_for(multipliers, system, record, scratch)?.sensitivities(derivatives, next)?;
+    let (step, mut linearised) =
+        method.step_linearised(multipliers, system, inputs, state, h, record, scratch)?;
+    linearised.sensitivities(derivatives, next)?;
     if !all_finite(next) {
         let bad = next.iter().position(|x| !x.is_finite()).unwrap_or(0);
         let index = bad % dims.sensitivity.parameters.max(1);

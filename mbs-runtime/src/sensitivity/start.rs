@@ -19,7 +19,7 @@
 use super::columns::{Directions, add_product, row, subtract_parameters, subtract_product};
 use super::derivatives::{Impulses, Sensitivities};
 use super::state::StateDerivatives;
-use super::step::{self, Enforcement, LinearisedStep};
+use super::step::{self, Enforcement, LinearisedStep, Purpose};
 use super::values::{MotionValues, ProjectionValues};
 use crate::constrained::{Motion, Stabilisation};
 use crate::error::{EvalError, Level, StepError};
@@ -106,8 +106,14 @@ impl Assembly {
         recorded.of_start(&view, u);
         let exact = Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO };
         let enforcement = Enforcement::Accelerations(exact);
-        let mut step =
-            LinearisedStep::new(system, Formulas::STANDSTILL, enforcement, true, &recorded, scratch)?;
+        let mut step = LinearisedStep::new(
+            system,
+            Formulas::STANDSTILL,
+            enforcement,
+            Purpose::WHOLE,
+            &recorded,
+            scratch,
+        )?;
         step.sensitivities(derivatives, end)?;
         copy(derivatives, end);
         Ok(statistics)

@@ -67,6 +67,21 @@ pub(crate) enum Enforcement<S> {
     Accelerations(Stabilisation<S>),
 }
 
+/// What a linearisation is for, and what it finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose {
+    /// λ′ is wanted as the derivative of multipliers of least norm, where rows depend on each other; if not, it is that of some that give
+    /// the same forces.
+    pub(crate) multipliers: bool,
+    /// The scratch begins with the matrix of the projections and its factors, as the step left them.
+    pub(crate) kept: bool,
+}
+
+impl Purpose {
+    /// Everything, from the record alone.
+    pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false };
+}
+
 /// The derivative of a step.
 pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) system: &'a M,
@@ -128,13 +143,13 @@ impl Ali3p {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
-        self.linearise_for(true, system, record, scratch)
+        self.linearise_for(Purpose::WHOLE, system, record, scratch)
     }
 
     #[inline(always)]
     pub(crate) fn linearise_for<'a, M: Sensitivities>(
         &self,
-        multipliers: bool,
+        purpose: Purpose,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
@@ -147,7 +162,7 @@ impl Ali3p {
         let record = Record::of(&system.dims(), record)?;
         let formulas = self.integrator.formulas(*record.h)?;
         let enforcement = Enforcement::Positions { projected };
-        LinearisedStep::new(system, formulas, enforcement, multipliers, &record, scratch)
+        LinearisedStep::new(system, formulas, enforcement, purpose, &record, scratch)
     }
 }
 
@@ -165,13 +180,13 @@ impl ImplicitIndex1 {
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError> {
-        self.linearise_for(true, system, record, scratch)
+        self.linearise_for(Purpose::WHOLE, system, record, scratch)
     }
 
     #[inline(always)]
     pub(crate) fn linearise_for<'a, M: Sensitivities>(
         &self,
-        multipliers: bool,
+        purpose: Purpose,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
@@ -183,19 +198,17 @@ impl ImplicitIndex1 {
         let stabilisation =
             Stabilisation { rate: number(rate), value: number(value), compliance: number(compliance) };
         let enforcement = Enforcement::Accelerations(stabilisation);
-        LinearisedStep::new(system, formulas, enforcement, multipliers, &record, scratch)
+        LinearisedStep::new(system, formulas, enforcement, purpose, &record, scratch)
     }
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
-    /// `multipliers`: whether λ′ is wanted as the derivative of multipliers of least norm, where rows depend on each other; if not,
-    /// it is that of some that give the same forces.
     #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
         enforcement: Enforcement<M::S>,
-        multipliers: bool,
+        purpose: Purpose,
         record: &Record<'_, M::S>,
         scratch: &'a mut [M::S],
     ) -> Result<Self, StepError> {
@@ -203,6 +216,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let (nq, rows, columns) = (dims.nq, dims.rows(), max_columns(&dims));
         let n = nq + rows;
         let mut pieces = Pieces::of(scratch, scratch_len(&dims));
+        // First, where a step has it.
+        let projection = Leading::new(system, &dims, &mut pieces)?;
         let masked = record.active.contains(&M::S::ZERO);
         let active = pieces.next(rows)?;
         copy(active, record.active);
@@ -223,7 +238,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             failure: Failure { t: (*record.t - *record.h).real(), h: record.h.real() },
             active: masked.then_some(&*active),
             redundant,
-            least_norm: redundant && multipliers,
+            least_norm: redundant && purpose.multipliers,
             sizes: match redundant {
                 true => [largest(record.z), largest(record.zd), largest(record.zdd)],
                 false => [0.0; 3],
@@ -239,12 +254,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
                 redundant,
                 trusted: false,
             },
-            projection: Bordered {
-                leading: Leading::new(system, &dims, &mut pieces)?,
-                lower: None,
-                redundant,
-                trusted: false,
-            },
+            projection: Bordered { leading: projection, lower: None, redundant, trusted: false },
             b: pieces.next(n * columns)?,
             x: pieces.next(n * columns)?,
             memory: Memory::new(&dims, columns, &mut pieces)?,
@@ -252,7 +262,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             w: pieces.next(dims.workspace)?,
         };
         let failure = step.failure;
-        step.evaluate(record).map_err(|error| failure.of(error))?;
+        step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
         if step.least_norm {
             step.turn_rows(record)?;
         }
@@ -267,7 +277,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
 
     /// Evaluates and factors everything at the accepted instant.
     #[inline(always)]
-    fn evaluate(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+    fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         let (dims, pattern, places) =
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.motion)?;
@@ -301,7 +311,9 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
         self.newton.leading.factor(self.w, false)?;
 
-        if self.projected() || self.least_norm {
+        // Where rows depend on each other E is the one of the step, too: then its matrix can be kept.
+        let kept = kept && self.redundant && self.projected();
+        if (self.projected() || self.least_norm) && !kept {
             let values = MotionValues::of(&pattern, &places, self.motion)?;
             let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
             copy(blocks.tangent, values.mass);
