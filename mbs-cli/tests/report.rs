@@ -42,7 +42,7 @@ fn find_browser() -> Option<String> {
 }
 
 /// Opens a page, uses it as `browser/drive.js` says, and gives what that saw.
-fn drive(browser: &str, folder: &Folder, page: &str, dark: bool) -> Value {
+fn drive(browser: &str, folder: &Folder, page: &str, dark: bool, width: u32) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a port that can be asked");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -65,7 +65,8 @@ fn drive(browser: &str, folder: &Folder, page: &str, dark: bool) -> Value {
         "--use-gl=angle",
         "--use-angle=swiftshader",
     ]);
-    command.args(["--enable-unsafe-swiftshader", "--window-size=1200,900", "--remote-debugging-port=0"]);
+    command.args(["--enable-unsafe-swiftshader", "--remote-debugging-port=0"]);
+    command.arg(format!("--window-size={width},900"));
     command.arg(format!("--user-data-dir={}", folder.path("profile")));
     if dark {
         command.arg("--blink-settings=preferredColorScheme=0");
@@ -106,17 +107,20 @@ fn body(stream: &mut std::net::TcpStream) -> Value {
 }
 
 /// Writes the page of a shipped model and looks at it.
-fn look(model: &str, dark: bool, options: &[&str]) {
+fn look(model: &str, dark: bool, width: u32, options: &[&str]) {
     let Some(browser) = find_browser() else { return };
     let folder = Folder::new();
     let page = folder.path("page.html");
     let file = shipped(model);
     done(&[&["run", &file, "-o", &page], options].concat());
-    let seen = drive(&browser, &folder, &text(&page), dark);
+    let seen = drive(&browser, &folder, &text(&page), dark, width);
     assert_eq!(seen["trouble"], serde_json::json!([]), "{seen}");
     assert_eq!(seen["failed"], Value::Null, "{seen}");
     assert_eq!(seen["ready"], true, "{seen}");
     assert_eq!(seen["title"], model);
+    assert_eq!(seen["fits"], true, "wider than its window: {seen}");
+    // Letters of an axis may touch the edge; a body that is cut off has more pixels there.
+    assert!(seen["first"]["edge"].as_u64() < Some(40), "the scene is cut off: {seen}");
     // The background of the style sheet.
     assert_eq!(seen["background"], if dark { "rgb(17, 21, 27)" } else { "rgb(255, 255, 255)" });
     let charts = seen["charts"].as_array().expect("charts");
@@ -140,22 +144,27 @@ fn look(model: &str, dark: bool, options: &[&str]) {
 
 #[test]
 fn the_five_bar_linkage_in_the_light() {
-    look("five_bar", false, &["--end", "1"]);
+    look("five_bar", false, 1200, &["--end", "1"]);
 }
 
 #[test]
 fn andrews_mechanism_in_the_dark() {
-    look("andrews", true, &[]);
+    look("andrews", true, 1200, &[]);
 }
 
 #[test]
 fn bricards_mechanism_in_the_dark() {
-    look("bricard", true, &["--end", "3"]);
+    look("bricard", true, 1200, &["--end", "3"]);
 }
 
 #[test]
 fn a_human_who_falls_far() {
-    look("human43", false, &["--end", "6", "--step", "0.01"]);
+    look("human43", false, 1200, &["--end", "6", "--step", "0.01"]);
+}
+
+#[test]
+fn the_buggy_in_a_narrow_window() {
+    look("buggy", true, 500, &["--end", "0.3", "--no-gradient"]);
 }
 
 #[test]
