@@ -1,11 +1,12 @@
-//! `mbs run`: the page it writes, seen in a real browser, and what it does where things go wrong.
+//! `mbs run`: the page it writes, seen in a real browser; in `mistakes`, what it does where things go wrong.
 //!
 //! The browser is Chromium, headless: controls are clicked, pixels looked at, and everything that goes wrong in the page is an
 //! error here. Where there is no browser these tests say so and pass; `MBS_BROWSER` names another one.
 
 mod command;
+mod mistakes;
 
-use command::{Folder, command, done, fails, mbs, shipped, text};
+use command::{Folder, done, mbs, shipped, text};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -274,80 +275,4 @@ fn a_run_that_fails_leaves_what_there_is() {
     assert!(outcome.err.contains("shows what there is"), "{outcome:?}");
     let html = text(&page);
     assert!(html.contains("class=\"trouble\"") && html.contains("the run failed"));
-}
-
-#[test]
-fn pages_that_cannot_be_written() {
-    let folder = Folder::new();
-    let model = shipped("pendulum");
-    let nowhere = folder.path("nowhere/page.html");
-    fails(1, &["cannot write", "nowhere"], &["run", &model, "-o", &nowhere]);
-    fails(2, &["would overwrite the model"], &["run", &model, "-o", &model]);
-    fails(2, &["a page is a file"], &["run", &model, "-o", "-"]);
-    let own = folder.path("");
-    fails(1, &["cannot write"], &["run", &model, "-o", &own]);
-    if Path::new("/dev/full").exists() {
-        fails(1, &["cannot write `/dev/full`: no space left on device"], &["run", &model, "-o", "/dev/full"]);
-        fails(
-            1,
-            &["cannot write `/dev/full`: no space left on device"],
-            &["simulate", &model, "--out", "/dev/full"],
-        );
-    }
-    assert_eq!(folder.names(), [""; 0], "nothing half-written stays");
-}
-
-#[test]
-fn an_interrupt_keeps_the_results() {
-    let folder = Folder::new();
-    let (file, page) = (folder.path("long.csv"), folder.path("long.html"));
-    let model = shipped("five_bar");
-    for what in ["run", "simulate"] {
-        let mut arguments = vec![what, &model, "--end", "100000", "--out", &file];
-        if what == "run" {
-            arguments.extend(["-o", &page]);
-        }
-        let mut child =
-            command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run");
-        // Until it writes.
-        let start = Instant::now();
-        while std::fs::metadata(&file).map_or(0, |found| found.len()) < 20_000 {
-            assert!(start.elapsed() < PATIENCE && child.try_wait().expect("a state").is_none());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        if !sent.is_ok_and(|status| status.success()) {
-            let _ = child.kill();
-            let _ = child.wait();
-            println!("skipped: no `kill` here");
-            return;
-        }
-        let outcome: command::Outcome = child.wait_with_output().expect("an end").into();
-        assert_eq!(outcome.code, Some(130), "{outcome:?}");
-        assert!(outcome.err.contains("stopped at t = "), "{outcome:?}");
-        assert!(outcome.err.contains(&format!("`{file}` keeps the ")), "{outcome:?}");
-        let rows = text(&file);
-        let columns = rows.lines().next().expect("a head").split(',').count();
-        assert!(rows.lines().all(|row| row.split(',').count() == columns), "whole rows");
-        assert!(rows.ends_with('\n'));
-        if what == "run" {
-            assert!(text(&page).contains("stopped at t = "));
-        }
-        std::fs::remove_file(&file).expect("the file");
-    }
-}
-
-#[test]
-fn what_a_new_user_may_type() {
-    let folder = Folder::new();
-    fails(1, &["there is no such file; did you mean", "five_bar.yaml"], &["run", &shipped("five_bra")]);
-    fails(1, &["it is a directory"], &["run", &folder.path("")]);
-    let empty = folder.file("empty.yaml", "");
-    fails(1, &["it is empty"], &["run", &empty]);
-    let typo = text(&shipped("pendulum")).replace("joints:", "joint:");
-    let typo = folder.file("typo.yaml", typo);
-    fails(1, &["did you mean `joints`?", "typo.yaml:"], &["run", &typo]);
-    fails(2, &["has no case `nothing`"], &["run", &shipped("pendulum"), "--case", "nothing"]);
-    fails(2, &["unrecognized subcommand", "simulate"], &["simulat", &shipped("pendulum")]);
-    fails(2, &["cannot set `k_9`"], &["run", &shipped("five_bar"), "--set", "k_9=1"]);
 }
