@@ -84,10 +84,7 @@ pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
             show_warnings(&file, &warnings);
             Ok(model)
         }
-        Err(diagnostics) => {
-            files::complain(&diagnostics.render(&file.name, &file.text));
-            Err(Failure::said())
-        }
+        Err(diagnostics) => Err(Failure::of_file(&file, &diagnostics)),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::settings::{Analysis, Settings};
 use mbs_codegen::program::Program;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// A file that rows are written to.
@@ -55,7 +55,7 @@ impl Csv {
     /// Creates the file and writes the head, with units in it if they are wanted; `-` is standard output.
     pub(crate) fn create(path: &Path, columns: &[String], units: &[String], shown: bool) -> io::Result<Csv> {
         let csv = |to: To| Csv { to, line: String::new(), rows: 0, last: None };
-        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
+        if is_parquet(path) {
             #[cfg(feature = "parquet")]
             return Ok(csv(To::Parquet(crate::parquet::Table::create(path, columns, units)?)));
             #[cfg(not(feature = "parquet"))]
@@ -103,6 +103,30 @@ impl Csv {
             To::Parquet(table) => table.finish(),
         }
     }
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"))
+}
+
+/// Takes a torn last row away from a file that could not be written to its end, as on a full disk; the time of the last row that is
+/// left. None where there is no row, or no text to look at.
+pub(crate) fn mend(path: &Path) -> Option<f64> {
+    if is_parquet(path) {
+        return None;
+    }
+    let mut file = File::options().read(true).write(true).open(path).ok()?;
+    let found = file.metadata().ok().filter(|found| found.is_file())?;
+    // Two rows, the torn one and the last whole one, are shorter than this.
+    let begin = found.len().saturating_sub(8 << 20);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(begin)).ok()?;
+    file.read_to_end(&mut tail).ok()?;
+    let end = tail.iter().rposition(|&byte| byte == b'\n')?;
+    file.set_len(begin + end as u64 + 1).ok()?;
+    let row = tail[..end].rsplit(|&byte| byte == b'\n').next()?;
+    let time = row.split(|&byte| byte == b',').next()?;
+    std::str::from_utf8(time).ok()?.parse().ok()
 }
 
 /// Whether the path means standard output.

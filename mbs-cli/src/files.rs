@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// No model is longer than this.
 const LONGEST: u64 = 64 << 20;
@@ -74,8 +75,17 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
+/// Whether anything was printed to standard output.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything was printed to standard output.
+pub(crate) fn has_printed() -> bool {
+    PRINTED.load(Ordering::Relaxed)
+}
+
 /// Prints to standard output. That nobody reads it any more is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    PRINTED.store(true, Ordering::Relaxed);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -95,6 +105,20 @@ pub(crate) fn complain(text: &str) {
 pub(crate) fn holds(path: &Path, text: &str) -> io::Result<bool> {
     let found = fs::metadata(path)?;
     Ok(found.is_file() && found.len() == text.len() as u64 && fs::read(path)? == text.as_bytes())
+}
+
+/// Whether a file can be written there, before the work for it is done.
+pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let failed = match fs::metadata(&target) {
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => {
+            let beside = temporary(&target);
+            fs::File::create(&beside).and_then(|_| fs::remove_file(&beside))
+        }
+    };
+    failed.map_err(|error| Failure::error(format!("cannot write `{}`: {}", path.display(), reason(&error))))
 }
 
 /// Writes a file whole or not at all: to a file beside it first, which then takes its name.

@@ -140,7 +140,11 @@ impl Trouble {
                 let remedy = differentiated::remedy(error);
                 Failure::error(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
-            Trouble::Write(error) => simulate::cannot_write(file.unwrap_or(Path::new("-")), error),
+            Trouble::Write(error) => {
+                let path = file.unwrap_or(Path::new("-"));
+                let kept = written.map_or(String::new(), |written| written.mended());
+                Failure::error(format!("cannot write `{}`: {}{kept}", path.display(), files::reason(error)))
+            }
             Trouble::Interrupted(t) => {
                 Failure::interrupted(format!("stopped at t = {}: there is no gradient{kept}", short(*t)))
             }

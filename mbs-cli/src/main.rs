@@ -51,7 +51,13 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    // Known before the rest can be read: a wrong command line is an error for programs, too.
+    let json = std::env::args_os().any(|word| word == "--json");
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => shell::refuse(&error, json),
+    };
+    let outcome = match command {
         Command::Check(arguments) => check::check(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
         Command::Import(arguments) => import::import(&arguments),
@@ -70,6 +76,6 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(json),
     }
 }

@@ -13,6 +13,11 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 pub(crate) fn new(arguments: &New) -> Result<(), Failure> {
     let folder = &arguments.path;
     let name = match folder.file_name().and_then(|name| name.to_str()) {
+        Some(name) if is_name(name) && is_taken(name) => {
+            return Err(Failure::usage(format!(
+                "`{name}` cannot name a crate: it is a word of Rust or the name of a crate that is used; take another, such as `my_{name}`"
+            )));
+        }
         Some(name) if is_name(name) => name,
         _ => {
             return Err(Failure::usage(format!(
@@ -52,7 +57,26 @@ pub(crate) fn new(arguments: &New) -> Result<(), Failure> {
 /// What cargo takes for a name, and Rust for a module.
 fn is_name(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest) && name != "test"
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
+}
+
+/// Whether a crate or module of this name would hide another, or is no name in Rust.
+fn is_taken(name: &str) -> bool {
+    let module = name.replace('-', "_");
+    let used = [
+        "alloc",
+        "build",
+        "core",
+        "deps",
+        "examples",
+        "incremental",
+        "mbs_macros",
+        "mbs_runtime",
+        "proc_macro",
+        "std",
+        "test",
+    ];
+    used.contains(&module.as_str()) || mbs_codegen::emission::identifier(&module) != module
 }
 
 /// The folder of the crates to depend on.

@@ -1,7 +1,7 @@
 //! How far a long run is, and that other things are under way, on a terminal.
 
 use crate::number::{duration, significant};
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two messages.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Whether a line on standard error can be written again: it is a terminal, and one that can clear lines.
+fn can_rewrite() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
+}
 
 /// A line that is written again and again.
 pub(crate) struct Progress {
@@ -20,10 +25,10 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Over a span of time; silent where standard error is no terminal.
+    /// Over a span of time; silent where standard error is no terminal, or a dumb one.
     pub(crate) fn new(span: (f64, f64)) -> Progress {
         let start = Instant::now();
-        Progress { span, start, next: stderr().is_terminal().then(|| start + PATIENCE), shown: false }
+        Progress { span, start, next: can_rewrite().then(|| start + PATIENCE), shown: false }
     }
 
     /// The run has come to this time.
@@ -64,9 +69,9 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Silent for the first second, and where standard error is no terminal.
+    /// Silent for the first second, and where standard error is no terminal, or a dumb one.
     pub(crate) fn new(what: String) -> Ticker {
-        if !stderr().is_terminal() {
+        if !can_rewrite() {
             return Ticker { stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel::<()>();

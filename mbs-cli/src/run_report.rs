@@ -33,15 +33,16 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     })?;
     let file =
         arguments.report.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", prepared.model.name)));
+    files::check_place(&file)?;
     let done = simulate::execute(results, &prepared)?;
     let shown = done.shown(common, results, &prepared);
     let Some(trouble) = shown.trouble() else { return Ok(()) };
     if matches!(trouble, Trouble::Usage(_)) {
         return trouble.outcome();
     }
-    let (derivatives, note) = match &trouble {
+    let (derivatives, note, trouble) = match trouble {
         Trouble::None if !arguments.no_gradient => differentiate(arguments, &prepared)?,
-        _ => (None, None),
+        trouble => (None, None, trouble),
     };
     if let Some(note) = &note {
         files::complain(&format!("note: {note}\n"));
@@ -68,15 +69,15 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     trouble.outcome().and(written)
 }
 
-/// The gradient of the run, if the model is differentiated by anything; or why there is none.
+/// The gradient of the run, if the model is differentiated by anything; or why there is none, and whether the user stopped it.
 fn differentiate(
     arguments: &Run,
     prepared: &Prepared,
-) -> Result<(Option<Derivatives>, Option<String>), Failure> {
+) -> Result<(Option<Derivatives>, Option<String>, Trouble), Failure> {
     let Prepared { model, settings, .. } = prepared;
     let case = crate::check::find_case(model, arguments.common.case.as_deref())?;
     if model.sensitivity_under(case).is_empty() {
-        return Ok((None, None));
+        return Ok((None, None, Trouble::None));
     }
     let bundles = mbs_engine::gradient::bundles(&settings.simulation, settings.constrained);
     let interpreted = simulate::interpret(model, &arguments.common, bundles)?;
@@ -85,11 +86,14 @@ fn differentiate(
         gradient::differentiate(&interpreted, settings, start, stride, None, Some(&mut curves))
     });
     match ran {
-        Ok(ran) => Ok((Some(Derivatives { model: interpreted, ran, curves }), None)),
-        Err(trouble @ gradient::Trouble::Interrupted(_)) => Err(trouble.explain(&interpreted, None, None)),
+        Ok(ran) => Ok((Some(Derivatives { model: interpreted, ran, curves }), None, Trouble::None)),
+        Err(stopped @ gradient::Trouble::Interrupted(_)) => {
+            let why = stopped.explain(&interpreted, None, None).message();
+            Ok((None, None, Trouble::Interrupted(format!("the run is whole, its gradient was {why}"))))
+        }
         Err(trouble) => {
             let why = trouble.explain(&interpreted, None, None).message();
-            Ok((None, Some(format!("there is no gradient: {why}"))))
+            Ok((None, Some(format!("there is no gradient: {why}")), Trouble::None))
         }
     }
 }

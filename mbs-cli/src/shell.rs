@@ -3,10 +3,23 @@
 use crate::arguments::{Arguments, Completions, Man};
 use crate::failure::Failure;
 use crate::files;
+use crate::report_json::pretty;
 use clap::CommandFactory;
+use serde_json::json;
 
 /// The schema of model files.
 const SCHEMA: &str = include_str!("../../schema/mbs-1.schema.json");
+
+/// Ends with the help that was asked for, or with what is wrong with the command line; programs get an object.
+pub(crate) fn refuse(error: &clap::Error, json: bool) -> ! {
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // If that fails there is nobody left to tell.
+        let _ = files::print(&(pretty(&json!({"error": first})) + "\n"));
+    }
+    error.exit()
+}
 
 /// Prints the schema of model files.
 pub(crate) fn schema() -> Result<(), Failure> {

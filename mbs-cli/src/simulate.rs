@@ -236,6 +236,15 @@ impl Written<'_> {
             None => format!("\n`{path}` has no results"),
         }
     }
+
+    /// The same where writing itself failed: what has really come to the file.
+    pub(crate) fn mended(&self) -> String {
+        let path = self.file.display();
+        match csv::mend(self.file) {
+            Some(t) => format!("\n`{path}` keeps the results up to t = {t}"),
+            None => String::new(),
+        }
+    }
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
@@ -314,6 +323,7 @@ impl Shown<'_> {
             RunFailure::Write(error) if error.kind() == ErrorKind::BrokenPipe => return None,
             RunFailure::Write(error) => {
                 let path = self.written.map_or(Path::new("-"), |written| written.file);
+                let kept = self.written.map_or(String::new(), |written| written.mended());
                 Trouble::Failed(format!("cannot write `{}`: {}{kept}", path.display(), files::reason(error)))
             }
             RunFailure::Interrupted(t) => {

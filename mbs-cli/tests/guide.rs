@@ -8,6 +8,7 @@ mod command;
 
 use command::{Folder, command};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -93,7 +94,8 @@ fn check_page(name: &str) {
     ]
     .map(read)
     .concat()
-    .replace("\"../models/", "\"models/");
+    .replace("\"../models/", "\"models/")
+    .replace("MODULE", "my_robot");
     let mut printed = String::new();
     for (language, text) in blocks(&page) {
         match language.as_str() {
@@ -150,6 +152,8 @@ fn links_lead_somewhere() {
             }
             let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
             assert!(target.exists(), "{}: no {link}", path.display());
+            // A book has its own pages only.
+            assert!(!file.starts_with(".."), "{}: {link} leads out of the book", path.display());
             let headings = if place.is_empty() { String::new() } else { read(&target) };
             let anchor = |line: &str| -> String {
                 let words = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
@@ -160,6 +164,22 @@ fn links_lead_somewhere() {
             assert!(place.is_empty() || found, "{}: no {link}", path.display());
         }
     }
+}
+
+#[test]
+fn the_book_can_be_built() {
+    let folder = Folder::new();
+    let book = folder.path("book");
+    let built = Command::new("mdbook").args(["build", "docs", "-d", &book]).current_dir(root()).output();
+    let Ok(built) = built else {
+        println!("skipped: no mdBook; `cargo install mdbook` installs it");
+        return;
+    };
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success() && !said.contains("WARN") && !said.contains("ERROR"), "{said}");
+    // Formulas are text: nothing is asked for over the network to show them.
+    let page = read(format!("{book}/mathematics.html"));
+    assert!(page.contains("Φ_zᵀ λ") && !page.contains("MathJax"));
 }
 
 macro_rules! pages {

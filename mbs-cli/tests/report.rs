@@ -1,11 +1,12 @@
-//! `mbs run`: the page it writes, seen in a real browser, and what it does where things go wrong.
+//! `mbs run`: the page it writes, seen in a real browser; in `mistakes`, what it does where things go wrong.
 //!
 //! The browser is Chromium, headless: controls are clicked, pixels looked at, and everything that goes wrong in the page is an
 //! error here. Where there is no browser these tests say so and pass; `MBS_BROWSER` names another one.
 
 mod command;
+mod mistakes;
 
-use command::{Folder, command, done, fails, mbs, shipped, text};
+use command::{Folder, done, mbs, shipped, text};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -42,7 +43,7 @@ fn find_browser() -> Option<String> {
 }
 
 /// Opens a page, uses it as `browser/drive.js` says, and gives what that saw.
-fn drive(browser: &str, folder: &Folder, page: &str, dark: bool) -> Value {
+fn drive(browser: &str, folder: &Folder, page: &str, dark: bool, width: u32) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a port that can be asked");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -65,7 +66,8 @@ fn drive(browser: &str, folder: &Folder, page: &str, dark: bool) -> Value {
         "--use-gl=angle",
         "--use-angle=swiftshader",
     ]);
-    command.args(["--enable-unsafe-swiftshader", "--window-size=1200,900", "--remote-debugging-port=0"]);
+    command.args(["--enable-unsafe-swiftshader", "--remote-debugging-port=0"]);
+    command.arg(format!("--window-size={width},900"));
     command.arg(format!("--user-data-dir={}", folder.path("profile")));
     if dark {
         command.arg("--blink-settings=preferredColorScheme=0");
@@ -106,17 +108,20 @@ fn body(stream: &mut std::net::TcpStream) -> Value {
 }
 
 /// Writes the page of a shipped model and looks at it.
-fn look(model: &str, dark: bool, options: &[&str]) {
+fn look(model: &str, dark: bool, width: u32, options: &[&str]) {
     let Some(browser) = find_browser() else { return };
     let folder = Folder::new();
     let page = folder.path("page.html");
     let file = shipped(model);
     done(&[&["run", &file, "-o", &page], options].concat());
-    let seen = drive(&browser, &folder, &text(&page), dark);
+    let seen = drive(&browser, &folder, &text(&page), dark, width);
     assert_eq!(seen["trouble"], serde_json::json!([]), "{seen}");
     assert_eq!(seen["failed"], Value::Null, "{seen}");
     assert_eq!(seen["ready"], true, "{seen}");
     assert_eq!(seen["title"], model);
+    assert_eq!(seen["fits"], true, "wider than its window: {seen}");
+    // Letters of an axis may touch the edge; a body that is cut off has more pixels there.
+    assert!(seen["first"]["edge"].as_u64() < Some(40), "the scene is cut off: {seen}");
     // The background of the style sheet.
     assert_eq!(seen["background"], if dark { "rgb(17, 21, 27)" } else { "rgb(255, 255, 255)" });
     let charts = seen["charts"].as_array().expect("charts");
@@ -140,22 +145,27 @@ fn look(model: &str, dark: bool, options: &[&str]) {
 
 #[test]
 fn the_five_bar_linkage_in_the_light() {
-    look("five_bar", false, &["--end", "1"]);
+    look("five_bar", false, 1200, &["--end", "1"]);
 }
 
 #[test]
 fn andrews_mechanism_in_the_dark() {
-    look("andrews", true, &[]);
+    look("andrews", true, 1200, &[]);
 }
 
 #[test]
 fn bricards_mechanism_in_the_dark() {
-    look("bricard", true, &["--end", "3"]);
+    look("bricard", true, 1200, &["--end", "3"]);
 }
 
 #[test]
 fn a_human_who_falls_far() {
-    look("human43", false, &["--end", "6", "--step", "0.01"]);
+    look("human43", false, 1200, &["--end", "6", "--step", "0.01"]);
+}
+
+#[test]
+fn the_buggy_in_a_narrow_window() {
+    look("buggy", true, 500, &["--end", "0.3", "--no-gradient"]);
 }
 
 #[test]
@@ -265,80 +275,4 @@ fn a_run_that_fails_leaves_what_there_is() {
     assert!(outcome.err.contains("shows what there is"), "{outcome:?}");
     let html = text(&page);
     assert!(html.contains("class=\"trouble\"") && html.contains("the run failed"));
-}
-
-#[test]
-fn pages_that_cannot_be_written() {
-    let folder = Folder::new();
-    let model = shipped("pendulum");
-    let nowhere = folder.path("nowhere/page.html");
-    fails(1, &["cannot write", "nowhere"], &["run", &model, "-o", &nowhere]);
-    fails(2, &["would overwrite the model"], &["run", &model, "-o", &model]);
-    fails(2, &["a page is a file"], &["run", &model, "-o", "-"]);
-    let own = folder.path("");
-    fails(1, &["cannot write"], &["run", &model, "-o", &own]);
-    if Path::new("/dev/full").exists() {
-        fails(1, &["cannot write `/dev/full`: no space left on device"], &["run", &model, "-o", "/dev/full"]);
-        fails(
-            1,
-            &["cannot write `/dev/full`: no space left on device"],
-            &["simulate", &model, "--out", "/dev/full"],
-        );
-    }
-    assert_eq!(folder.names(), [""; 0], "nothing half-written stays");
-}
-
-#[test]
-fn an_interrupt_keeps_the_results() {
-    let folder = Folder::new();
-    let (file, page) = (folder.path("long.csv"), folder.path("long.html"));
-    let model = shipped("five_bar");
-    for what in ["run", "simulate"] {
-        let mut arguments = vec![what, &model, "--end", "100000", "--out", &file];
-        if what == "run" {
-            arguments.extend(["-o", &page]);
-        }
-        let mut child =
-            command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run");
-        // Until it writes.
-        let start = Instant::now();
-        while std::fs::metadata(&file).map_or(0, |found| found.len()) < 20_000 {
-            assert!(start.elapsed() < PATIENCE && child.try_wait().expect("a state").is_none());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        if !sent.is_ok_and(|status| status.success()) {
-            let _ = child.kill();
-            let _ = child.wait();
-            println!("skipped: no `kill` here");
-            return;
-        }
-        let outcome: command::Outcome = child.wait_with_output().expect("an end").into();
-        assert_eq!(outcome.code, Some(130), "{outcome:?}");
-        assert!(outcome.err.contains("stopped at t = "), "{outcome:?}");
-        assert!(outcome.err.contains(&format!("`{file}` keeps the ")), "{outcome:?}");
-        let rows = text(&file);
-        let columns = rows.lines().next().expect("a head").split(',').count();
-        assert!(rows.lines().all(|row| row.split(',').count() == columns), "whole rows");
-        assert!(rows.ends_with('\n'));
-        if what == "run" {
-            assert!(text(&page).contains("stopped at t = "));
-        }
-        std::fs::remove_file(&file).expect("the file");
-    }
-}
-
-#[test]
-fn what_a_new_user_may_type() {
-    let folder = Folder::new();
-    fails(1, &["there is no such file; did you mean", "five_bar.yaml"], &["run", &shipped("five_bra")]);
-    fails(1, &["it is a directory"], &["run", &folder.path("")]);
-    let empty = folder.file("empty.yaml", "");
-    fails(1, &["it is empty"], &["run", &empty]);
-    let typo = text(&shipped("pendulum")).replace("joints:", "joint:");
-    let typo = folder.file("typo.yaml", typo);
-    fails(1, &["did you mean `joints`?", "typo.yaml:"], &["run", &typo]);
-    fails(2, &["has no case `nothing`"], &["run", &shipped("pendulum"), "--case", "nothing"]);
-    fails(2, &["unrecognized subcommand", "simulate"], &["simulat", &shipped("pendulum")]);
-    fails(2, &["cannot set `k_9`"], &["run", &shipped("five_bar"), "--set", "k_9=1"]);
 }

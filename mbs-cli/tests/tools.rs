@@ -118,6 +118,9 @@ fn a_new_crate_has_a_model_that_runs() {
     fails(1, &["is there already"], &["new", &path]);
     fails(2, &["cannot name a crate"], &["new", &folder.path("My Robot")]);
     fails(1, &["say where the source of mbs is"], &["new", &folder.path("a"), "--crates", &path]);
+    for name in ["fn", "self", "core", "test", "mbs-runtime"] {
+        fails(2, &["cannot name a crate", &format!("`my_{name}`")], &["new", &folder.path(name)]);
+    }
     // It builds and passes; minutes, since it shares nothing with this build.
     if std::env::var_os("MBS_LONG").is_some() {
         let tested = Command::new("cargo")

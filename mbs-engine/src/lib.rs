@@ -33,6 +33,9 @@
 //! let run = method.simulate(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
+//!
+//! Objectives and their gradient are in [`gradient`], with an example; [`verify`] compares every derivative with an independent one,
+//! [`equilibrium`] and [`modes`] look at a model at rest and near it.
 #![forbid(unsafe_code)]
 
 mod rolled;

@@ -70,6 +70,42 @@
 //! assert_eq!((statistics.steps, samples), (2000, 5));
 //! ```
 //!
+//! Generated modules with closed loops, step by step, their gradients, and functions over many samples at once are shown at
+//! `mbs_macros::model_solver!`. Steps of one's own with a single method, as in a loop that must keep time:
+//!
+//! ```
+//! # use mbs_runtime::system::{array, array_mut};
+//! # use mbs_runtime::{At, Dims, EvalError, ForwardDynamics, System};
+//! # struct Slide;
+//! # const DIMS: Dims = Dims { nq: 1, nv: 1, nu: 1, ..Dims::ZERO };
+//! # impl System for Slide {
+//! #     type S = f64;
+//! #     fn dims(&self) -> Dims {
+//! #         DIMS
+//! #     }
+//! # }
+//! # impl ForwardDynamics for Slide {
+//! #     fn forward_dynamics(&self, at: At<'_, f64>, _: &mut [f64], zd: &mut [f64], vd: &mut [f64], _: &mut [f64]) -> Result<(), EvalError> {
+//! #         let ([rate], [force]) = (array("v", at.v)?, array("u", at.u)?);
+//! #         *array_mut("zd", zd)? = [*rate];
+//! #         *array_mut("vd", vd)? = [*force];
+//! #         Ok(())
+//! #     }
+//! # }
+//! use mbs_runtime::inputs::from_fn;
+//! use mbs_runtime::integrator::{FixedStep, Rk4};
+//!
+//! // A unit mass on rails, pushed for half a second.
+//! let (mut t, mut y) = (0.0, [0.0, 0.0]);
+//! let mut scratch = [0.0; Rk4::scratch_len(&DIMS)];
+//! let mut force = from_fn(|t: f64, u: &mut [f64]| u[0] = if t < 0.4999 { 2.0 } else { 0.0 });
+//! for _ in 0..100 {
+//!     Rk4.step(&Slide, &mut force, &mut t, &mut y, 0.01, &mut scratch).expect("finite accelerations");
+//! }
+//! // 0.25 m under the force, 0.5 m after it at 1 m/s.
+//! assert!((y[0] - 0.75).abs() < 1e-12 && (y[1] - 1.0).abs() < 1e-12);
+//! ```
+//!
 //! With the feature `std` (default) elementary functions are those of the standard library, otherwise those of
 //! `libm`; results differ then in the last bits and in nothing else.
 #![no_std]

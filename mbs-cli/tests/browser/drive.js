@@ -7,24 +7,30 @@ async function becomes(is) {
   return Boolean(is());
 }
 
-// Colours of a drawing: how many, how much of it is not background, and a sum that tells pictures apart.
+// Colours of a drawing: how many, how much of it is not background, how many pixels of its edge, and a sum that tells pictures apart.
 async function pixels(id) {
-  const address = await Plotly.toImage(id, { format: "png", width: 480, height: 320 });
+  const box = document.getElementById(id).getBoundingClientRect();
+  // As large as it is: letters do not shrink with a picture.
+  const [width, height] = [Math.round(box.width), Math.round(box.height)];
+  const address = await Plotly.toImage(id, { format: "png", width, height });
   const image = new Image();
   image.src = address;
   await image.decode();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [480, 320];
+  [canvas.width, canvas.height] = [width, height];
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(image, 0, 0);
-  const data = new Uint32Array(context.getImageData(0, 0, 480, 320).data.buffer);
+  const data = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
   const colours = new Map();
   let sum = 0;
   data.forEach((c, i) => {
     colours.set(c, (colours.get(c) || 0) + 1);
     sum = (sum * 31 + (c >>> 0) + i) % 4294967291;
   });
-  return { colours: colours.size, drawn: 1 - Math.max(...colours.values()) / data.length, sum };
+  const background = [...colours].reduce((best, one) => (one[1] > best[1] ? one : best))[0];
+  const onEdge = (i) => i < width || i >= width * (height - 1) || i % width === 0 || i % width === width - 1;
+  const edge = data.reduce((n, c, i) => n + (onEdge(i) && c !== background ? 1 : 0), 0);
+  return { colours: colours.size, drawn: 1 - colours.get(background) / data.length, edge, sum };
 }
 
 const eye = () => JSON.stringify(document.getElementById("scene")._fullLayout.scene._scene.getCamera().eye);
@@ -35,6 +41,7 @@ async function drive() {
   seen.ready = await becomes(() => document.documentElement.dataset.ready);
   seen.background = getComputedStyle(document.body).backgroundColor;
   seen.title = document.title;
+  seen.fits = document.documentElement.scrollWidth <= innerWidth;
   seen.charts = [];
   for (const chart of document.querySelectorAll(".chart")) seen.charts.push((await pixels(chart.id)).drawn);
   seen.first = await pixels("scene");

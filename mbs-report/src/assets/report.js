@@ -3,6 +3,8 @@
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// Fingers scroll the page across charts; a mouse zooms in them.
+const byFinger = matchMedia("(pointer: coarse)");
 const byId = (id) => document.getElementById(id);
 const PALETTES = {
   light: ["#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#c2255c", "#0b7285", "#a15c00", "#5f3dc4", "#5c940d", "#495057"],
@@ -19,6 +21,22 @@ const MODEBAR = () => ({ bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activec
 const charts = DATA.charts.map((chart, i) => ({ ...chart, div: byId("chart" + i), set: 0 }));
 const SHOWN = 8; // further curves wait in the legend
 
+// Many names stand beside the curves, where they scroll; in a narrow window all stand below.
+const isNarrow = (chart) => chart.div.clientWidth < 480;
+function legend(chart) {
+  const below = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", font: { size: 11 } };
+  return chart.sets[chart.set].length > SHOWN && !isNarrow(chart) ? { font: { size: 10 } } : below;
+}
+
+// Room for the names below the curves, as many as may stand there without scrolling.
+function makeRoom(chart) {
+  const names = chart.sets[chart.set].map((curve) => curve.name);
+  const longest = 45 + 7 * Math.max(...names.map((name) => name.length));
+  const rows = Math.ceil(names.length / Math.max(Math.floor(chart.div.clientWidth / longest), 1));
+  const extra = names.length > SHOWN && !isNarrow(chart) ? 0 : Math.min(rows - 1, 9);
+  chart.div.style.height = 315 + 19 * extra + "px";
+}
+
 function chartLayout(chart) {
   const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true };
   return {
@@ -28,10 +46,10 @@ function chartLayout(chart) {
     font: { family: FONT, size: 12, color: css("--text") },
     colorway: palette(),
     hovermode: "x unified",
+    dragmode: byFinger.matches ? false : "zoom",
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
-    // Many names stand beside the curves, where they scroll.
-    legend: chart.sets[chart.set].length > SHOWN ? { font: { size: 10 } } : { orientation: "h", y: -0.22, font: { size: 11 } },
+    legend: legend(chart),
     xaxis: { ...axis, title: { text: "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
     modebar: MODEBAR(),
@@ -53,6 +71,7 @@ function chartTraces(chart) {
 }
 
 function drawChart(chart) {
+  makeRoom(chart);
   return Plotly.react(chart.div, chartTraces(chart), chartLayout(chart), CONFIG).then(() => placeCursor(chart));
 }
 
@@ -216,11 +235,29 @@ function ratio() {
   return scaled(1.6 / Math.max(...sides), sides);
 }
 
+// So far along a direction that all corners of the box are seen, with some pixels around them for labels, and its picture in the middle. The library's
+// angle of view is 45° upright. A corner c is seen from a distance if ±(c·side − shift) ≤ slope (distance − c·toEye), for both sides of
+// the picture; so the least distance is half the sum of what + and − ask for, and the shift half their difference.
 function camera(direction) {
-  // Far enough for the box's diagonal, and for its height in a window that is wider than high.
-  const far = Math.max(0.42 + 0.86 * norm(ratio()), 1.45 * ratio()[2]) / norm(direction);
-  const along = (v, s) => ({ x: s * v[order[0]], y: s * v[order[1]], z: s * v[order[2]] });
-  return { eye: along(direction, far), up: along(scene.up, 1), center: { x: 0, y: 0, z: 0 }, projection: { type: "perspective" } };
+  const of = (v) => order.map((k) => v[k]);
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  const toEye = scaled(1 / norm(direction), of(direction));
+  let right = cross(of(scene.up), toEye);
+  right = scaled(1 / norm(right), right);
+  const above = cross(toEye, right);
+  const half = scaled(0.5, ratio());
+  const corners = [...Array(8).keys()].map((n) => half.map((x, k) => ((n >> k) & 1 ? x : -x)));
+  const { clientWidth, clientHeight } = byId("scene");
+  const slope = (pixels, labels) => (Math.tan(Math.PI / 8) * Math.max(pixels - 2 * labels, 0.5 * pixels)) / clientHeight;
+  const fit = (side, slope) => {
+    const ask = (sign) => Math.max(...corners.map((c) => dot(c, toEye) + (sign * dot(c, side)) / slope));
+    return { distance: (ask(1) + ask(-1)) / 2, shift: scaled((slope * (ask(1) - ask(-1))) / 2, side) };
+  };
+  const fits = [fit(above, slope(clientHeight, 33)), fit(right, slope(clientWidth, 55))];
+  const middle = add(fits[0].shift, fits[1].shift);
+  const eye = add(middle, scaled(Math.max(...fits.map((fit) => fit.distance)), toEye));
+  const point = ([x, y, z]) => ({ x, y, z });
+  return { eye: point(eye), up: point(of(scene.up)), center: point(middle), projection: { type: "perspective" } };
 }
 
 function sceneLayout() {

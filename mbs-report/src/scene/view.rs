@@ -23,8 +23,7 @@ pub(super) fn common_normal(geometry: &Geometry<'_>) -> Option<P> {
             _ => return None,
         }
     }
-    // Towards the reader: axes point out of the page.
-    common.map(|n| if n.iter().sum::<f64>() < 0.0 { scale(-1.0, n) } else { n })
+    common
 }
 
 /// Where to look from: a little beside the normal of a plane, or across a corner.
@@ -32,7 +31,9 @@ pub(super) fn eye(up: P, normal: Option<P>) -> P {
     match normal.filter(|n| dot(*n, up).abs() < 0.5) {
         Some(normal) => {
             let right = unit(cross(up, normal), [1.0, 0.0, 0.0]);
-            add(add(scale(1.0, normal), scale(0.12, right)), scale(0.1, up))
+            // From the side on which coordinates grow to the right.
+            let side = if right.iter().sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+            add(scale(side, add(normal, scale(0.12, right))), scale(0.1, up))
         }
         None => {
             let [a, b] = across(up);
