@@ -29,6 +29,19 @@ impl<S: Scalar, const N: usize> Default for Lanes<S, N> {
     }
 }
 
+/// The values of a function at 0, 1, …: `core::array::from_fn`, of which parts are inlined only by optimisation across the units of a crate,
+/// which incremental builds and others leave out.
+#[inline(always)]
+pub(crate) fn each<T: Copy + Default, const N: usize>(mut f: impl FnMut(usize) -> T) -> [T; N] {
+    let mut all = [T::default(); N];
+    let mut k = 0;
+    while let Some(value) = all.get_mut(k) {
+        *value = f(k);
+        k += 1;
+    }
+    all
+}
+
 macro_rules! lanewise {
     ($($name:ident $method:ident $op:tt),*) => {$(
         impl<S: Scalar, const N: usize> $name for Lanes<S, N> {
@@ -36,7 +49,7 @@ macro_rules! lanewise {
 
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
-                Lanes(core::array::from_fn(|k| self.0[k] $op other.0[k]))
+                Lanes(each(|k| self.0[k] $op other.0[k]))
             }
         }
     )*};
@@ -49,7 +62,7 @@ impl<S: Scalar, const N: usize> Neg for Lanes<S, N> {
 
     #[inline(always)]
     fn neg(self) -> Self {
-        Lanes(core::array::from_fn(|k| -self.0[k]))
+        Lanes(each(|k| -self.0[k]))
     }
 }
 
@@ -76,20 +89,23 @@ impl<S: Scalar, const N: usize> Lane<S> for Lanes<S, N> {
 /// a b + c, fused where the target has the instruction.
 #[inline(always)]
 pub fn mul_add<S: Scalar, const N: usize>(a: Lanes<S, N>, b: Lanes<S, N>, c: Lanes<S, N>) -> Lanes<S, N> {
-    Lanes(core::array::from_fn(|k| math::mul_add(a.0[k], b.0[k], c.0[k])))
+    Lanes(each(|k| math::mul_add(a.0[k], b.0[k], c.0[k])))
 }
 
 /// Sines and cosines.
 #[inline(always)]
 pub fn sin_cos<S: Scalar, const N: usize>(a: Lanes<S, N>) -> (Lanes<S, N>, Lanes<S, N>) {
-    let both: [(S, S); N] = core::array::from_fn(|k| math::sin_cos(a.0[k]));
-    (Lanes(both.map(|(sine, _)| sine)), Lanes(both.map(|(_, cosine)| cosine)))
+    let (mut sines, mut cosines) = (a, a);
+    for k in 0..N {
+        (sines.0[k], cosines.0[k]) = math::sin_cos(a.0[k]);
+    }
+    (sines, cosines)
 }
 
 /// f(a), lane by lane.
 #[inline(always)]
 pub fn unary<S: Scalar, const N: usize>(a: Lanes<S, N>, f: impl Fn(S) -> S) -> Lanes<S, N> {
-    Lanes(core::array::from_fn(|k| f(a.0[k])))
+    Lanes(each(|k| f(a.0[k])))
 }
 
 /// f(a, b), lane by lane.
@@ -99,7 +115,7 @@ pub fn binary<S: Scalar, const N: usize>(
     b: Lanes<S, N>,
     f: impl Fn(S, S) -> S,
 ) -> Lanes<S, N> {
-    Lanes(core::array::from_fn(|k| f(a.0[k], b.0[k])))
+    Lanes(each(|k| f(a.0[k], b.0[k])))
 }
 
 /// x or y by how a and b compare, lane by lane.
@@ -111,13 +127,13 @@ pub fn select<S: Scalar, const N: usize>(
     y: Lanes<S, N>,
     choose: impl Fn(S, S, S, S) -> S,
 ) -> Lanes<S, N> {
-    Lanes(core::array::from_fn(|k| choose(a.0[k], b.0[k], x.0[k], y.0[k])))
+    Lanes(each(|k| choose(a.0[k], b.0[k], x.0[k], y.0[k])))
 }
 
 /// `run[index]`, lane by lane, see [`math::gather`].
 #[inline(always)]
 pub fn gather<S: Scalar, const N: usize, R: Lane<S>>(run: &[R], index: Lanes<S, N>) -> Lanes<S, N> {
-    Lanes(core::array::from_fn(|k| {
+    Lanes(each(|k| {
         let index = (index.0[k].real() as usize).min(run.len().saturating_sub(1));
         run.get(index).map_or(S::ZERO, |value| value.lane(k))
     }))
@@ -127,7 +143,7 @@ pub fn gather<S: Scalar, const N: usize, R: Lane<S>>(run: &[R], index: Lanes<S, 
 #[inline(always)]
 pub fn locate<S: Scalar, const N: usize, R: Lane<S>>(knots: &[R], x: Lanes<S, N>) -> Lanes<S, N> {
     let inner = knots.get(1..knots.len().saturating_sub(1)).unwrap_or(&[]);
-    Lanes(core::array::from_fn(|k| {
+    Lanes(each(|k| {
         let x = x.0[k].real();
         S::from_f64(inner.partition_point(|knot| knot.lane(k).real() <= x) as f64)
     }))
@@ -135,10 +151,10 @@ pub fn locate<S: Scalar, const N: usize, R: Lane<S>>(knots: &[R], x: Lanes<S, N>
 
 /// For which samples all pivots are positive.
 pub fn positive<S: Scalar, const N: usize>(pivots: &[Lanes<S, N>]) -> [bool; N] {
-    core::array::from_fn(|k| pivots.iter().all(|pivot| pivot.0[k].real() > 0.0 && pivot.0[k].is_finite()))
+    each(|k| pivots.iter().all(|pivot| pivot.0[k].real() > 0.0 && pivot.0[k].is_finite()))
 }
 
 /// For which samples no pivot is zero.
 pub fn regular<S: Scalar, const N: usize>(pivots: &[Lanes<S, N>]) -> [bool; N] {
-    core::array::from_fn(|k| pivots.iter().all(|pivot| pivot.0[k] != S::ZERO && pivot.0[k].is_finite()))
+    each(|k| pivots.iter().all(|pivot| pivot.0[k] != S::ZERO && pivot.0[k].is_finite()))
 }

@@ -1,6 +1,7 @@
 //! Four columns at once: what generated solves of many right-hand sides are made of. Elementary operations on four values
 //! become vector instructions, and the chains of a triangular solve overlap.
 
+use crate::batch::each;
 use crate::error::EvalError;
 use crate::math;
 use crate::scalar::Scalar;
@@ -14,31 +15,31 @@ pub type Lanes<S> = [S; WIDTH];
 /// a x
 #[inline(always)]
 pub fn mul<S: Scalar>(a: S, x: Lanes<S>) -> Lanes<S> {
-    core::array::from_fn(|k| a * x[k])
+    each(|k| a * x[k])
 }
 
 /// a x + y
 #[inline(always)]
 pub fn mul_add<S: Scalar>(a: S, x: Lanes<S>, y: Lanes<S>) -> Lanes<S> {
-    core::array::from_fn(|k| math::mul_add(a, x[k], y[k]))
+    each(|k| math::mul_add(a, x[k], y[k]))
 }
 
 /// x + y
 #[inline(always)]
 pub fn add<S: Scalar>(x: Lanes<S>, y: Lanes<S>) -> Lanes<S> {
-    core::array::from_fn(|k| x[k] + y[k])
+    each(|k| x[k] + y[k])
 }
 
 /// x − y
 #[inline(always)]
 pub fn sub<S: Scalar>(x: Lanes<S>, y: Lanes<S>) -> Lanes<S> {
-    core::array::from_fn(|k| x[k] - y[k])
+    each(|k| x[k] - y[k])
 }
 
 /// −x
 #[inline(always)]
 pub fn neg<S: Scalar>(x: Lanes<S>) -> Lanes<S> {
-    core::array::from_fn(|k| -x[k])
+    each(|k| -x[k])
 }
 
 /// Calls `four` for the columns of the matrix with which `x` begins, `N` rows of `columns` values each, four at a time; columns that are

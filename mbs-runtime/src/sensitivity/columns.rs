@@ -69,8 +69,8 @@ fn add_whole<S: Scalar, const L: usize, const T: usize>(
         for (a, values, x) in terms {
             if let (Some(&value), Some(x)) = (values.get(entry), x.get(j as usize)) {
                 let value = a * value;
-                for (sum, &x) in sum.iter_mut().zip(x) {
-                    *sum += value * x;
+                for k in 0..L {
+                    sum[k] += value * x[k];
                 }
             }
         }
@@ -124,8 +124,8 @@ fn add_block<S: Scalar, const L: usize, const T: usize>(
         for (a, values, x) in terms {
             if let (Some(&value), Some(x)) = (values.get(entry), chunk::<S, L>(x, j, columns, first)) {
                 let value = *a * value;
-                for (sum, &x) in sum.iter_mut().zip(x) {
-                    *sum += value * x;
+                for k in 0..L {
+                    sum[k] += value * x[k];
                 }
             }
         }
@@ -201,8 +201,8 @@ fn add_transposed_whole<S: Scalar, const L: usize>(
     for (&(i, j), &value) in places.iter().zip(values) {
         if let (Some(y), Some(x)) = (y.get_mut(j as usize), x.get(i as usize)) {
             let value = a * value;
-            for (y, &x) in y.iter_mut().zip(x) {
-                *y += value * x;
+            for k in 0..L {
+                y[k] += value * x[k];
             }
         }
     }
