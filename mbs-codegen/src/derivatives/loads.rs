@@ -106,7 +106,7 @@ fn explicit(
     g: &mut Graph,
     values: &[ExprId],
     leaves: &[(&[ExprId], Vec<LeafChange>)],
-    replacements: &std::collections::HashMap<ExprId, ExprId>,
+    replacements: &hashbrown::HashMap<ExprId, ExprId>,
 ) -> BTreeMap<usize, Vec<ExprId>> {
     let (zero, one) = (g.zero(), g.one());
     let mut out: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();

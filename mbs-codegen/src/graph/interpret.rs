@@ -6,7 +6,7 @@
 use super::number::{self, Number};
 use super::{CallId, ExprId, Graph, Node, UnaryOp, Visited};
 use crate::symbols::Group;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Values of the symbols of a graph.
 #[derive(Clone, Debug, Default)]
