@@ -235,3 +235,104 @@ fn outward<E: Entry>(
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that no memory here has, and the largest ones.
+    const OUTSIDE: [u32; 3] = [7, 1000, u32::MAX];
+
+    #[test]
+    fn products_end_at_a_run_out_of_range() {
+        // Two rows of two factors; two columns of three numbers and the zeros behind them.
+        let left = [1.0, 2.0, 3.0, 4.0];
+        let mut right = [0.0; 6 + BLOCK];
+        right[..6].copy_from_slice(&[1.0, 2.0, 3.0, 10.0, 20.0, 30.0]);
+        let good = [1, 0, 3, 0];
+        // 3 · (1, 2, 3) + 4 · (10, 20, 30)
+        let expected = [43.0, 86.0, 129.0, 0.0];
+        for number in OUTSIDE {
+            for place in 0..4 {
+                let mut bad = good;
+                bad[place] = number;
+                // A run that begins within the zeros is one of zeros.
+                if place == 1 && number == 7 {
+                    continue;
+                }
+                let mut to = [0.0; 4];
+                products(&[good, bad, good], &left, &right, 2, 3, &mut to);
+                assert_eq!(
+                    to, expected,
+                    "{bad:?}: what stands before it is done, what stands behind it is not"
+                );
+            }
+        }
+        // A stride beyond the columns leaves the first of them.
+        let mut to = [0.0; 4];
+        products(&[good], &left, &right, 2, 1000, &mut to);
+        assert_eq!(to, [3.0, 6.0, 9.0, 0.0]);
+    }
+
+    #[test]
+    fn minus_product_leaves_what_a_table_out_of_range_means() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+        let untouched = [9.0; 4];
+        let run = |starts: &[u32], table: &[u32], rows: usize| {
+            let mut to = untouched;
+            minus_product(starts, table, &a, &b, rows, &mut to);
+            to
+        };
+        // [[1, 3], [2, 4]] [[5, 7], [6, 8]]
+        assert_eq!(run(&[0, 2, 4], &[0, 1, 0, 1], 2), [-23.0, -34.0, -31.0, -46.0]);
+        for number in OUTSIDE {
+            // The second column reads a row that is not there, or its rows end beyond the table, or begin there.
+            assert_eq!(run(&[0, 2, 4], &[0, 1, 0, number], 2), [-23.0, -34.0, 9.0, 9.0]);
+            assert_eq!(run(&[0, 2, number], &[0, 1, 0, 1], 2), [-23.0, -34.0, 9.0, 9.0]);
+            assert_eq!(run(&[number, 2, 4], &[0, 1, 0, 1], 2), untouched);
+            assert_eq!(
+                run(&[0, 2, 4], &[0, 1, 0, 1], number as usize),
+                untouched,
+                "no column has so many rows"
+            );
+        }
+        assert_eq!(run(&[0, 2, 4], &[0, 1, 0, 1], 0), untouched);
+    }
+
+    #[test]
+    fn inverse_survives_any_tree_and_any_memory() {
+        // Two slides along the same direction with masses 2 and 1: M = [[3, 1], [1, 1]].
+        let s = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        // The outer one carries 1; with it free the inner one feels 2.
+        let u = [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let d = [0.5, 1.0];
+        let good = [[0, 2], [1, 2]];
+        let run = |tree: &[[u32; 2]], s: &[f64], u: &[f64], d: &[f64], scratch: usize, len: usize| {
+            let (mut room, mut x) = ([0.0; inverse_scratch(2)], [0.0; 4]);
+            inverse(tree, s, u, d, &mut room[..scratch], &mut x[..len]);
+            x
+        };
+        let room = inverse_scratch(2);
+        assert_eq!(run(&good, &s, &u, &d, room, 4), [0.5, -0.5, -0.5, 1.5]);
+        for number in OUTSIDE {
+            for i in 0..2 {
+                for k in 0..2 {
+                    let mut bad = good;
+                    bad[i][k] = number;
+                    let x = run(&bad, &s, &u, &d, room, 4);
+                    assert_ne!(x, [0.5, -0.5, -0.5, 1.5], "{bad:?}");
+                }
+            }
+        }
+        // Shorter memory of any kind.
+        for cut in 1..=4 {
+            run(&good, &s[cut..], &u, &d, room, 4);
+            run(&good, &s, &u[cut..], &d, room, 4);
+            run(&good, &s, &u, &d[cut.min(2)..], room, 4);
+            run(&good, &s, &u, &d, room, 4 - cut);
+        }
+        for scratch in 0..room {
+            run(&good, &s, &u, &d, scratch, 4);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Generates models with every bundle, and names the one library the program is linked with.
 
 use mbs_codegen::build::{BuildError, Builder};
-use mbs_codegen::program::BundleKind;
+use mbs_codegen::program::{BundleKind, Pairs};
 
 /// Spline, gather and kernel; Euler parameters; inputs; a bundle of many functions.
 const MODELS: [&str; 4] = ["mirrored", "torque_free_top", "cart_pole", "arm7"];
@@ -15,6 +15,12 @@ fn main() -> Result<(), BuildError> {
             .bundles(&[&BundleKind::TREE[..], more].concat())
             .write(&format!("{name}.rs"))?;
     }
+    // Pairs of joints in loops over tables.
+    Builder::new("../../models/arm7.yaml")
+        .bundles(&[&BundleKind::TREE[..], &BundleKind::ROBOTICS].concat())
+        .pairs(Pairs::Rolled)
+        .module("arm7_rolled")
+        .write("arm7_rolled.rs")?;
     // A closed loop, for implicit steps and for accelerations under constraints.
     let others = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::Energy];
     Builder::new("../../models/five_bar.yaml")

@@ -6,7 +6,7 @@
 
 use super::Specification;
 use crate::graph::{ArrayId, ExprId, Graph, Node, Visited};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The expressions `prepare` computes.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use crate::graph::{
     ArrayId, BinaryOp, CallId, ExprId, Graph, Kernel, Node, OperationCounts, UnaryOp, Visited,
 };
 use crate::symbols::Group;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 pub(super) struct Schedule {
     pub steps: Vec<Step>,

@@ -2,7 +2,7 @@
 
 use super::{Bundle, Loop, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::symbols::Group;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Values are assigned once and before they are read within their segment, slots are written before they
 /// are read, arguments and tables are long enough, every result is written exactly once. Where there are loops, arrays and results are

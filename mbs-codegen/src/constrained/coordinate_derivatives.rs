@@ -14,7 +14,8 @@ use crate::dynamics::Symmetric;
 use crate::elements::{Element, Mechanism, constraint_elements, loads};
 use crate::graph::{ExprId, Graph, Tangents};
 use crate::symbols::Group;
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// Places of nonzero entries (row, column), sorted, and the entries.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,8 @@ use crate::kinematics::velocity_map;
 use crate::sparse::{Factors, Order, Sample, SparseMatrix, choose_order, factor};
 use crate::symbols::Group;
 use crate::topology::Tree;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The equations over t, z, zd, zdd, u, λ and the integrator's weights.
 #[derive(Clone, Debug)]

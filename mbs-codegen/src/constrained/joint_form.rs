@@ -19,7 +19,8 @@ use crate::elements::{ConstraintElement, Element, Mechanism, constraint_elements
 use crate::graph::{ExprId, Graph};
 use crate::sparse::{Factors, SparseMatrix, choose_order, factor};
 use crate::symbols::Group;
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// The equations over t, z, v, u and the stabilisation.
 #[derive(Clone, Debug)]

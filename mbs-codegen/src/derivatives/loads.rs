@@ -19,7 +19,8 @@ use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::Spatial;
 use crate::lowering::Environment;
 use crate::topology::Tree;
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// How wrenches and generalised forces change.
 pub(super) struct LoadTangent {

@@ -10,7 +10,6 @@ use super::mass_matrix::{MassMatrix, mass_matrix};
 use super::{Solved, Symmetric, solve_tree};
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph};
-use crate::topology::Tree;
 
 /// A mechanism's equations in both kinds of axes.
 pub struct TreeEquations<'m, 'a> {
@@ -52,7 +51,7 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
         let recursive = articulated_body(g, self.mechanism, self.inertias, self.loads).solved;
         let most = g.operations_per_call(&recursive.vd);
         // The factors alone take an operation for every velocity, one before it and one before that.
-        if eliminations(self.mechanism.tree) > most {
+        if self.mechanism.tree.eliminations() > most {
             return recursive;
         }
         let factored = self.factored(g);
@@ -77,17 +76,6 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
     fn mass_matrices(&self, g: &mut Graph) -> [MassMatrix; 2] {
         [self.links.mass_matrix(g), mass_matrix(g, self.mechanism, self.inertias)]
     }
-}
-
-/// How many products the factors of M take away: for each velocity the depths of those before it.
-fn eliminations(tree: &Tree) -> usize {
-    let parents = tree.v_parents();
-    let (mut depth, mut before) = (vec![0_usize; tree.nv], vec![0_usize; tree.nv]);
-    for k in 0..tree.nv {
-        let (d, b) = parents[k].map_or((0, 0), |p| (depth[p], before[p] + depth[p]));
-        (depth[k], before[k]) = (d + 1, b);
-    }
-    before.iter().sum()
 }
 
 /// Of several ways to write the same, the first with the fewest operations per call.

@@ -12,7 +12,7 @@ use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
 use crate::model::{BodyId, CoordinateRef, MarkerRef, Model, VelocityRef};
 use crate::symbols::Group;
 use crate::topology::Tree;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A quantity of the mechanism that an element may ask for: one scalar or three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,14 +3,14 @@
 //! The module `batch` has a function per bundle with the bundle's statements in its own order, so that each lane has the bits of the scalar
 //! function.
 
-use super::body::{Argument, argument_name, arguments_of, table_name};
+use super::body::{Argument, Text, argument_name, arguments_of, parameters, print_number_tables, table_name};
 use super::rolled;
-use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
-use crate::graph::{BinaryOp, UnaryOp};
+use super::statement::{Values, print_statements};
+use crate::bundle::{Bundle, Operand, Operation, Run, Segment};
 use crate::program::Program;
 use crate::symbols::Group;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Bundles that come before any sample.
 const ONCE: [&str; 3] = ["prepare", "start", "input_signals"];
@@ -41,11 +41,7 @@ pub(super) fn print(program: &Program, width: usize) -> String {
 }
 
 fn print_bundle(bundle: &Bundle, out: &mut String) {
-    for (i, table) in bundle.tables.iter().enumerate() {
-        let values: Vec<String> = table.iter().map(|v| format!("{v:?}")).collect();
-        let (name, len) = (table_name(bundle, i), table.len());
-        let _ = writeln!(out, "    static {name}: [S; {len}] = [{}];", values.join(", "));
-    }
+    print_number_tables(bundle, out);
     let all: BTreeSet<Argument> = bundle
         .arguments
         .iter()
@@ -61,7 +57,7 @@ fn print_bundle(bundle: &Bundle, out: &mut String) {
         out,
         "    #[allow(clippy::too_many_arguments)]\n    pub fn {}(model: &Model, {}){good} {{\n        let c = &model.prepared;",
         bundle.name,
-        parameters(bundle, &all)
+        parameters(bundle, &all, 'L')
     );
     rolled::print_zeros(bundle, "L::ZERO", out);
     let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
@@ -108,31 +104,12 @@ fn print_bundle(bundle: &Bundle, out: &mut String) {
                 out,
                 "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
                 bundle.name,
-                parameters(bundle, &used[i])
+                parameters(bundle, &used[i], 'L')
             );
-            for statement in statements {
-                out.push_str("        ");
-                print_statement(bundle, *statement, out);
-                out.push_str(";\n");
-            }
+            print_statements::<Lanes>(bundle, statements, out);
             out.push_str("    }\n");
         }
     }
-}
-
-fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
-    let list = arguments.iter().map(|&argument| {
-        let name = argument_name(bundle, argument);
-        let length = |group| bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
-        match argument {
-            Argument::Group(Group::Time) => format!("{name}: L"),
-            Argument::Group(Group::Prepared) => format!("{name}: &[S; {}]", length(Group::Prepared)),
-            Argument::Group(group) => format!("{name}: &[L; {}]", length(group)),
-            Argument::Workspace => format!("{name}: &mut [L; {}]", bundle.slots),
-            Argument::Result(i) => format!("{name}: &mut [L; {}]", bundle.results[i as usize].len),
-        }
-    });
-    list.collect::<Vec<_>>().join(", ")
 }
 
 fn run_text(bundle: &Bundle, run: Run) -> String {
@@ -152,55 +129,51 @@ fn run_len(run: Run) -> u32 {
 /// An operand as a value of each sample.
 struct Value(Operand);
 
-impl std::fmt::Display for Value {
+impl Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Operand::Constant(value) => write!(f, "L::of({value:?})"),
             Operand::Argument(Group::Prepared, index) => write!(f, "L::of(c[{index}])"),
-            operand => super::body::Text(operand).fmt(f),
+            operand => Text(operand).fmt(f),
         }
     }
 }
 
-fn print_statement(bundle: &Bundle, statement: Statement, out: &mut String) {
-    let _ = match statement {
-        Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
-        Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", Value(operand)),
-        Statement::Result { result, index, value } => {
-            write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, Value(value))
-        }
-        Statement::SinCos(sine, cosine, angle) => {
-            write!(out, "let (v{}, v{}) = b::sin_cos({})", sine.0, cosine.0, Value(angle))
-        }
-        Statement::Compute(value, operation) => {
-            let _ = write!(out, "let v{} = ", value.0);
-            print_operation(bundle, operation, out);
-            Ok(())
-        }
-    };
-}
+/// Values of each of several samples.
+struct Lanes;
 
-fn print_operation(bundle: &Bundle, operation: Operation, out: &mut String) {
-    let _ = match operation {
-        Operation::Unary(UnaryOp::Neg, a) => write!(out, "-{}", Value(a)),
-        Operation::Unary(op, a) => write!(out, "b::unary({}, m::{})", Value(a), op.name()),
-        Operation::Binary(op, a, b) => match op {
-            BinaryOp::Add => write!(out, "{} + {}", Value(a), Value(b)),
-            BinaryOp::Sub => write!(out, "{} - {}", Value(a), Value(b)),
-            BinaryOp::Mul => write!(out, "{} * {}", Value(a), Value(b)),
-            BinaryOp::Div => write!(out, "{} / {}", Value(a), Value(b)),
-            _ => write!(out, "b::binary({}, {}, m::{})", Value(a), Value(b), op.name()),
-        },
-        Operation::MulAdd(a, b, c) => write!(out, "b::mul_add({}, {}, {})", Value(a), Value(b), Value(c)),
-        Operation::MulSub(a, b, c) => write!(out, "b::mul_add({}, {}, -{})", Value(a), Value(b), Value(c)),
-        Operation::NegMulAdd(a, b, c) => write!(out, "b::mul_add(-{}, {}, {})", Value(a), Value(b), Value(c)),
-        Operation::Select(comparison, [a, b, x, y]) => {
-            let name = comparison.name();
-            write!(out, "b::select({}, {}, {}, {}, m::{name})", Value(a), Value(b), Value(x), Value(y))
-        }
-        Operation::Gather(run, index) => {
-            write!(out, "b::gather(&{}, {})", run_text(bundle, run), Value(index))
-        }
-        Operation::Locate(run, x) => write!(out, "b::locate(&{}, {})", run_text(bundle, run), Value(x)),
-    };
+impl Values for Lanes {
+    const FUNCTIONS: &'static str = "b";
+
+    fn operand(operand: Operand) -> impl Display {
+        Value(operand)
+    }
+
+    fn typed(operand: Operand) -> impl Display {
+        Value(operand)
+    }
+
+    fn print_call(bundle: &Bundle, operation: Operation, out: &mut String) {
+        let _ = match operation {
+            Operation::Unary(op, a) => write!(out, "b::unary({}, m::{})", Value(a), op.name()),
+            Operation::Binary(op, a, b) => {
+                write!(out, "b::binary({}, {}, m::{})", Value(a), Value(b), op.name())
+            }
+            Operation::MulAdd(a, b, c) => write!(out, "b::mul_add({}, {}, {})", Value(a), Value(b), Value(c)),
+            Operation::MulSub(a, b, c) => {
+                write!(out, "b::mul_add({}, {}, -{})", Value(a), Value(b), Value(c))
+            }
+            Operation::NegMulAdd(a, b, c) => {
+                write!(out, "b::mul_add(-{}, {}, {})", Value(a), Value(b), Value(c))
+            }
+            Operation::Select(comparison, [a, b, x, y]) => {
+                let name = comparison.name();
+                write!(out, "b::select({}, {}, {}, {}, m::{name})", Value(a), Value(b), Value(x), Value(y))
+            }
+            Operation::Gather(run, index) => {
+                write!(out, "b::gather(&{}, {})", run_text(bundle, run), Value(index))
+            }
+            Operation::Locate(run, x) => write!(out, "b::locate(&{}, {})", run_text(bundle, run), Value(x)),
+        };
+    }
 }

@@ -1,11 +1,11 @@
 //! Bodies of bundles: one function a segment, one operation a line.
 
 use super::rolled;
+use super::statement::{Values, print_statements};
 use crate::bundle::{Bundle, Operand, Operation, Run, Segment, Statement};
-use crate::graph::{BinaryOp, UnaryOp};
 use crate::symbols::Group;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// An argument of a printed function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,16 +17,7 @@ pub(super) enum Argument {
 
 /// Prints the function of a bundle and those of its segments.
 pub(super) fn print(bundle: &Bundle, out: &mut String) {
-    for (i, table) in bundle.tables.iter().enumerate() {
-        let values: Vec<String> = table.iter().map(|v| format!("{v:?}")).collect();
-        let _ = writeln!(
-            out,
-            "    static {}: [S; {}] = [{}];",
-            table_name(bundle, i),
-            table.len(),
-            values.join(", ")
-        );
-    }
+    print_number_tables(bundle, out);
     rolled::print_tables(bundle, out);
     let all: BTreeSet<Argument> = bundle
         .arguments
@@ -37,13 +28,13 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
         .collect();
     let _ = writeln!(out, "\n    /// {}\n    ///", bundle.doc);
     let _ = writeln!(out, "    /// Operations: {}. Workspace: {} slots.", bundle.counts, bundle.slots);
-    let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all));
+    let _ = writeln!(out, "    fn {}({}) {{", bundle.name, parameters(bundle, &all, 'S'));
     rolled::print_zeros(bundle, "0.0", out);
     let used: Vec<BTreeSet<Argument>> = bundle.segments.iter().map(arguments_of).collect();
     let single = bundle.segments.len() == 1;
     for (i, segment) in bundle.segments.iter().enumerate() {
         match segment {
-            Segment::Flat(statements) if single => print_statements(bundle, statements, out),
+            Segment::Flat(statements) if single => print_statements::<One>(bundle, statements, out),
             Segment::Flat(_) => {
                 let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
                 let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
@@ -73,9 +64,9 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
                 out,
                 "\n    #[inline(never)]\n    fn {}_{i}({}) {{",
                 bundle.name,
-                parameters(bundle, &used[i])
+                parameters(bundle, &used[i], 'S')
             );
-            print_statements(bundle, statements, out);
+            print_statements::<One>(bundle, statements, out);
             out.push_str("    }\n");
         }
     }
@@ -114,6 +105,15 @@ pub(super) fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
     used
 }
 
+/// The constant arrays of a bundle.
+pub(super) fn print_number_tables(bundle: &Bundle, out: &mut String) {
+    for (i, table) in bundle.tables.iter().enumerate() {
+        let values: Vec<String> = table.iter().map(|v| format!("{v:?}")).collect();
+        let (name, len) = (table_name(bundle, i), table.len());
+        let _ = writeln!(out, "    static {name}: [S; {len}] = [{}];", values.join(", "));
+    }
+}
+
 pub(super) fn argument_name(bundle: &Bundle, argument: Argument) -> String {
     match argument {
         Argument::Group(group) => group.identifier().into(),
@@ -122,23 +122,20 @@ pub(super) fn argument_name(bundle: &Bundle, argument: Argument) -> String {
     }
 }
 
-fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>) -> String {
-    let list: Vec<String> = arguments
-        .iter()
-        .map(|&argument| {
-            let name = argument_name(bundle, argument);
-            match argument {
-                Argument::Group(Group::Time) => format!("{name}: S"),
-                Argument::Group(group) => {
-                    let len = bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
-                    format!("{name}: &[S; {len}]")
-                }
-                Argument::Workspace => format!("{name}: &mut [S; {}]", bundle.slots),
-                Argument::Result(i) => format!("{name}: &mut [S; {}]", bundle.results[i as usize].len),
-            }
-        })
-        .collect();
-    list.join(", ")
+/// The parameters of a function over values of type `of`; what is prepared is the same for all samples.
+pub(super) fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>, of: char) -> String {
+    let list = arguments.iter().map(|&argument| {
+        let name = argument_name(bundle, argument);
+        let length = |group| bundle.arguments.iter().find(|(g, _)| *g == group).map_or(0, |(_, len)| *len);
+        match argument {
+            Argument::Group(Group::Time) => format!("{name}: {of}"),
+            Argument::Group(Group::Prepared) => format!("{name}: &[S; {}]", length(Group::Prepared)),
+            Argument::Group(group) => format!("{name}: &[{of}; {}]", length(group)),
+            Argument::Workspace => format!("{name}: &mut [{of}; {}]", bundle.slots),
+            Argument::Result(i) => format!("{name}: &mut [{of}; {}]", bundle.results[i as usize].len),
+        }
+    });
+    list.collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn table_name(bundle: &Bundle, table: usize) -> String {
@@ -155,7 +152,7 @@ fn run_text(bundle: &Bundle, run: Run, slots: &str) -> String {
 
 pub(super) struct Text(pub(super) Operand);
 
-impl std::fmt::Display for Text {
+impl Display for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Operand::Constant(value) => write!(f, "{value:?}"),
@@ -166,32 +163,10 @@ impl std::fmt::Display for Text {
     }
 }
 
-fn print_statements(bundle: &Bundle, statements: &[Statement], out: &mut String) {
-    for statement in statements {
-        out.push_str("        ");
-        let _ = match *statement {
-            Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
-            Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", Text(operand)),
-            Statement::Result { result, index, value } => {
-                write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, Text(value))
-            }
-            Statement::SinCos(sine, cosine, angle) => {
-                write!(out, "let (v{}, v{}) = m::sin_cos({})", sine.0, cosine.0, Scalar(angle))
-            }
-            Statement::Compute(value, operation) => {
-                let _ = write!(out, "let v{} = ", value.0);
-                print_operation(bundle, operation, out);
-                Ok(())
-            }
-        };
-        out.push_str(";\n");
-    }
-}
-
 /// An operand where a function is generic over the scalar: constants say their type.
 pub(super) struct Scalar(pub(super) Operand);
 
-impl std::fmt::Display for Scalar {
+impl Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Operand::Constant(value) => write!(f, "({value:?} as S)"),
@@ -200,36 +175,48 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-fn print_operation(bundle: &Bundle, operation: Operation, out: &mut String) {
-    let _ = match operation {
-        Operation::Unary(UnaryOp::Neg, a) => write!(out, "-{}", Text(a)),
-        Operation::Unary(op, a) => write!(out, "m::{}({})", op.name(), Scalar(a)),
-        Operation::Binary(op, a, b) => match op {
-            BinaryOp::Add => write!(out, "{} + {}", Text(a), Text(b)),
-            BinaryOp::Sub => write!(out, "{} - {}", Text(a), Text(b)),
-            BinaryOp::Mul => write!(out, "{} * {}", Text(a), Text(b)),
-            BinaryOp::Div => write!(out, "{} / {}", Text(a), Text(b)),
-            _ => write!(out, "m::{}({}, {})", op.name(), Scalar(a), Scalar(b)),
-        },
-        Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Text(b), Text(c)),
-        Operation::MulSub(a, b, c) => match c {
-            Operand::Constant(value) => write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Text(b), -value),
-            _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Text(b), Text(c)),
-        },
-        // c − a b with the sign on the first factor; a constant is printed with its own.
-        Operation::NegMulAdd(a, b, c) => match a {
-            Operand::Constant(value) => {
-                write!(out, "m::mul_add({:?} as S, {}, {})", -value, Text(b), Text(c))
+/// Values of one sample.
+struct One;
+
+impl Values for One {
+    const FUNCTIONS: &'static str = "m";
+
+    fn operand(operand: Operand) -> impl Display {
+        Text(operand)
+    }
+
+    fn typed(operand: Operand) -> impl Display {
+        Scalar(operand)
+    }
+
+    fn print_call(bundle: &Bundle, operation: Operation, out: &mut String) {
+        let _ = match operation {
+            Operation::Unary(op, a) => write!(out, "m::{}({})", op.name(), Scalar(a)),
+            Operation::Binary(op, a, b) => write!(out, "m::{}({}, {})", op.name(), Scalar(a), Scalar(b)),
+            Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Text(b), Text(c)),
+            Operation::MulSub(a, b, c) => match c {
+                Operand::Constant(value) => {
+                    write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Text(b), -value)
+                }
+                _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Text(b), Text(c)),
+            },
+            // c − a b with the sign on the first factor; a constant is printed with its own.
+            Operation::NegMulAdd(a, b, c) => match a {
+                Operand::Constant(value) => {
+                    write!(out, "m::mul_add({:?} as S, {}, {})", -value, Text(b), Text(c))
+                }
+                _ => write!(out, "m::mul_add(-{}, {}, {})", Text(a), Text(b), Text(c)),
+            },
+            Operation::Select(comparison, [a, b, x, y]) => {
+                let name = comparison.name();
+                write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Text(b), Text(x), Text(y))
             }
-            _ => write!(out, "m::mul_add(-{}, {}, {})", Text(a), Text(b), Text(c)),
-        },
-        Operation::Select(comparison, [a, b, x, y]) => {
-            let name = comparison.name();
-            write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Text(b), Text(x), Text(y))
-        }
-        Operation::Gather(run, index) => {
-            write!(out, "m::gather({}, {})", run_text(bundle, run, "w"), Scalar(index))
-        }
-        Operation::Locate(run, x) => write!(out, "m::locate({}, {})", run_text(bundle, run, "w"), Scalar(x)),
-    };
+            Operation::Gather(run, index) => {
+                write!(out, "m::gather({}, {})", run_text(bundle, run, "w"), Scalar(index))
+            }
+            Operation::Locate(run, x) => {
+                write!(out, "m::locate({}, {})", run_text(bundle, run, "w"), Scalar(x))
+            }
+        };
+    }
 }

@@ -15,6 +15,7 @@ mod lanes;
 mod names;
 mod rolled;
 mod sensitivities;
+mod statement;
 mod tree;
 
 pub use names::identifier;

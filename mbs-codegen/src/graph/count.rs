@@ -52,8 +52,8 @@ impl Graph {
     /// one operation.
     pub fn count(&self, roots: &[ExprId]) -> OperationCounts {
         let mut counts = OperationCounts::default();
-        let mut angles = std::collections::HashSet::new();
-        let mut calls = std::collections::HashSet::new();
+        let mut angles = hashbrown::HashSet::new();
+        let mut calls = hashbrown::HashSet::new();
         for id in self.reachable(roots) {
             match self.node(id) {
                 Node::Constant(_) | Node::Symbol(..) => {}

@@ -2,7 +2,7 @@
 
 use super::{BinaryOp, CallId, Comparison, ExprId, Graph, Node, UnaryOp};
 use crate::symbols::GroupSet;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Derivatives along one direction, each node's computed once.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 use super::number::{self, Number};
 use super::{CallId, ExprId, Graph, Node, UnaryOp, Visited};
 use crate::symbols::Group;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Values of the symbols of a graph.
 #[derive(Clone, Debug, Default)]
@@ -81,12 +81,16 @@ impl Graph {
     pub fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
         let mut visited = Visited::new(self);
         let mut stack: Vec<ExprId> = roots.to_vec();
+        // Many small walks through a large graph: what they cost must not grow with the graph.
+        let mut entered = Vec::new();
         while let Some(id) = stack.pop() {
             if visited.enter(id) {
+                entered.push(id);
                 visited.operands(self, id, |operand| stack.push(operand));
             }
         }
-        visited.nodes().collect()
+        entered.sort_unstable();
+        entered
     }
 
     /// The node op(a), if it exists.

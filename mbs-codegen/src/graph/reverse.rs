@@ -1,7 +1,8 @@
 //! Reverse differentiation: the exact gradient of one expression by many symbols, in one sweep.
 
 use super::{CallId, ExprId, Graph, Node};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// The derivatives of Σ adjointₖ · outputₖ by each of `symbols`.
 pub fn gradient(graph: &mut Graph, outputs: &[(ExprId, ExprId)], symbols: &[ExprId]) -> Vec<ExprId> {

@@ -1,7 +1,8 @@
 //! Replaces symbols in expressions, folding again on the way.
 
 use super::{ExprId, Graph, Node};
-use std::collections::{BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 impl Graph {
     /// The expressions with `replacements` put in place; what contains none of them stays as it is.

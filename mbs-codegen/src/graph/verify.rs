@@ -2,7 +2,7 @@
 
 use super::{ExprId, Graph, Node};
 use crate::symbols::GroupSet;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Why a graph is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]

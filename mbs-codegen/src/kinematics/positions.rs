@@ -86,25 +86,18 @@ fn link_position(
     reference: ReferencePoint,
     before: &[LinkPosition],
 ) -> LinkPosition {
-    let joint = &model.joints[link.joint.index()];
     let zero = g.zero_vector();
     let (parent_rotation, parent_origin, parent_reference) = match link.parent {
         Some(p) => (before[p].rotation, before[p].origin, before[p].reference),
         None => (g.identity(), zero, zero),
     };
-    let z: Vec<ExprId> = link.z_range().map(|i| g.symbol(Group::Z, i as u32)).collect();
-    let sides = [&joint.parent, &joint.child].map(|side| Side {
-        axis: side.axis.as_ref().map(|a| constant_vector(g, parameters, a)),
-        reference: side.reference.as_ref().map(|r| constant_vector(g, parameters, r)),
-    });
-    let [parent_point, child_point] =
-        [&joint.parent, &joint.child].map(|side| side_point(g, model, parameters, side));
+    let ([parent_point, child_point], motions) = joint_of(g, model, link, parameters);
 
     // r_C = r_parent + A_parent (P + Σ slides); A_i = A_parent Π turns
     let mut local = parent_point;
     let mut rotation = parent_rotation;
     let mut axes: Vec<(Vec3, bool)> = Vec::new();
-    for motion in motions(g, joint, &sides[0], &sides[1], &z) {
+    for motion in motions {
         match motion {
             Motion::Slide(direction, coordinate) => {
                 let slide = g.scale3(coordinate, direction);
@@ -157,6 +150,23 @@ fn link_position(
         })
         .collect();
     LinkPosition { rotation, origin, com, reference, shift, joint_point, columns }
+}
+
+/// A link's joint: its points on parent and child, each in the body's frame, and its motions.
+pub(crate) fn joint_of(
+    g: &mut Graph,
+    model: &Model,
+    link: &Link,
+    parameters: &Parameters,
+) -> ([Vec3; 2], Vec<Motion>) {
+    let joint = &model.joints[link.joint.index()];
+    let z: Vec<ExprId> = link.z_range().map(|i| g.symbol(Group::Z, i as u32)).collect();
+    let [parent, child] = [&joint.parent, &joint.child].map(|side| Side {
+        axis: side.axis.as_ref().map(|a| constant_vector(g, parameters, a)),
+        reference: side.reference.as_ref().map(|r| constant_vector(g, parameters, r)),
+    });
+    let points = [&joint.parent, &joint.child].map(|side| side_point(g, model, parameters, side));
+    (points, motions(g, joint, &parent, &child, &z))
 }
 
 /// A joint's point on one of its sides, in the body's frame.

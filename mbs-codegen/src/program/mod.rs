@@ -388,17 +388,11 @@ pub enum ProgramError {
 impl std::fmt::Display for ProgramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ProgramError::Bundle { bundle, operations } => {
-                write!(
-                    f,
-                    "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; "
-                )?;
-                f.write_str(if *bundle == BundleKind::ForwardDynamics.name() {
-                    "ask for `forward_dynamics_recursive`, whose cost grows with the number of bodies only"
-                } else {
-                    "leave it out, or split the model"
-                })
-            }
+            ProgramError::Bundle { bundle, operations } => write!(
+                f,
+                "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; leave it out, or \
+                 split the model"
+            ),
             ProgramError::Signal { input, parameter } => write!(
                 f,
                 "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \

@@ -10,7 +10,7 @@ use crate::graph::{ExprId, Graph, Vec3};
 use crate::lowering::Environment;
 use crate::model::{BodyId, CoordinateRef, JointId, MarkerRef, Objective, RowRef, VelocityRef};
 use crate::symbols::Group;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A mechanism that knows its multipliers and reactions.
 pub(super) struct Observed<'m, 'a> {

@@ -16,7 +16,7 @@ use crate::elements::{Element, loads};
 use crate::graph::{ExprId, Graph};
 use crate::symbols::Group;
 use crate::topology::Tree;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Where entries for pairs lie in an n × n matrix.
 struct PairTables {

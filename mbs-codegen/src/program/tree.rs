@@ -13,7 +13,7 @@ use crate::elements::{Element, loads, markers};
 use crate::graph::{ExprId, Vec3};
 use crate::kinematics::Spatial;
 use crate::symbols::Group;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 pub(super) const PIVOTS: &str = "pivots of the mass matrix; all are positive where it is regular";
 

@@ -138,6 +138,25 @@ impl Tree {
         parents
     }
 
+    /// For each velocity how many there are from ground to it, itself included.
+    pub fn v_depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.nv);
+        for parent in self.v_parents() {
+            depths.push(parent.map_or(0, |p| depths[p]) + 1);
+        }
+        depths
+    }
+
+    /// How many pairs there are of a velocity and one on its way to ground, itself included: the entries of a triangle of M.
+    pub fn v_pairs(&self) -> usize {
+        self.v_depths().into_iter().sum()
+    }
+
+    /// How many products the factors of M take away: for each velocity the depths 1, …, d − 1 of those before it.
+    pub fn eliminations(&self) -> usize {
+        self.v_depths().into_iter().map(|d| d * (d - 1) / 2).sum()
+    }
+
     /// For each link the number of velocities between it and ground, its own included.
     pub fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.links.len());

@@ -9,7 +9,7 @@ use mbs_runtime::{
 };
 
 /// Room for the largest result of the models here.
-pub(crate) const ROOM: usize = 1024;
+pub(crate) const ROOM: usize = 2048;
 
 /// Rounding, relative to the largest entry, times the condition of the mass matrix, below 1e4 here.
 const CLOSE: f64 = 1e-11;

@@ -19,6 +19,7 @@ mod models {
     include!(concat!(env!("OUT_DIR"), "/torque_free_top.rs"));
     include!(concat!(env!("OUT_DIR"), "/cart_pole.rs"));
     include!(concat!(env!("OUT_DIR"), "/arm7.rs"));
+    include!(concat!(env!("OUT_DIR"), "/arm7_rolled.rs"));
     include!(concat!(env!("OUT_DIR"), "/five_bar.rs"));
 }
 
@@ -28,7 +29,7 @@ use core::hint::black_box;
 use mbs_runtime::Complex64;
 
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 17] = [
+const CHECKS: [fn() -> Option<()>; 19] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
@@ -46,6 +47,8 @@ const CHECKS: [fn() -> Option<()>; 17] = [
     constrained::five_bar_by_index1,
     || robotics::agree(&models::torque_free_top::Model::default()),
     || robotics::agree(&models::cart_pole::Model::default()),
+    || every_bundle::agree(&models::arm7_rolled::Model::default()),
+    || robotics::agree(&models::arm7_rolled::Model::default()),
 ];
 
 /// Entered by the C runtime.

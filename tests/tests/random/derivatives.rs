@@ -1,5 +1,6 @@
 //! Every emitted derivative of random mechanisms, by state and by parameters, against complex steps of the values.
 
+use crate::mechanisms;
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
 use mbs_engine::verify::{Check, Instant, verify};
@@ -12,11 +13,6 @@ use mbs_tests::differentiated::{everything, parametrised};
 use mbs_tests::random_closed::{Shape, random_closed};
 use mbs_tests::random_model::{self, Random, random_model};
 
-/// How many mechanisms are tried; `MBS_RANDOM_CLOSED=1000` tries more.
-fn mechanisms(few: u64) -> u64 {
-    std::env::var("MBS_RANDOM_CLOSED").map_or(few, |text| text.parse().expect("a whole number"))
-}
-
 /// Of a model that is differentiated by everything it can be differentiated by.
 fn program(text: &str, bundles: &[BundleKind]) -> Program {
     let (mut model, _) = mbs_codegen::read("random.yaml", text)
@@ -26,21 +22,8 @@ fn program(text: &str, bundles: &[BundleKind]) -> Program {
     Program::new(&model, None, &options).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Away from the start and from every constraint, Euler parameters not of unit length.
 fn instant(program: &Program, random: &mut Random) -> Instant {
-    let model = Interpreted::<f64>::new(program.clone());
-    let d = model.dims();
-    let mut z = model.start_state()[..d.nq].to_vec();
-    for z in &mut z {
-        *z += random.uniform(-0.2, 0.2);
-    }
-    for &first in model.euler_parameters() {
-        let length = random.uniform(0.6, 1.7);
-        z[first..first + 4].iter_mut().for_each(|e| *e *= length);
-    }
-    let mut some = |n: usize, size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<_>>();
-    let (zd, zdd, u, lambda) = (some(d.nq, 1.0), some(d.nq, 3.0), some(d.nu, 1.0), some(d.rows(), 2.0));
-    Instant { t: random.uniform(0.2, 2.8), z, zd, zdd, u, lambda }
+    crate::instant(&Interpreted::new(program.clone()), random)
 }
 
 fn worst(all: &mut Vec<Check>, found: Vec<Check>) {
@@ -158,47 +141,46 @@ fn derivatives_of_random_mechanisms_in_joint_form() {
     assert!(compared > 10 && all.len() > 8, "{compared} compared");
 }
 
-/// The same of what solves with the mass matrix of a tree.
-#[test]
-fn broken_derivatives_of_accelerations_are_found() {
-    let text = std::fs::read_to_string(format!("{}/../models/cart_pole.yaml", env!("CARGO_MANIFEST_DIR")));
+/// A derivative that is wrong by a tenth is found, whichever bundle it stands in.
+fn broken_are_found(model: &str, bundles: &[&str]) {
+    let text = std::fs::read_to_string(format!("{}/../models/{model}.yaml", env!("CARGO_MANIFEST_DIR")));
     let program = program(&text.expect("a shipped model"), &BundleKind::ALL);
-    let instant = instant(&program, &mut Random::new(7));
-    let clean = verify(&program, std::slice::from_ref(&instant));
+    let instant = [instant(&program, &mut Random::new(7))];
+    let clean = verify(&program, &instant);
     assert!(clean.iter().all(|check| check.error < EXACT), "{clean:?}");
-    for name in ["forward_dynamics_derivatives", "inverse_dynamics_parameters", "centroidal"] {
-        let checks = verify(&broken(&program, name), std::slice::from_ref(&instant));
+    for &name in bundles {
+        let checks = verify(&broken(&program, name), &instant);
         let found = checks.iter().filter(|check| check.error > 1e-6);
         assert!(found.clone().count() > 0, "{name} is broken and nobody sees it");
         assert!(found.clone().all(|check| check.bundle == name), "{name}: {:?}", found.collect::<Vec<_>>());
     }
 }
 
-/// A derivative that is wrong by a tenth is found, whichever bundle it stands in.
+/// Those that solve with the mass matrix of a tree.
+#[test]
+fn broken_derivatives_of_accelerations_are_found() {
+    broken_are_found(
+        "cart_pole",
+        &["forward_dynamics_derivatives", "inverse_dynamics_parameters", "centroidal"],
+    );
+}
+
 #[test]
 fn broken_derivatives_are_found() {
-    let text = std::fs::read_to_string(format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR")));
-    let text = text.expect("a shipped model");
-    let program = program(&text, &[&BundleKind::ALL[..]].concat());
-    let instant = instant(&program, &mut Random::new(7));
-    let clean = verify(&program, std::slice::from_ref(&instant));
-    assert!(clean.iter().all(|check| check.error < EXACT), "{clean:?}");
-    for name in [
-        "newton",
-        "projection",
-        "linearise",
-        "linearise_projections",
-        "integrand_derivatives",
-        "joint_linearise",
-        "joint_integrand_derivatives",
-        "inverse_dynamics_derivatives",
-        "marker_jacobians",
-        "inverse_dynamics_parameters",
-        "centroidal",
-    ] {
-        let checks = verify(&broken(&program, name), std::slice::from_ref(&instant));
-        let found = checks.iter().filter(|check| check.error > 1e-6);
-        assert!(found.clone().count() > 0, "{name} is broken and nobody sees it");
-        assert!(found.clone().all(|check| check.bundle == name), "{name}: {:?}", found.collect::<Vec<_>>());
-    }
+    broken_are_found(
+        "five_bar",
+        &[
+            "newton",
+            "projection",
+            "linearise",
+            "linearise_projections",
+            "integrand_derivatives",
+            "joint_linearise",
+            "joint_integrand_derivatives",
+            "inverse_dynamics_derivatives",
+            "marker_jacobians",
+            "inverse_dynamics_parameters",
+            "centroidal",
+        ],
+    );
 }

@@ -1,5 +1,6 @@
 //! Checks of whole runs: they pass on random mechanisms by every formulation, and fail where a derivative is wrong.
 
+use crate::mechanisms;
 use mbs_codegen::model::{Formulation, Integrator, Model, Simulation};
 use mbs_codegen::program::{Options, Program};
 use mbs_engine::verify::{self, Failure, Report};
@@ -114,11 +115,6 @@ simulation: {end: 0.5, step: 1e-2}
             assert!(report.passed(), "{integrator:?} {differences}\n{}", told(&report));
         }
     }
-}
-
-/// How many mechanisms are tried; `MBS_RANDOM_CLOSED=1000` tries more.
-fn mechanisms(few: u64) -> u64 {
-    std::env::var("MBS_RANDOM_CLOSED").map_or(few, |text| text.parse().expect("a whole number"))
 }
 
 #[test]

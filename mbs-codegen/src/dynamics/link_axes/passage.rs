@@ -104,7 +104,8 @@ pub(super) struct EulerAngles {
 /// What counts as zero in a rotation: a rounding.
 const ROUNDING: f64 = 4e-16;
 
-/// Sine of the angle between axes below which its last digits are missed.
+/// Sine of the angle α between axes below which θ is found by way of γ. Entries of a rotation have the error ε of rounding, those
+/// that hold an angle times sin α the error ε/sin α in the angle: up to here at most two digits are lost, which no result shows.
 const NEARLY_PARALLEL: f64 = 1e-2;
 
 impl EulerAngles {

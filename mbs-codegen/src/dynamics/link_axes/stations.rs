@@ -5,9 +5,8 @@ use super::passage::{EulerAngles, Passage, Step};
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::kinematics::euler_parameter_rotation;
-use crate::kinematics::joint_motion::{Motion, Side, motions};
-use crate::kinematics::positions::{constant_vector, rotation_about, side_point};
-use crate::symbols::Group;
+use crate::kinematics::joint_motion::Motion;
+use crate::kinematics::positions::{joint_of, rotation_about};
 
 /// How a station moves against its parent; velocities by their places.
 #[derive(Clone, Debug)]
@@ -97,14 +96,7 @@ fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     let mut bodies: Vec<Seat> = Vec::with_capacity(tree.links.len());
     for link in &tree.links {
-        let joint = &model.joints[link.joint.index()];
-        let z: Vec<ExprId> = link.z_range().map(|i| g.symbol(Group::Z, i as u32)).collect();
-        let sides = [&joint.parent, &joint.child].map(|side| Side {
-            axis: side.axis.as_ref().map(|a| constant_vector(g, parameters, a)),
-            reference: side.reference.as_ref().map(|r| constant_vector(g, parameters, r)),
-        });
-        let [parent_point, child_point] =
-            [&joint.parent, &joint.child].map(|side| side_point(g, model, parameters, side));
+        let ([parent_point, child_point], motions) = joint_of(g, model, link, parameters);
         let zero = g.zero_vector();
         let seat = match link.parent {
             Some(p) => bodies[p],
@@ -115,7 +107,6 @@ fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
         let mut slides = Vec::new();
         let mut v = link.v;
         // A station for all slides together, before the first turn or at the end.
-        let motions = motions(g, joint, &sides[0], &sides[1], &z);
         for (number, motion) in motions.iter().enumerate() {
             if let Motion::Slide(direction, coordinate) = motion {
                 let direction = g.apply(axes, *direction);

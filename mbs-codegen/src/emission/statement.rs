@@ -1,0 +1,59 @@
+//! Statements as lines of Rust. For one sample and for several at once they are the same lines over other values, so that each sample has
+//! the bits of the scalar function.
+
+use crate::bundle::{Bundle, Operand, Operation, Statement};
+use crate::graph::{BinaryOp, UnaryOp};
+use std::fmt::{Display, Write};
+
+/// How values of one kind are written.
+pub(super) trait Values {
+    /// The module with their functions.
+    const FUNCTIONS: &'static str;
+
+    /// An operand beside others that say the type.
+    fn operand(operand: Operand) -> impl Display;
+
+    /// An operand that says its type.
+    fn typed(operand: Operand) -> impl Display;
+
+    /// An operation that is no operator of the language.
+    fn print_call(bundle: &Bundle, operation: Operation, out: &mut String);
+}
+
+/// A line each.
+pub(super) fn print_statements<V: Values>(bundle: &Bundle, statements: &[Statement], out: &mut String) {
+    for statement in statements {
+        out.push_str("        ");
+        let _ = match *statement {
+            Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
+            Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", V::operand(operand)),
+            Statement::Result { result, index, value } => {
+                write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, V::operand(value))
+            }
+            Statement::SinCos(sine, cosine, angle) => {
+                let functions = V::FUNCTIONS;
+                write!(out, "let (v{}, v{}) = {functions}::sin_cos({})", sine.0, cosine.0, V::typed(angle))
+            }
+            Statement::Compute(value, operation) => {
+                let _ = write!(out, "let v{} = ", value.0);
+                print_operation::<V>(bundle, operation, out)
+            }
+        };
+        out.push_str(";\n");
+    }
+}
+
+fn print_operation<V: Values>(bundle: &Bundle, operation: Operation, out: &mut String) -> std::fmt::Result {
+    let (operator, a, b) = match operation {
+        Operation::Unary(UnaryOp::Neg, a) => return write!(out, "-{}", V::operand(a)),
+        Operation::Binary(BinaryOp::Add, a, b) => ('+', a, b),
+        Operation::Binary(BinaryOp::Sub, a, b) => ('-', a, b),
+        Operation::Binary(BinaryOp::Mul, a, b) => ('*', a, b),
+        Operation::Binary(BinaryOp::Div, a, b) => ('/', a, b),
+        _ => {
+            V::print_call(bundle, operation, out);
+            return Ok(());
+        }
+    };
+    write!(out, "{} {operator} {}", V::operand(a), V::operand(b))
+}
