@@ -94,7 +94,7 @@ impl CoordinateDerivatives {
 
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let mut tangents = linearisation.tangents(g, &elements, by_position, &directions);
+        let mut tangents = linearisation.tangents(g, &elements, by_position, &directions, &tau);
         let position = g.one();
         let mut residual = transpose_times(g, by_position, &tau);
         add_balls(g, tree, rows, &tau, position, &mut residual, &mut tangents[2]);
@@ -197,7 +197,7 @@ fn impulse(
     let along = [coordinate_directions(g, tree, by_position)];
     let mut linearisation = Linearisation::new(g, mechanism, inertias);
     let tau = linearisation.forces(g, &loads);
-    let [mut tangent] = linearisation.tangents(g, &elements, &along[0], &along);
+    let [mut tangent] = linearisation.tangents(g, &elements, &along[0], &along, &tau);
     let mut residual = transpose_times(g, &along[0], &tau);
     add_balls(g, tree, rows, &tau, by_position.position, &mut residual, &mut tangent);
     mechanism.gravity = gravity;

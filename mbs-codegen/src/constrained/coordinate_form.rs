@@ -108,7 +108,7 @@ impl CoordinateForm {
         let directions = [coordinate_directions(g, tree, weights.newton)];
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let [mut tangent] = linearisation.tangents(g, &elements, &along, &directions);
+        let [mut tangent] = linearisation.tangents(g, &elements, &along, &directions, &tau);
         let mut residual = transpose_times(g, &along, &tau);
         add_balls(g, tree, rows, &tau, weights.newton.position, &mut residual, &mut tangent);
 

@@ -80,7 +80,7 @@ impl JointDerivatives {
         let [_, by_position, by_velocity] = &directions;
         let mut linearisation = Linearisation::new(g, mechanism, inertias);
         let tau = linearisation.forces(g, &loads);
-        let tangents = linearisation.tangents(g, &elements, by_position, &directions);
+        let tangents = linearisation.tangents(g, &elements, by_position, &directions, &tau);
         let (holonomic, nonholonomic) = split(constraints, rows);
         let mut of_rows = |g: &mut Graph, directions| {
             let mut all = Vec::new();

@@ -6,7 +6,7 @@
 //! accelerations have long changes.
 
 use super::direction::Direction;
-use super::leaf::{LeafChange, leaf_changes, link_of, of_coordinate};
+use super::leaf::{LeafChange, leaf_changes, link_of};
 use super::slopes::{Slope, leaf_slope};
 use super::tangent::{Linearisation, pays};
 use crate::elements::{ConstraintElement, Leaves, RowRates};
@@ -87,7 +87,7 @@ pub(super) fn gathered(
                 }
                 continue;
             }
-            for LeafChange { unknown, change } in of_coordinate(g, mechanism, &unknowns, *leaf) {
+            for LeafChange { unknown, change } in leaf_changes(g, mechanism, moved, &unknowns, *leaf) {
                 let share = g.mul(slopes[0], change[0]);
                 let before = *row.entry(unknown).or_insert_with(|| g.zero());
                 row.insert(unknown, g.add(before, share));

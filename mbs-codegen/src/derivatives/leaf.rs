@@ -1,16 +1,22 @@
-//! How an element's placeholders move along an unknown.
+//! How an element's placeholders move with the joints, and so along a direction.
 //!
-//! A point r, an axis a, a velocity v = V_lin + ω × r, an acceleration A_lin + α × r + ω × v of a link that is moved by Z, δV, δA (see
-//! `unknowns`) change by
+//! For a point r of link i, and a column S_j that moves it (V₀, A₀ before j's group, V after it; V_i, A_i of the
+//! link):
 //!
-//! δr = Z_lin + Z_ang × r,   Z_ang × a,   δv = δV_lin + δω × r + ω × δr,   δA_lin + δα × r + α × δr + δω × v + ω × δv.
+//! ∂r/∂θ_j = s_j + w_j × r,  ∂(axis)/∂θ_j = w_j × axis,  ∂V_i/∂θ_j = S_j × (V_i − V₀),  ∂V_i/∂v_j = S_j,
+//!
+//! ∂A_i/∂θ_j = S_j × (A_i − A₀) + ψd_j × (V_i − V₀),  ∂A_i/∂v_j = ψd_j + S_j × (V_i − V),  ∂A_i/∂vd_j = S_j.
+//!
+//! The first of the last line: seen from before the group, what comes after is turned as a whole.
 
 use super::direction::Weights;
-use super::unknowns::{Moved, Moving, Unknowns};
+use super::motion::{Column, movers};
+use super::unknowns::{Moved, Unknowns};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::{Spatial, euler_parameter_rates};
 use crate::lowering::Environment;
+use crate::model::BodyId;
 use crate::symbols::Group;
 use std::collections::BTreeMap;
 
@@ -34,7 +40,7 @@ pub(super) fn link_of(mechanism: &Mechanism<'_>, leaf: Leaf) -> Option<usize> {
     mechanism.tree.link_of_body[body.index()]
 }
 
-/// One entry per unknown that moves the placeholder.
+/// One entry per unknown that moves the placeholder: Σ over its terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j + w_a ∂leaf/∂vd_j.
 pub(super) fn leaf_changes(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
@@ -42,113 +48,178 @@ pub(super) fn leaf_changes(
     unknowns: &Unknowns,
     leaf: Leaf,
 ) -> Vec<LeafChange> {
-    let mut changes: Vec<LeafChange> = Vec::new();
-    if let Some(link) = link_of(mechanism, leaf) {
-        for b in unknowns.of_link(mechanism.tree, moved, link) {
-            let Some(unknown) = &unknowns.moving[b] else { continue };
-            let change = carried(g, mechanism, moved, leaf, link, unknown).0.to_vec();
-            changes.push(LeafChange { unknown: b, change });
+    let zero = g.zero();
+    let mut changes: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
+    for LeafDerivative { j, by } in leaf_derivatives(g, mechanism, moved, leaf) {
+        for &(unknown, weights) in &unknowns.of_velocity[j] {
+            let change = changes.entry(unknown).or_insert_with(|| vec![zero; by[0].len()]);
+            let Weights { position, velocity, acceleration } = weights;
+            for (k, sum) in change.iter_mut().enumerate() {
+                let (p, q) = (g.mul(position, by[0][k]), g.mul(velocity, by[1][k]));
+                let share = g.add(p, q);
+                let pushed = g.mul(acceleration, by[2][k]);
+                let share = g.add(share, pushed);
+                *sum = g.add(*sum, share);
+            }
         }
-    } else {
-        changes.extend(of_coordinate(g, mechanism, unknowns, leaf));
     }
-    changes.retain(|leaf| leaf.change.iter().any(|&c| !g.is(c, 0.0)));
-    changes
+    let moving = changes.into_iter().filter(|(_, change)| change.iter().any(|&c| c != zero));
+    moving.map(|(unknown, change)| LeafChange { unknown, change }).collect()
 }
 
-/// The change of a placeholder that a link carries.
-fn carried(
+/// Derivatives of a placeholder's scalars by θ_j, v_j and vd_j.
+struct LeafDerivative {
+    j: usize,
+    by: [Vec<ExprId>; 3],
+}
+
+impl LeafDerivative {
+    /// Of a placeholder with one scalar.
+    fn scalar(j: usize, by: [ExprId; 3]) -> LeafDerivative {
+        LeafDerivative { j, by: by.map(|x| vec![x]) }
+    }
+}
+
+/// Velocity and acceleration of a link.
+#[derive(Clone, Copy)]
+struct LinkMotion {
+    velocity: Spatial,
+    acceleration: Spatial,
+}
+
+/// A motion per θ_j, v_j and vd_j.
+type By = [Spatial; 3];
+
+impl Graph {
+    /// How the velocity of a link changes.
+    fn velocity_changes(&mut self, column: &Column, link: LinkMotion) -> By {
+        let relative = self.sub6(link.velocity, column.before);
+        [self.cross_motion(column.s, relative), column.s, self.zero_spatial()]
+    }
+
+    /// How its acceleration changes.
+    fn acceleration_changes(&mut self, column: &Column, link: LinkMotion) -> By {
+        let velocity = self.sub6(link.velocity, column.before);
+        let acceleration = self.sub6(link.acceleration, column.before_acceleration);
+        let (p, q) =
+            (self.cross_motion(column.s, acceleration), self.cross_motion(column.psi_rate, velocity));
+        let beyond = self.sub6(link.velocity, column.after);
+        let turned = self.cross_motion(column.s, beyond);
+        [self.add6(p, q), self.add6(column.psi_rate, turned), column.s]
+    }
+
+    /// v = V_lin + ω × r for the changes of V and of r.
+    fn point_velocity_changes(&mut self, column: &Column, link: LinkMotion, r: Vec3) -> [Vec3; 3] {
+        let moved = self.shift_motion(column.s, r).linear;
+        let carried = self.cross3(link.velocity.angular, moved);
+        let [position, velocity, acceleration] =
+            self.velocity_changes(column, link).map(|motion| self.shift_motion(motion, r).linear);
+        [self.add3(position, carried), velocity, acceleration]
+    }
+
+    /// a = A_lin + α × r + ω × v for the changes of A, V, r and v.
+    fn point_acceleration_changes(
+        &mut self,
+        column: &Column,
+        link: LinkMotion,
+        r: Vec3,
+        v: Vec3,
+    ) -> [Vec3; 3] {
+        let faster = self.point_velocity_changes(column, link, r);
+        let turned = self.velocity_changes(column, link);
+        let pushed = self.acceleration_changes(column, link);
+        let mut changes: [Vec3; 3] = std::array::from_fn(|k| {
+            let shifted = self.shift_motion(pushed[k], r).linear;
+            let (p, q) = (self.cross3(turned[k].angular, v), self.cross3(link.velocity.angular, faster[k]));
+            let rest = self.add3(p, q);
+            self.add3(shifted, rest)
+        });
+        let moved = self.shift_motion(column.s, r).linear;
+        let carried = self.cross3(link.acceleration.angular, moved);
+        changes[0] = self.add3(changes[0], carried);
+        changes
+    }
+}
+
+/// One entry per velocity that moves the placeholder.
+fn leaf_derivatives(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
     moved: Moved<'_>,
     leaf: Leaf,
-    link: usize,
-    unknown: &Moving,
-) -> Vec3 {
-    let velocity = mechanism.velocities.links[link].motion;
-    let acceleration = moved.accelerations[link];
-    // δV = Σ w_v S + Z × (V − V₀)
-    let faster = |g: &mut Graph| {
-        let relative = g.sub6(velocity, unknown.before);
-        let turned = g.cross_motion(unknown.z, relative);
-        g.add6(unknown.pushed, turned)
-    };
-    // δA = X + Y × V + Z × A
-    let pushed = |g: &mut Graph| {
-        let (p, q) = (g.cross_motion(unknown.y, velocity), g.cross_motion(unknown.z, acceleration));
-        let turned = g.add6(p, q);
-        g.add6(unknown.x, turned)
-    };
-    let point_faster = |g: &mut Graph, r: Vec3, shifted: Vec3, faster: Spatial| {
-        let (p, q) = (g.shift_motion(faster, r).linear, g.cross3(velocity.angular, shifted));
-        g.add3(p, q)
-    };
+) -> Vec<LeafDerivative> {
+    let (zero, one) = (g.zero(), g.one());
+    let none = g.zero_vector();
     match leaf {
         Leaf::Position(marker) => {
             let r = mechanism.position(g, marker);
-            g.shift_motion(unknown.z, r).linear
-        }
-        Leaf::Axis(body, k) => {
-            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
-            g.cross3(unknown.z.angular, axis)
+            of_body(g, mechanism, moved, marker.body, |g, column, _| {
+                [g.shift_motion(column.s, r).linear, none, none]
+            })
         }
         Leaf::PointVelocity(marker) => {
             let r = mechanism.position(g, marker);
-            let (shifted, faster) = (g.shift_motion(unknown.z, r).linear, faster(g));
-            point_faster(g, r, shifted, faster)
+            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+                g.point_velocity_changes(column, link, r)
+            })
         }
-        Leaf::AngularVelocity(_) => faster(g).angular,
         Leaf::PointAcceleration(marker) => {
             let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
-            let (shifted, faster) = (g.shift_motion(unknown.z, r).linear, faster(g));
-            let point = point_faster(g, r, shifted, faster);
-            let pushed = pushed(g);
-            let (p, q) = (g.shift_motion(pushed, r).linear, g.cross3(acceleration.angular, shifted));
-            let (s, t) = (g.cross3(faster.angular, v), g.cross3(velocity.angular, point));
-            let (first, second) = (g.add3(p, q), g.add3(s, t));
-            g.add3(first, second)
+            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+                g.point_acceleration_changes(column, link, r, v)
+            })
         }
-        Leaf::AngularAcceleration(_) => pushed(g).angular,
-        Leaf::Coordinate(_)
-        | Leaf::Rate(_)
-        | Leaf::Acceleration(_)
-        | Leaf::JointVelocity(_)
-        | Leaf::JointAcceleration(_) => g.zero_vector(),
-    }
-}
-
-/// Of a coordinate or velocity itself: Σ over terms of w_p ∂leaf/∂θ_j + w_v ∂leaf/∂v_j + w_a ∂leaf/∂vd_j.
-pub(super) fn of_coordinate(
-    g: &mut Graph,
-    mechanism: &Mechanism<'_>,
-    unknowns: &Unknowns,
-    leaf: Leaf,
-) -> Vec<LeafChange> {
-    let (zero, one) = (g.zero(), g.one());
-    let derivatives = match leaf {
+        Leaf::AngularVelocity(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+            g.velocity_changes(column, link).map(|motion| motion.angular)
+        }),
+        Leaf::AngularAcceleration(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+            g.acceleration_changes(column, link).map(|motion| motion.angular)
+        }),
+        Leaf::Axis(body, k) => {
+            let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
+            of_body(g, mechanism, moved, body, |g, column, _| [g.cross3(column.s.angular, axis), none, none])
+        }
         Leaf::Coordinate(z) => coordinate_changes(g, mechanism, z, 0),
         Leaf::Rate(z) => coordinate_changes(g, mechanism, z, 1),
         Leaf::Acceleration(z) => coordinate_changes(g, mechanism, z, 2),
-        Leaf::JointVelocity(j) => vec![(j, [zero, one, zero])],
-        Leaf::JointAcceleration(j) => vec![(j, [zero, zero, one])],
-        _ => Vec::new(),
-    };
-    let mut changes: BTreeMap<usize, ExprId> = BTreeMap::new();
-    for (j, [by_position, by_velocity, by_acceleration]) in derivatives {
-        for &(unknown, Weights { position, velocity, acceleration }) in &unknowns.of_velocity[j] {
-            let (p, q) = (g.mul(position, by_position), g.mul(velocity, by_velocity));
-            let share = g.add(p, q);
-            let pushed = g.mul(acceleration, by_acceleration);
-            let share = g.add(share, pushed);
-            let before = *changes.entry(unknown).or_insert(zero);
-            changes.insert(unknown, g.add(before, share));
-        }
+        Leaf::JointVelocity(j) => vec![LeafDerivative::scalar(j, [zero, one, zero])],
+        Leaf::JointAcceleration(j) => vec![LeafDerivative::scalar(j, [zero, zero, one])],
     }
-    let all = changes.into_iter().filter(|(_, change)| !g.is(*change, 0.0));
-    all.map(|(unknown, change)| LeafChange { unknown, change: vec![change] }).collect()
 }
 
-/// By θ_j, v_j, vd_j. Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters stand at unit length, p, and
+fn of_body(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    moved: Moved<'_>,
+    body: BodyId,
+    derivative: impl Fn(&mut Graph, &Column, LinkMotion) -> [Vec3; 3],
+) -> Vec<LeafDerivative> {
+    // The nearest link with a joint velocity, on the way to ground.
+    let mut link = mechanism.tree.link_of_body[body.index()];
+    let Some(own) = link else {
+        return Vec::new();
+    };
+    let motion = LinkMotion {
+        velocity: mechanism.velocities.links[own].motion,
+        acceleration: moved.accelerations[own],
+    };
+    while let Some(i) = link {
+        let range = mechanism.tree.links[i].v_range();
+        if let Some(last) = range.last() {
+            return movers(moved.columns, moved.parents, last)
+                .into_iter()
+                .map(|j| {
+                    let by = derivative(g, &moved.columns[j], motion);
+                    LeafDerivative { j, by: by.map(|change| change.0.to_vec()) }
+                })
+                .collect();
+        }
+        link = mechanism.tree.links[i].parent;
+    }
+    Vec::new()
+}
+
+/// Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters stand at unit length, p, and
 /// along the tangent move by N(p) e_j, so that with the bilinear N(a) b
 ///
 /// p_j = N(p) e_j,   (pd)_j = N(p_j) ω,   (pdd)_j = N(p_j) ωd + N((pd)_j) ω,   pd = N(p) ω,   pdd = N(p) ωd + N(pd) ω.
@@ -157,13 +228,13 @@ fn coordinate_changes(
     mechanism: &Mechanism<'_>,
     z: usize,
     level: usize,
-) -> Vec<(usize, [ExprId; 3])> {
+) -> Vec<LeafDerivative> {
     let tree = mechanism.tree;
     let (zero, one) = (g.zero(), g.one());
     let own = |j: usize| {
         let mut by = [zero; 3];
         by[level] = one;
-        vec![(j, by)]
+        vec![LeafDerivative::scalar(j, by)]
     };
     let (first, v) = match tree.link_of_z(z).map(|link| (link, link.euler_parameters())) {
         Some((_, Some((first, v)))) if z >= first => (first, v),
@@ -193,5 +264,5 @@ fn coordinate_changes(
             }
         }
     };
-    (0..3).map(|k| (v + k, change(k))).collect()
+    (0..3).map(|k| LeafDerivative::scalar(v + k, change(k))).collect()
 }

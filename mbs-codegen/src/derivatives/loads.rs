@@ -159,6 +159,11 @@ impl Collection<'_, '_, '_> {
         let tree = self.mechanism.tree;
         let own = self.unknowns.of_link(tree, self.moved, link);
         let mut gathered: BTreeMap<usize, [Slope; 3]> = BTreeMap::new();
+        let mut changes: BTreeMap<usize, Vec3> = BTreeMap::new();
+        let add = |g: &mut Graph, changes: &mut BTreeMap<usize, Vec3>, b: usize, change: Vec3| {
+            let before = *changes.entry(b).or_insert_with(|| g.zero_vector());
+            changes.insert(b, g.add3(before, change));
+        };
         for slopes in slopes {
             let other = slopes.link.filter(|&other| {
                 let theirs = self.unknowns.of_link(tree, self.moved, other);
@@ -177,8 +182,7 @@ impl Collection<'_, '_, '_> {
                 }
                 None => {
                     for (b, c) in self.one_by_one(g, slopes) {
-                        let change = change(g, Vec3([c[0], c[1], c[2]]));
-                        self.out.add(g, link, b, change);
+                        add(g, &mut changes, b, Vec3([c[0], c[1], c[2]]));
                     }
                 }
             }
@@ -193,10 +197,13 @@ impl Collection<'_, '_, '_> {
                     let Some(unknown) = &self.unknowns.moving[b] else { continue };
                     let moved = Vec3(force.map(|slope| g.along(slope, unknown)));
                     let moved = if added { moved } else { g.neg3(moved) };
-                    let change = change(g, moved);
-                    self.out.add(g, link, b, change);
+                    add(g, &mut changes, b, moved);
                 }
             }
+        }
+        for (b, moved) in changes {
+            let change = change(g, moved);
+            self.out.add(g, link, b, change);
         }
     }
 

@@ -15,6 +15,10 @@ pub(super) struct Column {
     pub s: Spatial,
     /// V₀, velocity before the group
     pub before: Spatial,
+    /// A₀, acceleration before the group
+    pub before_acceleration: Spatial,
+    /// V, velocity after the group
+    pub after: Spatial,
     /// ψd_j
     pub psi_rate: Spatial,
     /// ψdd_j
@@ -79,6 +83,8 @@ pub(super) fn columns(
                     group: group.start,
                     s,
                     before,
+                    before_acceleration,
+                    after: velocity,
                     psi_rate,
                     psi_acceleration,
                     s_rate,

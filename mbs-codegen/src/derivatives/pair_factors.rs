@@ -52,8 +52,9 @@ impl Linearisation<'_, '_> {
         for (a, (unknown, &s)) in unknowns.moving.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
             let carried = self.carried(g, &loads, s, unknown);
-            let [by_x, x, by_z, z] = [carried.by_x, unknown.x, carried.by_z, unknown.z].map(Spatial::numbers);
-            out.carried[a] = join(by_x, carried.by_y.angular.0, by_z);
+            let opposite = g.neg6(carried.by_z);
+            let [by_x, x, back, z] = [carried.by_x, unknown.x, opposite, unknown.z].map(Spatial::numbers);
+            out.carried[a] = join(by_x, carried.by_y.angular.0, back);
             out.moving[a] = join(x, unknown.y.angular.0, z);
             out.turned[a] = carried.column.numbers();
             out.columns[a] = s.numbers();

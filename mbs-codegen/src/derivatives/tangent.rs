@@ -37,7 +37,7 @@ pub(super) struct Carried {
     pub by_x: Spatial,
     /// By Y: (2B)ᵀ S̄, less what loads have; without loads its linear part vanishes.
     pub by_y: Spatial,
-    /// By Z: −S̄ ×* W, less what loads have.
+    /// By Z, to be subtracted: S̄ ×* W and what loads have.
     pub by_z: Spatial,
     /// I X + 2B Y + Z ×* f, less what loads have.
     pub column: Spatial,
@@ -67,13 +67,15 @@ impl<'m, 'a> Linearisation<'m, 'a> {
 
     /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along each list of directions. Rows and
     /// directions are of the same unknowns. `elements` are what acts beside inertia and gravity; of the two ways to their derivatives
-    /// gathered slopes are taken where they pay for all lists together.
+    /// gathered slopes are taken where they pay for all lists and what is
+    /// computed `beside` them.
     pub fn tangents<const N: usize>(
         &mut self,
         g: &mut Graph,
         elements: &[&Element<'_>],
         rows: &[Direction],
         directions: &[Vec<Direction>; N],
+        beside: &[ExprId],
     ) -> [Square; N] {
         let gathered = directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, true));
         let differ = gathered.iter().any(|(_, gathered)| *gathered);
@@ -84,7 +86,8 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let one_by_one =
             directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, false).0);
         let [here, there] = [&gathered, &one_by_one].map(|tangents| {
-            let all: Vec<ExprId> = tangents.iter().flat_map(|tangent| tangent.entries()).copied().collect();
+            let entries = tangents.iter().flat_map(|tangent| tangent.entries());
+            let all: Vec<ExprId> = entries.chain(beside).copied().collect();
             g.operations_per_call(&all)
         });
         if pays(here, there) { gathered } else { one_by_one }
@@ -148,7 +151,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
             let (p, q) = (g.dot6(carried.by_x, other.x), g.dot6(carried.by_y, other.y));
             let inner = g.add(p, q);
             let load = g.dot6(carried.by_z, other.z);
-            let entry = g.add(inner, load);
+            let entry = g.sub(inner, load);
             out.set(a, b, entry);
             // row b, column a
             if other.group != unknown.group {
@@ -177,7 +180,6 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let turned_row = g.cross_force(s, loads.wrenches[unknown.link]);
         let slopes = &loads.gathered[unknown.link];
         let work = g.work_slope(s, slopes);
-        let load_row = g.add6(turned_row, work.z);
         // I X + 2B Y + Z ×* f
         let turned = g.cross_force(unknown.z, composite.force);
         let carried = rate_times(g, composite, unknown.y.angular);
@@ -188,7 +190,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         Carried {
             by_x: g.sub6(inertia_row, work.x),
             by_y: g.sub6(rate_row, work.y),
-            by_z: g.neg6(load_row),
+            by_z: g.add6(turned_row, work.z),
             column: g.sub6(sum, wrench),
         }
     }
@@ -236,8 +238,8 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     }
 }
 
-/// Whether gathered slopes with so many operations pay: they save a tenth. What is counted shares some operations with the rest of a
-/// bundle, which the count does not see.
+/// Whether gathered slopes with so many operations pay: they save a tenth. The rest of a bundle may share operations with what is counted,
+/// which the count does not see.
 pub(super) fn pays(gathered: usize, one_by_one: usize) -> bool {
     10 * gathered < 9 * one_by_one
 }

@@ -1,14 +1,14 @@
 //! What unknowns do to the links they move.
 //!
-//! Unknown b moves the columns of one group by (w_p, w_v, w_a). With V₀, A₀ before the group,
+//! Unknown b moves the columns of one group by (w_p, w_v, w_a). With
 //!
 //! Z = Σ w_p S,   Y = Σ w_v S + w_p ψd,   X = Σ w_a S + w_v (ψd + Sd) + w_p ψdd,
 //!
 //! and a link i that b moves changes its place, its velocity and its acceleration by
 //!
-//! Z,   δV = Y + Z × V_i = Σ w_v S + Z × (V_i − V₀),   δA = X + Y × V_i + Z × A_i:
+//! Z,   δV = Y + Z × V_i,   δA = X + Y × V_i + Z × A_i,
 //!
-//! seen from before the group, what comes after is turned as a whole.
+//! the sums of what `leaf` has for each column, sorted by what the unknown has and what the link has.
 
 use super::direction::{Direction, Weights};
 use super::motion::{Column, movers};
@@ -26,10 +26,6 @@ pub(super) struct Moving {
     pub z: Spatial,
     pub y: Spatial,
     pub x: Spatial,
-    /// Σ w_v S
-    pub pushed: Spatial,
-    /// V₀
-    pub before: Spatial,
 }
 
 /// The columns, the parents of velocities, and the accelerations of the links.
@@ -98,7 +94,7 @@ impl Unknowns {
 fn moving(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<Moving> {
     let first = columns.get(direction.terms.first()?.j)?;
     let none = g.zero_spatial();
-    let [mut z, mut pushed, mut carried, mut x] = [none; 4];
+    let [mut z, mut y, mut x] = [none; 3];
     let add = |g: &mut Graph, sum: &mut Spatial, weight: ExprId, part: Spatial| {
         let share = g.scale6(weight, part);
         *sum = g.add6(*sum, share);
@@ -106,13 +102,12 @@ fn moving(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<Mo
     for term in &direction.terms {
         let (column, w) = (columns.get(term.j)?, term.weights);
         add(g, &mut z, w.position, column.s);
-        add(g, &mut pushed, w.velocity, column.s);
-        add(g, &mut carried, w.position, column.psi_rate);
+        add(g, &mut y, w.velocity, column.s);
+        add(g, &mut y, w.position, column.psi_rate);
         add(g, &mut x, w.acceleration, column.s);
         let turned = g.add6(column.psi_rate, column.s_rate);
         add(g, &mut x, w.velocity, turned);
         add(g, &mut x, w.position, column.psi_acceleration);
     }
-    let y = g.add6(pushed, carried);
-    Some(Moving { link: first.link, group: first.group, z, y, x, pushed, before: first.before })
+    Some(Moving { link: first.link, group: first.group, z, y, x })
 }

@@ -212,7 +212,7 @@ impl Equations<'_, '_, '_> {
         let unit = [Weights::by_position(g), Weights::by_velocity(g), Weights::by_acceleration(g)];
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
         let directions = unit.map(|weights| joint_directions(tree, weights));
-        let tangents = linearisation.tangents(g, &forces, &rows, &directions);
+        let tangents = linearisation.tangents(g, &forces, &rows, &directions, &[]);
         let [by_position, by_velocity, mass] = tangents.map(Square::dense);
         let results = derivative_results([by_position, by_velocity, mass]);
         ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)

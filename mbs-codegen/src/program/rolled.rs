@@ -239,7 +239,7 @@ impl Equations<'_, '_, '_> {
             }
         } else {
             let directions = unit.map(|weights| joint_directions(tree, weights));
-            let tangents = linearisation.tangents(g, &forces, &rows, &directions);
+            let tangents = linearisation.tangents(g, &forces, &rows, &directions, &[]);
             for (tangent, to) in tangents.map(Square::dense).into_iter().zip([VD_Z, VD_V]) {
                 let there: Vec<bool> = tangent.iter().map(|&entry| !g.is(entry, 0.0)).collect();
                 let b = rolled.array(tangent);

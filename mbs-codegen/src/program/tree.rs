@@ -135,7 +135,8 @@ impl Equations<'_, '_, '_> {
         let directions = unit.map(|weights| joint_directions(tree, weights));
         let mut linearisation = Linearisation::new(g, &mut mechanism, &inertias);
         let tau = linearisation.forces(g, &loads);
-        let tangents = linearisation.tangents(g, &forces, &directions[0], &directions).map(Square::dense);
+        let tangents =
+            linearisation.tangents(g, &forces, &directions[0], &directions, &tau).map(Square::dense);
         let sparse = Sparse::by(g, &tau, self.seeds);
         let mut by_parameters = vec![g.zero(); tree.nv * self.seeds.len()];
         for (&(i, k), &entry) in sparse.places.iter().zip(&sparse.entries) {
