@@ -130,7 +130,7 @@ impl CoordinateDerivatives {
         let psid_z = rate(g, &nonholonomic, by_position);
         let psid_zd = rate(g, &nonholonomic, by_velocity);
         let phidd_z =
-            rate_jacobian(g, &mut linearisation, &holonomic, &by_position, |_, row| row.acceleration);
+            rate_jacobian(g, &mut linearisation, &holonomic, by_position, |_, row| row.acceleration);
         let phid_z = normalised(g, phid_z, Group::Zd);
         let phidd_z = normalised(g, phidd_z, Group::Zdd);
         let mut motion = Vec::new();
