@@ -13,7 +13,7 @@
 //! row and column.
 
 use super::columns::sums_of_rows;
-use super::residual::{Lowers, ROUNDING, Residual, subtract_matrix, sum_sizes};
+use super::residual::{Lowers, ROUNDING, Residual, sum_sizes};
 use crate::StepError;
 use crate::constrained::Constrained;
 use crate::error::EvalError;
@@ -182,14 +182,22 @@ impl<M: Constrained> Solution<'_, '_, M> {
         Ok(rows.fold(true, |small, (r, size)| small & (r.real().abs() <= limit * size.real())))
     }
 
-    /// x = x + (solution for the residual), with the rows of the leading matrix and all of them active.
+    /// x = x + (solution for the residual), with the rows of the leading matrix and all of them active. The factors are those of the
+    /// matrix with E, so the residual without it is known but for rounding: c − G δ = −E λ, and nothing in the other equations.
     #[inline(always)]
     fn correct_once(&mut self, x: &mut [M::S]) -> Result<(), EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
-        let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
-        let residual = self.memory.residual.get_mut(..x.len()).unwrap_or_default();
-        copy(residual, self.b);
-        subtract_matrix(&dims, &pattern, &blocks, self.transposed, self.columns, x, residual);
+        let compliance = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?.compliance;
+        let (residual, columns) = (&mut *self.memory.residual, self.columns);
+        let (top, rows) = residual.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
+        top.fill(M::S::ZERO);
+        let lambda = x.get(dims.nq * columns..).unwrap_or_default();
+        let pairs = rows.chunks_exact_mut(columns.max(1)).zip(lambda.chunks_exact(columns.max(1)));
+        for ((row, lambda), &e) in pairs.zip(compliance) {
+            for (r, &lambda) in row.iter_mut().zip(lambda) {
+                *r = -e * lambda;
+            }
+        }
         self.correct(x)
     }
 

@@ -4,7 +4,7 @@
 //! up, where all coordinates count as the largest of them.
 
 use super::bordered::Lower;
-use super::columns::{add_transposed, largest_of_rows, row, row_mut, subtract_product};
+use super::columns::{largest_of_rows, row, row_mut};
 use crate::constrained::Pattern;
 use crate::linear::blocks::{Blocks, holonomic_rows};
 use crate::linear::largest;
@@ -90,37 +90,6 @@ pub(super) fn sum_sizes<S: Scalar>(
             subtract(dims.nq + k, -S::ONE, x, x.real().abs());
         }
     }
-}
-
-/// residual = residual − (matrix without E) x, in columns.
-#[inline(always)]
-pub(super) fn subtract_matrix<S: Scalar>(
-    dims: &Dims,
-    pattern: &Pattern<'_>,
-    blocks: &Blocks<'_, S>,
-    transposed: bool,
-    columns: usize,
-    x: &[S],
-    residual: &mut [S],
-) {
-    let (x, multipliers) = x.split_at_checked(dims.nq * columns).unwrap_or_default();
-    let (top, rows) = residual.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
-    let minus = -S::ONE;
-    if transposed {
-        add_transposed(pattern.tangent, blocks.tangent, minus, columns, x, top);
-    } else {
-        subtract_product(pattern.tangent, blocks.tangent, columns, x, top);
-    }
-    let (phi, psi) = rows.split_at_mut_checked(holonomic_rows(dims) * columns).unwrap_or_default();
-    let (lambda, mu) = multipliers.split_at_checked(holonomic_rows(dims) * columns).unwrap_or_default();
-    subtract_product(pattern.holonomic, blocks.holonomic, columns, x, phi);
-    add_transposed(pattern.holonomic, blocks.holonomic, minus, columns, lambda, top);
-    let (upper, lower) = match transposed {
-        true => (blocks.nonholonomic_newton, blocks.nonholonomic),
-        false => (blocks.nonholonomic, blocks.nonholonomic_newton),
-    };
-    subtract_product(pattern.nonholonomic, lower, columns, x, psi);
-    add_transposed(pattern.nonholonomic, upper, minus, columns, mu, top);
 }
 
 /// Residuals and the sizes of what they sum, under way. At first the residual is the right-hand side.
