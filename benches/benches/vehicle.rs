@@ -1,8 +1,10 @@
 //! The buggy: time of an ALI3-P step on the step descent (1 ms) and the lane change (10 ms), with and without the gradient by five
 //! parameters; every bundle of it by itself; hot, and with caches emptied before every step; a histogram of many steps. What bundles are
 //! in operations and bytes: `cargo run --release -p mbs-figures -- buggy`.
+//!
+//! Words on the command line choose parts: `cargo bench -p mbs-benches --bench vehicle -- gradient`.
 
-use mbs_benches::{buggy, per_call};
+use mbs_benches::{Timing, buggy, per_call};
 use mbs_runtime::constrained::Weights;
 use mbs_runtime::formulation::{Ali3p, Assembly, State, Tangent};
 use mbs_runtime::inputs::NoInputs;
@@ -26,10 +28,10 @@ fn started(model: &buggy::Model) -> [Vec<f64>; 2] {
     [state, derivatives]
 }
 
-/// Steps alone, and steps with the gradient.
+/// Steps alone.
 fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     let dims = model.dims();
-    let [start, start_derivatives] = started(model);
+    let [start, _] = started(model);
     let steps = (end / h).round() as usize;
     let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
     let mut time = |method: Ali3p| {
@@ -47,6 +49,17 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
     };
     let (plain, each) = time(Ali3p::DEFAULT);
     let (exact, exact_each) = time(Ali3p { tangent: Tangent::Exact, ..Ali3p::DEFAULT });
+    println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
+    show("step", plain, h);
+    show("exact tangents", exact, h);
+    println!("  with exact tangents {exact_each:.2} iterations each");
+}
+
+/// Steps with the gradient.
+fn gradient(name: &str, model: &buggy::Model, h: f64, end: f64) {
+    let dims = model.dims();
+    let [start, start_derivatives] = started(model);
+    let steps = (end / h).round() as usize;
     let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h });
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
@@ -59,20 +72,14 @@ fn manoeuvre(name: &str, model: &buggy::Model, h: f64, end: f64) {
             .expect("converges");
         black_box(&gradient);
     });
+    println!("{name} with its gradient, h = {} ms, {steps} steps", 1e3 * h);
+    show("step with gradient", whole, h);
+}
+
+fn show(what: &str, timing: Timing, h: f64) {
     let us = |ns: f64| ns / 1e3;
-    println!("{name}, h = {} ms, {steps} steps, {each:.2} iterations each", 1e3 * h);
-    println!("  step                 {:>8.1} µs {:>8.1} µs", us(plain.best), us(plain.median));
-    println!(
-        "  exact tangents       {:>8.1} µs {:>8.1} µs, {exact_each:.2} iterations each",
-        us(exact.best),
-        us(exact.median)
-    );
-    println!("  step with gradient   {:>8.1} µs {:>8.1} µs", us(whole.best), us(whole.median));
-    println!(
-        "  faster than real time {:>7.0}, with gradient {:.0}",
-        h * 1e9 / plain.best,
-        h * 1e9 / whole.best
-    );
+    let (best, median) = (us(timing.best), us(timing.median));
+    println!("  {what:<20} {best:>8.1} µs {median:>8.1} µs, {:.0} times real time", h * 1e9 / timing.best);
 }
 
 /// Steps with all caches cold, and the worst of many hot ones.
@@ -93,6 +100,7 @@ fn extremes(model: &buggy::Model, h: f64, end: f64, total: usize) {
         cold.push(1e6 * began.elapsed().as_secs_f64());
     }
     cold.sort_by(f64::total_cmp);
+    println!("step descent, time of the wall");
     println!("  cold caches          {:>8.1} µs (median), {:.1} µs (worst of 200)", cold[100], cold[199]);
     let mut times: Vec<f64> = Vec::with_capacity(total);
     let steps = (end / h).round() as usize;
@@ -168,12 +176,9 @@ fn bundles(model: &buggy::Model, h: f64) {
 fn main() {
     let fused = if cfg!(target_feature = "fma") { "fused" } else { "not fused" };
     println!("buggy, ALI3-P, Newton to 1e-10, products and sums {fused}: best and median");
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
     let descent = buggy::Model::default();
-    bundles(&descent, 1e-3);
-    manoeuvre("step descent", &descent, 1e-3, 4.5);
-    // A million with MBS_STEPS=1000000.
-    let total = std::env::var("MBS_STEPS").ok().and_then(|n| n.parse().ok()).unwrap_or(45_000);
-    extremes(&descent, 1e-3, 4.5, total);
     let parameters = buggy::Parameters {
         h_s: 0.0,
         steer: 0.013,
@@ -181,5 +186,23 @@ fn main() {
         spin: 10.0 / 0.2727,
         ..buggy::Parameters::default()
     };
-    manoeuvre("double lane change", &buggy::Model::new(parameters), 1e-2, 12.0);
+    let lane_change = buggy::Model::new(parameters);
+    if wanted("bundles") {
+        bundles(&descent, 1e-3);
+    }
+    for (name, model, h, end) in
+        [("step descent", &descent, 1e-3, 4.5), ("double lane change", &lane_change, 1e-2, 12.0)]
+    {
+        if wanted("step") {
+            manoeuvre(name, model, h, end);
+        }
+        if wanted("gradient") {
+            gradient(name, model, h, end);
+        }
+    }
+    if wanted("histogram") {
+        // A million with MBS_STEPS=1000000.
+        let total = std::env::var("MBS_STEPS").ok().and_then(|n| n.parse().ok()).unwrap_or(45_000);
+        extremes(&descent, 1e-3, 4.5, total);
+    }
 }
