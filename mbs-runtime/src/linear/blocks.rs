@@ -230,13 +230,24 @@ impl<'a, S: Scalar> BlocksMut<'a, S> {
     }
 }
 
-/// y = y + B x for the matrix B with `values` at `places`.
+/// y = y + B x for the matrix B with `values` at `places`, which are in the order of rows: the sum of a row stays in a register.
 #[inline(always)]
 pub fn add_product<S: Scalar>(places: &[(u32, u32)], values: &[S], x: &[S], y: &mut [S]) {
+    let (mut row, mut sum) = (u32::MAX, S::ZERO);
     for (&(i, j), &value) in places.iter().zip(values) {
-        if let (Some(y), Some(&x)) = (y.get_mut(i as usize), x.get(j as usize)) {
-            *y += value * x;
+        if i != row {
+            if let Some(y) = y.get_mut(row as usize) {
+                *y = sum;
+            }
+            row = i;
+            sum = y.get(i as usize).copied().unwrap_or(S::ZERO);
         }
+        if let Some(&x) = x.get(j as usize) {
+            sum += value * x;
+        }
+    }
+    if let Some(y) = y.get_mut(row as usize) {
+        *y = sum;
     }
 }
 

@@ -39,6 +39,50 @@ impl<'s, S: Scalar> Lowers<'s, S> {
     }
 }
 
+/// A residual and the sizes of what its equations sum. While one equation follows the other its sums stay in registers.
+struct Sums<'s, S> {
+    residual: &'s mut [S],
+    sizes: &'s mut [S],
+    equation: usize,
+    left: S,
+    size: f64,
+}
+
+impl<'s, S: Scalar> Sums<'s, S> {
+    #[inline(always)]
+    fn new(residual: &'s mut [S], sizes: &'s mut [S]) -> Self {
+        Self { residual, sizes, equation: usize::MAX, left: S::ZERO, size: 0.0 }
+    }
+
+    /// residual_i −= value x, where |x| counts as `size`.
+    #[inline(always)]
+    fn subtract(&mut self, i: usize, value: S, x: S, size: f64) {
+        if i != self.equation {
+            self.go_to(i);
+        }
+        self.left -= value * x;
+        self.size += value.real().abs() * size;
+    }
+
+    #[inline(always)]
+    fn go_to(&mut self, i: usize) {
+        if let (Some(r), Some(size)) =
+            (self.residual.get_mut(self.equation), self.sizes.get_mut(self.equation))
+        {
+            (*r, *size) = (self.left, S::from_f64(self.size));
+        }
+        self.equation = i;
+        if let (Some(r), Some(size)) = (self.residual.get(i), self.sizes.get(i)) {
+            (self.left, self.size) = (*r, size.real());
+        }
+    }
+
+    #[inline(always)]
+    fn finish(mut self) {
+        self.go_to(usize::MAX);
+    }
+}
+
 /// The residual of one column and the sizes of what its equations sum. `residual` is the right-hand side at first.
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "a matrix, a vector and what it should be")]
@@ -54,42 +98,36 @@ pub(super) fn sum_sizes<S: Scalar>(
 ) {
     let size = largest(x.get(..dims.nq).unwrap_or_default());
     sizes.fill(S::ZERO);
-    let mut subtract = |i: usize, value: S, x: S, size: f64| {
-        if let (Some(r), Some(sum)) = (residual.get_mut(i), sizes.get_mut(i)) {
-            *r -= value * x;
-            *sum += S::from_f64(value.real().abs() * size);
-        }
-    };
+    let (top, rows) = residual.split_at_mut_checked(dims.nq).unwrap_or_default();
+    let (top_sizes, row_sizes) = sizes.split_at_mut_checked(dims.nq).unwrap_or_default();
+    let (mut top, mut rows) = (Sums::new(top, top_sizes), Sums::new(rows, row_sizes));
     for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
         let (i, j) = if transposed { (j, i) } else { (i, j) };
         if let Some(&x) = x.get(j as usize) {
-            subtract(i as usize, value, x, size);
+            top.subtract(i as usize, value, x, size);
         }
     }
     let parts = [
-        (dims.nq, pattern.holonomic, blocks.holonomic, blocks.holonomic),
-        (
-            dims.nq + holonomic_rows(dims),
-            pattern.nonholonomic,
-            blocks.nonholonomic,
-            blocks.nonholonomic_newton,
-        ),
+        (0, pattern.holonomic, blocks.holonomic, blocks.holonomic),
+        (holonomic_rows(dims), pattern.nonholonomic, blocks.nonholonomic, blocks.nonholonomic_newton),
     ];
     for (first, places, upper, lower) in parts {
         for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
             let (k, j) = (first + k as usize, j as usize);
             let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
-            if let (Some(&x_j), Some(&x_k)) = (x.get(j), x.get(k)) {
-                subtract(j, upper, x_k, x_k.real().abs());
-                subtract(k, lower, x_j, size);
+            if let (Some(&x_j), Some(&x_k)) = (x.get(j), x.get(dims.nq + k)) {
+                top.subtract(j, upper, x_k, x_k.real().abs());
+                rows.subtract(k, lower, x_j, size);
             }
         }
     }
     for (k, active) in active.unwrap_or_default().iter().enumerate() {
         if let Some(&x) = x.get(dims.nq + k).filter(|_| *active == S::ZERO) {
-            subtract(dims.nq + k, -S::ONE, x, x.real().abs());
+            rows.subtract(k, -S::ONE, x, x.real().abs());
         }
     }
+    top.finish();
+    rows.finish();
 }
 
 /// Residuals and the sizes of what they sum, under way. At first the residual is the right-hand side.
@@ -195,11 +233,21 @@ pub(crate) fn add_sizes<S: Scalar>(
     add_sizes_of(places, values, factor * largest(x), sizes);
 }
 
-/// sizes_i = sizes_i + factor Σ |b_ij|
+/// sizes_i = sizes_i + factor Σ |b_ij|, for places in the order of rows.
+#[inline(never)]
 pub(crate) fn add_sizes_of<S: Scalar>(places: &[(u32, u32)], values: &[S], factor: f64, sizes: &mut [S]) {
-    for (&(i, _), value) in places.iter().zip(values) {
-        if let Some(size) = sizes.get_mut(i as usize) {
-            *size += S::from_f64(factor * value.real().abs());
+    let (mut row, mut sum) = (u32::MAX, 0.0);
+    let mut add = |row: u32, sum: f64| {
+        if let Some(size) = sizes.get_mut(row as usize) {
+            *size += S::from_f64(factor * sum);
         }
+    };
+    for (&(i, _), value) in places.iter().zip(values) {
+        if i != row {
+            add(row, sum);
+            (row, sum) = (i, 0.0);
+        }
+        sum += value.real().abs();
     }
+    add(row, sum);
 }
