@@ -50,11 +50,13 @@ pub(crate) fn equilibrium(arguments: &Equilibrium) -> Result<(), Failure> {
 pub(crate) fn modes(arguments: &Modes) -> Result<(), Failure> {
     let (model, t) = read(&arguments.of)?;
     let instant = if arguments.equilibrium { find(&model, t)?.instant } else { begin(&model, t)? };
-    let linearisation = linearise(&model, &instant).map_err(|error| Failure::error(error.to_string()))?;
+    let linearisation =
+        linearise(&model, &instant).map_err(|error| Failure::error(error.describe(&model)))?;
     if !linearisation.is_steady() {
-        let drift = linearisation.drift;
+        let moving = Named(&model).of(Quantity::Coordinate, linearisation.restless.0);
+        let remedy = if arguments.equilibrium { "" } else { "; `--equilibrium` looks for rest first" };
         files::complain(&format!(
-            "warning: the motion is not steady ({drift:.1e} leaves the constraints): these are the modes of one instant\n"
+            "warning: the motion is not steady, `{moving}` accelerates: these are the modes of one instant{remedy}\n"
         ));
     }
     let shown = linearisation.modes();
@@ -93,7 +95,8 @@ fn read(of: &Of) -> Result<(Interpreted, f64), Failure> {
 
 fn find(model: &Interpreted, t: f64) -> Result<Found, Failure> {
     let nq = model.dims().nq;
-    equilibrium::find(model, t, &model.start_state()[..nq]).map_err(|error| Failure::error(error.to_string()))
+    equilibrium::find(model, t, &model.start_state()[..nq])
+        .map_err(|error| Failure::error(error.describe(model)))
 }
 
 /// The model's consistent start.

@@ -27,6 +27,8 @@ const LONGEST: f64 = 0.2;
 const BALANCED: f64 = 1e-11;
 /// Singular values below this part of the largest are those of directions without stiffness.
 const RANK: f64 = 1e-9;
+/// Stiffness over inertia of a spring that stands for none, 1/s²: that of a hundred radians a second.
+const SOFT: f64 = 1e4;
 /// A cut step must gain at least this part of what a straight line promises.
 const GAIN: f64 = 1e-4;
 
@@ -66,17 +68,27 @@ impl From<EvalError> for EquilibriumError {
     }
 }
 
+impl EquilibriumError {
+    /// The error with the model's names.
+    pub fn describe(&self, model: &Interpreted) -> String {
+        match self {
+            EquilibriumError::Eval(error) => format!("no equilibrium found: {}", error.describe(model)),
+            error => error.to_string(),
+        }
+    }
+}
+
 impl core::fmt::Display for EquilibriumError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             EquilibriumError::Eval(error) => error.fmt(f),
             EquilibriumError::Singular => write!(f, "the equations of equilibrium are not finite"),
-            EquilibriumError::Unbalanced { steps, residual, worst } => {
-                write!(f, "no equilibrium found: after {steps} steps {residual:.1e} is left")?;
+            EquilibriumError::Unbalanced { steps, worst, .. } => {
+                write!(f, "no equilibrium found: after {steps} steps there is still")?;
                 for (i, (name, left)) in worst.iter().enumerate() {
-                    write!(f, "{} {name} ({left:.3e})", if i == 0 { ", most of it in" } else { "," })?;
+                    write!(f, "{} {name} ({left:.3e})", if i == 0 { "" } else { "," })?;
                 }
-                Ok(())
+                write!(f, "; give what moves there a support, or start nearer to rest")
             }
         }
     }
@@ -92,12 +104,14 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
     model.input_signals().at(t, &mut u);
     let rest = vec![0.0; dims.nq];
     let mut at = Instant { t, z: z.to_vec(), zd: rest.clone(), zdd: rest, u, lambda: vec![0.0; dims.rows()] };
+    unbalanced(&equations, &dims, &at)?;
+    let inertia = equations.slopes(&at, By::Acceleration)?.r.diagonal();
     let mut residual = f64::INFINITY;
     let mut scale = DVector::zeros(0);
     for steps in 0..MAX_STEPS {
         let forces = unbalanced(&equations, &dims, &at)?;
         let (jacobian, kappa) = jacobian(&equations, &dims, &at)?;
-        scale = row_scale(&jacobian, dims.nq);
+        scale = row_scale(&jacobian, &inertia);
         let scaled = forces.component_mul(&scale);
         let size = at.z.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
         let before = residual;
@@ -153,18 +167,18 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
 
 /// F
 fn unbalanced(
-    equations: &Equations,
+    equations: &Equations<'_>,
     dims: &mbs_runtime::Dims,
     at: &Instant,
 ) -> Result<DVector<f64>, EvalError> {
-    let values = equations.values(at)?;
+    let [r, phi] = equations.values(at)?;
     let holonomic = dims.n_holonomic + dims.n_normalisation;
-    Ok(DVector::from_iterator(dims.nq + holonomic, values.r.iter().chain(&values.phi[..holonomic]).copied()))
+    Ok(DVector::from_iterator(dims.nq + holonomic, r.iter().chain(&phi[..holonomic]).copied()))
 }
 
 /// J with multipliers in units of κ, the largest stiffness, so that its columns are of one size.
 fn jacobian(
-    equations: &Equations,
+    equations: &Equations<'_>,
     dims: &mbs_runtime::Dims,
     at: &Instant,
 ) -> Result<(DMatrix<f64>, f64), EvalError> {
@@ -180,9 +194,10 @@ fn jacobian(
     Ok((jacobian, kappa))
 }
 
-/// S; forces along what has no stiffness at all are measured by the largest there is. Equations that say little here are not blown
-/// up: what they say may be rounding.
-fn row_scale(jacobian: &DMatrix<f64>, nq: usize) -> DVector<f64> {
+/// S; forces along what has no stiffness at all are measured as if inertia there were on a soft spring, or by the largest stiffness there
+/// is if that is less. Equations that say little here are not blown up: what they say may be rounding.
+fn row_scale(jacobian: &DMatrix<f64>, inertia: &DVector<f64>) -> DVector<f64> {
+    let nq = inertia.len();
     let rows = jacobian.nrows() - nq;
     let largest = [jacobian.rows(0, nq).amax(), if rows > 0 { jacobian.rows(nq, rows).amax() } else { 0.0 }];
     let scales = jacobian.row_iter().enumerate().map(|(i, row)| {
@@ -191,7 +206,8 @@ fn row_scale(jacobian: &DMatrix<f64>, nq: usize) -> DVector<f64> {
         let size = if i >= nq {
             size.max(SMALL * largest)
         } else if size <= ROUNDING * largest {
-            largest
+            let soft = SOFT * inertia[i].abs();
+            if soft > 0.0 { soft.min(largest) } else { largest }
         } else {
             size
         };

@@ -25,7 +25,7 @@ use nalgebra::{Complex, DMatrix, DVector};
 const RANK: f64 = 1e-10;
 /// Singular values of n below this part of the largest are zero.
 const ZERO: f64 = 1e-13;
-/// What leaves the constraints, in units of the matrix, where the motion is not steady.
+/// What leaves the constraints, or accelerates by itself, in units of the matrix, where the motion is not steady.
 const UNSTEADY: f64 = 1e-6;
 
 /// The matrix of small changes of a motion.
@@ -41,6 +41,9 @@ pub struct Linearisation {
     pub nq: usize,
     /// Part of A T that leaves the constraints, relative: zero for a steady motion.
     pub drift: f64,
+    /// The coordinate with the largest acceleration, or rate of it, of the motion itself, in units of the matrix: zero for a steady
+    /// motion.
+    pub restless: (usize, f64),
 }
 
 /// A mode: changes in proportion to e^(λt).
@@ -88,6 +91,16 @@ impl From<EvalError> for ModesError {
     }
 }
 
+impl ModesError {
+    /// The error with the model's names.
+    pub fn describe(&self, model: &Interpreted) -> String {
+        match self {
+            ModesError::Eval(error) => format!("there is nothing to linearise: {}", error.describe(model)),
+            error => error.to_string(),
+        }
+    }
+}
+
 impl core::fmt::Display for ModesError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -104,6 +117,7 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     let dims = model.dims();
     let (nq, rows, holonomic) = (dims.nq, dims.rows(), dims.n_holonomic + dims.n_normalisation);
     let equations = Equations::new(model);
+    equations.values(at)?;
     let by_z = equations.slopes(at, By::Coordinate)?;
     let by_zd = equations.slopes(at, By::Rate)?;
     let by_zdd = equations.slopes(at, By::Acceleration)?;
@@ -144,14 +158,18 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     let image = &a * &basis;
     let matrix = basis.transpose() * &image;
     let left_over = (&image - &basis * &matrix).amax();
-    let drift = left_over / image.amax().max(f64::MIN_POSITIVE);
-    Ok(Linearisation { matrix, basis, cyclic, nq, drift })
+    let size = image.amax().max(f64::MIN_POSITIVE);
+    // The motion's own zddd = A (zd, zdd)
+    let jerk = solution.rows(0, nq) * DVector::from_iterator(2 * nq, at.zd.iter().chain(&at.zdd).copied());
+    let moves = (0..nq).map(|j| (j, (at.zdd[j].abs() / size).max(jerk[j].abs() / (size * size))));
+    let restless = moves.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
+    Ok(Linearisation { matrix, basis, cyclic, nq, drift: left_over / size, restless })
 }
 
 impl Linearisation {
     /// Whether small changes stay small changes of the same motion: it is steady.
     pub fn is_steady(&self) -> bool {
-        self.drift <= UNSTEADY
+        self.drift <= UNSTEADY && self.restless.1 <= UNSTEADY
     }
 
     /// All eigenvalues, by real part, largest first.

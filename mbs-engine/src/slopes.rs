@@ -5,7 +5,8 @@
 
 use crate::Interpreted;
 use crate::verify::Instant;
-use mbs_runtime::{Complex64, Constrained, EvalError, Motion, Scalar, System};
+use mbs_runtime::linear::blocks::row;
+use mbs_runtime::{Complex64, Constrained, EvalError, Motion, Quantity, Scalar, System};
 use nalgebra::{DMatrix, DVector};
 
 /// The imaginary step: its square vanishes beside any number.
@@ -27,11 +28,11 @@ pub(crate) enum By {
 }
 
 /// Values of an instant: r; Φ and Ψ; their rates; their accelerations, each of all rows.
-pub(crate) struct Values<S> {
-    pub r: Vec<S>,
-    pub phi: Vec<S>,
-    pub phid: Vec<S>,
-    pub phidd: Vec<S>,
+struct Values {
+    r: Vec<Complex64>,
+    phi: Vec<Complex64>,
+    phid: Vec<Complex64>,
+    phidd: Vec<Complex64>,
 }
 
 /// Derivatives of all values by one kind of unknown.
@@ -42,29 +43,36 @@ pub(crate) struct Slopes {
     pub phidd: DMatrix<f64>,
 }
 
-/// The model in complex numbers, and an instant of it.
-pub(crate) struct Equations {
+/// The model, and the same in complex numbers.
+pub(crate) struct Equations<'a> {
+    model: &'a Interpreted,
     complex: Interpreted<Complex64>,
 }
 
-impl Equations {
-    pub(crate) fn new(model: &Interpreted) -> Self {
-        Equations { complex: Interpreted::new(model.program_as_set()) }
+impl<'a> Equations<'a> {
+    pub(crate) fn new(model: &'a Interpreted) -> Self {
+        Equations { model, complex: Interpreted::new(model.program_as_set()) }
     }
 
-    /// Real values.
-    pub(crate) fn values(&self, at: &Instant) -> Result<Values<f64>, EvalError> {
-        let values = self.evaluate(&lifted(at))?;
-        let real = |x: &[Complex64]| x.iter().map(|x| x.real()).collect();
-        Ok(Values {
-            r: real(&values.r),
-            phi: real(&values.phi),
-            phid: real(&values.phid),
-            phidd: real(&values.phidd),
-        })
+    /// r, and Φ and Ψ, or an error where one of them is not finite. In real numbers: complex ones have a root of everything.
+    pub(crate) fn values(&self, at: &Instant) -> Result<[Vec<f64>; 2], EvalError> {
+        let dims = self.model.dims();
+        let mut w = vec![0.0; dims.workspace];
+        let (mut r, mut phi) = (vec![0.0; dims.nq], vec![0.0; dims.rows()]);
+        let motion = Motion { t: at.t, z: &at.z, zd: &at.zd, zdd: &at.zdd, u: &at.u };
+        self.model.residual(motion, &at.lambda, &mut w, &mut r, &mut phi)?;
+        let undefined = |values: &[f64]| values.iter().position(|x| !x.is_finite());
+        if let Some(index) = undefined(&r) {
+            return Err(EvalError::NotFinite { quantity: Quantity::Coordinate, index });
+        }
+        if let Some(k) = undefined(&phi) {
+            let (quantity, index) = row(&dims, k);
+            return Err(EvalError::NotFinite { quantity, index });
+        }
+        Ok([r, phi])
     }
 
-    /// Derivatives by all unknowns of a kind.
+    /// Derivatives by all unknowns of a kind, where [`Equations::values`] exist.
     pub(crate) fn slopes(&self, at: &Instant, by: By) -> Result<Slopes, EvalError> {
         let dims = self.complex.dims();
         let n = if by == By::Multiplier { dims.rows() } else { dims.nq };
@@ -99,7 +107,7 @@ impl Equations {
         Ok(slopes)
     }
 
-    fn evaluate(&self, point: &Lifted) -> Result<Values<Complex64>, EvalError> {
+    fn evaluate(&self, point: &Lifted) -> Result<Values, EvalError> {
         let dims = self.complex.dims();
         let zero = |n: usize| vec![Complex64::new(0.0, 0.0); n];
         let mut w = zero(dims.workspace);

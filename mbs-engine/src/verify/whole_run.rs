@@ -7,7 +7,8 @@
 //! extrapolated to h = 0 [Ridders 1982], one-sided at a bound of the parameter. What two extrapolations differ by is what differences
 //! are known to, and the tolerance is not below it. Complex steps are exact to rounding, but a run may amplify rounding, where it
 //! passes a singular position or is chaotic: an error that is not allowed is held against what a change of all parameters by
-//! roundings makes of the complex steps themselves.
+//! roundings makes of the complex steps themselves; of velocities and accelerations against the rounding of positions over h and h², too,
+//! and accelerations of iterated steps by what they change velocities by in a step.
 
 use super::plain_run::{Model, Outcome, settled};
 use super::{ALLOWANCE, LEAST, ROUNDINGS, STEP, TELLING};
@@ -107,7 +108,7 @@ pub fn gradient(
     let method = settled(method, redundant);
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
     let mut columns = moved.columns(&program, progress)?;
-    let checks = compare(model, found, trace, &columns);
+    let checks = compare(model, found, trace, &columns, f64::INFINITY);
     if checks.iter().all(|check| check.passed() || check.oracle == Oracle::Differences) {
         return Ok(checks);
     }
@@ -117,13 +118,29 @@ pub fn gradient(
         *value *= 1.0 + ROUNDINGS;
     }
     moved.differences = false;
+    let h = trace.times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
     let others = moved.columns(&rounded, progress)?;
     for (column, other) in columns.iter_mut().zip(&others) {
         if column.oracle == Oracle::ComplexSteps && other.oracle == Oracle::ComplexSteps {
             column.errors = column.values.with(&other.values, |a, b| ALLOWANCE * (a - b).abs());
+            add_rounding(h, column);
         }
     }
-    Ok(compare(model, found, trace, &columns))
+    let implicit = matches!(method, Method::Ali3p(_) | Method::Index1(_));
+    Ok(compare(model, found, trace, &columns, if implicit { h } else { f64::INFINITY }))
+}
+
+/// Velocities of a step are known to the rounding of positions over h, accelerations to that over h²: it shows where they fade and
+/// positions do not.
+fn add_rounding(h: f64, column: &mut Column) {
+    let [positions, ..] = &column.values.motion;
+    let rounding = f64::EPSILON * positions.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    let [_, velocities, accelerations] = &mut column.errors.motion;
+    for (errors, rounding) in [(velocities, rounding / h), (accelerations, rounding / (h * h))] {
+        for error in errors {
+            *error = error.max(ALLOWANCE * rounding);
+        }
+    }
 }
 
 /// Whole runs with one parameter moved.
@@ -306,7 +323,15 @@ struct Block<'a> {
     size: &'a dyn Fn(usize) -> f64,
 }
 
-fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]) -> Vec<RunCheck> {
+/// Of iterated steps, which end where a correction is a small part of the motion in a step, accelerations are as good as velocities over
+/// `step`; stiff ones are small differences of much larger terms. Infinite: they are judged by themselves.
+fn compare(
+    model: &Interpreted,
+    found: &Found,
+    trace: &Trace,
+    columns: &[Column],
+    step: f64,
+) -> Vec<RunCheck> {
     let mut checks = Vec::new();
     let program = model.program();
     for (i, (name, _)) in program.objectives.iter().enumerate() {
@@ -345,13 +370,13 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
         };
         let place = |i: usize| if part == 3 { others(i) } else { i };
         // Rates that do not change with a parameter have the rounding of what the values change by, over the run.
+        let span = trace.times.last().zip(trace.times.first()).map_or(0.0, |(end, begin)| end - begin);
         let before = |k: usize| match part {
             1 | 2 => {
-                let span =
-                    trace.times.last().zip(trace.times.first()).map_or(0.0, |(end, begin)| end - begin);
                 let column = trace.derivatives[part - 1].iter().skip(k).step_by(columns.len());
                 let largest = column.fold(0.0, |m: f64, x| m.max(x.abs()));
-                if span > 0.0 { largest / span } else { 0.0 }
+                let over_run = if span > 0.0 { LEAST * largest / span } else { 0.0 };
+                if part == 2 { over_run.max(largest / step) } else { over_run }
             }
             _ => 0.0,
         };
@@ -371,8 +396,8 @@ fn compare(model: &Interpreted, found: &Found, trace: &Trace, columns: &[Column]
     checks
 }
 
-/// An objective below this is the square of rounding: a roll rate of a motion straight on.
-const VANISHED: f64 = 1e-22;
+/// An objective below this is the square of what iterations leave: a roll rate of a motion straight on.
+const VANISHED: f64 = 1e-20;
 
 /// As the other checks: an error counts against the largest entry of its column; where that is small, against a part of what the
 /// largest of all, or the value itself, mean for a change of the parameter by its size.
@@ -387,7 +412,7 @@ fn compare_block(model: &Interpreted, columns: &[Column], block: Block<'_>) -> O
     let all = (0..columns.len()).map(|k| largest(k) * size(k)).fold(value, f64::max).max(VANISHED / LEAST);
     let mut worst: Option<RunCheck> = None;
     for (k, column) in columns.iter().enumerate() {
-        let scale = largest(k).max(LEAST * all / size(k)).max(LEAST * (block.size)(k));
+        let scale = largest(k).max(LEAST * all / size(k)).max((block.size)(k));
         for i in rows.clone() {
             let (found, (expected, uncertain)) = ((block.found)(i, k), (block.expected)(i, k));
             let error = if found == expected { 0.0 } else { (found - expected).abs() / scale };

@@ -95,6 +95,78 @@ joints: {fall: {type: floating, parent: ground, child: stone}}
     assert!(worst[0].0.contains("fall.z") && (worst[0].1 - 2.0 * 9.81).abs() < 1e-9, "{error}");
 }
 
+/// Free fall beside something stiff is no rest, and where a force has no value there is nothing to balance.
+#[test]
+fn neither_stiff_neighbours_nor_undefined_forces_balance() {
+    let beside = "
+mbs: 1
+gravity: [0, 0, -9.81]
+bodies: {a: {mass: 1}, b: {mass: 1}}
+joints:
+  ja: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}
+  jb: {type: prismatic, parent: ground, child: b, axis: [0, 0, 1]}
+forces: {k: {type: torsional_spring, coordinate: jb, stiffness: 1e12}}
+";
+    let model = coordinate_form(beside);
+    let error = equilibrium::find(&model, 0.0, &[0.0, 0.0]).unwrap_err();
+    let EquilibriumError::Unbalanced { ref worst, .. } = error else { panic!("{error}") };
+    assert!(worst[0].0.contains("ja") && (worst[0].1 - 9.81).abs() < 1e-9, "{error}");
+
+    let undefined = "
+mbs: 1
+gravity: [0, 0, -9.81]
+bodies: {b: {mass: 1}}
+joints: {j: {type: prismatic, parent: ground, child: b, axis: [0, 0, 1], start: 0.3}}
+forces: {s: {type: joint_force, coordinate: j, value: sqrt(j.displacement - 1)}}
+";
+    let model = coordinate_form(undefined);
+    let error = equilibrium::find(&model, 0.0, &[0.3]).unwrap_err();
+    assert!(error.describe(&model).contains("`j.displacement`"), "{}", error.describe(&model));
+    // From where it has one, the search does not leave for where it has none.
+    let found = equilibrium::find(&model, 0.0, &[50.0]).unwrap();
+    assert!((found.instant.z[0] - (1.0 + 9.81f64.powi(2))).abs() < 1e-9, "{:?}", found.instant.z);
+}
+
+/// What accelerates, or turns, is not steady.
+#[test]
+fn unsteady_motions_are_known() {
+    let model = coordinate_form(
+        "
+mbs: 1
+gravity: [0, 0, -9.81]
+bodies: {rod: {mass: 1, com: [0, 0, -2]}}
+joints: {hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 1.2}}
+",
+    );
+    let linearisation = linearise(&model, &instant(&model)).unwrap();
+    assert!(!linearisation.is_steady() && linearisation.restless.0 == 0, "{:?}", linearisation.restless);
+}
+
+/// Euler parameters of any length start with the angular velocity that is given.
+#[test]
+fn lengths_of_euler_parameters_do_not_matter() {
+    let at = |orientation: &str| {
+        let model = coordinate_form(&format!(
+            "
+mbs: 1
+bodies: {{a: {{mass: 5, inertia: [0.3, 0.4, 0.5]}}}}
+joints:
+  f: {{type: spherical, parent: ground, child: a, start: {{orientation: {orientation}, angular_velocity: [0.5, -1, 2]}}}}
+"
+        ));
+        let (mut state, _) = start(&model).unwrap();
+        let view = State::of(&model.dims(), &mut state).unwrap();
+        let mut v = [0.0; 3];
+        mbs_runtime::euler_parameters::velocities(&model, view.z, view.zd, &mut v).unwrap();
+        v
+    };
+    for orientation in ["[0.8, 0, 0.6, 0]", "[1, 0, 0.75, 0]", "[40, 0, 30, 0]"] {
+        let v = at(orientation);
+        let errors = v.iter().zip([0.5, -1.0, 2.0]).map(|(v, expected)| (v - expected).abs());
+        assert!(errors.fold(0.0, f64::max) < 1e-15, "{orientation}: {v:?}");
+    }
+}
+
 /// Eigenvalues that are zero have shapes of their own: a table slides along x and y and bears a wheel, and nothing resists the three.
 #[test]
 fn shapes_of_zeros_are_a_basis() {

@@ -31,7 +31,7 @@ use super::state::State;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::inputs::Inputs;
-use crate::integrator::renormalise;
+use crate::integrator::renormalise_with_rates;
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row, unknown};
 use crate::linear::rank::rank;
 use crate::linear::{add_scaled, all_finite, copy, largest, lu};
@@ -234,7 +234,7 @@ impl<'a, M: Constrained> Work<'a, M> {
         for part in [&mut *work.zdd, work.lambda] {
             part.fill(M::S::ZERO);
         }
-        renormalise(system, work.z);
+        renormalise_with_rates(system, work.z, work.zd);
         copy(work.guess, work.z);
         if let Some(index) = work.z.iter().position(|z| !z.is_finite()) {
             return Err(work.failed(EvalError::NotFinite { quantity: Quantity::Coordinate, index }));

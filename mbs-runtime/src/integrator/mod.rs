@@ -34,6 +34,7 @@ pub use fixed::{Fixed, FixedStep};
 pub use newmark::Implicit;
 pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
+pub(crate) use renormalise::renormalise_with_rates;
 pub use rk4::Rk4;
 
 use core::ops::ControlFlow;

@@ -18,3 +18,19 @@ pub fn renormalise<M: System>(system: &M, z: &mut [M::S]) {
         }
     }
 }
+
+/// The same for a state in coordinate form: pd = pd / |p| with the old |p|, so that the angular velocity 2 E pd / |p|² stays.
+pub(crate) fn renormalise_with_rates<M: System>(system: &M, z: &mut [M::S], zd: &mut [M::S]) {
+    for &offset in system.euler_parameters() {
+        let (p, pd) = (z.get(offset..), zd.get_mut(offset..));
+        if let (Some([e0, e1, e2, e3]), Some(pd)) =
+            (p.and_then(|p| p.first_chunk()), pd.and_then(|pd| pd.first_chunk_mut::<4>()))
+        {
+            let norm = (*e0 * *e0 + *e1 * *e1 + *e2 * *e2 + *e3 * *e3).sqrt();
+            for rate in pd {
+                *rate /= norm;
+            }
+        }
+    }
+    renormalise(system, z);
+}
