@@ -56,6 +56,24 @@ fn every_shipped_model_passes() {
     });
 }
 
+/// The same over whole runs, and over those of the vehicles' cases, if long runs are wanted: the environment variable `MBS_LONG`.
+#[test]
+fn whole_runs_pass() {
+    if std::env::var_os("MBS_LONG").is_none() {
+        return;
+    }
+    for (name, more) in SHIPPED {
+        // The squeezing mechanism runs for 0.03 s in steps of a microsecond; the human has 43 joints and no objective of its run.
+        let whole = if ["andrews", "human43"].contains(&name) { more } else { &[] };
+        passes(&[&[shipped(name).as_str()], whole].concat());
+    }
+    for (name, case) in
+        [("buggy", "step_descent"), ("buggy", "double_lane_change"), ("bicycle", "double_turn")]
+    {
+        passes(&[shipped(name).as_str(), "--case", case]);
+    }
+}
+
 #[test]
 fn other_methods_pass() {
     for (name, more) in [
