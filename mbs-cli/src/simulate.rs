@@ -108,6 +108,11 @@ pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Fa
 impl Done {
     /// With everything that a report is made from.
     pub(crate) fn shown<'a>(
+    /// Whether the run came beyond its begin.
+    pub(crate) fn has_moved(&self, prepared: &Prepared) -> bool {
+        self.record.seen.now.t > prepared.settings.simulation.begin
+    }
+
         &'a self,
         common: &'a Common,
         results: &'a Results,

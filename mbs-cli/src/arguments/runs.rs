@@ -110,7 +110,7 @@ Examples:
 
 The page opens from disk in any browser and asks for nothing over the network: the mechanism in motion, coordinates, outputs,
 energy and violations of constraints over time, objectives and their gradient, what the run took. If the run fails or is
-interrupted, the page shows what there is.";
+interrupted, the page shows what there is; if not even one step was made, a page that is there is left as it was.";
 
 /// Simulate a model, differentiate its objectives, and write a page that shows it all.
 ///
