@@ -4,7 +4,7 @@ use crate::arguments::{Common, Kinematics, Results, Simulate};
 use crate::csv::{self, Csv};
 use crate::failure::Failure;
 use crate::files;
-use crate::number::{count, short};
+use crate::number::{count, short, significant};
 use crate::progress::Ticker;
 use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
@@ -237,7 +237,10 @@ impl Written<'_> {
         let path = self.file.display();
         match self.last {
             _ if csv::is_stdout(self.file) => String::new(),
-            Some(t) => format!("\n`{path}` keeps the {}, up to t = {t}", count(self.rows, "result")),
+            Some(t) => {
+                let (rows, t) = (count(self.rows, "result"), significant(t, 9));
+                format!("\n`{path}` keeps the {rows}, up to t = {t}")
+            }
             None => format!("\n`{path}` has no results"),
         }
     }
@@ -246,7 +249,7 @@ impl Written<'_> {
     pub(crate) fn mended(&self) -> String {
         let path = self.file.display();
         match csv::mend(self.file) {
-            Some(t) => format!("\n`{path}` keeps the results up to t = {t}"),
+            Some(t) => format!("\n`{path}` keeps the results up to t = {}", significant(t, 9)),
             None => String::new(),
         }
     }
@@ -333,6 +336,7 @@ impl Shown<'_> {
             }
             RunFailure::Interrupted(t) => {
                 let end = self.settings.simulation.end;
+                let t = significant(*t, 9);
                 Trouble::Interrupted(format!("stopped at t = {} of {} s{kept}", short(*t), short(end)))
             }
         })

@@ -920,7 +920,8 @@ impl<'a> Resolver<'a> {
 
 fn arity(e: &Syntax, name: &str, wanted: usize, found: usize) -> Problem {
     let s = if wanted == 1 { "" } else { "s" };
-    Problem::new(e.at, format!("`{name}` takes {wanted} argument{s}, but {found} are given"))
+    let are = if found == 1 { "is" } else { "are" };
+    Problem::new(e.at, format!("`{name}` takes {wanted} argument{s}, but {found} {are} given"))
 }
 
 /// Names in a sentence.
