@@ -98,6 +98,8 @@ fn programs_get_an_object_for_every_error() {
         let usage = object(&[command, &model, "--json", "--nothing"], 2);
         assert_eq!(usage["error"], "unexpected argument '--nothing' found");
     }
+    let missing = object(&["run", "--json"], 2);
+    assert_eq!(missing["error"], "the following required arguments were not provided: <MODEL>");
     for wrong in [["--set", "x=1"], ["--case", "x"], ["--step", "-1"], ["--step", "x"]] {
         assert!(object(&[&["simulate", &model, "--json"], &wrong[..]].concat(), 2)["error"].is_string());
     }
