@@ -183,7 +183,8 @@ pub(crate) fn create(
     units: &[String],
     shown: bool,
 ) -> Result<Option<Csv>, Failure> {
-    let create = |path| Csv::create(path, columns, units, shown).map_err(|error| cannot_write(path, &error));
+    let create =
+        |path| Csv::create(path, columns, units, shown).map_err(|error| files::cannot_write(path, &error));
     out.map(create).transpose()
 }
 
@@ -257,10 +258,6 @@ impl Written<'_> {
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
-
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::error(format!("cannot write `{}`: {}", path.display(), files::reason(error)))
 }
 
 /// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.

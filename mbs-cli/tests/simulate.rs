@@ -184,7 +184,7 @@ fn a_file_that_cannot_be_written_is_said() {
     let nowhere = folder.path("no/where.csv");
     fails(
         1,
-        &["cannot write", "where.csv`: no such file or directory"],
+        &["cannot write", "where.csv`: there is no directory `"],
         &["simulate", &model, "--out", &nowhere],
     );
     let directory = folder.path("");

@@ -15,7 +15,7 @@ fn pages_that_cannot_be_written() {
     let folder = Folder::new();
     let model = shipped("pendulum");
     let nowhere = folder.path("nowhere/page.html");
-    fails(1, &["cannot write", "nowhere"], &["run", &model, "-o", &nowhere]);
+    fails(1, &["cannot write", "there is no directory `", "nowhere`"], &["run", &model, "-o", &nowhere]);
     fails(2, &["would overwrite the model"], &["run", &model, "-o", &model]);
     fails(2, &["a page is a file"], &["run", &model, "-o", "-"]);
     let own = folder.path("");
