@@ -1,7 +1,9 @@
 //! `mbs simulate` and `mbs kinematics`: settle what to run, run it, and show the result.
 
 use crate::arguments::{Common, Kinematics, Results, Simulate};
+use crate::choices::some;
 use crate::csv::{self, Csv};
+use crate::differentiated::independent;
 use crate::failure::Failure;
 use crate::files;
 use crate::number::{count, short, significant};
@@ -106,13 +108,13 @@ pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Fa
 }
 
 impl Done {
-    /// With everything that a report is made from.
-    pub(crate) fn shown<'a>(
     /// Whether the run came beyond its begin.
     pub(crate) fn has_moved(&self, prepared: &Prepared) -> bool {
         self.record.seen.now.t > prepared.settings.simulation.begin
     }
 
+    /// With everything that a report is made from.
+    pub(crate) fn shown<'a>(
         &'a self,
         common: &'a Common,
         results: &'a Results,
@@ -301,7 +303,18 @@ fn refused(model: &Model, name: &str, error: &ParameterError) -> Failure {
             "cannot set `{name}`: it follows from other parameters; set those, or give it a number in the model"
         ));
     }
-    Failure::usage(format!("cannot set `{name}`: {error}"))
+    let there = match error {
+        ParameterError::Unknown { nearest: None, .. } => {
+            let names: Vec<&str> = independent(model).collect();
+            if names.is_empty() {
+                "; the model has none".into()
+            } else {
+                format!("; there are: {}", some(&names))
+            }
+        }
+        _ => String::new(),
+    };
+    Failure::usage(format!("cannot set `{name}`: {error}{there}"))
 }
 
 impl Shown<'_> {
@@ -323,6 +336,7 @@ impl Shown<'_> {
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             RunFailure::Observe(t, error) => {
+                let t = significant(*t, 9);
                 Trouble::Failed(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
             }
             RunFailure::Write(error) if error.kind() == ErrorKind::BrokenPipe => return None,
@@ -333,7 +347,6 @@ impl Shown<'_> {
             }
             RunFailure::Interrupted(t) => {
                 let end = self.settings.simulation.end;
-                let t = significant(*t, 9);
                 Trouble::Interrupted(format!("stopped at t = {} of {} s{kept}", short(*t), short(end)))
             }
         })

@@ -182,4 +182,13 @@ fn what_a_new_user_may_type() {
     fails(2, &["has no case `nothing`"], &["run", &shipped("pendulum"), "--case", "nothing"]);
     fails(2, &["unrecognized subcommand", "simulate"], &["simulat", &shipped("pendulum")]);
     fails(2, &["cannot set `k_9`"], &["run", &shipped("five_bar"), "--set", "k_9=1"]);
+    fails(2, &["parameter `Z`; there are: m, L, angle"], &["run", &shipped("pendulum"), "--set", "Z=1"]);
+    let by = ["gradient", &shipped("pendulum"), "--sensitivity", "q"];
+    fails(2, &["parameter or input `q`; there are: m, L, angle"], &by);
+    let outcome = fails(
+        2,
+        &["for time to advance by it, not 1e-320"],
+        &["run", &shipped("pendulum"), "--step", "1e-320"],
+    );
+    assert!(outcome.err.len() < 200, "{outcome:?}");
 }
