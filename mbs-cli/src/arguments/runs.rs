@@ -121,7 +121,7 @@ interrupted, the page shows what there is; if not even one step was made, a page
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The page; MODEL.html in the present directory if not given.
+    /// The page; NAME.html in the present directory if not given, after the model's `name`, not its file's.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
