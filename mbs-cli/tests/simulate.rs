@@ -123,7 +123,7 @@ fn a_wrong_setting_is_refused_by_name() {
         all.extend(arguments);
         fails(2, words, &all);
     };
-    fails(&["cannot set `l`: there is no independent parameter `l`; there are: "], &["--set", "l=1"]);
+    fails(&["cannot set `l`: there is no independent parameter `l`; did you mean `L`?"], &["--set", "l=1"]);
     fails(&["cannot set `I`: it follows from other parameters"], &["--set", "I=1"]);
     fails(&["parameter `L` must be at least 0, not -1"], &["--set", "L=-1"]);
     fails(&["parameter `L` must be finite"], &["--set", "L=nan"]);

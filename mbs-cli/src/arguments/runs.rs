@@ -246,7 +246,7 @@ Two things are checked, independently of the code that computes derivatives:
   functions it is the derivative of; tolerance 1e-8
   the gradient of the whole run, and the derivatives of its last state, against complex steps of whole runs without
   derivatives, iterated to rounding; tolerance 1e-7. Where complex runs fail, or with --differences, against differences of real
-  runs, extrapolated; tolerance 1e-5, or what they are known to
+  runs, extrapolated; tolerance 1e-6, or what they are known to
 Errors are relative to the largest entry beside which an entry counts: see docs/gradients.md.";
 
 /// Check all derivatives of a model, and the gradient of a run, against independent ones.
