@@ -3,15 +3,13 @@
 //! Enters: a model file and the names of the command line. Leaves: the model with the list by which it is differentiated.
 
 use crate::arguments::{By, Common};
+use crate::choices::some;
 use crate::failure::Failure;
 use crate::files;
 use mbs_codegen::model::sensitivity::Influences;
 use mbs_codegen::model::{Model, ParameterValue};
-use mbs_engine::gradient::by_names;
+use mbs_engine::gradient::{NameError, by_names};
 use mbs_runtime::StepError;
-
-/// Names in a message beyond these are left out.
-const NAMED: usize = 12;
 
 /// Reads the model; the list of the command line stands in place of its own.
 pub(crate) fn read(common: &Common, by: &By) -> Result<Model, Failure> {
@@ -19,8 +17,15 @@ pub(crate) fn read(common: &Common, by: &By) -> Result<Model, Failure> {
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     if let Some(names) = &by.sensitivity {
         let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        let list = by_names(&model, names)
-            .map_err(|error| Failure::usage(format!("cannot differentiate: {error}")))?;
+        let list = by_names(&model, names).map_err(|error| {
+            let there = match error {
+                NameError::Unknown { nearest: None, .. } => {
+                    format!("; there are: {}", some(&names_of(&model)))
+                }
+                _ => String::new(),
+            };
+            Failure::usage(format!("cannot differentiate: {error}{there}"))
+        })?;
         let influences = Influences::new(&model);
         let influence = case.map_or_else(|| influences.of_model(), |case| influences.of_case(case));
         for one in list.iter().filter(|one| !influence.has(**one)) {
@@ -39,23 +44,34 @@ pub(crate) fn check_list(model: &Model, common: &Common) -> Result<(), Failure> 
     if !model.sensitivity_under(case).is_empty() {
         return Ok(());
     }
-    let independent = model.parameters.iter().filter(|p| !matches!(p.value, ParameterValue::Derived(_)));
-    let names: Vec<&str> =
-        independent.map(|p| p.name.as_str()).chain(model.inputs.iter().map(|i| i.name.as_str())).collect();
+    let names = names_of(model);
     if names.is_empty() {
         return Err(Failure::error(
             "nothing to differentiate by: the model has no parameters and no inputs; give a name to what should vary, under \
              `parameters`",
         ));
     }
-    let more = if names.len() > NAMED { ", …" } else { "" };
-    let some = names[..names.len().min(NAMED)].join(", ");
     let first = &names[..names.len().min(2)];
     Err(Failure::error(format!(
-        "nothing to differentiate by: write `sensitivity: [{}]` in the model, or `--sensitivity {}`; there are {some}{more}",
+        "nothing to differentiate by: write `sensitivity: [{}]` in the model, or `--sensitivity {}`; there are {}",
         first.join(", "),
         first.join(","),
+        some(&names),
     )))
+}
+
+/// Names of what a model can be differentiated by.
+fn names_of(model: &Model) -> Vec<&str> {
+    independent(model).chain(model.inputs.iter().map(|input| input.name.as_str())).collect()
+}
+
+/// Names of the parameters that have numbers of their own.
+pub(crate) fn independent(model: &Model) -> impl Iterator<Item = &str> {
+    model
+        .parameters
+        .iter()
+        .filter(|p| !matches!(p.value, ParameterValue::Derived(_)))
+        .map(|p| p.name.as_str())
 }
 
 /// What the command knows beyond the error.

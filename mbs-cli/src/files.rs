@@ -17,12 +17,12 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
-/// Reads a model file.
+/// Reads a model, a robot or a table.
 pub(crate) fn read(path: &Path) -> Result<Text, Failure> {
     let name = path.display().to_string();
     let fail = |what: &str| Err(Failure::error(format!("cannot read `{name}`: {what}")));
     if path.is_dir() {
-        return fail("it is a directory; a model is a file");
+        return fail("it is a directory; name a file");
     }
     let mut bytes = Vec::new();
     // A pipe is as good as a file, but it may not end.
@@ -48,13 +48,8 @@ pub(crate) fn read(path: &Path) -> Result<Text, Failure> {
 
 /// A file that is not there: perhaps its neighbour is meant.
 fn not_found(path: &Path) -> String {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let Ok(entries) = fs::read_dir(folder) else {
-        return format!("there is no directory `{}`", folder.display());
-    };
+    let folder = folder(path);
+    let Ok(entries) = fs::read_dir(folder) else { return no_directory(folder) };
     let mut names: Vec<String> = entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.sort();
     let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
@@ -64,6 +59,25 @@ fn not_found(path: &Path) -> String {
         }
         None => "there is no such file".into(),
     }
+}
+
+/// The directory that a file is in.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn no_directory(folder: &Path) -> String {
+    format!("there is no directory `{}`", folder.display())
+}
+
+/// A file that cannot be written, and why; perhaps its directory is not there.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let folder = folder(path);
+    let why = match error.kind() {
+        ErrorKind::NotFound if !folder.exists() => no_directory(folder),
+        _ => reason(error),
+    };
+    Failure::error(format!("cannot write `{}`: {why}", path.display()))
 }
 
 /// The reason of an input or output error, without the operating system's number.
@@ -118,7 +132,7 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
             fs::File::create(&beside).and_then(|_| fs::remove_file(&beside))
         }
     };
-    failed.map_err(|error| Failure::error(format!("cannot write `{}`: {}", path.display(), reason(&error))))
+    failed.map_err(|error| cannot_write(path, &error))
 }
 
 /// Writes a file whole or not at all: to a file beside it first, which then takes its name.
@@ -128,8 +142,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The same of anything.
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let fail =
-        |error: io::Error| Failure::error(format!("cannot write `{}`: {}", path.display(), reason(&error)));
+    let fail = |error: io::Error| cannot_write(path, &error);
     // Through a symbolic link, and as it is to what is not a regular file (a pipe, a terminal).
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let existing = fs::metadata(&target).ok();

@@ -127,6 +127,7 @@ impl Trouble {
                 Failure::error(error.describe(model).to_string())
             }
             Trouble::Observe(t, error) => {
+                let t = significant(*t, 9);
                 Failure::error(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
             }
             Trouble::Start(error) => {

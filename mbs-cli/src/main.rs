@@ -28,6 +28,7 @@ mod observer;
 mod run;
 mod start;
 
+mod choices;
 mod differentiated;
 mod report;
 mod report_html;

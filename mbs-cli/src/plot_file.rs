@@ -1,12 +1,12 @@
 //! `mbs plot`: results from a CSV file, in the terminal or as a picture.
 
 use crate::arguments::Plot;
+use crate::choices::meant;
 use crate::failure::Failure;
 use crate::files;
 use crate::number::{count, significant};
 use crate::picture::{self, Curve, Frame};
 use crate::plot::Curves;
-use mbs_codegen::diagnostics::nearest;
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
@@ -127,9 +127,14 @@ fn choose(table: &Table, arguments: &Plot) -> Result<Vec<usize>, Failure> {
         let is_meant = |i: &usize| fits(name, &table.heads[*i]) || fits(name, bare(&table.heads[*i]));
         let found: Vec<usize> = all.clone().filter(is_meant).collect();
         if found.is_empty() {
-            let near = nearest(name, table.heads.iter().map(|head| bare(head)));
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(Failure::usage(format!("there is no column `{name}`{near}")));
+            let axis = &table.heads[0];
+            if [axis, bare(axis)].contains(&name) {
+                return Err(Failure::usage(format!(
+                    "`{name}` is the horizontal axis of every plot; name columns to draw over it"
+                )));
+            }
+            let others = table.heads[1..].iter().map(|head| bare(head));
+            return Err(Failure::usage(format!("there is no column `{name}`{}", meant(name, others))));
         }
         chosen.extend(found.into_iter().filter(|i| !chosen.contains(i)).collect::<Vec<_>>());
     }

@@ -1,6 +1,7 @@
 //! `mbs run`: simulate a model, differentiate its objectives, show both and write a page.
 //!
-//! Enters: the command line. Leaves: a page with everything that is known, also where the run did not come to its end.
+//! Enters: the command line. Leaves: a page with everything that is known, also where the run did not come to its end; a run without a
+//! step has nothing to show, and leaves the page of another as it is.
 
 use crate::arguments::Run;
 use crate::failure::Failure;
@@ -47,24 +48,35 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     if let Some(note) = &note {
         files::complain(&format!("note: {note}\n"));
     }
-    let page = report_html::page(&shown, &prepared, derivatives.as_ref(), trouble.message(), note.as_deref());
-    let written = files::write_whole(&file, &page.html());
+    let shows = trouble.message().is_none() || done.has_moved(&prepared);
+    let written = if shows {
+        let note = note.as_deref();
+        let page = report_html::page(&shown, &prepared, derivatives.as_ref(), trouble.message(), note);
+        files::write_whole(&file, &page.html())
+    } else {
+        Ok(())
+    };
+    let has_page = shows && written.is_ok();
     if common.json {
         let mut object = report_json::report(&shown, trouble.message());
         if let Some(derivatives) = &derivatives {
             object["gradient"] = gradients(derivatives);
         }
-        object["report"] = json!(written.is_ok().then(|| file.display().to_string()));
+        object["report"] = json!(has_page.then(|| file.display().to_string()));
         files::print(&(report_json::pretty(&object) + "\n"))?;
     } else if trouble.message().is_none() {
         let mut text = report::report(&shown);
         text.push_str(&gradient_text(derivatives.as_ref()));
-        if written.is_ok() {
+        if has_page {
             let _ = writeln!(text, "  page     {}", file.display());
         }
         if to_stdout { files::complain(&text) } else { files::print(&text)? }
-    } else if written.is_ok() {
+    } else if has_page {
         files::complain(&format!("note: `{}` shows what there is\n", file.display()));
+    }
+    if !shows {
+        let left = if file.exists() { "is left as it was" } else { "is not written" };
+        files::complain(&format!("note: no step was made: `{}` {left}\n", file.display()));
     }
     trouble.outcome().and(written)
 }

@@ -6,6 +6,7 @@
 
 use crate::arguments::{Common, Method};
 use crate::failure::Failure;
+use crate::number::short;
 use mbs_codegen::model::{Formulation, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 
@@ -150,6 +151,7 @@ fn settle_span(
     simulation.output_step = output_step.or(simulation.output_step);
     let (begin, end) = (simulation.begin, simulation.end);
     if end <= begin {
+        let (begin, end) = (short(begin), short(end));
         return Err(Failure::usage(format!("the end, {end} s, must lie after the begin, {begin} s")));
     }
     Ok(())
@@ -160,7 +162,7 @@ const MAX_STEPS: f64 = 1e10;
 
 fn refuse_too_many(steps: f64, remedy: &str) -> Result<(), Failure> {
     if steps.is_finite() && steps > MAX_STEPS {
-        return Err(Failure::usage(format!("{steps:.0} steps are too many; {remedy}")));
+        return Err(Failure::usage(format!("{} steps are too many; {remedy}", short(steps))));
     }
     Ok(())
 }
@@ -208,7 +210,7 @@ fn settle_coefficients(simulation: &mut Simulation, arguments: &Method) -> Resul
     let chosen = simulation.integrator.keyword();
     let within = |option: &str, range: &str, value: f64, right: bool| match right {
         true => Ok(value),
-        false => Err(Failure::usage(format!("`{option}` must be {range}, not {value}"))),
+        false => Err(Failure::usage(format!("`{option}` must be {range}, not {}", short(value)))),
     };
     if let Some(x) = arguments.beta {
         let Integrator::Newmark { beta, .. } = &mut simulation.integrator else {
@@ -258,7 +260,8 @@ fn settle_details(
             return Err(belongs("--penalty", "`ali3p` and `penalty`", chosen));
         }
         if !(penalty > 0.0 && penalty.is_finite()) {
-            return Err(Failure::usage(format!("`--penalty` must be positive and finite, not {penalty}")));
+            let message = format!("`--penalty` must be positive and finite, not {}", short(penalty));
+            return Err(Failure::usage(message));
         }
         simulation.penalty = Some(penalty);
     }
@@ -277,7 +280,8 @@ fn settle_details(
     }
     if let Some(tolerance) = arguments.newton_tolerance {
         if !(tolerance > 0.0 && tolerance.is_finite()) {
-            let message = format!("`--newton-tolerance` must be positive and finite, not {tolerance}");
+            let message =
+                format!("`--newton-tolerance` must be positive and finite, not {}", short(tolerance));
             return Err(Failure::usage(message));
         }
         simulation.newton_tolerance = tolerance;

@@ -13,12 +13,18 @@ const SCHEMA: &str = include_str!("../../schema/mbs-1.schema.json");
 /// Ends with the help that was asked for, or with what is wrong with the command line; programs get an object.
 pub(crate) fn refuse(error: &clap::Error, json: bool) -> ! {
     if json && error.use_stderr() {
-        let text = error.render().to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         // If that fails there is nobody left to tell.
-        let _ = files::print(&(pretty(&json!({"error": first})) + "\n"));
+        let _ = files::print(&(pretty(&json!({"error": what(&error.render().to_string())})) + "\n"));
     }
     error.exit()
+}
+
+/// What is wrong, in a line: the first paragraph of the text for people, whose further lines say what is missing or possible.
+fn what(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let rest: Vec<&str> = lines.collect();
+    format!("{first} {}", rest.join(", ")).trim_end().into()
 }
 
 /// Prints the schema of model files.

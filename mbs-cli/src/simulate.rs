@@ -1,10 +1,12 @@
 //! `mbs simulate` and `mbs kinematics`: settle what to run, run it, and show the result.
 
 use crate::arguments::{Common, Kinematics, Results, Simulate};
+use crate::choices::some;
 use crate::csv::{self, Csv};
+use crate::differentiated::independent;
 use crate::failure::Failure;
 use crate::files;
-use crate::number::{count, short};
+use crate::number::{count, short, significant};
 use crate::progress::Ticker;
 use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
@@ -106,6 +108,11 @@ pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Fa
 }
 
 impl Done {
+    /// Whether the run came beyond its begin.
+    pub(crate) fn has_moved(&self, prepared: &Prepared) -> bool {
+        self.record.seen.now.t > prepared.settings.simulation.begin
+    }
+
     /// With everything that a report is made from.
     pub(crate) fn shown<'a>(
         &'a self,
@@ -178,7 +185,8 @@ pub(crate) fn create(
     units: &[String],
     shown: bool,
 ) -> Result<Option<Csv>, Failure> {
-    let create = |path| Csv::create(path, columns, units, shown).map_err(|error| cannot_write(path, &error));
+    let create =
+        |path| Csv::create(path, columns, units, shown).map_err(|error| files::cannot_write(path, &error));
     out.map(create).transpose()
 }
 
@@ -232,7 +240,10 @@ impl Written<'_> {
         let path = self.file.display();
         match self.last {
             _ if csv::is_stdout(self.file) => String::new(),
-            Some(t) => format!("\n`{path}` keeps the {}, up to t = {t}", count(self.rows, "result")),
+            Some(t) => {
+                let (rows, t) = (count(self.rows, "result"), significant(t, 9));
+                format!("\n`{path}` keeps the {rows}, up to t = {t}")
+            }
             None => format!("\n`{path}` has no results"),
         }
     }
@@ -241,7 +252,7 @@ impl Written<'_> {
     pub(crate) fn mended(&self) -> String {
         let path = self.file.display();
         match csv::mend(self.file) {
-            Some(t) => format!("\n`{path}` keeps the results up to t = {t}"),
+            Some(t) => format!("\n`{path}` keeps the results up to t = {}", significant(t, 9)),
             None => String::new(),
         }
     }
@@ -249,10 +260,6 @@ impl Written<'_> {
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
-
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::error(format!("cannot write `{}`: {}", path.display(), files::reason(error)))
 }
 
 /// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.
@@ -296,7 +303,18 @@ fn refused(model: &Model, name: &str, error: &ParameterError) -> Failure {
             "cannot set `{name}`: it follows from other parameters; set those, or give it a number in the model"
         ));
     }
-    Failure::usage(format!("cannot set `{name}`: {error}"))
+    let there = match error {
+        ParameterError::Unknown { nearest: None, .. } => {
+            let names: Vec<&str> = independent(model).collect();
+            if names.is_empty() {
+                "; the model has none".into()
+            } else {
+                format!("; there are: {}", some(&names))
+            }
+        }
+        _ => String::new(),
+    };
+    Failure::usage(format!("cannot set `{name}`: {error}{there}"))
 }
 
 impl Shown<'_> {
@@ -318,6 +336,7 @@ impl Shown<'_> {
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             RunFailure::Observe(t, error) => {
+                let t = significant(*t, 9);
                 Trouble::Failed(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
             }
             RunFailure::Write(error) if error.kind() == ErrorKind::BrokenPipe => return None,

@@ -89,7 +89,7 @@ fn a_file_that_is_no_model_is_said_to_be_so() {
     for verb in ["check", "simulate", "generate"] {
         fails(1, &["there is no such file; did you mean", "pendulum.yaml`?"], &[verb, &missing]);
         fails(1, &["there is no directory", "no/where"], &[verb, &nowhere]);
-        fails(1, &["it is a directory; a model is a file"], &[verb, &directory]);
+        fails(1, &["it is a directory; name a file"], &[verb, &directory]);
         fails(1, &["empty.yaml`: it is empty"], &[verb, &empty]);
         fails(1, &["blank.yaml`: it is empty"], &[verb, &blank]);
         fails(1, &["latin.yaml`: it is not UTF-8 text: byte 17 (line 2) is wrong"], &[verb, &latin]);

@@ -276,3 +276,31 @@ fn a_run_that_fails_leaves_what_there_is() {
     let html = text(&page);
     assert!(html.contains("class=\"trouble\"") && html.contains("the run failed"));
 }
+
+#[test]
+fn a_run_without_a_step_leaves_the_page_of_another() {
+    let folder = Folder::new();
+    let page = folder.file("page.html", "a good page");
+    let model = |name: &str, length: f64, value: &str| {
+        let text = format!(
+            "mbs: 1\nname: {name}\nbodies: {{a: {{mass: 1, inertia: [1, 1, 1]}}}}\njoints:\n  s: {{type: revolute, parent: ground, \
+             child: a, axis: [0, 1, 0]}}\nconstraints:\n  c: {{type: coupling, value: cos(s.angle) - {length}}}\n\
+             forces:\n  f: {{type: joint_force, coordinate: s, value: {value}}}\nsimulation: {{end: 1, step: 1e-3}}\n"
+        );
+        folder.file(&format!("{name}.yaml"), text)
+    };
+    for model in [model("apart", 2.0, "0"), model("hollow", 1.0, "sqrt(-1 - t)")] {
+        let outcome = mbs(&["run", &model, "-o", &page]);
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        assert!(
+            outcome.err.contains("no step was made") && outcome.err.contains("left as it was"),
+            "{outcome:?}"
+        );
+        assert_eq!(text(&page), "a good page");
+        let new = folder.path("new.html");
+        let outcome = mbs(&["run", &model, "-o", &new, "--json"]);
+        let json: Value = serde_json::from_str(&outcome.out).expect("JSON");
+        assert!(json["report"].is_null() && json["error"].is_string(), "{json}");
+        assert!(!std::path::Path::new(&new).exists());
+    }
+}

@@ -82,6 +82,11 @@ fn results_that_cannot_be_drawn() {
     let folder = Folder::new();
     let file = results(&folder, &[]);
     fails(2, &["there is no column `A.angel`; did you mean `A.angle`?"], &["plot", &file, "-c", "A.angel"]);
+    fails(2, &["there is no column `nope`; there are: "], &["plot", &file, "-c", "nope"]);
+    fails(2, &["`t` is the horizontal axis"], &["plot", &file, "-c", "t"]);
+    let units = results(&folder, &["--units"]);
+    fails(2, &["`t` is the horizontal axis"], &["plot", &units, "-c", "t"]);
+    fails(1, &["it is a directory; name a file"], &["plot", &folder.path("")]);
     fails(2, &["end its name with .svg or .png"], &["plot", &file, "-o", "picture.jpg"]);
     fails(1, &["did you mean"], &["plot", &folder.path("result.csv")]);
     let bad = folder.file("bad.csv", "t,a\n0,1\n1,x\n");

@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use crate::readable::{Count, short, time};
 use crate::system::{Names, Quantity};
 
 /// Why a bundle gave no result.
@@ -275,8 +276,19 @@ impl<N: Names + ?Sized> fmt::Display for Entry<'_, N> {
     }
 }
 
+/// "at t = 0.5 with step 0.001", and the time alone where no step is made.
+struct Step(f64, f64);
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at t = {}", time(self.0))?;
+        if self.1 == 0.0 { Ok(()) } else { write!(f, " with step {}", time(self.1)) }
+    }
+}
+
 fn length(f: &mut fmt::Formatter<'_>, what: &str, expected: usize, found: usize) -> fmt::Result {
-    write!(f, "`{what}` has {found} values, {expected} are needed")
+    let (found, is) = (Count(found, "value"), if expected == 1 { "is" } else { "are" });
+    write!(f, "`{what}` has {found}, {expected} {is} needed")
 }
 
 impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
@@ -301,7 +313,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             }
             EvalError::Violated { quantity, index, violation } => {
                 let entry = entry(quantity, index);
-                write!(f, "{entry} is violated by {violation}, and corrections do not reduce it")
+                write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
             }
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
@@ -313,27 +325,36 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
         let entry = |quantity, index| Entry(self.names, quantity, index);
         match self.error {
             StepError::Length { what, expected, found } => length(f, what, expected, found),
-            StepError::Setting { what, value } => write!(f, "{what}, not {value}"),
+            StepError::Setting { what, value } => write!(f, "{what}, not {}", short(value)),
             StepError::Eval { t, h, error } => {
-                write!(f, "at t = {t} with step {h}: {}", error.describe(self.names))
+                write!(f, "{}: {}", Step(t, h), error.describe(self.names))?;
+                match error {
+                    EvalError::Violated { .. } if h != 0.0 => f.write_str("; take a smaller step"),
+                    _ => Ok(()),
+                }
             }
             StepError::NotFinite { t, quantity: quantity @ Quantity::Objective, index, .. } => {
-                let entry = entry(quantity, index);
+                let (t, entry) = (time(t), entry(quantity, index));
                 write!(
                     f,
                     "at t = {t}: {entry}, or a derivative of it, is not finite: it is not differentiable there"
                 )
             }
             StepError::NotFinite { t, h, quantity: quantity @ Quantity::Sensitivity, index } => {
-                let entry = entry(quantity, index);
-                write!(f, "at t = {t} with step {h}: the derivative by {entry} is not finite")
+                let (step, entry) = (Step(t, h), entry(quantity, index));
+                write!(f, "{step}: the derivative by {entry} is not finite")
             }
             StepError::NotFinite { t, h, quantity, index } => {
-                let entry = entry(quantity, index);
-                write!(f, "at t = {t} with step {h}: {entry} or its rate is not finite")
+                let (step, entry) = (Step(t, h), entry(quantity, index));
+                write!(f, "{step}: {entry} or its rate is not finite")?;
+                if h == 0.0 {
+                    Ok(())
+                } else {
+                    f.write_str("; a smaller step helps, unless a law has no value there")
+                }
             }
             StepError::StepTooSmall { t, h, error, quantity, index } => {
-                let entry = entry(quantity, index);
+                let (t, h, error, entry) = (time(t), time(h), short(error), entry(quantity, index));
                 write!(
                     f,
                     "at t = {t} the smallest step, {h}, has an error of {error} times the tolerance, most of it in \
@@ -345,31 +366,35 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                     Quantity::Coordinate => "",
                     _ => ", or remove a constraint that contradicts it",
                 };
-                let entry = entry(quantity, index);
+                let (step, entry, increment) = (Step(t, h), entry(quantity, index), short(increment));
+                let iterations = Count(iterations, "iteration");
                 write!(
                     f,
-                    "at t = {t} with step {h}: no convergence in {iterations} iterations, worst is {entry}; the last \
+                    "{step}: no convergence in {iterations}, worst is {entry}; the last \
                      correction was {increment}; take a smaller step, or a larger penalty if it was given{contradicts}"
                 )
             }
             StepError::NotProjected { t, h, level, violation, quantity, index } => {
-                let (entry, words) = (entry(quantity, index), level.words());
+                let (step, entry, words) = (Step(t, h), entry(quantity, index), level.words());
+                let violation = short(violation);
                 write!(
                     f,
-                    "at t = {t} with step {h}: no {words} satisfy {entry}, which stays violated by {violation}; \
-                     constraints contradict each other there, or the position is singular"
+                    "{step}: no {words} satisfy {entry}, which stays violated by {violation}; \
+                     constraints contradict each other there, the position is singular, or the step is too large"
                 )
             }
             StepError::NotAssembled { t, iterations, violation, quantity, index } => {
-                let entry = entry(quantity, index);
+                let (t, entry, violation) = (time(t), entry(quantity, index), short(violation));
+                let iterations = Count(iterations, "iteration");
                 write!(
                     f,
-                    "at t = {t} the mechanism cannot be assembled: after {iterations} iterations {entry} is violated by \
+                    "at t = {t} the mechanism cannot be assembled: after {iterations} {entry} is violated by \
                      {violation}; release a held coordinate or change the guesses"
                 )
             }
             StepError::Inconsistent { t, level, violation, quantity, index } => {
-                let (entry, words) = (entry(quantity, index), level.words());
+                let (t, entry, words) = (time(t), entry(quantity, index), level.words());
+                let violation = short(violation);
                 write!(
                     f,
                     "at t = {t} no {words} satisfy all constraints: {entry} stays violated by {violation}; release a \
@@ -377,24 +402,26 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 )
             }
             StepError::NotDriven { t, coordinate } => {
-                let entry = entry(Quantity::Coordinate, coordinate);
+                let (t, entry) = (time(t), entry(Quantity::Coordinate, coordinate));
                 write!(
                     f,
                     "at t = {t} {entry} is free to move: without dynamics every degree of freedom needs a drive"
                 )
             }
             StepError::Incompatible { t, h, parameter, quantity, index } => {
+                let step = Step(t, h);
                 let (parameter, row) = (entry(Quantity::Sensitivity, parameter), entry(quantity, index));
                 write!(
                     f,
-                    "at t = {t} with step {h}: {parameter} is incompatible with constraints that depend on each other: a change \
+                    "{step}: {parameter} is incompatible with constraints that depend on each other: a change \
                      of it violates {row}, which the others leave no freedom; remove that constraint, or do not \
                      differentiate by the parameter"
                 )
             }
             StepError::NotDifferentiable { what } => write!(f, "{what}"),
             StepError::TooManySteps { t, h, steps } => {
-                write!(f, "{steps} steps reached only t = {t}; the last step was {h}")
+                let (t, h, steps) = (time(t), time(h), Count(steps, "step"));
+                write!(f, "{steps} reached only t = {t}; the last step was {h}")
             }
         }
     }

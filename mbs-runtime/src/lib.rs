@@ -121,6 +121,8 @@ pub mod lanes;
 pub mod math;
 pub mod rolled;
 
+mod readable;
+
 pub mod error;
 pub mod system;
 

@@ -412,7 +412,7 @@ fn failures_change_nothing_and_name_what_is_wrong() {
         panic!("{error:?}")
     };
     let text = error.describe(&system).to_string();
-    assert!(text.starts_with("at t = 0 with step 0.01: no convergence in 1 iterations"), "{text}");
+    assert!(text.starts_with("at t = 0 with step 0.01: no convergence in 1 iteration,"), "{text}");
     assert!(text.contains("rod"), "{text}");
 
     system.false_rate.set(1.0);

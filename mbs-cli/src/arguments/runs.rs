@@ -110,7 +110,7 @@ Examples:
 
 The page opens from disk in any browser and asks for nothing over the network: the mechanism in motion, coordinates, outputs,
 energy and violations of constraints over time, objectives and their gradient, what the run took. If the run fails or is
-interrupted, the page shows what there is.";
+interrupted, the page shows what there is; if not even one step was made, a page that is there is left as it was.";
 
 /// Simulate a model, differentiate its objectives, and write a page that shows it all.
 ///
@@ -121,7 +121,7 @@ interrupted, the page shows what there is.";
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The page; MODEL.html in the present directory if not given.
+    /// The page; NAME.html in the present directory if not given, after the model's `name`, not its file's.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
@@ -246,7 +246,7 @@ Two things are checked, independently of the code that computes derivatives:
   functions it is the derivative of; tolerance 1e-8
   the gradient of the whole run, and the derivatives of its last state, against complex steps of whole runs without
   derivatives, iterated to rounding; tolerance 1e-7. Where complex runs fail, or with --differences, against differences of real
-  runs, extrapolated; tolerance 1e-5, or what they are known to
+  runs, extrapolated; tolerance 1e-6, or what they are known to
 Errors are relative to the largest entry beside which an entry counts: see docs/gradients.md.";
 
 /// Check all derivatives of a model, and the gradient of a run, against independent ones.

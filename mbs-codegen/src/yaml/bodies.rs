@@ -155,6 +155,12 @@ impl<'t> Reader<'t> {
                     .help("write [xx, yy, zz] or [xx, yy, zz, xy, xz, yz]");
                 return None;
             }
+            Kind::Scalar(_) if !node.is_null() => {
+                self.diagnostics
+                    .error(node.span, format!("expected an inertia, found {}", node.describe()))
+                    .help("write [xx, yy, zz] or [xx, yy, zz, xy, xz, yz], or a mapping of them");
+                return None;
+            }
             _ => {
                 let fields = self.fields(node, entry.key_span, &keys::INERTIA)?;
                 let slots = [

@@ -277,6 +277,9 @@ impl<'t> Reader<'t> {
                     break;
                 }
                 if let Some(name) = self.declare_name(entry, prefix, what, space) {
+                    if key == "outputs" {
+                        self.symbols.outputs.extend([name.clone(), entry.key.to_string()]);
+                    }
                     list.push(Declared { id: (), name, entry });
                 }
             }

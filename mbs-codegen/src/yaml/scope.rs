@@ -1,6 +1,6 @@
 //! What names mean: the tables of declared things, and the scopes expressions see them through.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::mirror::mirror;
@@ -14,6 +14,8 @@ use crate::model::{
 pub(super) struct Symbols {
     pub(super) parameters: Vec<ParameterSymbol>,
     pub(super) inputs: Vec<String>,
+    /// Names of outputs, with and without those of their elements: no expression can use them.
+    pub(super) outputs: HashSet<String>,
     pub(super) bodies: Vec<BodySymbol>,
     pub(super) joints: Vec<JointSymbol>,
     /// How many variables there are.

@@ -326,7 +326,8 @@ impl<'t> Reader<'t> {
                     };
                     if new.len() != old.len() {
                         let (n, m) = (old.len(), new.len());
-                        let message = format!("array `{}` has {n} values, but {m} are given", entry.key);
+                        let (s, are) = (if n == 1 { "" } else { "s" }, if m == 1 { "is" } else { "are" });
+                        let message = format!("array `{}` has {n} value{s}, but {m} {are} given", entry.key);
                         self.diagnostics.error(entry.value.span, message);
                         continue;
                     }

@@ -31,6 +31,23 @@ pub(super) fn zero_start(kind: JointKind) -> Start {
     }
 }
 
+/// How `rate`, `hold` or `angle_rate` among coordinates is written: beside the value of one of them.
+fn beside_value(entry: &Entry, table: &keys::Keys, own: &[String]) -> Option<String> {
+    let key = &*entry.key;
+    let (name, field) = match key {
+        "value" | "rate" | "hold" => (own.first()?, key),
+        _ => (own.iter().find(|name| key.strip_suffix("_rate") == Some(name.as_str()))?, "rate"),
+    };
+    if table.keys.contains(&key) || own.iter().any(|name| name == key) {
+        return None;
+    }
+    Some(match field {
+        "rate" => format!("a rate stands beside the value: `{name}: {{value: …, rate: …}}`"),
+        "hold" => format!("a coordinate is held beside its value: `{name}: {{value: …, hold: true}}`"),
+        _ => format!("name the coordinate: `{name}: …`"),
+    })
+}
+
 impl<'t> Reader<'t> {
     /// The start of a joint as its own entry gives it, mirrored if its element is.
     pub(super) fn read_start(
@@ -101,6 +118,12 @@ impl<'t> Reader<'t> {
             _ => (&none, &names[..]),
         };
         for entry in entries {
+            if let Some(meant) = beside_value(entry, table, own) {
+                self.diagnostics
+                    .error(entry.key_span, format!("unknown key `{}` in {}", entry.key, table.what))
+                    .help(meant);
+                continue;
+            }
             if !self.check_key(entry, table, own) {
                 continue;
             }

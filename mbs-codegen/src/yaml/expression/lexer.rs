@@ -115,6 +115,9 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
     i
 }
 
+/// What to say where a name follows a number.
+pub(super) const MISSING_OPERATOR: &str = "write products with `*`; numbers carry no units";
+
 fn number<'s>(text: &str, start: usize, end: usize) -> Result<Token<'s>, Problem> {
     let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if text[end..].starts_with(goes_on) {
@@ -124,7 +127,7 @@ fn number<'s>(text: &str, start: usize, end: usize) -> Result<Token<'s>, Problem
             (start, stop),
             format!("`{}` is neither a number nor a name", &text[start..stop]),
         )
-        .help("write products with `*`; numbers carry no units"));
+        .help(MISSING_OPERATOR));
     }
     match text[start..end].parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(Token::Number(x)),

@@ -10,7 +10,7 @@
 //! ```
 //! A comparison may stand only as the first argument of `if`.
 
-use super::lexer::{Placed, Token, tokens};
+use super::lexer::{MISSING_OPERATOR, Placed, Token, tokens};
 use super::{Operator, Problem, Syntax, SyntaxKind};
 use crate::yaml::limits;
 
@@ -33,6 +33,7 @@ pub(in crate::yaml) fn parse(text: &str) -> Result<Syntax, Problem> {
         Token::Relation(_) => parser
             .unexpected("an operator")
             .help("a comparison may stand only as the first argument of `if(a < b, x, y)`"),
+        Token::Name(_) => parser.unexpected("an operator or the end").help(MISSING_OPERATOR),
         _ => parser.unexpected("an operator or the end"),
     })
 }

@@ -96,11 +96,38 @@ impl<'a> Resolver<'a> {
 
     /// A vector, or the complaint that it is a scalar.
     pub(in crate::yaml) fn vector(&mut self, e: &Syntax) -> Found<Vector> {
+        if let Some((name, written)) = self.axis_by_letter(e) {
+            let message = format!("unknown name `{name}`, where a vector is expected");
+            return Err(Problem::new(e.at, message).help(format!("write `{written}`")));
+        }
         match self.typed(e)? {
             Typed::Vector(v) => Ok(v),
             Typed::Scalar(_) => Err(Problem::new(e.at, "a vector is expected here, but this is a number")
                 .help("write `[x, y, z]`")),
         }
+    }
+
+    /// The vector that is meant by `x`, `y`, `z` or one of them with a minus, where no such name is declared.
+    fn axis_by_letter<'e>(&self, e: &'e Syntax) -> Option<(&'e str, &'static str)> {
+        let (name, negative) = match &e.kind {
+            SyntaxKind::Name(name) => (name, false),
+            SyntaxKind::Negate(inner) => match &inner.kind {
+                SyntaxKind::Name(name) => (name, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let written = match (&**name, negative) {
+            ("x", false) => "[1, 0, 0]",
+            ("y", false) => "[0, 1, 0]",
+            ("z", false) => "[0, 0, 1]",
+            ("x", true) => "[-1, 0, 0]",
+            ("y", true) => "[0, -1, 0]",
+            ("z", true) => "[0, 0, -1]",
+            _ => return None,
+        };
+        let declared = self.scope.symbol(name).is_some() || self.scope.thing(name).is_some();
+        (!declared).then_some((&**name, written))
     }
 
     pub(in crate::yaml) fn typed(&mut self, e: &Syntax) -> Found<Typed> {
@@ -285,6 +312,9 @@ impl<'a> Resolver<'a> {
             return Problem::new(e.at, format!("unknown name `{name}`"))
                 .help("the length and rate of a spring may stand only in its `law`");
         }
+        if self.symbols.outputs.contains(name) {
+            return an_output(e, name);
+        }
         let problem = Problem::new(e.at, format!("unknown name `{}`", shorten(name)));
         if !self.suggests {
             return problem;
@@ -354,6 +384,7 @@ impl<'a> Resolver<'a> {
             None if self.scope.symbol(head).is_some() => {
                 Err(Problem::new(e.at, format!("`{head}` is a number and has no part `{}`", shorten(member))))
             }
+            None if self.symbols.outputs.contains(head) => Err(an_output(e, head)),
             None => Err(self.unknown_thing(e, head, "joint", |t| matches!(t, Thing::Joint(_)))),
         }
     }
@@ -918,9 +949,17 @@ impl<'a> Resolver<'a> {
     }
 }
 
+/// Outputs are results; what other expressions share is a definition.
+fn an_output(e: &Syntax, name: &str) -> Problem {
+    let name = shorten(name);
+    Problem::new(e.at, format!("`{name}` is an output, not a value"))
+        .help(format!("make it a definition; the output is then `{name}: {name}`"))
+}
+
 fn arity(e: &Syntax, name: &str, wanted: usize, found: usize) -> Problem {
     let s = if wanted == 1 { "" } else { "s" };
-    Problem::new(e.at, format!("`{name}` takes {wanted} argument{s}, but {found} are given"))
+    let are = if found == 1 { "is" } else { "are" };
+    Problem::new(e.at, format!("`{name}` takes {wanted} argument{s}, but {found} {are} given"))
 }
 
 /// Names in a sentence.
