@@ -116,6 +116,39 @@ fn the_csv_file_has_a_named_column_for_everything() {
 }
 
 #[test]
+fn knots_keep_their_order_on_the_command_line() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "lift.yaml",
+        "mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+parameters: {tk: [0, 0.3, 0.6, 1.0], tv: [0, 1, 0, 2], late: 2, last: 2*late}
+forces:
+  push: {type: joint_force, coordinate: slide.displacement, value: \"spline(t, tk, tv)\"}
+  pull: {type: joint_force, coordinate: slide.displacement, value: \"table(t, [0, 1, last], [0, 1, 0])\"}
+",
+    );
+    let run = |set: &[&str]| {
+        let mut all = vec!["simulate", &file, "--end", "0.1"];
+        set.iter().for_each(|one| all.extend(["--set", one]));
+        mbs(&all)
+    };
+    let wrong = run(&["late=3", "tk[1]=0.7"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let message = "cannot set `tk[1]`: knots must increase, but knot 2 of `tk` is 0.6 after 0.7";
+    assert!(wrong.err.contains(message), "{}", wrong.err);
+    // What follows a parameter counts, and only what all settings make together.
+    let wrong = run(&["late=0.5"]);
+    assert!(
+        wrong.err.contains("cannot set `late`: knots must increase, but knot 2 is 1 after 1"),
+        "{wrong:?}"
+    );
+    let right = run(&["tk[1]=0.7", "tk[2]=0.8"]);
+    assert_eq!(right.code, Some(0), "{right:?}");
+}
+
+#[test]
 fn a_wrong_setting_is_refused_by_name() {
     let model = shipped("pendulum");
     let fails = |words: &[&str], arguments: &[&str]| {

@@ -12,6 +12,7 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod knots;
 pub mod moments;
 pub mod references;
 pub mod sensitivity;
@@ -64,6 +65,8 @@ pub struct Model {
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
     pub cases: Vec<Case>,
+    /// Knots of tables and splines outside of cases that follow parameters: they increase at the defaults and in every case.
+    pub knots: Vec<ArrayRef>,
 }
 
 impl Model {
@@ -438,6 +441,8 @@ pub struct Case {
     pub sensitivity: Option<Vec<SensitivityRef>>,
     /// Simulation defaults, complete (already merged with the model's).
     pub simulation: Simulation,
+    /// Knots in its own expressions that follow parameters.
+    pub knots: Vec<ArrayRef>,
     /// Where the file declares it.
     pub span: Span,
 }

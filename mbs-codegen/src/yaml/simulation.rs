@@ -13,9 +13,10 @@ use super::scope::{Scope, Symbol, Thing};
 use super::sensitivity::Choices;
 use crate::model::dependencies::evaluation_order;
 use crate::model::evaluate::{Value, Values};
+use crate::model::knots::FallingKnot;
 use crate::model::{
-    Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
-    ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
+    ArrayRef, Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter,
+    ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
 };
 
 /// Most iterations a file may ask for: a step that has not converged by then never does.
@@ -236,6 +237,7 @@ impl<'t> Reader<'t> {
         root: &Unit<'t>,
         around: &Around<'_>,
         settings: &Settings,
+        knots: &[ArrayRef],
     ) -> Vec<Case> {
         let Around { parameters, inputs, joints, .. } = *around;
         let simulation = &settings.simulation;
@@ -266,6 +268,7 @@ impl<'t> Reader<'t> {
                 inputs: Vec::new(),
                 sensitivity: None,
                 simulation: simulation.clone(),
+                knots: Vec::new(),
                 span: entry.key_span,
             };
             if !entry.value.is_null() {
@@ -283,8 +286,13 @@ impl<'t> Reader<'t> {
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
             }
+            let values = match case.parameters.is_empty() {
+                true => self.values.clone(),
+                false => Values::in_order(parameters, &order, &case.parameters),
+            };
+            case.knots = self.check_knots(&values);
             if clean {
-                self.check_case(&case, parameters, &order);
+                self.check_case(&case, parameters, values, knots);
             }
             cases.push(case);
         }
@@ -421,12 +429,8 @@ impl<'t> Reader<'t> {
             .help(help);
     }
 
-    /// Checks that everything the case gives is finite under its own parameters.
-    fn check_case(&mut self, case: &Case, parameters: &[Parameter], order: &[ParameterId]) {
-        let values = match case.parameters.is_empty() {
-            true => self.values.clone(),
-            false => Values::in_order(parameters, order, &case.parameters),
-        };
+    /// Checks that everything the case gives is finite under its own parameters, and that knots of the model increase.
+    fn check_case(&mut self, case: &Case, parameters: &[Parameter], values: Values, knots: &[ArrayRef]) {
         for (i, parameter) in parameters.iter().enumerate() {
             if let Some(Value::Number(x)) = values.parameter(ParameterId(i as u32))
                 && !x.is_finite()
@@ -434,6 +438,11 @@ impl<'t> Reader<'t> {
                 let message = format!("parameter `{}` is {x} in this case", parameter.name);
                 self.diagnostics.error(case.span, message);
             }
+        }
+        let moved = !case.parameters.is_empty();
+        for falling in knots.iter().filter(|_| moved).filter_map(|array| FallingKnot::find(array, &values)) {
+            let message = format!("{} in this case", falling.describe(parameters));
+            self.diagnostics.error(case.span, message);
         }
         let values = values.at_time(case.simulation.begin);
         for (id, e) in &case.inputs {
