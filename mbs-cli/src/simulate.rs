@@ -76,6 +76,7 @@ pub(crate) fn prepare(
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let mut settings = settle(defaults, is_constrained(&model))?;
+    refuse_held_signals(&model, case, &settings)?;
     settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
     let interpreted = interpret(&model, common, settings.bundles())?;
     if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
@@ -83,6 +84,23 @@ pub(crate) fn prepare(
     }
     note_idle(&settings);
     Ok(Prepared { model, settings, interpreted })
+}
+
+/// Step control sees nothing of a signal that is held over its steps, however long they are.
+pub(crate) fn refuse_held_signals(
+    model: &Model,
+    case: Option<&Case>,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let held = case.and_then(|case| case.held_signals(&model.inputs).next());
+    match held.filter(|_| settings.is_adaptive()) {
+        Some(input) => Err(Failure::usage(format!(
+            "{}; take a fixed step, for example by `--integrator rk4`, or write `hold: signal` for `{}` in the model",
+            input.unseen_by_step_control(),
+            input.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A run that was made, well or not.

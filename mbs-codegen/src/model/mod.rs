@@ -147,6 +147,18 @@ pub struct Input {
     pub span: Span,
 }
 
+impl Input {
+    /// Why its signal and step control do not go together.
+    pub fn unseen_by_step_control(&self) -> String {
+        format!(
+            "input `{}` follows a signal but is held over every step (`hold: {}`), which the step control of `{}` does not see",
+            self.name,
+            self.hold.keyword(),
+            Integrator::DormandPrince.keyword()
+        )
+    }
+}
+
 /// How an input is held over a step: part of the discrete map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
@@ -156,6 +168,17 @@ pub enum Hold {
     Linear,
     /// Evaluated at every stage time.
     Signal,
+}
+
+impl Hold {
+    /// The word for it in a model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Hold::Zero => "zero",
+            Hold::Linear => "linear",
+            Hold::Signal => "signal",
+        }
+    }
 }
 
 /// A named expression reported with the results.
@@ -445,4 +468,15 @@ pub struct Case {
     pub knots: Vec<ArrayRef>,
     /// Where the file declares it.
     pub span: Span,
+}
+
+impl Case {
+    /// Inputs that follow a signal in time but are held over a step: right for fixed steps, unseen by step control.
+    pub fn held_signals<'m>(&self, inputs: &'m [Input]) -> impl Iterator<Item = &'m Input> {
+        self.inputs
+            .iter()
+            .filter(|(_, signal)| signal.depends_on_time())
+            .filter_map(|(id, _)| inputs.get(id.index()))
+            .filter(|input| input.hold != Hold::Signal)
+    }
 }

@@ -7,7 +7,7 @@ use super::keys;
 use super::limits;
 use super::load::shorten;
 use super::names::{Unique, check_name};
-use super::node::Entry;
+use super::node::{Entry, Kind};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
 use super::sensitivity::Choices;
@@ -285,6 +285,7 @@ impl<'t> Reader<'t> {
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
+                self.check_holds(&case, &fields, inputs);
             }
             let values = match case.parameters.is_empty() {
                 true => self.values.clone(),
@@ -417,6 +418,24 @@ impl<'t> Reader<'t> {
             }
         }
         out
+    }
+
+    /// Step control cannot see a signal that is held over its steps.
+    fn check_holds(&mut self, case: &Case, fields: &Fields<'t>, inputs: &[Input]) {
+        if case.simulation.integrator != Integrator::DormandPrince {
+            return;
+        }
+        let entries = match fields.value("inputs").map(|node| &node.kind) {
+            Some(Kind::Mapping(entries)) => entries.as_slice(),
+            _ => &[],
+        };
+        for input in case.held_signals(inputs) {
+            let entry = entries.iter().find(|entry| *entry.key == *input.name);
+            let at = entry.map_or(case.span, |entry| entry.value.span);
+            self.diagnostics
+                .error(at, input.unseen_by_step_control())
+                .help("write `hold: signal` for the input, or choose an integrator of fixed steps");
+        }
     }
 
     fn unknown<'n>(&mut self, entry: &Entry, what: &str, names: impl Iterator<Item = &'n str>) {
