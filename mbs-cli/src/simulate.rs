@@ -121,6 +121,9 @@ pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Fa
     if let Some(found) = &record.assembly {
         warn_of_redundancy(model, &found.statistics);
     }
+    for warning in record.seen.warnings(interpreted) {
+        files::complain(&format!("warning: {warning}\n"));
+    }
     Ok(Done { record, columns: columns.len(), csv: csv.map(|csv| (csv.rows, csv.last)) })
 }
 

@@ -168,6 +168,38 @@ fn held_signals_want_fixed_steps() {
     assert!((fixed - adaptive).abs() < 1e-7, "{fixed} {adaptive}");
 }
 
+const UNDEFINED: &str = "
+mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+outputs: {fine: t, root: sqrt(0.25 - t)}
+simulation: {end: 1, step: 0.125}
+";
+
+#[test]
+fn what_is_not_finite_is_told() {
+    let folder = Folder::new();
+    let model = folder.file("undefined.yaml", UNDEFINED);
+    let warning = |t: &str| format!("output `root` is not finite at t = {t}");
+    let csv = folder.path("run.csv");
+    let outcome = mbs(&["simulate", &model, "--out", &csv]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.err.contains(&format!("warning: {}", warning("0.375"))), "{}", outcome.err);
+    assert!(!outcome.err.contains("fine"), "{}", outcome.err);
+    // Without a file, outputs are wanted at the end alone.
+    let r = json(&[&model]);
+    assert!(r["warnings"][0].as_str().is_some_and(|text| text.starts_with(&warning("1"))), "{r}");
+    assert_eq!(json(&[&model, "--end", "0.25"]).get("warnings"), None);
+    for (objective, t) in [("integrand: sqrt(0.25 - t)", "0.375"), ("terminal: sqrt(0.25 - t)", "1")] {
+        let text = format!("{UNDEFINED}objectives: {{bad: {{{objective}}}}}\n");
+        let model = folder.file("objective.yaml", text);
+        let words = format!("the run failed at t = {t}: objective `bad` is not finite");
+        fails(1, &[&words], &["simulate", &model]);
+        fails(1, &[&words], &["run", &model, "--report", &folder.path("page.html")]);
+        done(&["simulate", &model, "--end", "0.25"]);
+    }
+}
+
 #[test]
 fn a_wrong_setting_is_refused_by_name() {
     let model = shipped("pendulum");
