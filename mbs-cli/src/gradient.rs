@@ -34,6 +34,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let constrained = simulate::is_constrained(&model);
     let settings = Settings::of_dynamics(defaults, constrained, common, *output_step, method)?;
+    simulate::refuse_held_signals(&model, case, &settings)?;
     let bundles = gradient::bundles(&settings.simulation, constrained);
     let interpreted = simulate::interpret(&model, common, bundles)?;
     if interpreted.program().coordinates.is_empty() {

@@ -15,7 +15,7 @@ use mbs_engine::Interpreted;
 use mbs_runtime::formulation::Node;
 use mbs_runtime::{
     At, Constrained, Dims, Energy, EvalError, ForwardDynamics, Hold, Index1, Motion, Objectives, Outputs,
-    Reactions, System, euler_parameters,
+    Quantity, Reactions, System, euler_parameters,
 };
 
 /// The instant of a node, with whatever is known of it.
@@ -156,6 +156,8 @@ pub(crate) struct Seen {
     /// The last node.
     pub(crate) now: Now,
     pub(crate) outputs: Vec<f64>,
+    /// When each output was first seen not to be finite.
+    undefined: Vec<Option<f64>>,
     /// Kinetic, potential, power.
     pub(crate) energy: [f64; 3],
     /// Power of the constraints: of prescribed motions. None without constraints.
@@ -193,11 +195,26 @@ impl Seen {
         self.integrals.iter().zip(&self.terminals).map(|(integral, terminal)| integral + terminal).collect()
     }
 
+    /// What is wrong with a run that came to its end all the same.
+    pub(crate) fn warnings(&self, model: &Interpreted) -> Vec<String> {
+        let outputs = model.program().outputs.iter().zip(&self.undefined);
+        outputs
+            .filter_map(|((name, _), first)| first.map(|t| (name, t)))
+            .map(|(name, t)| {
+                format!(
+                    "output `{name}` is not finite at t = {t}; look for a division by zero, or a root or logarithm of a negative \
+                     number"
+                )
+            })
+            .collect()
+    }
+
     pub(crate) fn new(model: &Interpreted, settings: &Settings, y: &[f64]) -> Seen {
         let dims = model.dims();
         Seen {
             now: Now::new(&dims, settings.simulation.begin, y),
             outputs: vec![0.0; dims.n_outputs],
+            undefined: vec![None; dims.n_outputs],
             energy: [0.0; 3],
             drives: settings.constrained.then_some(0.0),
             reactions: vec![0.0; if settings.reactions { 6 * dims.n_joints } else { 0 }],
@@ -315,11 +332,15 @@ impl<'a, A: Accelerate> Observer<'a, A> {
     }
 
     fn evaluate_outputs(&mut self) -> Result<(), EvalError> {
-        let Seen { now, outputs, .. } = &mut self.seen;
+        let Seen { now, outputs, undefined, .. } = &mut self.seen;
         if outputs.is_empty() {
             return Ok(());
         }
-        self.model.outputs(now.at(), &now.vd, &mut self.w, outputs)
+        self.model.outputs(now.at(), &now.vd, &mut self.w, outputs)?;
+        for (first, _) in undefined.iter_mut().zip(&*outputs).filter(|(_, value)| !value.is_finite()) {
+            first.get_or_insert(now.t);
+        }
+        Ok(())
     }
 
     /// ∫ g dt by the trapezoidal rule over the nodes, and w at this one.
@@ -327,6 +348,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         let Seen { now, integrals, terminals, .. } = &mut self.seen;
         let g = &mut self.integrands;
         self.model.objectives(now.at(), &now.vd, &now.lambda, &mut self.w, g, terminals)?;
+        refuse_undefined(g)?;
         let half = if self.nodes == 0 { 0.0 } else { 0.5 * (now.t - self.other.t) };
         for ((sum, last), &g) in integrals.iter_mut().zip(&mut self.integrands_before).zip(&*g) {
             *sum += half * (*last + g);
@@ -396,7 +418,20 @@ impl<'a, A: Accelerate> Observer<'a, A> {
                 self.failure.get_or_insert(RunFailure::Observe(self.seen.now.t, error));
             }
         }
+        if self.nodes > 0
+            && let Err(error) = refuse_undefined(&self.seen.terminals)
+        {
+            self.failure.get_or_insert(RunFailure::Observe(self.seen.now.t, error));
+        }
         seconds
+    }
+}
+
+/// Values of objectives must be finite: what a run is judged by is nothing otherwise.
+fn refuse_undefined(objectives: &[f64]) -> Result<(), EvalError> {
+    match objectives.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Objective, index }),
+        None => Ok(()),
     }
 }
 

@@ -56,6 +56,10 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> Value {
     if let Some(written) = &shown.written {
         object["csv"] = json!({"file": written.file.display().to_string(), "rows": written.rows, "columns": written.columns});
     }
+    let warnings = seen.warnings(shown.model);
+    if !warnings.is_empty() {
+        object["warnings"] = json!(warnings);
+    }
     if let Some(error) = error {
         object["error"] = json!(error);
     }

@@ -12,7 +12,8 @@ use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
 use crate::{interrupt, report, report_json};
 use mbs_codegen::constrained::Rows;
-use mbs_codegen::model::{self, Model, Objective, ParameterValue, Simulation};
+use mbs_codegen::model::evaluate::Values;
+use mbs_codegen::model::{self, Case, Model, Objective, ParameterId, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::topology;
 use mbs_engine::{Interpreted, ParameterError};
@@ -77,6 +78,7 @@ pub(crate) fn prepare(
     let case = crate::check::find_case(&model, common.case.as_deref())?;
     let defaults = case.map_or(&model.simulation, |case| &case.simulation);
     let mut settings = settle(defaults, is_constrained(&model))?;
+    refuse_held_signals(&model, case, &settings)?;
     settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
     let interpreted = interpret(&model, common, settings.bundles())?;
     if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
@@ -84,6 +86,23 @@ pub(crate) fn prepare(
     }
     note_idle(&settings);
     Ok(Prepared { model, settings, interpreted })
+}
+
+/// Step control sees nothing of a signal that is held over its steps, however long they are.
+pub(crate) fn refuse_held_signals(
+    model: &Model,
+    case: Option<&Case>,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let held = case.and_then(|case| case.held_signals(&model.inputs).next());
+    match held.filter(|_| settings.is_adaptive()) {
+        Some(input) => Err(Failure::usage(format!(
+            "{}; take a fixed step, for example by `--integrator rk4`, or write `hold: signal` for `{}` in the model",
+            input.unseen_by_step_control(),
+            input.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A run that was made, well or not.
@@ -103,6 +122,9 @@ pub(crate) fn execute(results: &Results, prepared: &Prepared) -> Result<Done, Fa
     let record = run::run(interpreted, settings, csv.as_mut());
     if let Some(found) = &record.assembly {
         warn_of_redundancy(model, &found.statistics);
+    }
+    for warning in record.seen.warnings(interpreted) {
+        files::complain(&format!("warning: {warning}\n"));
     }
     Ok(Done { record, columns: columns.len(), csv: csv.map(|csv| (csv.rows, csv.last)) })
 }
@@ -293,7 +315,40 @@ pub(crate) fn interpret_with(
     for (name, value) in set {
         interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
     }
+    if !set.is_empty() {
+        refuse_falling_knots(model, case, set, &interpreted)?;
+    }
     Ok(interpreted)
+}
+
+/// Knots that the parameters of the command line, all together, leave in a wrong order.
+fn refuse_falling_knots(
+    model: &Model,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    interpreted: &Interpreted,
+) -> Result<(), Failure> {
+    let mut rest = interpreted.parameters().iter().copied();
+    let mut now = Vec::new();
+    for (i, parameter) in model.parameters.iter().enumerate() {
+        let value = match &parameter.value {
+            ParameterValue::Number(old) => ParameterValue::Number(rest.next().unwrap_or(*old)),
+            ParameterValue::Array(old) => ParameterValue::Array(rest.by_ref().take(old.len()).collect()),
+            ParameterValue::Derived(_) => continue,
+        };
+        now.push((ParameterId(i as u32), value));
+    }
+    let values = Values::of(&model.parameters, &now);
+    let Some(falling) = model.falling_knot(case, &values) else { return Ok(()) };
+    let array = falling.array.and_then(|id| model.parameters.get(id.index()));
+    let is_of_it = |name: &str| array.is_some_and(|a| name.split('[').next().map(str::trim) == Some(&a.name));
+    let mut blamed: Vec<String> =
+        set.iter().filter(|(name, _)| is_of_it(name)).map(|(name, _)| format!("`{name}`")).collect();
+    if blamed.is_empty() {
+        blamed = set.iter().map(|(name, _)| format!("`{name}`")).collect();
+    }
+    let message = falling.describe(&model.parameters);
+    Err(Failure::usage(format!("cannot set {}: {message}", blamed.join(", "))))
 }
 
 fn refused(model: &Model, name: &str, error: &ParameterError) -> Failure {

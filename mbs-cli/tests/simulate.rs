@@ -39,9 +39,12 @@ fn the_report_shows_what_happened() {
         driven.contains("work of driving and damping forces") && driven.contains("balance  error"),
         "{driven}"
     );
-    let adaptive = done(&["simulate", &shipped("cart_pole"), "--case", "shaken", "--end", "1"]);
+    let adaptive = ["--integrator", "dormand_prince", "--end", "1"];
+    let adaptive =
+        done(&[&["simulate", &shipped("cart_pole"), "--case", "released"], &adaptive[..]].concat());
     assert!(
-        adaptive.contains("cart_pole, case shaken: t = 0 to 1 s by dormand_prince, tolerance 1e-8 relative")
+        adaptive
+            .contains("cart_pole, case released: t = 0 to 1 s by dormand_prince, tolerance 1e-8 relative")
     );
 }
 
@@ -113,6 +116,88 @@ fn the_csv_file_has_a_named_column_for_everything() {
         mbs(&["simulate", &shipped("cart_pole"), "--end", "1", "--output-step", "0.25", "--out", "-"]);
     assert_eq!(outcome.out, content);
     assert!(outcome.err.contains("times real time"));
+}
+
+#[test]
+fn knots_keep_their_order_on_the_command_line() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "lift.yaml",
+        "mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+parameters: {tk: [0, 0.3, 0.6, 1.0], tv: [0, 1, 0, 2], late: 2, last: 2*late}
+forces:
+  push: {type: joint_force, coordinate: slide.displacement, value: \"spline(t, tk, tv)\"}
+  pull: {type: joint_force, coordinate: slide.displacement, value: \"table(t, [0, 1, last], [0, 1, 0])\"}
+",
+    );
+    let run = |set: &[&str]| {
+        let mut all = vec!["simulate", &file, "--end", "0.1"];
+        set.iter().for_each(|one| all.extend(["--set", one]));
+        mbs(&all)
+    };
+    let wrong = run(&["late=3", "tk[1]=0.7"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let message = "cannot set `tk[1]`: knots must increase, but knot 2 of `tk` is 0.6 after 0.7";
+    assert!(wrong.err.contains(message), "{}", wrong.err);
+    // What follows a parameter counts, and only what all settings make together.
+    let wrong = run(&["late=0.5"]);
+    assert!(
+        wrong.err.contains("cannot set `late`: knots must increase, but knot 2 is 1 after 1"),
+        "{wrong:?}"
+    );
+    let right = run(&["tk[1]=0.7", "tk[2]=0.8"]);
+    assert_eq!(right.code, Some(0), "{right:?}");
+}
+
+/// Step control sees nothing of an input that is held over its steps.
+#[test]
+fn held_signals_want_fixed_steps() {
+    let model = shipped("cart_pole");
+    for command in ["simulate", "gradient", "run"] {
+        let words =
+            ["input `push` follows a signal but is held over every step (`hold: zero`)", "`hold: signal`"];
+        fails(2, &words, &[command, &model, "--case", "shaken", "--integrator", "dormand_prince"]);
+    }
+    let folder = Folder::new();
+    let signal = folder.file("signal.yaml", text(&model).replace("hold: zero", "hold: signal"));
+    let last = |r: &Value| number(&r["final"]["coordinates"]["rail.x"]);
+    let shaken = |more: &[&str]| last(&json(&[&[&signal, "--case", "shaken", "--end", "2"], more].concat()));
+    let (fixed, adaptive) = (shaken(&[]), shaken(&["--integrator", "dormand_prince"]));
+    assert!((fixed - adaptive).abs() < 1e-7, "{fixed} {adaptive}");
+}
+
+const UNDEFINED: &str = "
+mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+outputs: {fine: t, root: sqrt(0.25 - t)}
+simulation: {end: 1, step: 0.125}
+";
+
+#[test]
+fn what_is_not_finite_is_told() {
+    let folder = Folder::new();
+    let model = folder.file("undefined.yaml", UNDEFINED);
+    let warning = |t: &str| format!("output `root` is not finite at t = {t}");
+    let csv = folder.path("run.csv");
+    let outcome = mbs(&["simulate", &model, "--out", &csv]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.err.contains(&format!("warning: {}", warning("0.375"))), "{}", outcome.err);
+    assert!(!outcome.err.contains("fine"), "{}", outcome.err);
+    // Without a file, outputs are wanted at the end alone.
+    let r = json(&[&model]);
+    assert!(r["warnings"][0].as_str().is_some_and(|text| text.starts_with(&warning("1"))), "{r}");
+    assert_eq!(json(&[&model, "--end", "0.25"]).get("warnings"), None);
+    for (objective, t) in [("integrand: sqrt(0.25 - t)", "0.375"), ("terminal: sqrt(0.25 - t)", "1")] {
+        let text = format!("{UNDEFINED}objectives: {{bad: {{{objective}}}}}\n");
+        let model = folder.file("objective.yaml", text);
+        let words = format!("the run failed at t = {t}: objective `bad` is not finite");
+        fails(1, &[&words], &["simulate", &model]);
+        fails(1, &[&words], &["run", &model, "--report", &folder.path("page.html")]);
+        done(&["simulate", &model, "--end", "0.25"]);
+    }
 }
 
 #[test]

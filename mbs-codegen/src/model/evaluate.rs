@@ -266,14 +266,8 @@ fn call(function: Function, x: [f64; 5]) -> f64 {
         Function::Hypot => a.hypot(x[1]),
         Function::SmoothStep => {
             let [x, x0, y0, x1, y1] = x;
-            if x <= x0 {
-                y0
-            } else if x >= x1 {
-                y1
-            } else {
-                let s = (x - x0) / (x1 - x0);
-                y0 + (y1 - y0) * s * s * (3.0 - 2.0 * s)
-            }
+            let s = ((x - x0) / (x1 - x0)).clamp(0.0, 1.0);
+            y0 + (y1 - y0) * s * s * (3.0 - 2.0 * s)
         }
     }
 }

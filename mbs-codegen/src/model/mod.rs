@@ -12,6 +12,7 @@ pub mod evaluate;
 pub mod expression;
 pub mod ids;
 pub mod joint;
+pub mod knots;
 pub mod moments;
 pub mod references;
 pub mod sensitivity;
@@ -64,6 +65,8 @@ pub struct Model {
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
     pub cases: Vec<Case>,
+    /// Knots of tables and splines outside of cases that follow parameters: they increase at the defaults and in every case.
+    pub knots: Vec<ArrayRef>,
 }
 
 impl Model {
@@ -144,6 +147,18 @@ pub struct Input {
     pub span: Span,
 }
 
+impl Input {
+    /// Why its signal and step control do not go together.
+    pub fn unseen_by_step_control(&self) -> String {
+        format!(
+            "input `{}` follows a signal but is held over every step (`hold: {}`), which the step control of `{}` does not see",
+            self.name,
+            self.hold.keyword(),
+            Integrator::DormandPrince.keyword()
+        )
+    }
+}
+
 /// How an input is held over a step: part of the discrete map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
@@ -153,6 +168,17 @@ pub enum Hold {
     Linear,
     /// Evaluated at every stage time.
     Signal,
+}
+
+impl Hold {
+    /// The word for it in a model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Hold::Zero => "zero",
+            Hold::Linear => "linear",
+            Hold::Signal => "signal",
+        }
+    }
 }
 
 /// A named expression reported with the results.
@@ -438,6 +464,19 @@ pub struct Case {
     pub sensitivity: Option<Vec<SensitivityRef>>,
     /// Simulation defaults, complete (already merged with the model's).
     pub simulation: Simulation,
+    /// Knots in its own expressions that follow parameters.
+    pub knots: Vec<ArrayRef>,
     /// Where the file declares it.
     pub span: Span,
+}
+
+impl Case {
+    /// Inputs that follow a signal in time but are held over a step: right for fixed steps, unseen by step control.
+    pub fn held_signals<'m>(&self, inputs: &'m [Input]) -> impl Iterator<Item = &'m Input> {
+        self.inputs
+            .iter()
+            .filter(|(_, signal)| signal.depends_on_time())
+            .filter_map(|(id, _)| inputs.get(id.index()))
+            .filter(|input| input.hold != Hold::Signal)
+    }
 }

@@ -50,6 +50,13 @@ impl Scalar {
         }
     }
 
+    /// Whether it changes with time itself, not only with the state.
+    pub fn depends_on_time(&self) -> bool {
+        let mut found = false;
+        self.for_each_part(&mut |part| found |= matches!(part, Part::Scalar(Scalar::Time)));
+        found
+    }
+
     /// How many parts the expression has.
     pub fn size(&self) -> usize {
         let mut size = 0;

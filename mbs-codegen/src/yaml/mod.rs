@@ -139,8 +139,8 @@ impl<'t> Reader<'t> {
         let root_unit = declarations.units.first()?;
         let around =
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
-        let cases = self.read_cases(&file, root_unit, &around, &settings);
-        self.check_knots();
+        let knots = self.check_knots(&self.values.clone());
+        let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
         let model = Model {
             name,
             description,
@@ -157,6 +157,7 @@ impl<'t> Reader<'t> {
             sensitivity: sensitivity.unwrap_or_default(),
             simulation: settings.simulation,
             cases,
+            knots,
         };
         self.check_tree(&model);
         self.check_variables(&model);

@@ -198,7 +198,7 @@ impl<'t> Reader<'t> {
             input.description = fields.value("description").and_then(|n| self.string(n)).unwrap_or_default();
             input.unit = fields.value("unit").and_then(|n| self.string(n)).unwrap_or_default();
             input.default = fields.value("default").and_then(|n| self.number(n)).unwrap_or(0.0);
-            let words = [("zero", Hold::Zero), ("linear", Hold::Linear), ("signal", Hold::Signal)];
+            let words = [Hold::Zero, Hold::Linear, Hold::Signal].map(|hold| (hold.keyword(), hold));
             let hold = fields
                 .value("hold")
                 .and_then(|n| self.word(n, "a way to hold the input over a step", &words));

@@ -1,5 +1,6 @@
 //! What all sections need: reading numbers, texts, words, expressions and vectors at a node.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::expression::resolve::{Context, Resolver, Typed, list};
@@ -12,6 +13,7 @@ use super::scope::{Extent, Scope, Symbols, Uses};
 use super::sensitivity::Listed;
 use crate::diagnostics::{Diagnostics, Span, nearest};
 use crate::model::evaluate::Values;
+use crate::model::knots::FallingKnot;
 use crate::model::{ArrayRef, Body, JointId, Scalar, Vector};
 
 /// The state of reading one file.
@@ -353,20 +355,23 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// Checks that all knots of tables and splines increase.
-    pub(super) fn check_knots(&mut self) {
+    /// Checks that the knots of tables and splines read so far increase; leaves those that follow parameters.
+    pub(super) fn check_knots(&mut self, values: &Values) -> Vec<ArrayRef> {
+        let mut following = Vec::new();
+        let mut seen = HashSet::new();
         for (span, array) in std::mem::take(&mut self.knots) {
-            let Ok(knots) = self.values.array(&array) else {
-                continue;
+            if let Some(falling) = FallingKnot::find(&array, values) {
+                self.diagnostics.error(span, falling.to_string());
+            }
+            let new = match &array {
+                ArrayRef::Parameter(id) => seen.insert(*id),
+                ArrayRef::Literal(_) => array.follows_parameters(),
             };
-            if let Some(i) =
-                knots.windows(2).position(|k| k[0].partial_cmp(&k[1]) != Some(std::cmp::Ordering::Less))
-            {
-                let (a, b) = (knots[i], knots[i + 1]);
-                let message = format!("knots must increase, but knot {} is {b} after {a}", i + 1);
-                self.diagnostics.error(span, message);
+            if new {
+                following.push(array);
             }
         }
+        following
     }
 }
 

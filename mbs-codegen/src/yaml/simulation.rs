@@ -7,15 +7,16 @@ use super::keys;
 use super::limits;
 use super::load::shorten;
 use super::names::{Unique, check_name};
-use super::node::Entry;
+use super::node::{Entry, Kind};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
 use super::sensitivity::Choices;
 use crate::model::dependencies::evaluation_order;
 use crate::model::evaluate::{Value, Values};
+use crate::model::knots::FallingKnot;
 use crate::model::{
-    Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter, ParameterId,
-    ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
+    ArrayRef, Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter,
+    ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
 };
 
 /// Most iterations a file may ask for: a step that has not converged by then never does.
@@ -236,6 +237,7 @@ impl<'t> Reader<'t> {
         root: &Unit<'t>,
         around: &Around<'_>,
         settings: &Settings,
+        knots: &[ArrayRef],
     ) -> Vec<Case> {
         let Around { parameters, inputs, joints, .. } = *around;
         let simulation = &settings.simulation;
@@ -266,6 +268,7 @@ impl<'t> Reader<'t> {
                 inputs: Vec::new(),
                 sensitivity: None,
                 simulation: simulation.clone(),
+                knots: Vec::new(),
                 span: entry.key_span,
             };
             if !entry.value.is_null() {
@@ -282,9 +285,15 @@ impl<'t> Reader<'t> {
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));
                 case.simulation = self.read_simulation(fields.get("simulation"), settings.clone()).simulation;
+                self.check_holds(&case, &fields, inputs);
             }
+            let values = match case.parameters.is_empty() {
+                true => self.values.clone(),
+                false => Values::in_order(parameters, &order, &case.parameters),
+            };
+            case.knots = self.check_knots(&values);
             if clean {
-                self.check_case(&case, parameters, &order);
+                self.check_case(&case, parameters, values, knots);
             }
             cases.push(case);
         }
@@ -412,6 +421,24 @@ impl<'t> Reader<'t> {
         out
     }
 
+    /// Step control cannot see a signal that is held over its steps.
+    fn check_holds(&mut self, case: &Case, fields: &Fields<'t>, inputs: &[Input]) {
+        if case.simulation.integrator != Integrator::DormandPrince {
+            return;
+        }
+        let entries = match fields.value("inputs").map(|node| &node.kind) {
+            Some(Kind::Mapping(entries)) => entries.as_slice(),
+            _ => &[],
+        };
+        for input in case.held_signals(inputs) {
+            let entry = entries.iter().find(|entry| *entry.key == *input.name);
+            let at = entry.map_or(case.span, |entry| entry.value.span);
+            self.diagnostics
+                .error(at, input.unseen_by_step_control())
+                .help("write `hold: signal` for the input, or choose an integrator of fixed steps");
+        }
+    }
+
     fn unknown<'n>(&mut self, entry: &Entry, what: &str, names: impl Iterator<Item = &'n str>) {
         let help = match self.nearest(&entry.key, names) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -422,12 +449,8 @@ impl<'t> Reader<'t> {
             .help(help);
     }
 
-    /// Checks that everything the case gives is finite under its own parameters.
-    fn check_case(&mut self, case: &Case, parameters: &[Parameter], order: &[ParameterId]) {
-        let values = match case.parameters.is_empty() {
-            true => self.values.clone(),
-            false => Values::in_order(parameters, order, &case.parameters),
-        };
+    /// Checks that everything the case gives is finite under its own parameters, and that knots of the model increase.
+    fn check_case(&mut self, case: &Case, parameters: &[Parameter], values: Values, knots: &[ArrayRef]) {
         for (i, parameter) in parameters.iter().enumerate() {
             if let Some(Value::Number(x)) = values.parameter(ParameterId(i as u32))
                 && !x.is_finite()
@@ -435,6 +458,11 @@ impl<'t> Reader<'t> {
                 let message = format!("parameter `{}` is {x} in this case", parameter.name);
                 self.diagnostics.error(case.span, message);
             }
+        }
+        let moved = !case.parameters.is_empty();
+        for falling in knots.iter().filter(|_| moved).filter_map(|array| FallingKnot::find(array, &values)) {
+            let message = format!("{} in this case", falling.describe(parameters));
+            self.diagnostics.error(case.span, message);
         }
         let values = values.at_time(case.simulation.begin);
         for (id, e) in &case.inputs {

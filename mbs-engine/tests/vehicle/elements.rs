@@ -4,7 +4,7 @@ use super::{place, with_bundles};
 use mbs_codegen::program::BundleKind;
 use mbs_engine::Interpreted;
 use mbs_engine::verify::{self, Instant};
-use mbs_runtime::{At, InverseDynamics, Outputs, Quantity, System, euler_parameters};
+use mbs_runtime::{At, ForwardDynamics, InverseDynamics, Outputs, Quantity, System, euler_parameters};
 
 /// Every standard element, one of them inside a mirrored element.
 const ALL: &str = "
@@ -138,4 +138,35 @@ fn nested_elements_are_mirrored() {
             .map(|side| tau[place(&model, Quantity::Velocity, &format!("{side}_{joint}.angle_rate"))]);
         assert!(left.abs() > 1.0 && (left - right).abs() < 1e-12 * left.abs(), "{joint}: {left} and {right}");
     }
+}
+
+/// A wheel at rest whose centre of mass is off the hub is turned by its weight alone: the load goes through the hub.
+#[test]
+fn the_load_of_a_tyre_goes_through_the_hub() {
+    let text = "
+mbs: 1
+gravity: [0, 0, -9.81]
+bodies:
+  ground: {points: {hub: [0, 0, 0.295]}}
+  wheel: {mass: 10, com: [0.05, 0, 0], inertia: [0.2, 0.4, 0.2]}
+joints: {axle: {type: revolute, parent: ground.hub, child: wheel, axis: [0, 1, 0]}}
+instances:
+  tyre:
+    element: tyre
+    arguments: {wheel: wheel, hub: ground.hub, axle: [0, 1, 0], height: 0, radius: 0.3, stiffness: 1e5, damping: 0.1,
+      smoothing: 1e-9, slip_x: 8, slip_y: 6, friction: 0.7, creep: 0.5}
+";
+    let model = with_bundles(text, None, vec![BundleKind::ForwardDynamics, BundleKind::Outputs]);
+    let dims = model.dims();
+    let y = model.start_state();
+    let at = At { t: 0.0, z: &y[..dims.nq], v: &y[dims.nq..], x: &[], u: &[] };
+    let (mut w, mut zd, mut vd) = (vec![0.0; dims.workspace], vec![0.0; dims.nq], vec![0.0; dims.nv]);
+    model.forward_dynamics(at, &mut w, &mut zd, &mut vd, &mut []).unwrap();
+    let mut outputs = vec![0.0; dims.n_outputs];
+    model.outputs(at, &vd, &mut w, &mut outputs).unwrap();
+    let load = outputs[place(&model, Quantity::Output, "tyre_load")];
+    assert!((load - 500.0).abs() < 1e-6, "{load}");
+    // m g e/(I + m e²)
+    let expected = 10.0 * 9.81 * 0.05 / (0.4 + 10.0 * 0.05 * 0.05);
+    assert!((vd[0] - expected).abs() < 1e-9 * expected, "{} instead of {expected}", vd[0]);
 }

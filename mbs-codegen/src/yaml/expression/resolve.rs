@@ -2,6 +2,7 @@
 
 use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
+use crate::model::evaluate::Values;
 use crate::model::{
     ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, PointRef, Scalar,
     Vector, VelocityRef,
@@ -793,8 +794,19 @@ impl<'a> Resolver<'a> {
         if arguments.len() != n {
             return Err(arity(e, name, n, arguments.len()));
         }
-        let arguments: Found<Vec<Scalar>> = arguments.iter().map(|a| self.scalar(a)).collect();
-        Ok(Scalar::Call(function, arguments?))
+        let values: Found<Vec<Scalar>> = arguments.iter().map(|a| self.scalar(a)).collect();
+        let values = values?;
+        if let (Function::SmoothStep, [_, x0, _, x1, _]) = (function, values.as_slice()) {
+            let constants = Values::of(&[], &[]);
+            if let (Ok(x0), Ok(x1)) = (constants.scalar(x0), constants.scalar(x1))
+                && x0 == x1
+            {
+                let message = format!("`step` begins and ends at {x0}: it has no value there");
+                return Err(Problem::new(e.at, message)
+                    .help("let x1 differ from x0; for a jump write `if(x < x0, y0, y1)`"));
+            }
+        }
+        Ok(Scalar::Call(function, values))
     }
 
     fn select(&mut self, e: &Syntax, arguments: &[Syntax]) -> Found<Scalar> {
