@@ -189,7 +189,8 @@ fn a_rotating_body_keeps_its_norm_its_energy_and_its_order() {
     let body = Body { across: 1.0, along: 2.5 };
     let system = Lagrangian::<_, f64>::new(body);
     let [a, b, c] = FreeBody::RATE;
-    let zd = [0.0, 0.5 * a, 0.5 * b, 0.5 * c];
+    // pd = |p| ω/2 with |p| = 2
+    let zd = [0.0, a, b, c];
     let exact = FreeBody { across: 1.0, along: 2.5 }.exact(2.0);
     let energy = 0.5 * (a * a + b * b) + 0.5 * 2.5 * c * c;
     let errors = |steps: usize| {
