@@ -147,8 +147,11 @@ fn gradient_of_the_bicycle() {
     let gradient = found.of_objective(0);
     assert_eq!(gradient.len(), 32);
     let mut plain = load(&text("bicycle"), Some("double_turn"));
-    for (k, name) in [(0, "steer[0]"), (3, "steer[3]"), (16, "drive[0]"), (18, "drive[2]")] {
-        let expected = differences(&mut plain, "psi", name, 1e-3, h, end);
+    // Steering turns the bicycle over, the drive hardly changes its way: each by as much as its curvature bears.
+    for (k, name, size) in
+        [(0, "steer[0]", 5e-4), (3, "steer[3]", 5e-4), (16, "drive[0]", 1e-2), (18, "drive[2]", 1e-2)]
+    {
+        let expected = differences(&mut plain, "psi", name, size, h, end);
         println!("d psi/d {name}: {:.9e} and {expected:.9e}", gradient[k]);
         assert!((gradient[k] - expected).abs() < 1e-6 * expected.abs(), "{name}");
     }
