@@ -12,8 +12,7 @@ use crate::system::System;
 pub fn renormalise<M: System>(system: &M, z: &mut [M::S]) {
     for &offset in system.euler_parameters() {
         if let Some(p) = z.get_mut(offset..).and_then(|p| p.first_chunk_mut::<4>()) {
-            let [e0, e1, e2, e3] = *p;
-            let norm = (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3).sqrt();
+            let ([e0, e1, e2, e3], norm) = (*p, norm(*p));
             *p = [e0 / norm, e1 / norm, e2 / norm, e3 / norm];
         }
     }
@@ -23,14 +22,20 @@ pub fn renormalise<M: System>(system: &M, z: &mut [M::S]) {
 pub(crate) fn renormalise_with_rates<M: System>(system: &M, z: &mut [M::S], zd: &mut [M::S]) {
     for &offset in system.euler_parameters() {
         let (p, pd) = (z.get(offset..), zd.get_mut(offset..));
-        if let (Some([e0, e1, e2, e3]), Some(pd)) =
+        if let (Some(p), Some(pd)) =
             (p.and_then(|p| p.first_chunk()), pd.and_then(|pd| pd.first_chunk_mut::<4>()))
         {
-            let norm = (*e0 * *e0 + *e1 * *e1 + *e2 * *e2 + *e3 * *e3).sqrt();
+            let norm = norm(*p);
             for rate in pd {
                 *rate /= norm;
             }
         }
     }
     renormalise(system, z);
+}
+
+/// |p|
+#[inline(always)]
+fn norm<S: Scalar>([e0, e1, e2, e3]: [S; 4]) -> S {
+    (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3).sqrt()
 }
