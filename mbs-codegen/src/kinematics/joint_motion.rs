@@ -99,7 +99,11 @@ fn spherical(frames: Option<(Mat3, Mat3)>, p: [ExprId; 4]) -> Vec<Motion> {
     match frames {
         None => vec![Motion::EulerParameters(p)],
         Some((cp, cc)) => {
-            vec![Motion::ConstantRotation(cp), Motion::EulerParameters(p), Motion::ConstantRotation(cc.transposed())]
+            vec![
+                Motion::ConstantRotation(cp),
+                Motion::EulerParameters(p),
+                Motion::ConstantRotation(cc.transposed()),
+            ]
         }
     }
 }
