@@ -20,7 +20,7 @@ const LISTED: usize = 24;
 pub(crate) fn report(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
     let mut out = head(program, shown.settings, shown.record.seen.now.t);
-    out.push_str(&with(&shown.set));
+    out.push_str(&with(shown.set));
     for table in [states(shown), outputs(shown), objectives(shown), multipliers(shown), reactions(shown)] {
         if !table.is_empty() {
             out.push('\n');

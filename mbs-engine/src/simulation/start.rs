@@ -6,7 +6,7 @@
 use super::settings::Analysis;
 use crate::Interpreted;
 use mbs_runtime::formulation::StartStatistics;
-use mbs_runtime::{Assembly, State, StepError, System};
+use mbs_runtime::{Assembly, State, StepError, System, euler_parameters};
 
 /// A change of a start value below this part of it, or of one, is not worth telling: reports show six digits.
 const NOTABLE: f64 = 1e-6;
