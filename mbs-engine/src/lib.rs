@@ -42,21 +42,23 @@
 mod rolled;
 mod tape;
 
-mod interpreted;
 mod parameters;
+
+mod interpreted;
+
 mod sensitivities;
 mod signals;
 mod tree;
 
 mod method;
 
-mod slopes;
-
 pub mod simulation;
 
 pub mod gradient;
 
 pub mod verify;
+
+mod slopes;
 
 pub mod equilibrium;
 pub mod modes;
