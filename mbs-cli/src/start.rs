@@ -6,7 +6,7 @@
 use crate::settings::{Analysis, Settings};
 use mbs_engine::Interpreted;
 use mbs_runtime::formulation::StartStatistics;
-use mbs_runtime::{Assembly, State, StepError, System, euler_parameters};
+use mbs_runtime::{Assembly, State, StepError, System};
 
 /// A change of a start value below this part of it, or of one, is not worth telling: reports show six digits.
 const NOTABLE: f64 = 1e-6;
@@ -32,23 +32,15 @@ pub(crate) fn assemble(model: &Interpreted, settings: &Settings) -> Result<Start
 pub(crate) fn assemble_at(model: &Interpreted, begin: f64, analysis: Analysis) -> Result<Start, StepError> {
     let dims = model.dims();
     let guess = model.start_state();
-    let (z, v) = guess.split_at(dims.nq);
     let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let mut view = State::of(&dims, &mut state)?;
-    view.reset(begin);
-    view.z.copy_from_slice(z);
-    let eval = |error| StepError::Eval { t: begin, h: 0.0, error };
-    euler_parameters::coordinate_rates(model, z, v, view.zd).map_err(eval)?;
     let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
-    let mut inputs = model.input_signals();
+    let (assembly, mut inputs) = (Assembly::DEFAULT, model.input_signals());
     let statistics = match analysis {
-        Analysis::Dynamics => Assembly::DEFAULT.start(model, &mut inputs, &mut state, &mut scratch)?,
-        Analysis::Kinematics => Assembly::DEFAULT.driven(model, &mut inputs, &mut state, &mut scratch)?,
+        Analysis::Dynamics => assembly.begin(model, &mut inputs, begin, &mut state, &mut scratch)?,
+        Analysis::Kinematics => assembly.begin_driven(model, &mut inputs, begin, &mut state, &mut scratch)?,
     };
-    let view = State::of(&dims, &mut state)?;
-    let mut y = view.z.to_vec();
-    y.resize(dims.nq + dims.nv, 0.0);
-    euler_parameters::velocities(model, view.z, view.zd, &mut y[dims.nq..]).map_err(eval)?;
+    let mut y = vec![0.0; dims.state()];
+    State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
     // Lengths of Euler parameters mean nothing; every start normalises them.
     let mut normal = guess.clone();
     mbs_runtime::integrator::renormalise(model, &mut normal[..dims.nq]);
