@@ -6,7 +6,6 @@
 
 use crate::parameters::{self, ParameterError};
 use crate::sensitivities;
-use crate::signals::Signals;
 use crate::tape::{Arguments, Tape};
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
@@ -156,9 +155,9 @@ impl<S: Scalar> Interpreted<S> {
         y
     }
 
-    /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
-    pub fn input_signals(&self) -> Signals<'_, S> {
-        Signals::new(self, self.dims.nu, self.input_signals.memory())
+    /// Memory that the input signals need.
+    pub(crate) fn signals_memory(&self) -> usize {
+        self.input_signals.memory()
     }
 
     pub(crate) fn evaluate_signals(&self, t: S, w: &mut [S], u: &mut [S]) -> Result<(), EvalError> {
