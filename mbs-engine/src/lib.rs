@@ -41,11 +41,10 @@
 mod rolled;
 mod tape;
 
+mod bundles;
 mod interpreted;
 mod parameters;
-mod sensitivities;
 mod signals;
-mod tree;
 
 mod method;
 
@@ -60,3 +59,4 @@ pub use interpreted::Interpreted;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use tape::Arguments;
