@@ -5,7 +5,6 @@
 //! exactly its length, the scratch at least its own.
 
 use crate::parameters::{self, ParameterError};
-use crate::signals::Signals;
 use crate::tape::{Arguments, Tape};
 use mbs_bundles::{Size, for_each_size};
 use mbs_codegen::model;
@@ -132,9 +131,9 @@ impl<S: Scalar> Interpreted<S> {
         y
     }
 
-    /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
-    pub fn input_signals(&self) -> Signals<'_, S> {
-        Signals::new(self, self.dims.nu, self.input_signals.memory())
+    /// Memory that the input signals need.
+    pub(crate) fn signals_memory(&self) -> usize {
+        self.input_signals.memory()
     }
 
     pub(crate) fn evaluate_signals(&self, t: S, w: &mut [S], u: &mut [S]) -> Result<(), EvalError> {

@@ -42,20 +42,22 @@
 mod rolled;
 mod tape;
 
-mod bundles;
-mod interpreted;
 mod parameters;
+
+mod interpreted;
+
+mod bundles;
 mod signals;
 
 mod method;
-
-mod slopes;
 
 pub mod simulation;
 
 pub mod gradient;
 
 pub mod verify;
+
+mod slopes;
 
 pub mod equilibrium;
 pub mod modes;
