@@ -9,7 +9,7 @@ use crate::settings::{Analysis, Settings};
 use crate::start::{self, Start};
 use mbs_codegen::model::Simulation;
 use mbs_engine::{Damping, Interpreted, Method};
-use mbs_runtime::formulation::{ImplicitStep, RunStatistics};
+use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Span, State,
@@ -43,7 +43,7 @@ pub(crate) enum Effort {
     /// Explicit steps.
     Explicit(Statistics),
     /// Implicit steps, or those of a kinematic analysis.
-    Implicit(RunStatistics),
+    Implicit(Statistics),
 }
 
 /// Why a run did not come to its end.

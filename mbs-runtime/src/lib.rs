@@ -150,11 +150,12 @@ pub use constrained::{
 };
 pub use error::{EvalError, Level, StepError};
 pub use formulation::{
-    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, StepStatistics,
-    Tangent,
+    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
 };
 pub use inputs::{Hold, Inputs};
-pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
+pub use integrator::{
+    Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
+};
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
     DifferentiableIntegrator, Differentiated, Gradient, Impulses, JointDerivatives,
