@@ -41,6 +41,6 @@ pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub use objectives::Gradient;
 pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
-pub use simulate::{DifferentiableIntegrator, DifferentiatedAt, Explicit};
+pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
 pub use state::StateDerivatives;
 pub use step::LinearisedStep;
