@@ -144,6 +144,9 @@ pub mod quadrature;
 
 pub mod sensitivity;
 
+pub mod adjoint;
+
+pub use adjoint::{Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
