@@ -42,21 +42,22 @@
 mod rolled;
 mod tape;
 
-mod interpreted;
 mod parameters;
-mod sensitivities;
+
+mod interpreted;
+
+mod bundles;
 mod signals;
-mod tree;
 
 mod method;
-
-mod slopes;
 
 pub mod simulation;
 
 pub mod gradient;
 
 pub mod verify;
+
+mod slopes;
 
 pub mod equilibrium;
 pub mod modes;
@@ -65,3 +66,4 @@ pub use interpreted::Interpreted;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use tape::Arguments;
