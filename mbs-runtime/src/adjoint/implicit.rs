@@ -10,9 +10,9 @@ use super::checkpoints::{Before, Reversible, Schedule, sweep};
 use super::{Adjoint, AdjointStatistics, VectorJacobian, check_weights};
 use crate::constrained::Motion;
 use crate::error::StepError;
-use crate::formulation::{Record, RunStatistics, State};
+use crate::formulation::{Record, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Fixed, Nodes, Span};
+use crate::integrator::{Fixed, Nodes, Span, Statistics};
 use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
@@ -122,7 +122,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
             now: pieces.next(dims.sensitivity.parameters * columns)?,
             rho,
             values: pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?,
-            statistics: RunStatistics { t: t.real(), ..RunStatistics::default() },
+            statistics: Statistics { t: t.real(), ..Statistics::default() },
             observe,
             scratch: pieces.rest(),
         };
@@ -229,7 +229,7 @@ struct Way<'a, T, M: Sensitivities, I, O> {
     now: &'a mut [M::S],
     rho: &'a mut [M::S],
     values: &'a mut [M::S],
-    statistics: RunStatistics,
+    statistics: Statistics,
     observe: O,
     scratch: &'a mut [M::S],
 }
@@ -316,8 +316,7 @@ where
         let t = self.time(number);
         *State::of(&self.dims, state)?.t = t;
         if !again {
-            self.statistics.add(step);
-            (self.statistics.t, self.statistics.h) = (t.real(), h.real());
+            self.statistics.add(t.real(), h.real(), step);
         }
         Ok((self.observe)(AdjointNode::Forward { number, t, again }))
     }

@@ -25,7 +25,7 @@ pub use checkpoints::Schedule;
 pub use implicit::AdjointNode;
 
 use crate::error::StepError;
-use crate::formulation::RunStatistics;
+use crate::integrator::Statistics;
 use crate::linear::all_finite;
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
@@ -75,7 +75,7 @@ impl<S> VectorJacobian<'_, S> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdjointStatistics {
     /// The run itself.
-    pub run: RunStatistics,
+    pub run: Statistics,
     /// Steps made again on the way back, as [`Schedule::recomputed`] said.
     pub recomputed: usize,
     /// How the memory was used.
