@@ -1,9 +1,10 @@
 //! Gradients of explicit runs against complex steps of the same runs, with the objectives as states of the method.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems::erased::{AnyJoint, any_joint, model_start};
+use crate::systems::lagrangian::Lagrangian;
+use crate::systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};
 use mbs_runtime::euler_parameters::velocities;
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::integrator::{FixedStep, renormalise};
@@ -13,9 +14,6 @@ use mbs_runtime::{
     EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1, Integrator, JointDerivatives, OnConstraints,
     Output, Rk4, Scalar, Span, Start, State, StepError, System,
 };
-use systems::erased::{AnyJoint, any_joint, model_start};
-use systems::lagrangian::Lagrangian;
-use systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};
 
 const TINY: f64 = 1e-100;
 const BEGIN: f64 = 0.1;

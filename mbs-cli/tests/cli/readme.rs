@@ -1,11 +1,9 @@
 //! What the README says of the command is true: its model runs, commands and options it names are there. Its blocks are tests of
 //! `guide.rs`.
 
-mod command;
+use crate::command::{Folder, command};
 
-use command::{Folder, command};
-
-const README: &str = include_str!("../../README.md");
+const README: &str = include_str!("../../../README.md");
 
 /// Runs the command in a folder with the shipped models.
 fn run(arguments: &[&str]) -> String {
