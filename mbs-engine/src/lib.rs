@@ -46,9 +46,8 @@ mod parameters;
 
 mod interpreted;
 
-mod sensitivities;
+mod bundles;
 mod signals;
-mod tree;
 
 mod method;
 
@@ -67,3 +66,4 @@ pub use interpreted::Interpreted;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use tape::Arguments;
