@@ -88,7 +88,7 @@ fn check_page(name: &str) {
         "tests/examples/readme.rs",
         "tests/freestanding/build.rs",
         "tests/freestanding/src/constrained.rs",
-        "mbs-cli/src/template/main.rs.in",
+        "mbs-cli/src/commands/template/main.rs.in",
     ]
     .map(read)
     .concat()

@@ -25,7 +25,7 @@ fn the_model_that_is_shown_runs() {
 #[test]
 fn commands_in_the_text_are_right() {
     let folder = Folder::new();
-    let model = command::shipped("crank_rocker");
+    let model = crate::command::shipped("crank_rocker");
     run(&["kinematics", &model, "--out", &folder.path("result.csv")]);
     let mut seen = Vec::new();
     // Code between single quotes of the text outside of blocks.
