@@ -5,6 +5,7 @@
 mod systems;
 
 mod adaptive;
+mod adjoint;
 mod ali3p;
 mod explicit_gradient;
 mod five_bar;
