@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::systems;
 use crate::systems::erased::{AnyJoint, any_joint, model_start};
 use crate::systems::lagrangian::Lagrangian;
 use crate::systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::systems;
 use crate::systems::five_bar::{DIMS, FiveBar};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::quadrature::Trapezoid;

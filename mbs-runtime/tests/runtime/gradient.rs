@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::systems;
 use crate::systems::erased::{Any, any, model_start};
 use crate::systems::lagrangian::{Lagrangian, Mechanism};
 use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};

@@ -1,5 +1,6 @@
 //! The derivative of a step: its transpose, and itself against the complex step.
 
+use crate::systems;
 use crate::systems::erased::{Any, any, model_start};
 use crate::systems::lagrangian::{Lagrangian, Mechanism};
 use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};

@@ -1,5 +1,6 @@
 //! A mechanism that passes singular positions.
 
+use crate::systems;
 use crate::systems::distance;
 use crate::systems::lagrangian::{Lagrangian, Mechanism};
 use crate::systems::mechanisms::Windows;
