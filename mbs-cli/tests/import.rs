@@ -1,6 +1,8 @@
 //! `mbs import`: the model is written, what it leaves out is said, and it runs.
 
-use crate::command::{Folder, done, fails, mbs, text};
+mod command;
+
+use command::{Folder, done, fails, mbs, text};
 
 fn robot(name: &str) -> String {
     format!("{}/../tests/urdf/{name}.urdf", env!("CARGO_MANIFEST_DIR"))

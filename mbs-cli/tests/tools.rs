@@ -1,6 +1,8 @@
 //! `mbs plot`, `new`, `schema`, `completions`, `man`.
 
-use crate::command::{Folder, command, done, fails, shipped, text};
+mod command;
+
+use command::{Folder, command, done, fails, shipped, text};
 use std::process::{Command, Stdio};
 
 /// The results of a short run.

@@ -1,6 +1,8 @@
 //! `mbs check`, and what all commands have in common: help, wrong files, exit codes.
 
-use crate::command::{Folder, command, done, fails, mbs, shipped};
+mod command;
+
+use command::{Folder, command, done, fails, mbs, shipped};
 use std::io::Read;
 use std::process::Stdio;
 

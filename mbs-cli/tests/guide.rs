@@ -4,7 +4,9 @@
 //! shipped models; a block of `text` after it must be in what the last command printed; a block of Rust must be part of a file that is
 //! compiled and tested.
 
-use crate::command::{Folder, command};
+mod command;
+
+use command::{Folder, command};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -85,7 +87,8 @@ fn check_page(name: &str) {
     let folder = Folder::with_models();
     folder.file("four_bar.urdf", read("tests/urdf/four_bar.urdf"));
     let compiled: String = [
-        "tests/examples/readme.rs",
+        "tests/examples/readme.rs.in",
+        "tests/freestanding/src/face.rs",
         "tests/freestanding/build.rs",
         "tests/freestanding/src/constrained.rs",
         "mbs-cli/src/commands/template/main.rs.in",

@@ -1,6 +1,8 @@
 //! `mbs verify`: it passes on every shipped model, by its own method and by others, and says what it compared.
 
-use crate::command::{Folder, done, fails, mbs, shipped, text};
+mod command;
+
+use command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 use std::thread;
 

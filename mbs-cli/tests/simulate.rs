@@ -1,6 +1,8 @@
 //! `mbs simulate`: reports, files, settings and failures.
 
-use crate::command::{Folder, done, fails, mbs, shipped, text};
+mod command;
+
+use command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {

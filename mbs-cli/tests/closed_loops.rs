@@ -1,6 +1,8 @@
 //! `mbs simulate` and `mbs kinematics` of mechanisms with closed loops and constraints.
 
-use crate::command::{Folder, done, fails, mbs, shipped, text};
+mod command;
+
+use command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {
