@@ -1,9 +1,7 @@
 //! `Simulation` and `gradient` of generated modules give the numbers of the command, to the last digit: mechanisms with closed loops that
 //! start moving, with and without Euler parameters, by every family of methods; and the README's example.
 
-mod command;
-
-use command::{done, shipped};
+use crate::command::{done, shipped};
 use mbs_macros::model_solver;
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -76,14 +74,14 @@ fn same_table(rows: &[Row], arguments: &[&str]) {
     }
 }
 
-const SPATIAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/face/spatial.yaml");
+const SPATIAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/face/spatial.yaml");
 
 model_solver! {
     mod planar = "../models/four_bar_2.yaml";
-    mod spatial = "tests/face/spatial.yaml";
-    mod damped = "tests/face/spatial.yaml" { case: "damped" }
-    mod explicit = "tests/face/spatial.yaml" { case: "explicit" }
-    mod controlled = "tests/face/spatial.yaml" { case: "controlled" }
+    mod spatial = "tests/cli/face/spatial.yaml";
+    mod damped = "tests/cli/face/spatial.yaml" { case: "damped" }
+    mod explicit = "tests/cli/face/spatial.yaml" { case: "explicit" }
+    mod controlled = "tests/cli/face/spatial.yaml" { case: "controlled" }
 }
 
 /// The README's example, which prints into [`LINES`].
@@ -97,7 +95,7 @@ mod readme {
         ($($text:tt)*) => { LINES.with_borrow_mut(|lines| lines.push(format!($($text)*))) };
     }
 
-    include!("../../tests/examples/readme.rs.in");
+    include!("../../../tests/examples/readme.rs.in");
 
     pub(super) fn run() -> Vec<String> {
         main().expect("small steps");
