@@ -13,7 +13,7 @@
 //!
 //! linear in π_i; tau_j is their power along the motion that v_j gives to the origin.
 
-use super::inertia::{BodyInertia, Symmetric, turn_inertia};
+use super::inertia::{BodyInertia, Symmetric, rotate_inertia};
 use super::inverse_dynamics::ground_acceleration;
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Vec3};
@@ -48,7 +48,7 @@ pub fn inertial_parameters(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Expr
         let frame = j.frame.as_ref().map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
         if let Some((axis, reference)) = frame {
             let frame = g.frame(axis, reference);
-            inertia = turn_inertia(g, frame, inertia);
+            inertia = rotate_inertia(g, frame, inertia);
         }
         let moment = g.zero_vector();
         let about_origin = g.shift_inertia(BodyInertia { mass, moment, inertia }, com);
