@@ -33,7 +33,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Rates, check_finite, renormalise};
 use crate::linear::copy;
 use crate::linear::rank::rank;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{At, Dims, Quantity};
 
@@ -208,7 +208,7 @@ where
         tangent.differentiate(at, &parts)?;
         let model = tangent.system.model();
         let [_, places] = model.joint_objective_places();
-        let values = tangent.objectives.get_mut(..dims.sensitivity.joint_terminals).unwrap_or_default();
+        let values = cut_mut("terminals", tangent.objectives, dims.sensitivity.joint_terminals)?.0;
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
         add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
@@ -221,8 +221,8 @@ impl<D: JointDynamics> Tangent<'_, D> {
     fn is_redundant(&mut self, at: At<'_, D::S>) -> Result<bool, EvalError> {
         let (dims, model) = (self.dims, self.system.model());
         let (rows, nv) = (dims.joint_rows(), dims.nv);
-        let (other, spare) = self.spare.split_at_mut_checked(dims.sensitivity.joint).unwrap_or_default();
-        let (dense, used) = spare.split_at_mut_checked(rows * nv).unwrap_or_default();
+        let (other, spare) = cut_mut("spare", self.spare, dims.sensitivity.joint)?;
+        let (dense, used) = cut_mut("spare", spare, rows * nv)?;
         self.vd.fill(D::S::ZERO);
         self.lambda.fill(D::S::ZERO);
         let exact = Stabilisation { rate: D::S::ZERO, value: D::S::ZERO, compliance: D::S::ZERO };
@@ -238,7 +238,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
                 *entry = with - without;
             }
         }
-        Ok(rank(nv, dense, used, sqrt(D::S::EPSILON)).rank < rows)
+        Ok(rank(nv, dense, used, sqrt(D::S::EPSILON))?.rank < rows)
     }
 
     /// θ_ρ, v_ρ, vd_ρ, λ_ρ at an instant whose vd and λ are known.
@@ -250,12 +250,12 @@ impl<D: JointDynamics> Tangent<'_, D> {
         model.joint_linearise(at, self.vd, self.lambda, stabilisation, self.w, self.values, self.factors)?;
         let places = model.joint_places();
         let values = JointValues::of(&places, self.values)?;
-        let (theta, rest) = self.changes.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
-        let (v_rho, solution) = rest.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
-        tangents(self.system, y.z, columns, y.z_rho, theta);
+        let (theta, rest) = cut_mut("changes", self.changes, dims.nv * columns)?;
+        let (v_rho, solution) = cut_mut("changes", rest, dims.nv * columns)?;
+        tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
-        let (top, rows) = solution.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        let (top, rows) = cut_mut("changes", solution, dims.nv * columns)?;
         let (each, one) = (Directions::Each, D::S::ONE);
         subtract_product(places.tangent, values.force_theta, columns, theta, top);
         subtract_product(places.tangent, values.force_v, columns, v_rho, top);
@@ -311,13 +311,13 @@ where
         tangent.differentiate(at, &parts)?;
 
         let columns = dims.sensitivity.parameters;
-        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho);
-        copy(out.v_rho, tangent.changes.get(2 * dims.nv * columns..).unwrap_or_default());
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
+        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
         if dims.n_objectives > 0 {
             let model = tangent.system.model();
             let [places, _] = model.joint_objective_places();
             let count = dims.sensitivity.joint_integrands;
-            let values = tangent.objectives.get_mut(..count).unwrap_or_default();
+            let values = cut_mut("integrands", tangent.objectives, count)?.0;
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
             chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
             check(&dims, out.gradient)?;
@@ -327,7 +327,7 @@ where
 
     #[inline(always)]
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
-        self.normalise(y);
+        self.normalise(y)?;
         if D::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
@@ -337,12 +337,12 @@ where
     }
 
     #[inline(always)]
-    fn normalise(&self, y: &mut [D::S]) {
+    fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
         let Tangent { system, dims, .. } = &self.tangent;
-        if let Ok(parts) = PartsMut::of(dims, y) {
-            normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho);
-            renormalise(*system, parts.z);
-        }
+        let parts = PartsMut::of(dims, y)?;
+        normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho)?;
+        renormalise(*system, parts.z);
+        Ok(())
     }
 
     #[inline(always)]

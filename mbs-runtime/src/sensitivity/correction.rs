@@ -145,15 +145,15 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let places = model.joint_places();
         self.zero.fill(S::ZERO);
         self.evaluate_rows(model, dims, &places, at, w)?;
-        tangents(system, at.z, columns, z_rho, self.theta);
+        tangents(system, at.z, columns, z_rho, self.theta)?;
 
         // dθ_ρ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.right_hand_side(dims, &places, Which::Positions, v_rho)?;
         self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
-        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
+        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
 
         // dv_ρ
         copy(self.change, dv);

@@ -12,13 +12,13 @@ use super::joint_dynamics::JointDynamics;
 use super::joint_state::{JointDerivatives, refuse_first_order_states};
 use super::objectives::Gradient;
 use super::run::Differentiated;
-use crate::error::StepError;
+use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
     Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
 };
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
@@ -109,9 +109,10 @@ fn seen<'a, S: Scalar>(
     y: &'a [S],
     u: &'a [S],
 ) -> Result<DifferentiatedAt<'a, S>, StepError> {
-    let (state, rest) = y.split_at_checked(dims.state()).unwrap_or_default();
-    let at = At::of_state(dims, t, state, u).map_err(|error| error.in_step(t.real(), 0.0))?;
-    let derivatives = rest.get(..JointDerivatives::<S>::len(dims)).unwrap_or_default();
+    let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+    let (state, rest) = cut("y", y, dims.state()).map_err(fail)?;
+    let at = At::of_state(dims, t, state, u).map_err(fail)?;
+    let (derivatives, _) = cut("y", rest, JointDerivatives::<S>::len(dims)).map_err(fail)?;
     Ok(DifferentiatedAt { at, derivatives })
 }
 
