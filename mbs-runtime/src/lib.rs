@@ -147,6 +147,9 @@ pub mod formulation;
 
 pub mod sensitivity;
 
+pub mod adjoint;
+
+pub use adjoint::{Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,

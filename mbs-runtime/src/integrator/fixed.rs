@@ -75,7 +75,7 @@ pub(crate) struct Nodes<S> {
     end: S,
     h: S,
     /// Steps in all.
-    steps: usize,
+    pub(crate) steps: usize,
     /// Whether the last of them is shorter.
     remainder: bool,
     /// Steps from one observation to the next.
@@ -136,13 +136,13 @@ impl<S: Scalar> Nodes<S> {
 
     /// Size of the step with this number, from 1, which begins at `t`.
     #[inline(always)]
-    fn size(&self, number: usize, t: S) -> S {
+    pub(crate) fn size(&self, number: usize, t: S) -> S {
         if number == self.steps && self.remainder { self.end - t } else { self.h }
     }
 
     /// Time of the node at the end of the step with this number.
     #[inline(always)]
-    fn time(&self, number: usize) -> S {
+    pub(crate) fn time(&self, number: usize) -> S {
         if number == self.steps { self.end } else { self.start + S::from_f64(number as f64) * self.h }
     }
 
