@@ -34,7 +34,7 @@ mod request;
 /// let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
 /// let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
 /// Fixed { method: Rk4, h: 1e-3 }
-///     .simulate(&model, &mut model.signals(), &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
+///     .run(&model, &mut model.signals(), &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
 ///     .expect("the rod has mass");
 /// assert!(y[pendulum::coordinate::HINGE_ANGLE].abs() < 1.1);
 /// ```

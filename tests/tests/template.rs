@@ -21,7 +21,7 @@ fn angles(parameters: Parameters, end: f64) -> Vec<f64> {
     let span = Span { start: 0.0, end, output: Output::Every(1.0) };
     let mut angles = Vec::new();
     method
-        .simulate(&model, &mut inputs, &mut state, &span, &mut scratch, |at| {
+        .run(&model, &mut inputs, &mut state, &span, &mut scratch, |at| {
             angles.push(at.z[coordinate::HINGE_ANGLE]);
             ControlFlow::Continue(())
         })

@@ -495,7 +495,7 @@ impl Integrator for Adaptive {
         Self::scratch_len(dims)
     }
 
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

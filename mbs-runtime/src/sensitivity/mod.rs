@@ -25,7 +25,7 @@ mod least_norm;
 mod objectives;
 mod residual;
 mod run;
-mod simulate;
+mod explicit_run;
 mod stages;
 mod start;
 mod state;
@@ -37,12 +37,12 @@ pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Weighed, transpose_derivatives};
-pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
-pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
+pub use run::{DifferentiableStep, Differentiated};
 pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;

@@ -1,7 +1,7 @@
 //! Explicit runs together with their derivatives by the parameters.
 //!
 //! Enters: y = \[z, v\] and its derivatives at the start. Leaves: both at the end, objectives by the weights of the method itself, their
-//! gradient; derivatives at every observed time. The states are those of [`Integrator::simulate`](crate::Integrator), bit for
+//! gradient; derivatives at every observed time. The states are those of [`Integrator::run`](crate::Integrator::run), bit for
 //! bit; with step control the sequence of steps is taken as it is.
 
 use core::ops::ControlFlow;
@@ -25,7 +25,7 @@ use crate::system::{At, Dims};
 /// What an observer sees of an explicit run.
 #[derive(Clone, Copy, Debug)]
 pub struct DifferentiatedAt<'a, S> {
-    /// Time, coordinates, velocities; inputs as for [`Integrator::simulate`](crate::Integrator::simulate).
+    /// Time, coordinates, velocities; inputs as for [`Integrator::run`](crate::Integrator::run).
     pub at: At<'a, S>,
     /// Their derivatives, as [`JointDerivatives`].
     pub derivatives: &'a [S],
@@ -39,10 +39,10 @@ pub trait DifferentiableIntegrator {
     /// Integrates `y` = \[z, v\] and its [`JointDerivatives`] from start to end of the span.
     ///
     /// Writes objectives and their derivatives to `gradient`, see [`Gradient`]. The observer sees what that of
-    /// [`Integrator::simulate`](crate::Integrator::simulate) does. Where it breaks the run ends, and the objectives are those of the run so far.
+    /// [`Integrator::run`](crate::Integrator::run) does. Where it breaks the run ends, and the objectives are those of the run so far.
     /// After an error `y` and derivatives are those after the last good step, and the gradient is meaningless.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -122,7 +122,7 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
         n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -163,7 +163,7 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
         n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
