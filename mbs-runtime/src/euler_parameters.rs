@@ -210,6 +210,24 @@ fn put_column<const N: usize, S: Scalar>(
     Ok(())
 }
 
+/// Adds to N values of column k, from row i on.
+#[inline(always)]
+fn add_column<const N: usize, S: Scalar>(
+    what: &'static str,
+    x: &mut [S],
+    i: usize,
+    k: usize,
+    columns: usize,
+    values: [S; N],
+) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + N) * columns, found: x.len() };
+    let rows = x.get_mut(i * columns..(i + N) * columns).ok_or(wrong)?;
+    for (value, row) in values.into_iter().zip(rows.chunks_exact_mut(columns.max(1))) {
+        *row.get_mut(k).ok_or(wrong)? += value;
+    }
+    Ok(())
+}
+
 /// For the columns of changes z′: θ′ = L(z) z′.
 #[inline(always)]
 pub(crate) fn tangents<M: System>(
@@ -325,6 +343,73 @@ pub(crate) fn normalised<M: System>(
                 *to = (*to - part * p) / norm;
             }
             put_column("z'", change, offset, k, columns, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// The transpose of [`tangents`]: z̄ = z̄ + L(z)ᵀ θ̄.
+pub(crate) fn add_tangents_transposed<M: System>(
+    system: &M,
+    z: &[M::S],
+    columns: usize,
+    theta: &[M::S],
+    change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    add_column("z'", change, i, k, columns, column::<1, _>("theta", theta, j, k, columns)?)?;
+                }
+            }
+            Part::Block(i, j) => {
+                let p = read("z", z, i)?;
+                // (2 Ḡ/|p|²)ᵀ
+                let factor = M::S::from_f64(4.0) / dot(p, p);
+                for k in 0..columns {
+                    let sum = parameters(p, column("theta", theta, j, k, columns)?).map(|x| factor * x);
+                    add_column("z'", change, i, k, columns, sum)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The transpose of [`rates`]: z̄ = z̄ + (N(z′) v)ᵀ z̄d, v̄ = v̄ + Nᵀ z̄d. Ḡ(p)ᵀ ω is antisymmetric in p.
+pub(crate) fn add_rates_transposed<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    columns: usize,
+    zd_change: &[M::S],
+    change: &mut [M::S],
+    v_change: &mut [M::S],
+) -> Result<(), EvalError> {
+    let quarter = M::S::from_f64(0.25);
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    add_column(
+                        "v'",
+                        v_change,
+                        j,
+                        k,
+                        columns,
+                        column::<1, _>("zd'", zd_change, i, k, columns)?,
+                    )?;
+                }
+            }
+            Part::Block(i, j) => {
+                let (p, omega) = (read("z", z, i)?, read("v", v, j)?);
+                for k in 0..columns {
+                    let bar = column("zd'", zd_change, i, k, columns)?;
+                    add_column("v'", v_change, j, k, columns, twice(p, bar).map(|x| quarter * x))?;
+                    add_column("z'", change, i, k, columns, parameters(bar, omega).map(|x| -x))?;
+                }
+            }
         }
     }
     Ok(())
