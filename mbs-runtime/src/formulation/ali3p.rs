@@ -165,7 +165,7 @@ impl Ali3p {
             step.project(&settings, rows.scale, rows.redundant, record.as_mut())?;
         } else {
             if rows.redundant {
-                step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+                step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
             }
             if let Some(record) = &mut record {
                 copy(record.lambda_star, step.lambda);

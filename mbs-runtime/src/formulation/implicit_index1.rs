@@ -162,7 +162,7 @@ impl ImplicitIndex1 {
             Ok(())
         })?;
         if rows.redundant && !penalised {
-            step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+            step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
         }
         if let Some(record) = record {
             let mut record = Record::of(&dims, record)?;
