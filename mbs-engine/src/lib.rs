@@ -53,6 +53,8 @@ mod method;
 
 pub mod simulation;
 
+mod stepwise;
+
 pub mod gradient;
 
 pub mod verify;
@@ -66,4 +68,5 @@ pub use interpreted::Interpreted;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use stepwise::{Simulation, SimulationError, SimulationState};
 pub use tape::Arguments;

@@ -49,7 +49,9 @@ pub(crate) use objectives::{Weighed, transpose_derivatives};
 pub(crate) use redundancy::{
     len as redundancy_len, objective_rows as joint_objective_rows, refuse_redundant_multipliers,
 };
+pub(crate) use run::scratch_len_of_run;
 pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
+pub(crate) use simulate::scratch_len_of_any;
 pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
 pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};

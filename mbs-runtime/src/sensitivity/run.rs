@@ -127,18 +127,22 @@ pub struct DifferentiatedNode<'a, S> {
     pub step: StepStatistics,
 }
 
+/// Length of the scratch of a run whose steps need `step` values; a constant for generated models.
+pub(crate) const fn scratch_len_of_run(dims: &Dims, step: usize) -> usize {
+    let linearised = scratch_len(dims);
+    let most = if step > linearised { step } else { linearised };
+    dims.nu
+        + State::<f64>::len(dims)
+        + Record::<f64>::len(dims)
+        + StateDerivatives::<f64>::len(dims)
+        + Integrals::<f64>::scratch_len(dims)
+        + most
+}
+
 impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     /// Length of the scratch that a run needs, at least.
     pub fn scratch_len(&self, dims: &Dims) -> usize {
-        let step = self.0.method.scratch_len(dims);
-        let linearised = scratch_len(dims);
-        let most = if step > linearised { step } else { linearised };
-        dims.nu
-            + State::<f64>::len(dims)
-            + Record::<f64>::len(dims)
-            + StateDerivatives::<f64>::len(dims)
-            + Integrals::<f64>::scratch_len(dims)
-            + most
+        scratch_len_of_run(dims, self.0.method.scratch_len(dims))
     }
 
     /// Integrates the [`State`] and its [`StateDerivatives`] from start to end of the span; its time must be the start.

@@ -199,6 +199,12 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
     }
 }
 
+/// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
+pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
+    // Dormand–Prince has more stages than the classical method.
+    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects)
+}
+
 /// Terminal terms of the objectives at the end of a run.
 struct Terminals;
 
