@@ -21,7 +21,7 @@
 use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
 use super::derivatives::{JointPlaces, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
-use super::joint_values::JointValues;
+use super::values::JointValues;
 use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{rates, tangents};
