@@ -172,6 +172,15 @@ fn put_column<const N: usize, S: Scalar>(x: &mut [S], i: usize, k: usize, column
     }
 }
 
+#[inline(always)]
+fn add_column<const N: usize, S: Scalar>(x: &mut [S], i: usize, k: usize, columns: usize, values: [S; N]) {
+    for (n, value) in values.into_iter().enumerate() {
+        if let Some(x) = x.get_mut((i + n) * columns + k) {
+            *x += value;
+        }
+    }
+}
+
 /// For the columns of changes z′: θ′ = L(z) z′.
 #[inline(always)]
 pub(crate) fn tangents<M: System>(
@@ -287,6 +296,64 @@ pub(crate) fn normalised<M: System>(system: &M, z: &[M::S], columns: usize, chan
                 *to = (*to - part * p) / norm;
             }
             put_column(change, offset, k, columns, to);
+        }
+    }
+}
+
+/// The transpose of [`tangents`]: z̄ = z̄ + L(z)ᵀ θ̄.
+pub(crate) fn add_tangents_transposed<M: System>(
+    system: &M,
+    z: &[M::S],
+    columns: usize,
+    theta: &[M::S],
+    change: &mut [M::S],
+) {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    add_column(change, i, k, columns, column::<1, _>(theta, j, k, columns));
+                }
+            }
+            Part::Block(i, j) => {
+                let p = column(z, i, 0, 1);
+                // (2 Ḡ/|p|²)ᵀ
+                let factor = M::S::from_f64(4.0) / dot(p, p);
+                for k in 0..columns {
+                    let sum = parameters(p, column(theta, j, k, columns)).map(|x| factor * x);
+                    add_column(change, i, k, columns, sum);
+                }
+            }
+        }
+    }
+}
+
+/// The transpose of [`rates`]: z̄ = z̄ + (N(z′) v)ᵀ z̄d, v̄ = v̄ + Nᵀ z̄d. Ḡ(p)ᵀ ω is antisymmetric in p.
+pub(crate) fn add_rates_transposed<M: System>(
+    system: &M,
+    z: &[M::S],
+    v: &[M::S],
+    columns: usize,
+    zd_change: &[M::S],
+    change: &mut [M::S],
+    v_change: &mut [M::S],
+) {
+    let quarter = M::S::from_f64(0.25);
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    add_column(v_change, j, k, columns, column::<1, _>(zd_change, i, k, columns));
+                }
+            }
+            Part::Block(i, j) => {
+                let (p, omega) = (column(z, i, 0, 1), column(v, j, 0, 1));
+                for k in 0..columns {
+                    let bar = column(zd_change, i, k, columns);
+                    add_column(v_change, j, k, columns, twice(p, bar).map(|x| quarter * x));
+                    add_column(change, i, k, columns, parameters(bar, omega).map(|x| -x));
+                }
+            }
         }
     }
 }

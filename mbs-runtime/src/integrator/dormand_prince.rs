@@ -8,6 +8,7 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
+use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
 use super::{ExplicitMethod, combine, copy, weighted_sum};
@@ -147,6 +148,13 @@ impl<'a, S: Scalar> Stages<'a, S> {
 impl FixedStep for DormandPrince {}
 
 impl ExplicitMethod for DormandPrince {
+    /// Without the seventh stage, which serves error and dense output.
+    const TABLEAU: Tableau = Tableau {
+        a: &[&[], &A2, &A3, &A4, &A5, &A6],
+        b: &[B[0], 0.0, B[1], B[2], B[3], B[4]],
+        c: &[C[0], C[1], C[2], C[3], C[4], C[5]],
+    };
+
     type Stages<'a, S: Scalar> = Stages<'a, S>;
 
     #[inline(always)]

@@ -33,7 +33,7 @@ pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
 pub use dormand_prince::DormandPrince;
 pub(crate) use dormand_prince::Stages;
 pub(crate) use drive::{Hooks, Next, Planned, Stepper, Taken, drive};
-pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe};
+pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe, Tableau};
 pub(crate) use field::{Rates, check_finite, check_state};
 pub use fixed::{Fixed, FixedStep};
 pub(crate) use fixed::{FixedRun, Nodes};

@@ -20,8 +20,10 @@ mod forward;
 mod guess;
 mod joint_dynamics;
 mod joint_state;
+mod joint_values;
 mod least_norm;
 mod objectives;
+mod redundancy;
 mod residual;
 mod run;
 mod simulate;
@@ -32,14 +34,20 @@ mod step;
 mod transposed;
 mod values;
 
+pub(crate) use blocks::TransposedProduct;
+pub(crate) use correction::Correction;
 pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
+pub(crate) use joint_state::refuse_first_order_states;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Weighed, transpose_derivatives};
+pub(crate) use redundancy::{
+    len as redundancy_len, objective_rows as joint_objective_rows, refuse_redundant_multipliers,
+};
 pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
 pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
 pub use state::StateDerivatives;

@@ -1,21 +1,20 @@
 //! Gradients of explicit runs against complex steps of the same runs, with the objectives as states of the method.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems;
+use crate::systems::erased::{AnyJoint, any_joint, model_start};
+use crate::systems::lagrangian::Lagrangian;
+use crate::systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};
 use mbs_runtime::euler_parameters::velocities;
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::sensitivity::{JointDynamics, StateDerivatives};
 use mbs_runtime::{
-    Adaptive, Assembly, At, Complex64, DifferentiableIntegrator, Differentiated, Dims, DormandPrince,
-    EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1, Integrator, JointDerivatives, OnConstraints,
-    Output, Rk4, Scalar, Span, Start, State, StepError, System,
+    Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
+    Differentiated, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
+    Integrator, JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, Start, State, StepError, System,
 };
-use systems::erased::{AnyJoint, any_joint, model_start};
-use systems::lagrangian::Lagrangian;
-use systems::parametric::{Cart, FourBar, GuidedTop, Pendulum, Pursuit, Top};
 
 const TINY: f64 = 1e-100;
 const BEGIN: f64 = 0.1;
@@ -170,6 +169,76 @@ where
     Ok(Found { times, y, gradient })
 }
 
+/// The adjoint of the same run is its transpose: the same gradient to rounding, the same bits in any memory.
+fn check_adjoint<'a, D>(
+    name: &str,
+    system: &AnyJoint<'a, f64>,
+    dynamics: &D,
+    integrator: &impl AdjointIntegrator,
+    span: Span<f64>,
+    direct: &Found,
+) where
+    D: JointDynamics<S = f64, Model = AnyJoint<'a, f64>>,
+{
+    let dims = system.dims();
+    let steps = direct.times.len() - 1;
+    let n = dims.state();
+    let run = |memory: usize| {
+        let mut scratch = vec![f64::NAN; Assembly::differentiated_scratch_len(&dims)];
+        let mut y = vec![0.0; n];
+        let mut start = vec![0.0; JointDerivatives::<f64>::len(&dims)];
+        if dims.joint_rows() == 0 {
+            JointDerivatives::start(system, &mut y, &mut start, &mut scratch).unwrap();
+        } else {
+            let mut state = vec![0.0; State::<f64>::len(&dims)];
+            let mut changes = vec![0.0; StateDerivatives::<f64>::len(&dims)];
+            let (assembly, inputs) = (Assembly::DEFAULT, &mut input());
+            assembly
+                .begin_differentiated(system, inputs, BEGIN, &mut state, &mut changes, &mut scratch)
+                .unwrap();
+            JointDerivatives::of_state(system, &mut state, &mut changes, &mut y, &mut start).unwrap();
+        }
+        let mut gradient = vec![f64::NAN; Gradient::<f64>::len(&dims)];
+        let mut scratch = vec![f64::NAN; integrator.gradient_scratch_len(dynamics)];
+        let mut memory = vec![f64::NAN; memory];
+        let mut passed = steps + 1;
+        let statistics = integrator.gradient(
+            dynamics,
+            &mut input(),
+            &mut y,
+            &start,
+            &span,
+            &mut gradient,
+            &mut memory,
+            &mut scratch,
+            |node| {
+                if let AdjointNode::Backward { number, .. } = node {
+                    passed -= 1;
+                    assert_eq!(number, passed);
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        assert_eq!((passed, statistics.run.steps), (0, steps), "{name}");
+        Ok::<_, StepError>((gradient, y, statistics.recomputed))
+    };
+    let (all, y, _) = run(100 * n * steps).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(systems::bits(&y), systems::bits(&direct.y), "{name}");
+    let (found, expected) =
+        (Gradient::of(&dims, &all).unwrap(), Gradient::of(&dims, &direct.gradient).unwrap());
+    assert!(systems::distance(found.objectives, expected.objectives) < 1e-12, "{name}");
+    for i in 0..dims.n_objectives {
+        let (found, expected) = (found.of_objective(i).unwrap(), expected.of_objective(i).unwrap());
+        let size = expected.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+        let error = systems::distance(found, expected) / size;
+        assert!(error < 1e-12, "{name}, objective {i}: {error:e}\n{found:?}\n{expected:?}");
+    }
+    let Err(StepError::Length { what: "memory", .. }) = run(2) else { panic!("{name}: too little memory") };
+    let few = 2 * steps + n + 7 * (n + 1);
+    let (less, ..) = run(few).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(systems::bits(&less), systems::bits(&all), "{name}");
+}
+
 /// Checks a run with the dynamics that the last expression makes of a mechanism: its gradient against complex steps by the
 /// method, its state against a plain run.
 macro_rules! check {
@@ -184,6 +253,10 @@ macro_rules! check {
             differentiate(&real, &$dynamics, &Differentiated($integrator), span)
         };
         let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+        {
+            let $system = &real;
+            check_adjoint(name, &real, &$dynamics, &Adjoint($integrator), span, &found);
+        }
         {
             let $system = &real;
             let mut y = start(&real);

@@ -55,7 +55,7 @@ fn elliptic_k(k: f64) -> f64 {
 /// A rod of length L swings like a point at 2L/3: period 4 √(2L/3g) K(sin θ₀/2).
 #[test]
 fn pendulum_returns_after_the_elliptic_period() {
-    let pendulum = model(include_str!("../../models/pendulum.yaml"));
+    let pendulum = model(include_str!("../../../models/pendulum.yaml"));
     let start = pendulum.start_state()[0];
     let length = pendulum.parameter("L").expect("a parameter");
     let period = 4.0 * (2.0 * length / (3.0 * 9.81)).sqrt() * elliptic_k((start / 2.0).sin());

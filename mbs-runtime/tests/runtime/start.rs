@@ -1,13 +1,11 @@
 //! Consistent starts, and fully driven mechanisms.
 
-mod systems;
-
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::mechanisms::{Contradiction, Forgotten, Pendulum, Pursuit, SliderCrank};
+use crate::systems::{bits, distance};
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::{Ali3p, Assembly, Complex64, EvalError, Level, Quantity, Scalar, StepError};
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::mechanisms::{Contradiction, Forgotten, Pendulum, Pursuit, SliderCrank};
-use systems::{bits, distance};
 
 /// A pendulum some of whose coordinates are held.
 #[derive(Clone, Copy)]

@@ -1,17 +1,15 @@
 //! The augmented Lagrangian formulation of index 3 with projections: order, constraints, redundancy, failures.
 
-mod systems;
-
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::mechanisms::{
+    Body, DrivenCart, MeasuredSpring, Pendulum, Pursuit, Pushed, pendulum_angle, pendulum_motion,
+};
+use crate::systems::{FreeBody, bits, distance, order};
 use mbs_runtime::inputs::{NoInputs, from_fn};
 use mbs_runtime::{
     Ali3p, Assembly, Complex64, Hold, Implicit, Level, Penalty, ProjectionMatrix, Quantity, State, StepError,
     Tangent,
 };
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::mechanisms::{
-    Body, DrivenCart, MeasuredSpring, Pendulum, Pursuit, Pushed, pendulum_angle, pendulum_motion,
-};
-use systems::{FreeBody, bits, distance, order};
 
 const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
 const TWICE: Pendulum<2> = Pendulum { mass: 2.0, length: 1.3 };

@@ -1,9 +1,8 @@
 //! Adaptive steps: tolerance, dense output, reuse of the last stage, copies, failures.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems::{Driven, FreeBody, Kepler, Oscillator, bits, distance, order};
 use mbs_runtime::inputs::{NoInputs, from_fn};
 use mbs_runtime::integrator::Memory;
 use mbs_runtime::system::{array, array_mut};
@@ -11,7 +10,6 @@ use mbs_runtime::{
     Adaptive, At, Complex64, Dims, EvalError, ForwardDynamics, Hold, Integrator, Output, Quantity, Scalar,
     Span, Statistics, StepError, System,
 };
-use systems::{Driven, FreeBody, Kepler, Oscillator, bits, distance, order};
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 

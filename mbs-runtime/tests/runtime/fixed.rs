@@ -1,9 +1,8 @@
 //! Fixed steps: order, landing, holding rules, copies, other scalars, failures.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems::{Driven, FreeBody, Kepler, Oscillator, bits, distance, order};
 use mbs_runtime::inputs::{Constant, NoInputs, from_fn};
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::system::{Recursive, array, array_mut};
@@ -11,7 +10,6 @@ use mbs_runtime::{
     At, Complex64, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive, Hold,
     Inputs, Integrator, Output, Quantity, Rk4, Scalar, Span, Statistics, StepError, System,
 };
-use systems::{Driven, FreeBody, Kepler, Oscillator, bits, distance, order};
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 

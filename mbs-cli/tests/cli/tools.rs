@@ -1,8 +1,6 @@
 //! `mbs plot`, `new`, `schema`, `completions`, `man`.
 
-mod command;
-
-use command::{Folder, command, done, fails, shipped, text};
+use crate::command::{Folder, command, done, fails, shipped, text};
 use std::process::{Command, Stdio};
 
 /// The results of a short run.

@@ -1,8 +1,6 @@
 //! `mbs simulate` and `mbs kinematics` of mechanisms with closed loops and constraints.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, shipped, text};
+use crate::command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {

@@ -1,8 +1,6 @@
 //! `mbs verify`: it passes on every shipped model, by its own method and by others, and says what it compared.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, shipped, text};
+use crate::command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 use std::thread;
 

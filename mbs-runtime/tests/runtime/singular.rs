@@ -1,11 +1,10 @@
 //! A mechanism that passes singular positions.
 
-mod systems;
-
+use crate::systems;
+use crate::systems::distance;
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::mechanisms::Windows;
 use mbs_runtime::Ali3p;
-use systems::distance;
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::mechanisms::Windows;
 
 /// Where all bars lie flat the mechanism could also fold. Rows depend on each other there and nearly so around it: neither
 /// multipliers nor accelerations are determined, yet the motion goes through, eight times in ten seconds.

@@ -1,18 +1,17 @@
 //! Adjoint gradients against direct ones: the same discrete derivative, transposed, so that both agree to rounding.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems;
+use crate::systems::erased::{Any, any};
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Top};
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::sensitivity::{DifferentiableStep, Differentiated, Gradient, StateDerivatives};
 use mbs_runtime::{
     Adjoint, AdjointNode, Ali3p, Assembly, Dims, Fixed, Implicit, ImplicitIndex1, Output, Span,
     Stabilisation, State, StepError, System,
 };
-use systems::erased::{Any, any};
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Top};
 
 const BEGIN: f64 = 0.1;
 const H: f64 = 0.01;

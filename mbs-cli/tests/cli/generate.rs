@@ -1,8 +1,6 @@
 //! `mbs generate`: what is written, where, and what stays as it was.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, shipped, text};
+use crate::command::{Folder, done, fails, mbs, shipped, text};
 
 #[test]
 fn the_module_goes_to_standard_output_or_to_a_file() {

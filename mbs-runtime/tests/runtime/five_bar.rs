@@ -1,13 +1,12 @@
 //! The five-bar linkage under the augmented Lagrangian formulation: published objectives, energy, constraints, time.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems;
+use crate::systems::five_bar::{DIMS, FiveBar};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{Ali3p, Assembly, Constrained, Fixed, Output, Span, State, Statistics, StepError, Tangent};
-use systems::five_bar::{DIMS, FiveBar};
 
 const STATE: usize = State::<f64>::len(&DIMS);
 const SCRATCH: usize = Ali3p::scratch_len(&DIMS);

@@ -1,8 +1,6 @@
 //! `mbs import`: the model is written, what it leaves out is said, and it runs.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, text};
+use crate::command::{Folder, done, fails, mbs, text};
 
 fn robot(name: &str) -> String {
     format!("{}/../tests/urdf/{name}.urdf", env!("CARGO_MANIFEST_DIR"))

@@ -4,9 +4,7 @@
 //! shipped models; a block of `text` after it must be in what the last command printed; a block of Rust must be part of a file that is
 //! compiled and tested.
 
-mod command;
-
-use command::{Folder, command};
+use crate::command::{Folder, command};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -90,7 +88,7 @@ fn check_page(name: &str) {
         "tests/examples/readme.rs",
         "tests/freestanding/build.rs",
         "tests/freestanding/src/constrained.rs",
-        "mbs-cli/src/template/main.rs.in",
+        "mbs-cli/src/commands/template/main.rs.in",
     ]
     .map(read)
     .concat()

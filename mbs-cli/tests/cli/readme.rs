@@ -1,11 +1,9 @@
 //! What the README says of the command is true: its model runs, commands and options it names are there. Its blocks are tests of
 //! `guide.rs`.
 
-mod command;
+use crate::command::{Folder, command};
 
-use command::{Folder, command};
-
-const README: &str = include_str!("../../README.md");
+const README: &str = include_str!("../../../README.md");
 
 /// Runs the command in a folder with the shipped models.
 fn run(arguments: &[&str]) -> String {
@@ -27,7 +25,7 @@ fn the_model_that_is_shown_runs() {
 #[test]
 fn commands_in_the_text_are_right() {
     let folder = Folder::new();
-    let model = command::shipped("crank_rocker");
+    let model = crate::command::shipped("crank_rocker");
     run(&["kinematics", &model, "--out", &folder.path("result.csv")]);
     let mut seen = Vec::new();
     // Code between single quotes of the text outside of blocks.

@@ -3,10 +3,7 @@
 //! The browser is Chromium, headless: controls are clicked, pixels looked at, and everything that goes wrong in the page is an
 //! error here. Where there is no browser these tests say so and pass; `MBS_BROWSER` names another one.
 
-mod command;
-mod mistakes;
-
-use command::{Folder, done, mbs, shipped, text};
+use crate::command::{Folder, done, mbs, shipped, text};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,8 +1,6 @@
 //! `mbs simulate`: reports, files, settings and failures.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, shipped, text};
+use crate::command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {

@@ -1,8 +1,6 @@
 //! `mbs check`, and what all commands have in common: help, wrong files, exit codes.
 
-mod command;
-
-use command::{Folder, command, done, fails, mbs, shipped};
+use crate::command::{Folder, command, done, fails, mbs, shipped};
 use std::io::Read;
 use std::process::Stdio;
 

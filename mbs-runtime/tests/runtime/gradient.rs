@@ -1,9 +1,11 @@
 //! Gradients of whole runs against complex steps of the same runs.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems;
+use crate::systems::erased::{Any, any, model_start};
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::quadrature::Trapezoid;
@@ -14,9 +16,6 @@ use mbs_runtime::{
     Ali3p, Assembly, Complex64, Dims, Fixed, Implicit, ImplicitIndex1, Output, Penalty, Quantity, Scalar,
     Span, Stabilisation, State, StepError, System,
 };
-use systems::erased::{Any, any, model_start};
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 
 const TINY: f64 = 1e-100;
 const BEGIN: f64 = 0.1;

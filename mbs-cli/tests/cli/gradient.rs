@@ -1,8 +1,6 @@
 //! `mbs gradient`: what it prints, what it writes, and what it refuses.
 
-mod command;
-
-use command::{Folder, done, fails, mbs, shipped, text};
+use crate::command::{Folder, done, fails, mbs, shipped, text};
 use serde_json::Value;
 
 /// A pendulum with an objective; more can be put in place of `{}`.
@@ -252,4 +250,23 @@ fn files_that_cannot_be() {
     );
     let out = mbs(&["gradient", &model, "--end", "0.01", "--trajectories", "-"]);
     assert!(out.out.starts_with("t,d(A.angle)/d(L_s1)") && out.err.contains("psi1 = "), "{out:?}");
+}
+
+#[test]
+fn rounding_is_shown_as_zero() {
+    // How a pendulum moves does not depend on its mass.
+    let model = shipped("pendulum");
+    let shown = done(&["gradient", &model, "--end", "2"]);
+    let of_haste = shown.split("haste = ").nth(1).expect("an objective");
+    let row = of_haste.lines().find(|line| line.trim_start().starts_with("m ")).expect("the mass");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["m", "1", "kg", "0", "0"], "{shown}");
+    assert!(of_haste.contains("may stand for rounding"), "{shown}");
+    // Its force does, and so does what has another size.
+    let of_load =
+        shown.split("load = ").nth(1).and_then(|rest| rest.split("side = ").next()).expect("another");
+    assert!(!of_load.contains("rounding"), "{shown}");
+    // Programs get what was computed.
+    let found = json(&["gradient", &model, "--end", "2", "--json"]);
+    let exact = derivative(&found, "haste", "m");
+    assert!(exact != 0.0 && exact.abs() < 1e-12, "{exact}");
 }

@@ -1,6 +1,6 @@
 //! What the README shows is true: its model is valid, its Rust is the example that the tests compile.
 
-const README: &str = include_str!("../../README.md");
+const README: &str = include_str!("../../../README.md");
 
 fn block(language: &str) -> &'static str {
     let start = README.split(&format!("```{language}\n")).nth(1).expect("a block of this language");
@@ -16,7 +16,7 @@ fn model_is_valid() {
 
 #[test]
 fn rust_is_the_compiled_example() {
-    let example = include_str!("../examples/readme.rs").replace("\"../models/", "\"models/");
+    let example = include_str!("../../examples/readme.rs").replace("\"../models/", "\"models/");
     let (_, code) = example.split_once('\n').expect("an opening line");
     assert_eq!(code, block("rust"));
 }

@@ -1,18 +1,16 @@
 //! Index 1, Baumgarte's stabilisation and penalties, explicit and implicit; corrections onto the constraints.
 
-mod systems;
-
 use std::ops::ControlFlow;
 
+use crate::systems::lagrangian::Lagrangian;
+use crate::systems::mechanisms::{Contradiction, Pendulum, Pursuit, pendulum_angle, pendulum_motion};
+use crate::systems::{distance, order};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::{
     Adaptive, Ali3p, At, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit, ImplicitIndex1, Index1,
     Integrator, OnConstraints, Output, Quantity, Rk4, Span, Stabilisation, StepError, System, Tangent,
 };
-use systems::lagrangian::Lagrangian;
-use systems::mechanisms::{Contradiction, Pendulum, Pursuit, pendulum_angle, pendulum_motion};
-use systems::{distance, order};
 
 const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
 const TWICE: Pendulum<2> = Pendulum { mass: 2.0, length: 1.3 };

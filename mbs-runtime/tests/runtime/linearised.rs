@@ -1,7 +1,9 @@
 //! The derivative of a step: its transpose, and itself against the complex step.
 
-mod systems;
-
+use crate::systems;
+use crate::systems::erased::{Any, any, model_start};
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
+use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 use mbs_runtime::formulation::Record;
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::sensitivity::{DifferentiableStep, StateDerivatives};
@@ -9,9 +11,6 @@ use mbs_runtime::{
     Ali3p, Complex64, Dims, Implicit, ImplicitIndex1, Penalty, Scalar, Stabilisation, State, StepError,
     System,
 };
-use systems::erased::{Any, any, model_start};
-use systems::lagrangian::{Lagrangian, Mechanism};
-use systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 
 const TINY: f64 = 1e-100;
 

@@ -1,0 +1,31 @@
+//! The list of [`JointSensitivities`](super::JointSensitivities) as blocks of a right-hand side.
+
+use super::blocks::{Part, Reader};
+use super::derivatives::JointPlaces;
+pub(crate) use super::values::JointValues;
+use crate::error::EvalError;
+use crate::scalar::Scalar;
+use crate::system::Dims;
+
+/// Parts of a change of the state in joint form.
+pub(crate) const THETA: Part = Part::First;
+pub(crate) const V: Part = Part::Second;
+
+impl<S: Scalar> JointValues<'_, S> {
+    /// Shows the blocks of −(tau_θ θ′ + tau_v v′ + tau_ρ), −(c_θ θ′ + c_v v′ + c_ρ), the right-hand side of vd′ and λ′.
+    #[inline(always)]
+    pub(crate) fn read(
+        &self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        reader: &mut impl Reader<S>,
+    ) -> Result<(), EvalError> {
+        let (top, rows, minus) = (0, dims.nv, -S::ONE);
+        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
+        reader.block(top, places.tangent, (V, minus, self.force_v))?;
+        reader.parameters(top, places.force, minus, self.force_rho)?;
+        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
+        reader.block(rows, places.rows, (V, minus, self.rows_v))?;
+        reader.parameters(rows, places.row, minus, self.rows_rho)
+    }
+}
