@@ -85,7 +85,8 @@ fn check_page(name: &str) {
     let folder = Folder::with_models();
     folder.file("four_bar.urdf", read("tests/urdf/four_bar.urdf"));
     let compiled: String = [
-        "tests/examples/readme.rs",
+        "tests/examples/readme.rs.in",
+        "tests/freestanding/src/face.rs",
         "tests/freestanding/build.rs",
         "tests/freestanding/src/constrained.rs",
         "mbs-cli/src/commands/template/main.rs.in",

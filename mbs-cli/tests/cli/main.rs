@@ -3,6 +3,7 @@
 mod check;
 mod closed_loops;
 mod command;
+mod face;
 mod generate;
 mod gradient;
 mod guide;

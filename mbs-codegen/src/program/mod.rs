@@ -197,8 +197,7 @@ impl Program {
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
         let Analysed { model, tree, rows } = &*analysed;
-        let kinds = resolve(&options.bundles, analysed.is_constrained(), !model.sensitivity.is_empty());
-        let mut program = Program { kinds, ..Program::named(&analysed, case, options) };
+        let mut program = Program::named(&analysed, case, options);
         program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
@@ -227,11 +226,17 @@ impl Program {
         options.bundles.dedup();
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
+        let simulation = case.map_or(&model.simulation, |case| &case.simulation);
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            kinds: Vec::new(),
+            kinds: resolve(
+                &options.bundles,
+                simulation,
+                analysed.is_constrained(),
+                !model.sensitivity.is_empty(),
+            ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
@@ -251,7 +256,7 @@ impl Program {
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
-            simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
+            simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
         }

@@ -55,9 +55,8 @@ impl Assembly {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
-        rates(system, view.z, v, columns, change.z, v_change, change.zd);
-        Ok(())
+        normalised(system, z, columns, change.z).map_err(fail)?;
+        rates(system, view.z, v, columns, change.z, v_change, change.zd).map_err(fail)
     }
 
     /// [`Assembly::begin`] together with the derivatives of the start: [`Assembly::guess_differentiated`], then

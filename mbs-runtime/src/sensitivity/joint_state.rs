@@ -74,7 +74,7 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
+        normalised(system, z, columns, change.z).map_err(fail)?;
         renormalise(system, z);
         Ok(())
     }
@@ -98,8 +98,8 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         copy(change.z, changes.z);
         let columns = dims.sensitivity.parameters;
-        velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
-        Ok(())
+        let changed = velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
+        changed.map_err(|error| error.in_step(t, 0.0))
     }
 }
 

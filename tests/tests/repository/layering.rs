@@ -16,7 +16,7 @@ const CRATES: [(&str, &[&str]); 12] = [
     ("mbs-engine", &["mbs-bundles", "mbs-codegen", "mbs-runtime"]),
     ("mbs-urdf", &["mbs-codegen"]),
     ("mbs-report", &["mbs-codegen", "mbs-engine", "mbs-runtime"]),
-    ("mbs-cli", &["mbs-codegen", "mbs-engine", "mbs-report", "mbs-runtime", "mbs-urdf"]),
+    ("mbs-cli", &["mbs-codegen", "mbs-engine", "mbs-macros", "mbs-report", "mbs-runtime", "mbs-urdf"]),
     ("mbs-generated", &["mbs-runtime"]),
     ("mbs-tests", &["mbs-codegen", "mbs-engine", "mbs-generated", "mbs-macros", "mbs-runtime", "mbs-urdf"]),
     ("mbs-figures", &["mbs-codegen", "mbs-engine", "mbs-runtime"]),
