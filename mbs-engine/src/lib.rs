@@ -30,7 +30,7 @@
 //! let mut scratch = vec![0.0; method.scratch_len(&pendulum.dims())];
 //! let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
 //! let mut inputs = pendulum.input_signals();
-//! let run = method.simulate(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
+//! let run = method.run(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
 //!

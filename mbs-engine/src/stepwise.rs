@@ -9,7 +9,7 @@
 //! name: pendulum
 //! gravity: [0, 0, -9.81]
 //! parameters: {m: 1.0, L: 1.0}
-//! inputs: {drive: 0}
+//! inputs: {drive: {default: 0}}
 //! bodies:
 //!   rod: {mass: m, com: [0, 0, -L/2], inertia: [m*L^2/12, m*L^2/12, 0], points: {tip: [0, 0, -L]}}
 //! joints:
@@ -18,7 +18,7 @@
 //!   motor: {type: joint_force, coordinate: hinge, value: drive}
 //! simulation: {end: 1, integrator: rk4}
 //! ";
-//! let (model, _) = mbs_codegen::read("pendulum.yaml", text)?;
+//! let (model, _) = mbs_codegen::read("pendulum.yaml", text).expect("a valid model");
 //! let mut sim = mbs_engine::Simulation::new(&model)?;
 //! while sim.t() < 0.5 {
 //!     sim.step(&[("drive", 0.1)])?;
@@ -32,7 +32,8 @@
 
 use crate::Interpreted;
 use crate::method::Method;
-use crate::simulation::{Instance, InstanceError, Overrides, Settings, is_constrained, simulation};
+use crate::simulation::{Instance, InstanceError, Overrides, Settings, simulation};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model};
 use mbs_codegen::program::BundleKind;
 use mbs_runtime::inputs::Constant;
@@ -192,7 +193,8 @@ impl Simulation {
         overrides: &Overrides,
     ) -> Result<Simulation, SimulationError> {
         let refused = SimulationError::Instance;
-        let settings = Settings::of_dynamics(simulation(model, case), is_constrained(model), overrides);
+        let model = &Analysed::of(model.clone());
+        let settings = Settings::of_dynamics(simulation(model, case), model.is_constrained(), overrides);
         let settings = settings.map_err(|error| refused(InstanceError::Setting(error)))?;
         let instance =
             Instance::new(model, case, parameters, settings, &[BundleKind::Markers]).map_err(refused)?;

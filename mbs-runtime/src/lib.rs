@@ -65,7 +65,7 @@
 //! let span = Span { start: 0.0, end: 2.0, output: Output::Every(0.5) };
 //! let mut samples = 0;
 //! let statistics = Fixed { method: Rk4, h: 1e-3 }
-//!     .simulate(&Pendulum { length: 1.0 }, &mut NoInputs, &mut y, &span, &mut scratch, |_at| {
+//!     .run(&Pendulum { length: 1.0 }, &mut NoInputs, &mut y, &span, &mut scratch, |_at| {
 //!         samples += 1;
 //!         ControlFlow::Continue(())
 //!     })

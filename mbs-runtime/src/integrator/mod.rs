@@ -81,7 +81,7 @@ pub trait Integrator {
     /// The observer sees start, end, and what [`Span::output`] says, each time once and in order; at the end of a step
     /// its inputs are those with which the next step begins. Where it breaks the run ends: `y` is then what it saw.
     /// After an error `y` is the state after the last good step.
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

@@ -147,15 +147,15 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let places = model.joint_places();
         self.zero.fill(S::ZERO);
         self.evaluate_rows(model, dims, &places, at, w)?;
-        tangents(system, at.z, columns, z_rho, self.theta);
+        tangents(system, at.z, columns, z_rho, self.theta)?;
 
         // dθ_ρ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.right_hand_side(dims, &places, Which::Positions, columns, v_rho)?;
         self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
-        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
+        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
 
         // dv_ρ
         copy(self.change, dv);
@@ -310,14 +310,14 @@ impl<'a, S: Scalar> Correction<'a, S> {
         self.transpose_blocks(dims, &places, Which::Velocities, columns, v_bar, rho)?;
 
         // dz′ = N dθ′ + N(z′) dθ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.b.fill(S::ZERO);
         self.moved.fill(S::ZERO);
-        add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b);
+        add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b)?;
         add_scaled(z_bar, S::ONE, self.moved);
         self.transpose_blocks(dims, &places, Which::Positions, columns, v_bar, rho)?;
-        add_tangents_transposed(system, at.z, columns, self.theta, z_bar);
+        add_tangents_transposed(system, at.z, columns, self.theta, z_bar)?;
         Ok(())
     }
 

@@ -12,10 +12,9 @@ use super::objectives::Gradient;
 use super::objectives::Integrals;
 use super::state::StateDerivatives;
 use super::step::{LinearisedStep, Purpose, scratch_len};
-use crate::constrained::Motion;
 use crate::error::StepError;
 use crate::formulation::run::check_start;
-use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, State};
+use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Fixed, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
@@ -114,19 +113,6 @@ macro_rules! differentiable_step {
 }
 differentiable_step!(Ali3p, ImplicitIndex1);
 
-/// What an observer sees at a node.
-#[derive(Clone, Copy, Debug)]
-pub struct DifferentiatedNode<'a, S> {
-    /// Time, coordinates, rates, accelerations; inputs with which the next step begins.
-    pub motion: Motion<'a, S>,
-    /// Multipliers.
-    pub lambda: &'a [S],
-    /// Derivatives of both, as [`StateDerivatives`].
-    pub derivatives: &'a [S],
-    /// The step that ends here; nothing but zeros at the start.
-    pub step: StepStatistics,
-}
-
 /// Length of the scratch of a run whose steps need `step` values; a constant for generated models.
 pub(crate) const fn scratch_len_of_run(dims: &Dims, step: usize) -> usize {
     let linearised = scratch_len(dims);
@@ -166,7 +152,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     where
         M: Sensitivities + ObjectiveDerivatives,
         I: Inputs<M::S>,
-        O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
+        O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
     {
         let Fixed { method, h } = &self.0;
         let mut nodes = Nodes::new(span, *h)?;
@@ -295,7 +281,7 @@ where
     T: DifferentiableStep,
     M: Sensitivities + ObjectiveDerivatives,
     I: Inputs<M::S>,
-    O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
+    O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
 {
     #[inline(always)]
     fn node(
@@ -315,7 +301,7 @@ where
         if !observed {
             return Ok(Next::Continue);
         }
-        let node = DifferentiatedNode { motion, lambda, derivatives, step: step.statistics };
+        let node = Node { motion, lambda, derivatives, step: step.statistics };
         Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
     }
 

@@ -137,7 +137,7 @@ where
     Assembly::DEFAULT.begin_differentiated(model, inputs, settings.begin, state, derivatives, scratch)?;
     let method = settle(State::of(&dims, state)?.scale);
     let run = Differentiated(Fixed { method, h: settings.step });
-    let unseen = |_: crate::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    let unseen = |_: crate::formulation::Node<'_, f64>| ControlFlow::Continue(());
     run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
     Ok(())
 }
@@ -214,7 +214,7 @@ macro_rules! differentiable_explicit {
                 let ($this, $settings) = (self, settings);
                 let (policy, span) = (Differentiated($policy), settings.span());
                 let unseen = |_: crate::sensitivity::DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
-                policy.simulate(system, inputs, y, derivatives, &span, values, scratch, unseen)?;
+                policy.run(system, inputs, y, derivatives, &span, values, scratch, unseen)?;
                 Ok(())
             }
         }

@@ -21,7 +21,7 @@ fn run<M: ForwardDynamics>(
 ) -> Result<Statistics, StepError> {
     let mut scratch = vec![M::S::ZERO; Adaptive::scratch_len(&system.dims())];
     let span = Span { start: M::S::ZERO, end, output: Output::Steps };
-    method.simulate(system, &mut NoInputs, y, &span, &mut scratch, |_| GO_ON)
+    method.run(system, &mut NoInputs, y, &span, &mut scratch, |_| GO_ON)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn output_times_are_dense_and_the_end_is_exact() {
     let mut y = kepler.start();
     let span = Span { start: 0.0, end: 5.05, output: Output::Every(0.1) };
     let statistics = Adaptive::new(1e-9, 1e-9)
-        .simulate(&kepler, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
+        .run(&kepler, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
             times.push(at.t);
             worst = worst.max(distance(&[at.z[0], at.z[1], at.v[0], at.v[1]], &kepler.exact(at.t)));
             GO_ON
@@ -95,7 +95,7 @@ fn output_times_are_dense_and_the_end_is_exact() {
     let mut times = Vec::new();
     let span = Span { start: 0.0, end: 0.3, output: Output::Every(0.1) };
     Adaptive::new(1e-9, 1e-9)
-        .simulate(&kepler, &mut NoInputs, &mut kepler.start(), &span, &mut [0.0; 64], |at| {
+        .run(&kepler, &mut NoInputs, &mut kepler.start(), &span, &mut [0.0; 64], |at| {
             times.push(at.t);
             GO_ON
         })
@@ -110,7 +110,7 @@ fn euler_parameters_are_normal_at_every_output() {
     let mut y = body.start();
     let (mut drift, mut worst) = (0.0_f64, 0.0_f64);
     Adaptive::new(1e-6, 1e-6)
-        .simulate(&body, &mut NoInputs, &mut y, &span, &mut [0.0; 128], |at| {
+        .run(&body, &mut NoInputs, &mut y, &span, &mut [0.0; 128], |at| {
             drift = drift.max((at.z.iter().map(|p| p * p).sum::<f64>() - 1.0).abs());
             worst = worst.max(distance(at.z, &body.exact(at.t)));
             GO_ON
@@ -126,7 +126,7 @@ fn the_observer_can_stop_between_steps() {
     let mut y = system.start();
     let span = Span { start: 0.0, end: 5.0, output: Output::Every(0.01) };
     let statistics = Adaptive::new(1e-8, 1e-8)
-        .simulate(&system, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
+        .run(&system, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
             if at.z[0] < 0.0 { ControlFlow::Break(()) } else { GO_ON }
         })
         .unwrap();
@@ -145,7 +145,7 @@ fn steps_by_hand_equal_the_run_and_copies_equal_the_original() {
         let span = Span { start: 0.0, end, output: Output::Steps };
         let mut states = Vec::new();
         let statistics = method
-            .simulate(system, &mut from_fn(input), &mut y, &span, &mut [0.0; 200], |at| {
+            .run(system, &mut from_fn(input), &mut y, &span, &mut [0.0; 200], |at| {
                 states.push((at.t, bits(at.z), bits(at.v)));
                 GO_ON
             })
@@ -184,7 +184,7 @@ fn a_signal_is_followed_to_the_tolerance() {
     let span = Span { start: 0.0, end: 3.0, output: Output::Every(0.25) };
     let mut inputs = from_fn(|t, u: &mut [f64]| u.fill(Driven::input(t)));
     Adaptive::new(1e-10, 1e-10)
-        .simulate(&system, &mut inputs, &mut y, &span, &mut [0.0; 64], |at| {
+        .run(&system, &mut inputs, &mut y, &span, &mut [0.0; 64], |at| {
             assert_eq!(at.u, [Driven::input(at.t)]);
             GO_ON
         })

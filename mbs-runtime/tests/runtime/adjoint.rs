@@ -51,7 +51,7 @@ fn direct(
     let run = Differentiated(Fixed { method, h: H });
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
-    let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
     let (inputs, changes) = (&mut input(), &mut derivatives);
     run.run(system, inputs, &mut state, changes, &span(steps), &mut gradient, &mut scratch, watch).unwrap();
     (gradient, state)

@@ -152,7 +152,7 @@ where
     }
     let mut gradient = vec![f64::NAN; Gradient::<f64>::len(&dims)];
     let mut times = Vec::new();
-    integrator.simulate(
+    integrator.run(
         dynamics,
         &mut input(),
         &mut y,
@@ -263,7 +263,7 @@ macro_rules! check {
             let dynamics = &$dynamics;
             let mut scratch = vec![0.0; Integrator::scratch_len(&$integrator, &dynamics.dims())];
             let observe = |_: At<'_, f64>| ControlFlow::Continue(());
-            Integrator::simulate(&$integrator, dynamics, &mut input(), &mut y, &span, &mut scratch, observe)
+            Integrator::run(&$integrator, dynamics, &mut input(), &mut y, &span, &mut scratch, observe)
                 .unwrap();
             // The start is assembled twice, for complex steps; else bit for bit.
             assert!(systems::distance(&y, &found.y) < 1e-11, "{name}: {y:?} {:?}", found.y);

@@ -24,7 +24,7 @@ fn run<T: FixedStep, M: ForwardDynamics>(
     let integrator = Fixed { method, h };
     let mut scratch = vec![M::S::ZERO; integrator.scratch_len(&system.dims())];
     let span = Span { start: M::S::ZERO, end, output: Output::Steps };
-    integrator.simulate(system, inputs, y, &span, &mut scratch, |_| GO_ON)
+    integrator.run(system, inputs, y, &span, &mut scratch, |_| GO_ON)
 }
 
 /// Measured order of the final state's error, over the steps from `h` to a quarter of it.
@@ -151,7 +151,7 @@ fn observed(h: f64, end: f64, output: Output) -> Result<(Vec<f64>, Statistics), 
     let span = Span { start: 0.0, end, output };
     let mut y = system.start();
     let statistics =
-        Fixed { method: Rk4, h }.simulate(&system, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
+        Fixed { method: Rk4, h }.run(&system, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
             times.push(at.t);
             GO_ON
         })?;
@@ -191,7 +191,7 @@ fn a_late_start_does_not_add_a_step() {
     let system = Oscillator { omega: 1.0 };
     let span = Span { start: 1000.0, end: 1000.7, output: Output::Steps };
     let statistics = Fixed { method: Rk4, h: 0.1 }
-        .simulate(&system, &mut NoInputs, &mut system.start(), &span, &mut [0.0; 64], |_| GO_ON)
+        .run(&system, &mut NoInputs, &mut system.start(), &span, &mut [0.0; 64], |_| GO_ON)
         .unwrap();
     assert_eq!((statistics.steps, statistics.t, statistics.h), (7, 1000.7, 0.1));
 }
@@ -231,7 +231,7 @@ fn the_observer_can_stop() {
     let mut seen = [0.0; 2];
     let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
     let statistics = Fixed { method: Rk4, h: 0.125 }
-        .simulate(&system, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
+        .run(&system, &mut NoInputs, &mut y, &span, &mut [0.0; 64], |at| {
             seen = [at.z[0], at.v[0]];
             if at.t >= 0.5 { ControlFlow::Break(()) } else { GO_ON }
         })

@@ -9,9 +9,7 @@ use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Second, Top};
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::quadrature::Trapezoid;
-use mbs_runtime::sensitivity::{
-    DifferentiableStep, Differentiated, DifferentiatedNode, Gradient, StateDerivatives,
-};
+use mbs_runtime::sensitivity::{DifferentiableStep, Differentiated, Gradient, StateDerivatives};
 use mbs_runtime::{
     Ali3p, Assembly, Complex64, Dims, Fixed, Implicit, ImplicitIndex1, Output, Penalty, Quantity, Scalar,
     Span, Stabilisation, State, StepError, System,
@@ -266,7 +264,7 @@ fn runs_are_observed_and_checked() {
     let attempt = |stop: f64, span: Span<f64>, gradient: &mut [f64], scratch: &mut [f64]| {
         let (mut state, mut derivatives) = (state.clone(), derivatives.clone());
         let mut times = Vec::new();
-        let observe = |node: DifferentiatedNode<'_, f64>| {
+        let observe = |node: Node<'_, f64>| {
             assert_eq!(node.derivatives.len(), StateDerivatives::<f64>::len(&dims));
             assert_eq!(node.step.iterations == 0, times.is_empty());
             times.push(node.motion.t);

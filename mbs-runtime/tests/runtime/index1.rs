@@ -19,9 +19,7 @@ const START: [f64; 2] = [1.1, -0.7];
 fn run<M: ForwardDynamics<S = f64>>(system: &M, integrator: &impl Integrator, y: &mut [f64], end: f64) {
     let mut scratch = vec![0.0; integrator.scratch_len(&system.dims())];
     let span = Span { start: 0.0, end, output: Output::Steps };
-    integrator
-        .simulate(system, &mut NoInputs, y, &span, &mut scratch, |_| ControlFlow::Continue(()))
-        .unwrap();
+    integrator.run(system, &mut NoInputs, y, &span, &mut scratch, |_| ControlFlow::Continue(())).unwrap();
 }
 
 fn pendulum_error<M: ForwardDynamics<S = f64>>(system: &M, integrator: &impl Integrator) -> f64 {

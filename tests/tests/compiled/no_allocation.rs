@@ -35,7 +35,7 @@ where
             model.outputs(at, &vd, &mut w, &mut out).expect("lengths");
             ControlFlow::Continue(())
         };
-        let run = integrator.simulate(model, &mut Constant(&u), &mut y, &span, &mut scratch, observe);
+        let run = integrator.run(model, &mut Constant(&u), &mut y, &span, &mut scratch, observe);
         steps = run.expect("regular").steps;
     });
     (counted.count_total, steps)

@@ -35,7 +35,7 @@ fn simulate(
     let (mut w, vd, mut outputs) = (vec![0.0; d.workspace], vec![0.0; d.nv], vec![0.0; d.n_outputs]);
     let span = Span { start: 0.0, end, output };
     integrator
-        .simulate(model, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
+        .run(model, &mut NoInputs, &mut y, &span, &mut scratch, |at| {
             model.outputs(at, &vd, &mut w, &mut outputs).expect("lengths");
             observe(at.t, at.z, at.v, &outputs);
             ControlFlow::Continue(())

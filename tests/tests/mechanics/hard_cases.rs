@@ -36,7 +36,7 @@ fn run_with(method: &impl Integrator, model: &Interpreted, span: Span<f64>) -> R
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let mut steps = 0;
-    let result = method.simulate(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
+    let result = method.run(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
         steps += 1;
         if steps > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

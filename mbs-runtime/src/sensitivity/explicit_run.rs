@@ -1,7 +1,7 @@
 //! Explicit runs together with their derivatives by the parameters.
 //!
 //! Enters: y = \[z, v\] and its derivatives at the start. Leaves: both at the end, objectives by the weights of the method itself, their
-//! gradient; derivatives at every observed time. The states are those of [`Integrator::simulate`](crate::Integrator), bit for
+//! gradient; derivatives at every observed time. The states are those of [`Integrator::run`](crate::Integrator::run), bit for
 //! bit; with step control the sequence of steps is taken as it is.
 
 use core::ops::ControlFlow;
@@ -12,20 +12,20 @@ use super::joint_dynamics::JointDynamics;
 use super::joint_state::{JointDerivatives, refuse_first_order_states};
 use super::objectives::Gradient;
 use super::run::Differentiated;
-use crate::error::StepError;
+use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
     Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
 };
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
 /// What an observer sees of an explicit run.
 #[derive(Clone, Copy, Debug)]
 pub struct DifferentiatedAt<'a, S> {
-    /// Time, coordinates, velocities; inputs as for [`Integrator::simulate`](crate::Integrator::simulate).
+    /// Time, coordinates, velocities; inputs as for [`Integrator::run`](crate::Integrator::run).
     pub at: At<'a, S>,
     /// Their derivatives, as [`JointDerivatives`].
     pub derivatives: &'a [S],
@@ -39,10 +39,10 @@ pub trait DifferentiableIntegrator {
     /// Integrates `y` = \[z, v\] and its [`JointDerivatives`] from start to end of the span.
     ///
     /// Writes objectives and their derivatives to `gradient`, see [`Gradient`]. The observer sees what that of
-    /// [`Integrator::simulate`](crate::Integrator::simulate) does. Where it breaks the run ends, and the objectives are those of the run so far.
+    /// [`Integrator::run`](crate::Integrator::run) does. Where it breaks the run ends, and the objectives are those of the run so far.
     /// After an error `y` and derivatives are those after the last good step, and the gradient is meaningless.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -109,9 +109,10 @@ fn seen<'a, S: Scalar>(
     y: &'a [S],
     u: &'a [S],
 ) -> Result<DifferentiatedAt<'a, S>, StepError> {
-    let (state, rest) = y.split_at_checked(dims.state()).unwrap_or_default();
-    let at = At::of_state(dims, t, state, u).map_err(|error| error.in_step(t.real(), 0.0))?;
-    let derivatives = rest.get(..JointDerivatives::<S>::len(dims)).unwrap_or_default();
+    let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+    let (state, rest) = cut("y", y, dims.state()).map_err(fail)?;
+    let at = At::of_state(dims, t, state, u).map_err(fail)?;
+    let (derivatives, _) = cut("y", rest, JointDerivatives::<S>::len(dims)).map_err(fail)?;
     Ok(DifferentiatedAt { at, derivatives })
 }
 
@@ -121,7 +122,7 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
         n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -162,7 +163,7 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
         n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
