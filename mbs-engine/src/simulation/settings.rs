@@ -1,6 +1,6 @@
 //! What to run: a model's own settings, with the changes that a person asks for.
 //!
-//! Enters: the `simulation` of a model or its case, and [`Overrides`]. Leaves: [`Settings`] that go together, or a [`SettingError`]
+//! Input: the `simulation` of a model or its case, and [`Overrides`]. Output: [`Settings`] that go together, or a [`SettingError`]
 //! that says what does. What is asked for wins over the model; what the model says beside it gives way where the two do not go
 //! together.
 

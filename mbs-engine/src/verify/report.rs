@@ -1,6 +1,6 @@
 //! Verification of all derivatives of a model, in one report.
 //!
-//! Enters: a program with the bundles to be checked, and the settings of a run. Leaves: a [`Report`].
+//! Input: a program with the bundles to be checked, and the settings of a run. Output: a [`Report`].
 
 use super::instants::{Visited, disturbed};
 use super::whole_run::{self, RunCheck, Trace};

@@ -1,6 +1,6 @@
 //! The gradient of a whole run, and the derivatives of its last state, against differences of whole runs.
 //!
-//! Enters: what a differentiated run found. Leaves: how it compares with runs without derivatives, one of whose parameters was moved.
+//! Input: what a differentiated run found. Output: how it compares with runs without derivatives, one of whose parameters was moved.
 //!
 //! A complex step, f' = Im f(x + i h)/h, is exact to rounding and needs no choice of h; kinks included, since decisions are
 //! made by the real part. Where complex runs fail, central differences take their place: with h halved again and again,

@@ -1,6 +1,6 @@
 //! The position nearest to a guess in which all constraints hold.
 //!
-//! Enters: a position z near the guess z0 in which they hold. Leaves: the one that makes Σ (z_j − z0_j)² over free coordinates
+//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)² over free coordinates
 //! smallest, so that a start is a function of its guess, with derivatives, and not of the way there.
 //!
 //! | symbol | meaning |

@@ -1,6 +1,6 @@
 //! Newton's method for one implicit step: r = 0 beside one equation g_k = 0 a constraint row.
 //!
-//! Enters: a predicted instant, and what the formulation makes of the constraint rows. Leaves: z, zd, zdd, a, λ at which
+//! Input: a predicted instant, and what the formulation makes of the constraint rows. Output: z, zd, zdd, a, λ at which
 //! both hold.
 //!
 //! ```text

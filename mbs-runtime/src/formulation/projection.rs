@@ -1,6 +1,6 @@
 //! Projections of velocities and accelerations onto the constraints [Dopico2018, Eqs. 11–18; LopezVarela2023, Eqs. 10–11].
 //!
-//! Enters: the accepted z, and zd*, zdd* that Newton's method left. Leaves: the nearest zd, zdd in the norm of P that satisfy
+//! Input: the accepted z, and zd*, zdd* that Newton's method left. Output: the nearest zd, zdd in the norm of P that satisfy
 //!
 //! Φ_z zd + Φ_t = 0,  A zd + b = 0;  Φ_z zdd + (terms of zd and t) = 0,  A zdd + (terms of zd and t) = 0.
 //!

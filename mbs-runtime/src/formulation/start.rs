@@ -1,7 +1,7 @@
 //! A consistent start: positions, velocities, accelerations and multipliers that satisfy the constraints and the equations of
 //! motion at t0. And the analysis of a fully driven mechanism at any t, which is the same without the equations of motion.
 //!
-//! Enters: guesses z, zd; coordinates that are held at theirs. Leaves: the state, with the scale of its rows, and whether rows
+//! Input: guesses z, zd; coordinates that are held at theirs. Output: the state, with the scale of its rows, and whether rows
 //! depend on each other.
 //!
 //! | symbol | meaning |

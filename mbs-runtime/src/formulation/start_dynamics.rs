@@ -1,6 +1,6 @@
 //! What a start takes from the equations of motion: accelerations and multipliers, and what is known of the rows.
 //!
-//! Enters: positions and rates that satisfy the constraints. Leaves: zdd and λ; the scale of each row, how many of them are
+//! Input: positions and rates that satisfy the constraints. Output: zdd and λ; the scale of each row, how many of them are
 //! independent, and an error where neither inertia nor constraints determine a coordinate.
 
 use super::compliance::write_least;

@@ -1,6 +1,6 @@
 //! The derivative of an implicit step, as a value with a product and a transposed product.
 //!
-//! Enters: the [`Record`] of a step. Leaves: the derivative of the map
+//! Input: the [`Record`] of a step. Output: the derivative of the map
 //!
 //! (z, zd, zdd, a) at t, ρ  ↦  (z, zd, zdd, a, λ) at t + h,
 //!
