@@ -126,6 +126,8 @@ fn start(shown: &Shown<'_>) -> Value {
         object["rank"] = json!(found.statistics.rank);
         let freedom = program.coordinates.len().saturating_sub(found.statistics.rank);
         object["degrees_of_freedom"] = json!(freedom);
+    }
+    if shown.settings.constrained || !program.dropped_rows.is_empty() {
         object["dropped"] = json!(program.dropped_rows);
     }
     object

@@ -12,8 +12,7 @@ use crate::run::{self, RunFailure};
 use crate::settings::{Analysis, Settings};
 use crate::{interrupt, report, report_json};
 use mbs_codegen::constrained::Rows;
-use mbs_codegen::model::evaluate::Values;
-use mbs_codegen::model::{self, Case, Model, Objective, ParameterId, ParameterValue, Simulation};
+use mbs_codegen::model::{self, Case, Model, Objective, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_codegen::topology;
 use mbs_engine::{Interpreted, ParameterError};
@@ -312,43 +311,19 @@ pub(crate) fn interpret_with(
     let program = Program::new(model, case, &options).map_err(|error| Failure::error(error.to_string()))?;
     let mut interpreted = Interpreted::new(program);
     drop(ticker);
-    for (name, value) in set {
-        interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, &error))?;
-    }
-    if !set.is_empty() {
-        refuse_falling_knots(model, case, set, &interpreted)?;
-    }
-    Ok(interpreted)
-}
-
-/// Knots that the parameters of the command line, all together, leave in a wrong order.
-fn refuse_falling_knots(
-    model: &Model,
-    case: Option<&Case>,
-    set: &[(String, f64)],
-    interpreted: &Interpreted,
-) -> Result<(), Failure> {
-    let mut rest = interpreted.parameters().iter().copied();
-    let mut now = Vec::new();
-    for (i, parameter) in model.parameters.iter().enumerate() {
-        let value = match &parameter.value {
-            ParameterValue::Number(old) => ParameterValue::Number(rest.next().unwrap_or(*old)),
-            ParameterValue::Array(old) => ParameterValue::Array(rest.by_ref().take(old.len()).collect()),
-            ParameterValue::Derived(_) => continue,
+    // Names and bounds one by one, so that a refusal names the option; what they must keep, all together.
+    let values: Vec<(&str, f64)> = set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    interpreted.set_parameters_by_name(&values).map_err(|error| {
+        let alone = |(name, value): &(&str, f64)| {
+            let error = interpreted.clone().set_parameter(name, *value).err()?;
+            (!matches!(error, ParameterError::Condition { .. })).then(|| refused(model, name, &error))
         };
-        now.push((ParameterId(i as u32), value));
-    }
-    let values = Values::of(&model.parameters, &now);
-    let Some(falling) = model.falling_knot(case, &values) else { return Ok(()) };
-    let array = falling.array.and_then(|id| model.parameters.get(id.index()));
-    let is_of_it = |name: &str| array.is_some_and(|a| name.split('[').next().map(str::trim) == Some(&a.name));
-    let mut blamed: Vec<String> =
-        set.iter().filter(|(name, _)| is_of_it(name)).map(|(name, _)| format!("`{name}`")).collect();
-    if blamed.is_empty() {
-        blamed = set.iter().map(|(name, _)| format!("`{name}`")).collect();
-    }
-    let message = falling.describe(&model.parameters);
-    Err(Failure::usage(format!("cannot set {}: {message}", blamed.join(", "))))
+        values.iter().find_map(alone).unwrap_or_else(|| {
+            let names: Vec<String> = values.iter().map(|(name, _)| format!("`{name}`")).collect();
+            Failure::usage(format!("cannot set {}: {error}", names.join(", ")))
+        })
+    })?;
+    Ok(interpreted)
 }
 
 fn refused(model: &Model, name: &str, error: &ParameterError) -> Failure {

@@ -34,6 +34,7 @@ pub mod elements;
 pub mod dynamics;
 pub mod derivatives;
 pub mod constrained;
+pub mod conditions;
 pub mod check;
 pub mod bundle;
 pub mod program;

@@ -8,6 +8,7 @@ use crate::parameters::{self, ParameterError};
 use crate::sensitivities;
 use crate::signals::Signals;
 use crate::tape::{Arguments, Tape};
+use mbs_codegen::conditions::Conditions;
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
@@ -32,6 +33,7 @@ pub struct Interpreted<S: Scalar = f64> {
     prepare: Tape<S>,
     start: Tape<S>,
     input_signals: Tape<S>,
+    conditions: Option<Tape<S>>,
     /// In the order of [`BundleKind::ALL`].
     bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
 }
@@ -43,6 +45,7 @@ impl<S: Scalar> Interpreted<S> {
         // Every program has these three.
         let [prepare, start, input_signals] =
             ["prepare", "start", "input_signals"].map(|name| tape(name).unwrap_or_else(Tape::empty));
+        let conditions = tape("conditions");
         let bundles = BundleKind::ALL.map(|kind| tape(kind.name()));
         let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
         let nv = program.velocities.len();
@@ -81,6 +84,7 @@ impl<S: Scalar> Interpreted<S> {
             prepare,
             start,
             input_signals,
+            conditions,
             bundles,
             program,
         };
@@ -103,16 +107,45 @@ impl<S: Scalar> Interpreted<S> {
         Ok(self.parameters[self.place_of(name)?.1])
     }
 
-    /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds.
+    /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds and, with the others,
+    /// be one that a mechanism can have. Where one value alone would not be, set all at once ([`Self::set_parameters`]).
     pub fn set_parameter(&mut self, name: &str, value: S) -> Result<(), ParameterError> {
-        let (number, place) = self.place_of(name)?;
-        parameters::check(&self.program.parameters[number], &self.parameter_names[place], value.real())?;
-        self.parameters[place] = value;
+        self.set_parameters_by_name(&[(name, value)])
+    }
+
+    /// Sets some parameters, each `name` or `name[i]` of an array. All together must be allowed, or none is set.
+    pub fn set_parameters_by_name(&mut self, values: &[(&str, S)]) -> Result<(), ParameterError> {
+        let mut all = self.parameters.clone();
+        for &(name, value) in values {
+            let (number, place) = self.place_of(name)?;
+            parameters::check(&self.program.parameters[number], &self.parameter_names[place], value.real())?;
+            all[place] = value;
+        }
+        self.check_conditions(&all)?;
+        self.parameters = all;
         self.run_prepare();
         Ok(())
     }
 
-    /// Sets all parameters, arrays flattened. All must keep their bounds, or none is set.
+    /// Whether a mechanism can have these parameters: a mass is not negative, an inertia is that of a body, knots increase,
+    /// constraints that no coordinate can correct hold.
+    fn check_conditions(&self, values: &[S]) -> Result<(), ParameterError> {
+        let Some(tape) = &self.conditions else { return Ok(()) };
+        let conditions = &self.program.conditions;
+        let mut w = vec![S::ZERO; tape.memory()];
+        let (mut margins, mut shown) = (vec![S::ZERO; conditions.len()], vec![S::ZERO; conditions.len()]);
+        let arguments = with([&[]; Group::ALL.len()], Group::Parameters, values);
+        // The lengths are right by construction, so this cannot fail.
+        let _ = tape.run(&arguments, &mut w, &mut [&mut margins, &mut shown]);
+        let [margins, shown] =
+            [margins, shown].map(|values| values.iter().map(|x| x.real()).collect::<Vec<_>>());
+        match Conditions::broken(conditions, &margins, &shown) {
+            Some(message) => Err(ParameterError::Condition { message }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets all parameters, arrays flattened. All must be allowed, or none is set.
     pub fn set_parameters(&mut self, values: &[S]) -> Result<(), ParameterError> {
         let (expected, found) = (self.parameters.len(), values.len());
         if expected != found {
@@ -122,6 +155,7 @@ impl<S: Scalar> Interpreted<S> {
         for ((info, name), value) in infos.zip(&self.parameter_names).zip(values) {
             parameters::check(info, name, value.real())?;
         }
+        self.check_conditions(values)?;
         self.parameters.copy_from_slice(values);
         self.run_prepare();
         Ok(())

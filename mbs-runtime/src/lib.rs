@@ -124,6 +124,7 @@ pub mod rolled;
 mod readable;
 
 pub mod error;
+pub mod parameters;
 pub mod system;
 
 pub mod constrained;
@@ -155,6 +156,7 @@ pub use formulation::{
 };
 pub use inputs::{Hold, Inputs};
 pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
+pub use parameters::ParameterError;
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
     DifferentiableIntegrator, Differentiated, Gradient, Impulses, JointDerivatives,

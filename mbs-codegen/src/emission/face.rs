@@ -21,6 +21,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let constants = constants_of(program);
     let names = names_of(program);
     let parameters = parameters_of(program);
+    let check = super::conditions::print(program);
     let model = model_of(program);
     let bundles = program.kinds.iter().map(|&kind| bundle_of(program, kind));
     let tokens = quote! {
@@ -48,6 +49,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #constants
             #names
             #parameters
+            #check
             #model
             #(#bundles)*
         }

@@ -8,6 +8,7 @@
 
 mod batch;
 mod body;
+mod conditions;
 mod constrained;
 mod face;
 mod free_text;

@@ -83,6 +83,26 @@ impl Model {
         defaults
     }
 
+    /// The model with a case's parameters and start values in place of its own.
+    pub fn under_case(&self, case: Option<&Case>) -> Model {
+        let mut model = self.clone();
+        if let Some(case) = case {
+            for (id, value) in &case.parameters {
+                model.parameters[id.index()].value = value.clone();
+            }
+            model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
+            for (id, start) in &case.start {
+                model.joints[id.index()].start = start.clone();
+            }
+            for (id, start) in &case.variables {
+                let variable = &mut model.variables[id.index()];
+                (variable.value, variable.rate, variable.hold) =
+                    (start.value.clone(), start.rate.clone(), start.hold);
+            }
+        }
+        model
+    }
+
     /// The full name of an equation, as it goes by everywhere.
     pub fn row_name(&self, row: RowRef) -> String {
         let name = match row {

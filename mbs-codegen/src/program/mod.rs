@@ -11,7 +11,8 @@ mod rolled;
 mod sensitivities;
 mod tree;
 
-use crate::bundle::{self, Bundle};
+use crate::bundle::{self, Bundle, Rolled, Specification};
+use crate::conditions::{Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
@@ -165,8 +166,11 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that vanish identically, which nobody computes.
+    /// Names of the rows that nobody computes: those that vanish identically, then those that no coordinate changes.
     pub dropped_rows: Vec<String>,
+    /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
+    /// if they are frozen.
+    pub conditions: Vec<Condition>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -182,7 +186,7 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let mut model = under_case(model, case);
+        let mut model = model.under_case(case);
         if options.freeze {
             // What is a constant has no derivatives.
             model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
@@ -193,6 +197,12 @@ impl Program {
         options.bundles.dedup();
         let tree = topology::span(model);
         let rows = Rows::of(model, &tree);
+        for checked in &rows.checked {
+            if let Some(&one) = checked.changed_by.first() {
+                let (row, parameter) = (checked.row.name.clone(), model.sensitivity_name(one));
+                return Err(ProgramError::Violating { row, parameter });
+            }
+        }
         let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let kinds = BundleKind::resolve(&options.bundles, constrained, !model.sensitivity.is_empty());
         for &kind in &kinds {
@@ -212,6 +222,11 @@ impl Program {
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
+        let conditions = if options.freeze {
+            Conditions::default()
+        } else {
+            Conditions::of(&mut g, &mut mechanism, &rows, case)
+        };
         let seeds = seeds(model);
         let symbols: Vec<ExprId> = seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols, options.pairs);
@@ -221,6 +236,9 @@ impl Program {
                 input: model.inputs[input as usize].name.clone(),
                 parameter: model.sensitivity_name(model.sensitivity[parameter as usize]),
             });
+        }
+        if !conditions.all.is_empty() {
+            specifications.push(condition_bundle(&conditions));
         }
         for &kind in &kinds {
             specifications.extend(equations.specifications(kind)?);
@@ -283,7 +301,8 @@ impl Program {
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
             nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
             normalised: normalised(model, &tree),
-            dropped_rows: rows.dropped.clone(),
+            dropped_rows: rows.without_multiplier().map(String::from).collect(),
+            conditions: conditions.all,
             held: held(model, &tree),
             structure,
             euler_parameters: tree
@@ -369,6 +388,13 @@ pub enum ProgramError {
         /// Name of the parameter.
         parameter: String,
     },
+    /// The model is differentiated by a parameter that violates a row which no coordinate can correct.
+    Violating {
+        /// Name of the row.
+        row: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -398,6 +424,11 @@ impl std::fmt::Display for ProgramError {
                 "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \
                  write the signal where the input is used, or take `{parameter}` from `sensitivity`"
             ),
+            ProgramError::Violating { row, parameter } => write!(
+                f,
+                "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
+                 both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
+            ),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -410,6 +441,21 @@ impl std::fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
+/// Margins of the conditions.
+fn condition_bundle(conditions: &Conditions) -> Specification {
+    let wanted = equations::wanted;
+    Specification {
+        rolled: Rolled::default(),
+        name: "conditions",
+        doc: "What the parameters must keep.",
+        arguments: vec![(Group::Parameters, None)],
+        results: vec![
+            wanted("margins", "what must not be negative", conditions.margins.clone()),
+            wanted("shown", "what a message shows", conditions.shown.clone()),
+        ],
+    }
+}
+
 /// By what a model is differentiated, by place.
 fn seeds(model: &Model) -> Vec<(Group, u32)> {
     let place = |one: &SensitivityRef| match *one {
@@ -417,26 +463,6 @@ fn seeds(model: &Model) -> Vec<(Group, u32)> {
         parameter => model.sensitivity_parameter(parameter).map(|place| (Group::Parameters, place as u32)),
     };
     model.sensitivity.iter().filter_map(place).collect()
-}
-
-/// The model with a case's parameters and start values in place of its own.
-fn under_case(model: &Model, case: Option<&Case>) -> Model {
-    let mut model = model.clone();
-    if let Some(case) = case {
-        for (id, value) in &case.parameters {
-            model.parameters[id.index()].value = value.clone();
-        }
-        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
-        for (id, start) in &case.start {
-            model.joints[id.index()].start = start.clone();
-        }
-        for (id, start) in &case.variables {
-            let variable = &mut model.variables[id.index()];
-            (variable.value, variable.rate, variable.hold) =
-                (start.value.clone(), start.rate.clone(), start.hold);
-        }
-    }
-    model
 }
 
 fn parameter_infos(model: &Model) -> Vec<ParameterInfo> {
