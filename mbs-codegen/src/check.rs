@@ -13,7 +13,7 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{Case, Model};
 use crate::symbols::Group;
-use crate::topology::{self, Row, RowSource, Tree};
+use crate::topology::{self, RowSource, Tree};
 use std::collections::HashSet;
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
@@ -59,7 +59,7 @@ fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diag
 fn parameters_keep_conditions(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &mut Diagnostics) {
     for checked in &rows.checked {
         if let Some(broken) = broken_condition(model, tree, &only(checked), None) {
-            diagnostics.error(place(model, &checked.row), broken).help(match checked.row.source {
+            diagnostics.error(checked.row.span(model), broken).help(match checked.row.source {
                 RowSource::Cut(_) => "the two sides of the joint do not meet, whatever the other joints do; check its points and axes",
                 RowSource::Constraint(_) => "a constraint must depend on the mechanism's position",
             });
@@ -94,14 +94,6 @@ fn broken_condition(model: &Model, tree: &Tree, rows: &Rows, case: Option<&Case>
     Conditions::broken(&conditions.all, &margins, &shown)
 }
 
-/// Where the file gives a row.
-fn place(model: &Model, row: &Row) -> Span {
-    match row.source {
-        RowSource::Cut(joint) => model.joints[joint.index()].span,
-        RowSource::Constraint(i) => model.constraints[i].span,
-    }
-}
-
 /// More velocities than this are not checked: the check is dense.
 const MAX_DENSE: usize = 400;
 
@@ -117,7 +109,7 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
     for &row in &nonlinear {
         let row = &rows.kept[row];
         diagnostics
-            .error(place(model, row), format!("constraint `{}` is not linear in the velocities", row.name))
+            .error(row.span(model), format!("constraint `{}` is not linear in the velocities", row.name))
             .help("a nonholonomic constraint has the form A(position, t) · velocities + b(position, t) = 0");
     }
     if !nonlinear.is_empty() {
@@ -129,7 +121,7 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
         let row = &rows.kept[k];
         diagnostics
             .error(
-                place(model, row),
+                row.span(model),
                 format!("constraint `{}` can never be met: no coordinate changes it", row.name),
             )
             .help("a constraint must depend on the mechanism's position");

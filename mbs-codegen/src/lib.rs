@@ -37,6 +37,7 @@ pub mod constrained;
 pub mod conditions;
 pub mod check;
 pub mod bundle;
+pub mod watch;
 pub mod program;
 pub mod emission;
 pub mod build;

@@ -110,18 +110,27 @@ impl<S: Scalar> Interpreted<S> {
     /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds and, with the others,
     /// be one that a mechanism can have. Where one value alone would not be, set all at once ([`Self::set_parameters`]).
     pub fn set_parameter(&mut self, name: &str, value: S) -> Result<(), ParameterError> {
-        self.set_parameters_by_name(&[(name, value)])
+        self.set_parameters_by_name(&[(name, value)]).map_err(|(_, error)| error)
     }
 
-    /// Sets some parameters, each `name` or `name[i]` of an array. All together must be allowed, or none is set.
-    pub fn set_parameters_by_name(&mut self, values: &[(&str, S)]) -> Result<(), ParameterError> {
+    /// Sets some parameters, each `name` or `name[i]` of an array. All together must be allowed, or none is set. An error comes
+    /// with the name, if one value alone is to blame.
+    pub fn set_parameters_by_name(
+        &mut self,
+        values: &[(&str, S)],
+    ) -> Result<(), (Option<String>, ParameterError)> {
         let mut all = self.parameters.clone();
         for &(name, value) in values {
-            let (number, place) = self.place_of(name)?;
-            parameters::check(&self.program.parameters[number], &self.parameter_names[place], value.real())?;
-            all[place] = value;
+            let mut set = || {
+                let (number, place) = self.place_of(name)?;
+                let info = &self.program.parameters[number];
+                parameters::check(info, &self.parameter_names[place], value.real())?;
+                all[place] = value;
+                Ok(())
+            };
+            set().map_err(|error| (Some(name.into()), error))?;
         }
-        self.check_conditions(&all)?;
+        self.check_conditions(&all).map_err(|error| (None, error))?;
         self.parameters = all;
         self.run_prepare();
         Ok(())

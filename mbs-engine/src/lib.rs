@@ -34,6 +34,7 @@
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
 //!
+//! A whole run with its settings, its consistent start, outputs, energy balance and tables of results is in [`simulation`].
 //! Objectives and their gradient are in [`gradient`], with an example; [`verify`] compares every derivative with an independent one,
 //! [`equilibrium`] and [`modes`] look at a model at rest and near it.
 #![forbid(unsafe_code)]
@@ -51,10 +52,14 @@ mod method;
 
 mod slopes;
 
-pub mod equilibrium;
+pub mod simulation;
+
 pub mod gradient;
-pub mod modes;
+
 pub mod verify;
+
+pub mod equilibrium;
+pub mod modes;
 
 pub use interpreted::Interpreted;
 pub use method::{Damping, Method};

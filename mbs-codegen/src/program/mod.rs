@@ -21,6 +21,7 @@ use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
 use crate::topology::{self, Tree};
+use crate::watch::Watch;
 pub use bundle_kind::BundleKind;
 use equations::Equations;
 use estimate::estimate;
@@ -171,6 +172,8 @@ pub struct Program {
     /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
     /// if they are frozen.
     pub conditions: Vec<Condition>,
+    /// Branches that a run may change over; none if there are none.
+    pub watch: Option<Watch>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -270,6 +273,7 @@ impl Program {
             Group::Matrix | Group::Factors | Group::Rhs => 0,
         };
         let bundles = bundle::build(&g, &specifications, len);
+        let watch = Watch::new(&mut g, &mut mechanism, &rows, &symbols, len);
         debug_assert!(bundles.iter().all(|b| bundle::verify::verify(b) == Ok(())));
         Ok(Program {
             name: model.name.clone(),
@@ -303,6 +307,7 @@ impl Program {
             normalised: normalised(model, &tree),
             dropped_rows: rows.without_multiplier().map(String::from).collect(),
             conditions: conditions.all,
+            watch,
             held: held(model, &tree),
             structure,
             euler_parameters: tree
