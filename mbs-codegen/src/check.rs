@@ -39,7 +39,7 @@ pub fn equations(model: &Model, diagnostics: &mut Diagnostics) {
 
 /// Warns of objectives that name the multiplier of a row that says nothing.
 fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diagnostics) {
-    let dropped: HashSet<&str> = rows.without_multiplier().collect();
+    let dropped: HashSet<&str> = rows.dropped.iter().map(String::as_str).collect();
     for objective in &model.objectives {
         let mut told = HashSet::new();
         for row in objective.multipliers() {

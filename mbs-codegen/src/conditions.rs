@@ -217,7 +217,7 @@ impl Conditions {
                 let magnitude = g.abs(value);
                 let margin = g.sub(allowed, magnitude);
                 let message = format!(
-                    "constraint `{}` cannot be met: no coordinate changes it, and these parameters leave it open by",
+                    "constraint `{}` can never be met: no coordinate changes it, and these parameters leave it open by",
                     row.name
                 );
                 self.push(g, message, false, margin, value);

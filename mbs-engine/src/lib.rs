@@ -52,6 +52,8 @@ mod method;
 
 mod slopes;
 
+pub mod jumps;
+
 pub mod simulation;
 
 pub mod gradient;

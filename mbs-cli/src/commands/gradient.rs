@@ -63,6 +63,9 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         (Ok(ran), _) => ran,
         (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
     };
+    for jump in &ran.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
     let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
@@ -187,6 +190,7 @@ impl Shown<'_> {
             "case": program.case,
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
+            "jumps": report_json::jumps(&self.ran.jumps),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(written) = &self.written {

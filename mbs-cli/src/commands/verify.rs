@@ -42,6 +42,9 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let outcome = verify::report(&interpreted.program_as_set(), simulation, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
+    for jump in &found.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
     files::print(&if common.json { report_json::pretty(&shown.json()) + "\n" } else { shown.text() })?;
     if found.passed() { Ok(()) } else { Err(Failure::said()) }
@@ -232,6 +235,7 @@ impl Shown<'_> {
             "derivatives": report.derivatives.iter().map(derivative).collect::<Vec<_>>(),
             "not_evaluated": report.unseen,
             "gradient": report.runs.iter().map(run).collect::<Vec<_>>(),
+            "jumps": report_json::jumps(&report.jumps),
             "redundant_constraints": report.redundant(),
             "wall_time": self.seconds,
         })

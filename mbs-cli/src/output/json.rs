@@ -4,6 +4,7 @@ use super::shown::Shown;
 use mbs_codegen::diagnostics::{Diagnostic, Diagnostics, Severity};
 use mbs_codegen::model::Integrator;
 use mbs_engine::Damping;
+use mbs_engine::jumps::Jump;
 use mbs_engine::simulation::{Analysis, Effort, RunFailure, Settings, WRENCH};
 use serde_json::{Map, Value, json};
 
@@ -54,6 +55,9 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> Value {
     if let Some(written) = &shown.written {
         object["csv"] = json!({"file": written.file.display().to_string(), "rows": written.rows, "columns": written.columns});
     }
+    if !seen.jumps.is_empty() {
+        object["jumps"] = jumps(&seen.jumps);
+    }
     let warnings = seen.warnings(shown.model);
     if !warnings.is_empty() {
         object["warnings"] = json!(warnings);
@@ -101,6 +105,13 @@ pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value
     object["absolute_tolerance"] = json!(simulation.absolute_tolerance);
     object["recursive"] = json!(settings.recursive);
     object
+}
+
+/// Jumps a run went through.
+pub(crate) fn jumps(jumps: &[Jump]) -> Value {
+    let one =
+        |jump: &Jump| json!({"of": jump.subject, "t": jump.t, "by": jump.by, "message": jump.to_string()});
+    jumps.iter().map(one).collect()
 }
 
 /// Where the run began; null where no start was found.

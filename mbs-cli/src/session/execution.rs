@@ -97,7 +97,12 @@ impl Done<'_> {
 
     /// What became of the run; none if nobody reads the results any more, which is no failure.
     pub(crate) fn trouble(&self, prepared: &Prepared<'_>) -> Option<Trouble> {
-        let Prepared { model, settings, .. } = prepared;
+        let Prepared { source, case, model, settings } = prepared;
+        let undefined = || {
+            let now = &self.record.seen.now;
+            let found = simulation::undefined(source, *case, model, settings, now);
+            found.map_or(String::new(), |what| format!("\n{what}"))
+        };
         let kept = self.written.map_or(String::new(), |written| written.kept());
         Some(match (&self.record.failure, &self.stop) {
             (None | Some(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
@@ -108,14 +113,14 @@ impl Done<'_> {
             }
             (None, _) => Trouble::None,
             (Some(RunFailure::Start(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error @ StepError::Setting { .. })), _) => {
                 Trouble::Usage(format!("{}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Observe(t, error)), _) => {

@@ -22,7 +22,7 @@ use hashbrown::HashMap;
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
-    /// Names of those that say nothing.
+    /// Names of those that nobody computes: they say nothing, or bind parameters only.
     pub dropped: Vec<String>,
     /// Those that bind parameters only.
     pub checked: Vec<Checked>,
@@ -94,6 +94,7 @@ impl Rows {
             } else if !shown.moves && analytic {
                 let changes = |one: &&SensitivityRef| changes(model, &g, value, &samples, **one);
                 let changed_by = model.sensitivity.iter().filter(changes).copied().collect();
+                rows.dropped.push(row.name.clone());
                 rows.checked.push(Checked { row, changed_by });
             } else {
                 if !moving {
@@ -103,12 +104,6 @@ impl Rows {
             }
         }
         rows
-    }
-
-    /// Names of the rows that nobody computes: those that say nothing, then those that bind parameters only.
-    pub fn without_multiplier(&self) -> impl Iterator<Item = &str> {
-        let checked = self.checked.iter().map(|checked| checked.row.name.as_str());
-        self.dropped.iter().map(String::as_str).chain(checked)
     }
 
     /// How many are holonomic; normalisation rows not counted.
@@ -173,7 +168,7 @@ pub(crate) fn row_values(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &[R
 
 /// Whether a value is nothing but rounding; not if it is not a number.
 fn is_zero(value: f64, size: f64) -> bool {
-    value.abs() <= ZERO * size
+    size.is_finite() && value.abs() <= ZERO * size
 }
 
 /// Whether a parameter changes a row at one of the samples.

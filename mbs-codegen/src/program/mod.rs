@@ -167,7 +167,7 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that nobody computes: those that vanish identically, then those that no coordinate changes.
+    /// Names of the rows that nobody computes: they vanish identically, or no coordinate changes them.
     pub dropped_rows: Vec<String>,
     /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
     /// if they are frozen.
@@ -305,7 +305,7 @@ impl Program {
             holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
             nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
             normalised: normalised(model, &tree),
-            dropped_rows: rows.without_multiplier().map(String::from).collect(),
+            dropped_rows: rows.dropped.clone(),
             conditions: conditions.all,
             watch,
             held: held(model, &tree),

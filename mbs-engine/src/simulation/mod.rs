@@ -54,6 +54,6 @@ pub use instance::{
     simulation,
 };
 pub use observer::{Norms, Now, Seen, history_columns};
-pub use run::{Effort, Record, run, stride};
+pub use run::{Effort, Record, run, stride, undefined};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};
