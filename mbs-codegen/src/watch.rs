@@ -67,7 +67,7 @@ impl Watch {
         mechanism: &mut Mechanism<'_>,
         rows: &Rows,
         seeds: &[ExprId],
-        len: impl Fn(Group) -> u32,
+        parameters: u32,
     ) -> Option<Watch> {
         let mut found = Found::default();
         for subject in subjects(g, mechanism, rows) {
@@ -76,13 +76,19 @@ impl Watch {
         if found.switches.is_empty() {
             return None;
         }
+        let [nq, nv, nu] =
+            [mechanism.tree.nq, mechanism.tree.nv, mechanism.model.inputs.len()].map(|n| n as u32);
         let wanted = |name, doc, expressions| Wanted { name, doc, expressions };
         let specification = Specification {
             name: "watch",
             doc: "Branches: where they are, and how far apart their sides.",
-            arguments: [Group::Time, Group::Z, Group::V, Group::Vd, Group::U]
-                .map(|group| (group, None))
-                .to_vec(),
+            arguments: vec![
+                (Group::Time, 1),
+                (Group::Z, nq),
+                (Group::V, nv),
+                (Group::Vd, nv),
+                (Group::U, nu),
+            ],
             results: vec![
                 wanted("functions", "switching functions", found.functions),
                 wanted("sizes", "sizes of the subjects", found.sizes),
@@ -90,7 +96,7 @@ impl Watch {
             ],
             rolled: Rolled::default(),
         };
-        Some(Watch { switches: found.switches, bundles: bundle::build(g, &[specification], len) })
+        Some(Watch { switches: found.switches, bundles: bundle::build(g, &[specification], parameters) })
     }
 }
 

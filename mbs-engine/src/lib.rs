@@ -42,15 +42,14 @@
 mod rolled;
 mod tape;
 
-mod interpreted;
 mod parameters;
-mod sensitivities;
+
+mod interpreted;
+
+mod bundles;
 mod signals;
-mod tree;
 
 mod method;
-
-mod slopes;
 
 pub mod jumps;
 
@@ -60,6 +59,8 @@ pub mod gradient;
 
 pub mod verify;
 
+mod slopes;
+
 pub mod equilibrium;
 pub mod modes;
 
@@ -67,3 +68,4 @@ pub use interpreted::Interpreted;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use tape::Arguments;

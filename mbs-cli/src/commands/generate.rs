@@ -102,6 +102,16 @@ fn targets<'a>(
         }
         targets.push(Module { path, model, generated });
     }
+    // Also through links: a module over a model, or two modules in one file.
+    for (i, module) in targets.iter().enumerate() {
+        for model in &arguments.models {
+            files::refuse_overwriting("-o", &module.path, &format!("`{}`", model.display()), model)?;
+        }
+        for other in &targets[..i] {
+            let [a, b] = [module, other].map(|module| module.path.display().to_string());
+            files::refuse_twice((&a, &module.path), (&b, &other.path))?;
+        }
+    }
     Ok(targets)
 }
 

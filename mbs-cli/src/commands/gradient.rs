@@ -52,7 +52,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let columns: Vec<Column> = columns.into_iter().map(|name| Column::new(name, "")).collect();
     let mut watcher = Watcher::new(file.as_deref(), &columns, false, &settings.simulation)?;
     let outcome = gradient::simulate(&interpreted, &settings, (start, stride), &mut watcher, None);
-    let (written, stop) = watcher.finish();
+    let (written, stop) = watcher.finish(outcome.as_ref().err());
     let ran = match (outcome, stop) {
         (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
             return match error.kind() {

@@ -13,6 +13,9 @@ use std::path::Path;
 
 /// Writes the model, and says what was changed and left out.
 pub(crate) fn import(arguments: &Import) -> Result<(), Failure> {
+    if let Some(output) = &arguments.output {
+        files::refuse_overwriting("-o", output, "the robot", &arguments.robot)?;
+    }
     let file = files::read(&arguments.robot)?;
     let options = Options {
         floating_base: arguments.floating_base,

@@ -84,11 +84,29 @@ fn root(given: Option<&Path>) -> Result<String, Failure> {
     let folder = given.map_or_else(|| PathBuf::from(SOURCE), PathBuf::from);
     let found = fs::canonicalize(&folder).ok().filter(|root| root.join("mbs-runtime/Cargo.toml").is_file());
     match found.as_deref().and_then(Path::to_str) {
-        // A string of TOML.
-        Some(root) => Ok(root.replace('\\', "/")),
+        Some(root) => Ok(in_toml(root)),
         None => Err(Failure::error(format!(
             "there is no `mbs-runtime` in `{}`: say where the source of mbs is with `--crates DIR`",
             folder.display()
         ))),
+    }
+}
+
+/// A path inside a basic string of TOML.
+fn in_toml(path: &str) -> String {
+    let path = if cfg!(windows) { path.replace('\\', "/") } else { path.into() };
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+        c => c.into(),
+    };
+    path.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_path_is_a_string_of_toml() {
+        assert_eq!(super::in_toml("/a b/\"c\"\n\u{7f}"), "/a b/\\\"c\\\"\\u000A\\u007F");
     }
 }

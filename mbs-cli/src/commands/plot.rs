@@ -1,13 +1,14 @@
 //! `mbs plot`: results from a CSV file, in the terminal or as a picture.
 
 use crate::arguments::Plot;
-use crate::output::csv;
+use crate::output::csv::is_stdout;
 use crate::output::number::{count, significant};
 use crate::output::picture::{self, Curve, Frame};
-use crate::output::plot::draw;
+use crate::output::plot::{draw, label};
 use crate::session::choices::meant;
 use crate::session::failure::Failure;
 use crate::session::files;
+use csv::{ReaderBuilder, StringRecord};
 use mbs_engine::simulation::Curves;
 use std::fmt::Write;
 use std::io::Read;
@@ -34,6 +35,9 @@ pub(crate) fn plot(arguments: &Plot) -> Result<(), Failure> {
             count(left, "column"),
             bare(&table.heads[chosen[0]])
         ));
+    }
+    if !is_stdout(&arguments.result) {
+        files::refuse_overwriting("-o", file, "the results", &arguments.result)?;
     }
     let frames = frames(&table, &chosen, arguments.together);
     let size = (arguments.width, arguments.height);
@@ -65,7 +69,7 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
 }
 
 fn read(path: &Path) -> Result<(String, String), Failure> {
-    if !csv::is_stdout(path) {
+    if !is_stdout(path) {
         return files::read(path).map(|file| (file.name, file.text));
     }
     let mut text = String::new();
@@ -84,20 +88,23 @@ struct Table {
 
 /// The table of a file whose first line names the columns.
 fn parse(name: &str, text: &str) -> Result<Table, Failure> {
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let Some((_, head)) = lines.next() else {
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let mut records = reader.records().filter(|record| !record.as_ref().is_ok_and(is_blank));
+    let unreadable = |error: csv::Error| Failure::error(format!("cannot read `{name}`: {error}"));
+    let Some(head) = records.next().transpose().map_err(unreadable)? else {
         return Err(Failure::error(format!("cannot read `{name}`: it is empty")));
     };
-    let heads: Vec<String> = head.split(',').map(|head| head.trim().trim_matches('"').into()).collect();
+    let heads: Vec<String> = head.iter().map(|head| head.trim().into()).collect();
     let mut columns = vec![Vec::new(); heads.len()];
-    for (i, line) in lines {
-        let fail = |what: String| Failure::error(format!("cannot read `{name}`, line {}: {what}", i + 1));
-        let cells: Vec<&str> = line.split(',').collect();
-        if cells.len() != heads.len() {
-            let (found, wanted) = (count(cells.len(), "value"), count(heads.len(), "column"));
+    for record in records {
+        let record = record.map_err(unreadable)?;
+        let line = record.position().map_or(0, |position| position.line());
+        let fail = |what: String| Failure::error(format!("cannot read `{name}`, line {line}: {what}"));
+        if record.len() != heads.len() {
+            let (found, wanted) = (count(record.len(), "value"), count(heads.len(), "column"));
             return Err(fail(format!("{found} under {wanted}")));
         }
-        for (column, cell) in columns.iter_mut().zip(cells) {
+        for (column, cell) in columns.iter_mut().zip(&record) {
             column.push(cell.trim().parse().map_err(|_| fail(format!("`{}` is not a number", cell.trim())))?);
         }
     }
@@ -107,6 +114,11 @@ fn parse(name: &str, text: &str) -> Result<Table, Failure> {
         )));
     }
     Ok(Table { heads, columns })
+}
+
+/// A line of blanks.
+fn is_blank(record: &StringRecord) -> bool {
+    record.len() == 1 && record[0].trim().is_empty()
 }
 
 /// A name without its unit.
@@ -153,12 +165,14 @@ fn in_terminal(table: &Table, chosen: &[usize]) -> String {
         curves.sample(t, &chosen.iter().map(|&i| table.columns[i][row]).collect::<Vec<f64>>());
     }
     let lines = if chosen.len() <= 4 { 4 } else { 2 };
-    let width = chosen.iter().map(|&i| table.heads[i].chars().count()).max().unwrap_or(0);
+    let labels: Vec<String> = chosen.iter().map(|&i| label(&table.heads[i])).collect();
+    let axis = label(&table.heads[0]);
+    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
-    for (k, &i) in chosen.iter().enumerate() {
+    for (k, head) in labels.iter().enumerate() {
         let (low, high) = curves.range(k);
         for (line, drawn) in draw(&curves, k, WIDTH, lines).iter().enumerate() {
-            let label = if line == 0 { table.heads[i].as_str() } else { "" };
+            let label = if line == 0 { head.as_str() } else { "" };
             let scale = match line {
                 0 => significant(high, 4),
                 line if line + 1 == lines => significant(low, 4),
@@ -170,7 +184,7 @@ fn in_terminal(table: &Table, chosen: &[usize]) -> String {
     let times = &table.columns[0];
     let [first, last] = [times[0], times[times.len() - 1]].map(|t| significant(t, 4));
     let fill = " ".repeat((WIDTH).saturating_sub(first.chars().count() + last.chars().count()));
-    let _ = writeln!(out, "  {:<width$}  {first}{fill}{last}", table.heads[0]);
+    let _ = writeln!(out, "  {axis:<width$}  {first}{fill}{last}");
     out
 }
 

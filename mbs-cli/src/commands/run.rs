@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     };
     let prepared = execution::prepare(common, &source, settle, further)?;
     let file = arguments.report.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", source.name)));
+    if let Some(out) = &results.out {
+        files::refuse_twice(("--out", out), ("--report", &file))?;
+    }
+    files::refuse_overwriting("--report", &file, "the model", &common.model)?;
     files::check_place(&file)?;
     let done = execution::execute(results, &prepared)?;
     let Some(trouble) = done.trouble(&prepared) else { return Ok(()) };
@@ -104,7 +108,7 @@ fn differentiate(prepared: &Prepared<'_>) -> Result<(Option<Derivatives>, Option
     let mut watcher = Watcher::new(None, &[], false, &settings.simulation)?;
     let ran = gradient::prepare(model, settings)
         .and_then(|start| gradient::simulate(model, settings, start, &mut watcher, Some(&mut curves)));
-    watcher.finish();
+    watcher.finish(None);
     let why = |failure| explain(model, &failure, None).message();
     Ok(match ran {
         Ok(ran) => (Some(Derivatives { ran, curves }), None, Trouble::None),

@@ -1,16 +1,17 @@
-//! Results as a CSV file: a head of names, a row a sample. Numbers are written so that they read back exactly. A file whose name ends with
-//! `.parquet` becomes one, if the command was built with that feature.
+//! Results as a CSV file (RFC 4180): a head of names, a row a sample. Numbers are written so that they read back exactly. A file whose name
+//! ends with `.parquet` becomes one, if the command was built with that feature.
 
+use csv::{ErrorKind, QuoteStyle, Terminator, Writer, WriterBuilder};
 use mbs_engine::simulation::Column;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// A file that rows are written to.
 pub(crate) struct Csv {
     to: To,
-    line: String,
+    cell: String,
     /// Rows written, without the head.
     pub(crate) rows: usize,
     /// Time of the last row.
@@ -19,7 +20,7 @@ pub(crate) struct Csv {
 
 /// Where rows go.
 enum To {
-    Text(Box<dyn Write>),
+    Text(Writer<Box<dyn Write>>),
     #[cfg(feature = "parquet")]
     Parquet(super::parquet::Table),
 }
@@ -28,39 +29,43 @@ enum To {
 const NO_PARQUET: &str = "this command was built without Parquet: `cargo install --path mbs-cli --features parquet`, or name a .csv file";
 
 impl Csv {
-    /// Creates the file and writes the head, with units in it if they are wanted; `-` is standard output.
-    pub(crate) fn create(path: &Path, columns: &[Column], units: bool) -> io::Result<Csv> {
-        let csv = |to: To| Csv { to, line: String::new(), rows: 0, last: None };
-        if is_parquet(path) {
-            #[cfg(feature = "parquet")]
-            return Ok(csv(To::Parquet(super::parquet::Table::create(path, columns)?)));
-            #[cfg(not(feature = "parquet"))]
-            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET));
-        }
-        let to: Box<dyn Write> =
-            if is_stdout(path) { Box::new(io::stdout().lock()) } else { Box::new(File::create(path)?) };
-        let mut to: Box<dyn Write> = Box::new(BufWriter::new(to));
-        let head = |Column { name, unit }: &Column| match units && !unit.is_empty() {
+    /// Writes the head, with units in it if they are wanted.
+    pub(crate) fn text(to: Box<dyn Write>, columns: &[Column], units: bool) -> io::Result<Csv> {
+        let mut builder = WriterBuilder::new();
+        let builder = builder.terminator(Terminator::Any(b'\n')).quote_style(QuoteStyle::Necessary);
+        let mut to = builder.from_writer(to);
+        to.write_record(columns.iter().map(|Column { name, unit }| match units && !unit.is_empty() {
             true => format!("{name} [{unit}]"),
             false => name.clone(),
-        };
-        let heads: Vec<String> = columns.iter().map(head).collect();
-        to.write_all((heads.join(",") + "\n").as_bytes())?;
-        Ok(csv(To::Text(to)))
+        }))
+        .map_err(failed)?;
+        Ok(Csv { to: To::Text(to), cell: String::new(), rows: 0, last: None })
+    }
+
+    /// Begins a Parquet file.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn parquet(to: File, columns: &[Column]) -> io::Result<Csv> {
+        let table = super::parquet::Table::new(to, columns)?;
+        Ok(Csv { to: To::Parquet(table), cell: String::new(), rows: 0, last: None })
+    }
+
+    /// Begins a Parquet file.
+    #[cfg(not(feature = "parquet"))]
+    pub(crate) fn parquet(_: File, _: &[Column]) -> io::Result<Csv> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET))
     }
 
     /// Writes a row: the time, then parts of the other columns.
     pub(crate) fn row(&mut self, t: f64, parts: &[&[f64]]) -> io::Result<()> {
         match &mut self.to {
             To::Text(to) => {
-                self.line.clear();
-                // Writing to a string cannot fail.
-                let _ = write!(self.line, "{t:?}");
-                for value in parts.iter().copied().flatten() {
-                    let _ = write!(self.line, ",{value:?}");
+                for value in [t].iter().chain(parts.iter().copied().flatten()) {
+                    self.cell.clear();
+                    // Writing to a string cannot fail.
+                    let _ = write!(self.cell, "{value:?}");
+                    to.write_field(&self.cell).map_err(failed)?;
                 }
-                self.line.push('\n');
-                to.write_all(self.line.as_bytes())?;
+                to.write_record(None::<&[u8]>).map_err(failed)?;
             }
             #[cfg(feature = "parquet")]
             To::Parquet(table) => table.row(t, parts)?,
@@ -80,28 +85,17 @@ impl Csv {
     }
 }
 
-fn is_parquet(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"))
+/// The failure of the file itself.
+fn failed(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
-/// Takes a torn last row away from a file that could not be written to its end, as on a full disk; the time of the last row that is
-/// left. None where there is no row, or no text to look at.
-pub(crate) fn mend(path: &Path) -> Option<f64> {
-    if is_parquet(path) {
-        return None;
-    }
-    let mut file = File::options().read(true).write(true).open(path).ok()?;
-    let found = file.metadata().ok().filter(|found| found.is_file())?;
-    // Two rows, the torn one and the last whole one, are shorter than this.
-    let begin = found.len().saturating_sub(8 << 20);
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(begin)).ok()?;
-    file.read_to_end(&mut tail).ok()?;
-    let end = tail.iter().rposition(|&byte| byte == b'\n')?;
-    file.set_len(begin + end as u64 + 1).ok()?;
-    let row = tail[..end].rsplit(|&byte| byte == b'\n').next()?;
-    let time = row.split(|&byte| byte == b',').next()?;
-    std::str::from_utf8(time).ok()?.parse().ok()
+/// Whether the name is that of a Parquet file.
+pub(crate) fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"))
 }
 
 /// Whether the path means standard output.

@@ -13,7 +13,6 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Values kept in memory before they are written as a group of rows.
@@ -36,8 +35,8 @@ fn failed(error: ParquetError) -> io::Error {
 }
 
 impl Table {
-    /// Creates the file.
-    pub(crate) fn create(path: &Path, columns: &[Column]) -> io::Result<Table> {
+    /// Begins a file.
+    pub(crate) fn new(file: File, columns: &[Column]) -> io::Result<Table> {
         let column = |column: &Column| {
             let column = Type::primitive_type_builder(&column.name, Physical::DOUBLE);
             column.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
@@ -49,7 +48,6 @@ impl Table {
             known.map(|column| (column.name.clone(), column.unit.as_str().into())).collect();
         let units = KeyValue::new("units".into(), serde_json::Value::from(known).to_string());
         let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![units])).build();
-        let file = File::create(path)?;
         let writer =
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
         Ok(Table { writer: Some(writer), columns: vec![Vec::new(); columns.len()] })

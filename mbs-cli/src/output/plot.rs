@@ -2,6 +2,19 @@
 
 use mbs_engine::simulation::Curves;
 
+/// Letters of a name beside its curve.
+const LABEL: usize = 48;
+
+/// A name as it stands beside its curve: a long one loses its middle.
+pub(crate) fn label(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LABEL {
+        return name.into();
+    }
+    let (begin, end) = (&letters[..LABEL / 2], &letters[letters.len() - LABEL / 2 + 1..]);
+    begin.iter().chain(&['…']).chain(end).collect()
+}
+
 /// A curve as lines of `width` characters.
 pub(crate) fn draw(curves: &Curves, curve: usize, width: usize, lines: usize) -> Vec<String> {
     let (low, high) = curves.range(curve);

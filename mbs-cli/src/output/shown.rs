@@ -52,7 +52,8 @@ impl Written<'_> {
                 let (rows, t) = (count(self.rows, "result"), significant(t, 9));
                 format!("\n`{path}` keeps the {rows}, up to t = {t}")
             }
-            None => format!("\n`{path}` has no results"),
+            None if self.file.exists() => format!("\n`{path}` is left as it was"),
+            None => format!("\n`{path}` is not written"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The result of a run as a person reads it.
 
 use super::number::{count, duration, grouped, short, significant};
-use super::plot::draw;
+use super::plot::{draw, label};
 use super::shown::Shown;
 use super::table::Table;
 use mbs_codegen::model::Formulation;
@@ -178,7 +178,7 @@ fn plots(program: &Program, curves: &Curves) -> String {
         4..=8 => 2,
         _ => 1,
     };
-    let names = &program.coordinates[..shown];
+    let names: Vec<String> = program.coordinates[..shown].iter().map(|name| label(name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (i, name) in names.iter().enumerate() {

@@ -55,7 +55,7 @@ pub(crate) fn execute<'a>(results: &'a Results, prepared: &Prepared<'_>) -> Resu
     let columns = columns(source, model.program(), settings);
     let mut watcher = Watcher::new(results.out.as_deref(), &columns, results.units, &settings.simulation)?;
     let record = simulation::run(model, settings, &mut watcher);
-    let (written, stop) = watcher.finish();
+    let (written, stop) = watcher.finish(record.failure.as_ref());
     if let Some(found) = &record.assembly {
         warn_of_redundancy(source, &found.statistics);
     }

@@ -49,13 +49,13 @@ impl Progress {
         }
         self.next = Some(now + PAUSE);
         self.shown = true;
-        super::files::complain(&format!("\r\x1b[K{}", line(self.span)));
+        super::files::rewrite(&line(self.span));
     }
 
     /// Time since the beginning; clears the line.
     pub(crate) fn finish(&mut self) -> f64 {
         if std::mem::take(&mut self.shown) {
-            super::files::complain("\r\x1b[K");
+            super::files::rewrite("");
         }
         self.next = None;
         self.start.elapsed().as_secs_f64()
@@ -82,10 +82,10 @@ impl Ticker {
             while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
                 pause = PAUSE;
                 let elapsed = start.elapsed().as_secs_f64();
-                super::files::complain(&format!("\r\x1b[K{what}, {elapsed:.0} s"));
+                super::files::rewrite(&format!("{what}, {elapsed:.0} s"));
             }
             if pause == PAUSE {
-                super::files::complain("\r\x1b[K");
+                super::files::rewrite("");
             }
         });
         Ticker { stop: Some(stop), thread: Some(thread) }

@@ -21,6 +21,7 @@ mod joint_form;
 mod reactions;
 mod rows;
 mod samples;
+mod sections;
 
 pub use coordinate_derivatives::{CoordinateDerivatives, ParameterPlaces, Sparse};
 pub(crate) use coordinate_form::joint_to_coordinate_form;
@@ -32,3 +33,4 @@ pub use reactions::reactions;
 pub use rows::{Checked, Rows};
 pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
+pub use sections::Sections;
