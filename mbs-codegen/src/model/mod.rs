@@ -20,7 +20,7 @@ pub mod shape;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
-pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
+pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,

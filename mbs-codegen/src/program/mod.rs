@@ -24,7 +24,7 @@ use crate::topology::{self, Row, Tree};
 use crate::watch::Watch;
 use equations::Equations;
 use estimate::Measured;
-pub use mbs_bundles::BundleKind;
+pub use mbs_bundles::{BundleKind, Family};
 use mbs_bundles::Size;
 use resolve::resolve;
 
@@ -394,6 +394,13 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 
 /// Most values of independent parameters, and most points, that a module can have: each has a name of its own.
 pub const MAX_NAMES: usize = 100_000;
+
+/// About how many operations bundles of a model need, before any is built.
+pub fn estimates(model: &Model, kinds: &[BundleKind]) -> Vec<(BundleKind, usize)> {
+    let tree = topology::span(model);
+    let measured = Measured::new(model, &tree);
+    kinds.iter().map(|&kind| (kind, measured.estimate(kind, Pairs::Auto))).collect()
+}
 
 /// Why a model has no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
