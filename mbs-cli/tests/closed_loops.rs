@@ -483,7 +483,11 @@ fn modes_of_a_driven_machine_are_those_of_its_motion() {
     let file = folder.file("rotor.yaml", &rotor(BOB));
     let refused = mbs(&["modes", &file, "--equilibrium"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.err.contains("there is no rest") && refused.err.contains("`drive` at the rate -3"), "{}", refused.err);
+    assert!(
+        refused.err.contains("there is no rest") && refused.err.contains("`drive` at the rate -3"),
+        "{}",
+        refused.err
+    );
     let turning = mbs(&["modes", &file, "--json"]);
     assert!(turning.err.is_empty(), "{}", turning.err);
     let found: Value = serde_json::from_str(&turning.out).expect("JSON");

@@ -281,7 +281,11 @@ fn jumps_are_named_and_kinks_are_not() {
         let tolerance = if integrator == "dormand_prince" { 0.05 } else { 1e-4 };
         assert!((t - first).abs() < tolerance, "{integrator}: {t} against {first}");
         assert!((jump["by"].as_f64().expect("a size") - 2.0).abs() < 1e-9);
-        assert!(ran.err.contains("warning: force `push` (line 6) jumps by 2.000e0 at t = 0.0"), "{}", ran.err);
+        assert!(
+            ran.err.contains("warning: force `push` (line 6) jumps by 2.000e0 at t = 0.0"),
+            "{}",
+            ran.err
+        );
     }
     for command in ["verify", "simulate"] {
         let ran = mbs(&[command, &file, "--json"]);
@@ -291,7 +295,13 @@ fn jumps_are_named_and_kinks_are_not() {
     }
     let sign = folder.file("sign.yaml", &block("-F*sign(x - a)"));
     assert!(mbs(&["gradient", &sign]).err.contains("jumps by 4.000e0"));
-    for force in ["if(x < a, F*(x - a), 0)", "F*abs(x - a)", "max(0, x - a)", "if(t < 0.2, F, 0)", "step(x, 0.05, 0, a, F)"] {
+    for force in [
+        "if(x < a, F*(x - a), 0)",
+        "F*abs(x - a)",
+        "max(0, x - a)",
+        "if(t < 0.2, F, 0)",
+        "step(x, 0.05, 0, a, F)",
+    ] {
         let file = folder.file("kink.yaml", &block(force));
         let ran = mbs(&["gradient", &file, "--json"]);
         assert!(ran.err.is_empty(), "{force}: {}", ran.err);

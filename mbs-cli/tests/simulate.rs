@@ -307,14 +307,23 @@ fn springs_of_no_length_have_a_force() {
 fn what_is_not_finite_is_named() {
     let folder = Folder::new();
     for (start, force, said) in [
-        ("value: 0", "type: spring, from: ground, to: a, stiffness: k, natural_length: 0.1", "1 divided by 0"),
-        ("value: 0.01, rate: -1", "type: joint_force, coordinate: slide.displacement, value: ln(slide.displacement)", "ln("),
+        (
+            "value: 0",
+            "type: spring, from: ground, to: a, stiffness: k, natural_length: 0.1",
+            "1 divided by 0",
+        ),
+        (
+            "value: 0.01, rate: -1",
+            "type: joint_force, coordinate: slide.displacement, value: ln(slide.displacement)",
+            "ln(",
+        ),
     ] {
         let file = folder.file("undefined.yaml", &sprung(start, force));
         for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
             let ran = mbs(&["simulate", &file, "--integrator", integrator]);
             assert_eq!(ran.code, Some(1), "{integrator}: {ran:?}");
-            let named = ran.err.contains("force `pull` (line 6) is not finite") && ran.err.contains("at t = ");
+            let named =
+                ran.err.contains("force `pull` (line 6) is not finite") && ran.err.contains("at t = ");
             assert!(named && ran.err.contains(said), "{integrator}: {}", ran.err);
         }
     }

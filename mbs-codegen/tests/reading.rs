@@ -180,8 +180,11 @@ fn an_array_of_three_is_a_vector() {
         )
     };
     let (by_name, _) = mbs_codegen::read("a.yaml", &text("A", "2*A - [0, 1, 0]")).expect("a vector");
-    let (written, _) = mbs_codegen::read("a.yaml", &text("[\"A[0]\", \"A[1]\", \"A[2]\"]", "2*[A[0], A[1], A[2]] - [0, 1, 0]"))
-        .expect("three numbers");
+    let (written, _) = mbs_codegen::read(
+        "a.yaml",
+        &text("[\"A[0]\", \"A[1]\", \"A[2]\"]", "2*[A[0], A[1], A[2]] - [0, 1, 0]"),
+    )
+    .expect("three numbers");
     assert_eq!(by_name.bodies, written.bodies);
     assert_eq!(by_name.forces[0].kind, written.forces[0].kind);
     assert_eq!(by_name.sensitivity_names(&by_name.sensitivity), ["A[0]", "A[1]", "A[2]"]);

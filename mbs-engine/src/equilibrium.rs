@@ -109,7 +109,8 @@ pub fn moving_constraints(model: &Interpreted, at: &Instant) -> Result<Vec<(Stri
         true => (Quantity::Holonomic, i),
         false => (Quantity::Nonholonomic, i - behind),
     };
-    let moving = rates.iter().enumerate().filter(|(i, rate)| **rate != 0.0 && (*i < dims.n_holonomic || *i >= behind));
+    let moving =
+        rates.iter().enumerate().filter(|(i, rate)| **rate != 0.0 && (*i < dims.n_holonomic || *i >= behind));
     Ok(moving
         .map(|(i, &rate)| {
             let (quantity, index) = place(i);

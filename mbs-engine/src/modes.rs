@@ -246,7 +246,9 @@ impl Linearisation {
             let count = rest.iter().take_while(equal).count().max(1);
             let shapes = real(&self.basis) * self.eigenvectors(eigenvalue, count);
             let new = rest[..count].iter().zip(shapes.column_iter());
-            modes.extend(new.map(|(&eigenvalue, s)| Mode { eigenvalue, shape: self.shape(eigenvalue, s.into()) }));
+            modes.extend(
+                new.map(|(&eigenvalue, s)| Mode { eigenvalue, shape: self.shape(eigenvalue, s.into()) }),
+            );
         }
         modes
     }

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::dependencies::evaluation_order;
 use super::{
-    ArrayRef, BinaryOp, Case, Comparison, Function, Model, Outside, Parameter, ParameterId, ParameterValue, Scalar, Vector,
+    ArrayRef, BinaryOp, Case, Comparison, Function, Model, Outside, Parameter, ParameterId, ParameterValue,
+    Scalar, Vector,
 };
 
 /// The value of a parameter.

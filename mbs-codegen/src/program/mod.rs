@@ -24,8 +24,8 @@ use crate::topology::{self, Row, Tree};
 use crate::watch::Watch;
 use equations::Equations;
 use estimate::Measured;
-pub use mbs_bundles::{BundleKind, Family};
 use mbs_bundles::Size;
+pub use mbs_bundles::{BundleKind, Family};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.

@@ -11,7 +11,7 @@ use super::start::{self, Start};
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
-use mbs_runtime::formulation::{ImplicitStep, RunStatistics};
+use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Span, State,
@@ -46,7 +46,7 @@ pub enum Effort {
     /// Explicit steps.
     Explicit(Statistics),
     /// Implicit steps, or those of a kinematic analysis.
-    Implicit(RunStatistics),
+    Implicit(Statistics),
 }
 
 /// Runs the model.

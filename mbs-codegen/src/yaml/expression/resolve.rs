@@ -4,8 +4,8 @@ use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, Outside, PointRef, Scalar,
-    Vector, VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, Outside, PointRef,
+    Scalar, Vector, VelocityRef,
 };
 use crate::yaml::limits;
 use crate::yaml::load::shorten;
