@@ -531,3 +531,29 @@ fn equal_eigenvalues_have_a_basis_of_shapes() {
         assert!(area.abs() > 0.5, "{shapes:?}");
     }
 }
+
+fn parallelogram(drive: &str) -> String {
+    format!(
+        "mbs: 1\nname: parallelogram\nbodies:\n  ground: {{points: {{G: [2, 0, 0]}}}}\n\
+         \x20 crank: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [1, 0, 0]}}}}\n\
+         \x20 bar: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [2, 0, 0]}}}}\n\
+         \x20 arm: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [1, 0, 0]}}}}\njoints:\n\
+         \x20 A: {{type: revolute, parent: ground, child: crank, axis: [0, 0, 1], start: 1}}\n\
+         \x20 P: {{type: revolute, parent: crank.pin, child: bar, axis: [0, 0, 1], start: -1}}\n\
+         \x20 B: {{type: revolute, parent: ground.G, child: arm, axis: [0, 0, 1], start: 1}}\n\
+         \x20 Q: {{type: revolute, parent: bar.pin, child: arm.pin, axis: [0, 0, 1]}}\n\
+         constraints: {{drive: {{type: motion, coordinate: A.angle, value: \"{drive}\"}}}}\n\
+         simulation: {{end: 1, step: 1e-2}}\n"
+    )
+}
+
+#[test]
+fn a_parallelogram_turns_at_constant_speed() {
+    let folder = Folder::new();
+    let file = folder.file("parallelogram.yaml", &parallelogram("1 + 2*t"));
+    let found = json(&["kinematics", &file]);
+    for (name, angle) in [("A.angle", 3.0), ("P.angle", -3.0), ("B.angle", 3.0)] {
+        let z = number(&found["final"]["coordinates"][name]);
+        assert!((z - angle).abs() < 1e-9, "{name}: {z}");
+    }
+}

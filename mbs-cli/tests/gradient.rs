@@ -275,23 +275,23 @@ fn jumps_are_named_and_kinks_are_not() {
         let ran = mbs(&["gradient", &file, "--integrator", integrator, "--json"]);
         let found: Value = serde_json::from_str(&ran.out).expect("JSON");
         let jump = &found["jumps"][0];
-        assert_eq!(jump["of"], "force `push` (line 6)", "{ran:?}");
+        assert_eq!(jump["of"], "force `push` (line 7)", "{ran:?}");
         // Straight lines between nodes; a step of 10 ms is curved by F h²/8.
         let t = jump["t"].as_f64().expect("a time");
         let tolerance = if integrator == "dormand_prince" { 0.05 } else { 1e-4 };
         assert!((t - first).abs() < tolerance, "{integrator}: {t} against {first}");
         assert!((jump["by"].as_f64().expect("a size") - 2.0).abs() < 1e-9);
         assert!(
-            ran.err.contains("warning: force `push` (line 6) jumps by 2.000e0 at t = 0.0"),
+            ran.err.contains("warning: force `push` (line 7) jumps by 2.000e0 at t = 0.0"),
             "{}",
             ran.err
         );
     }
     for command in ["verify", "simulate"] {
         let ran = mbs(&[command, &file, "--json"]);
-        assert!(ran.err.contains("warning: force `push` (line 6) jumps"), "{ran:?}");
+        assert!(ran.err.contains("warning: force `push` (line 7) jumps"), "{ran:?}");
         let found: Value = serde_json::from_str(&ran.out).expect("JSON");
-        assert_eq!(found["jumps"][0]["of"], "force `push` (line 6)");
+        assert_eq!(found["jumps"][0]["of"], "force `push` (line 7)");
     }
     let sign = folder.file("sign.yaml", &block("-F*sign(x - a)"));
     assert!(mbs(&["gradient", &sign]).err.contains("jumps by 4.000e0"));
