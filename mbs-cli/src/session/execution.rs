@@ -9,7 +9,8 @@ use crate::output::shown::{Shown, Written};
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_engine::simulation::{
-    self, Analysis, Instance, Record, RunFailure, SettingError, Settings, columns, open_objectives,
+    self, Analysis, Instance, InstanceError, Record, RunFailure, SettingError, Settings, columns,
+    open_objectives,
 };
 use mbs_engine::{Interpreted, simulation::is_constrained};
 use mbs_runtime::StepError;
@@ -22,10 +23,12 @@ pub(crate) struct Prepared<'a> {
     pub(crate) case: Option<&'a Case>,
     pub(crate) model: Interpreted,
     pub(crate) settings: Settings,
+    /// Why the bundles beside those of the run are missing, if they are.
+    pub(crate) without: Option<String>,
 }
 
 /// Settles how to run a model. `settle` takes the model's settings and whether it has constraints; `further` says which bundles it needs
-/// beside those of the run.
+/// beside those of the run. If they are too large for a program it does without them.
 pub(crate) fn prepare<'a>(
     common: &Common,
     source: &'a Model,
@@ -36,10 +39,18 @@ pub(crate) fn prepare<'a>(
     let settled = settle(simulation::simulation(source, case), is_constrained(source));
     let settings = settled.map_err(|error| settings::refuse(&error))?;
     let further = further(&settings, case);
-    let Instance { model, settings } =
-        model::write_equations(source, || Instance::new(source, case, &common.set, settings, &further))?;
+    let write = || {
+        let with = |further| Instance::new(source, case, &common.set, settings.clone(), further);
+        match with(further.as_slice()) {
+            Err(InstanceError::Program(error)) if !further.is_empty() => {
+                Ok((with(&[])?, Some(error.to_string())))
+            }
+            instance => Ok((instance?, None)),
+        }
+    };
+    let (Instance { model, settings }, without) = model::write_equations(source, write)?;
     settings::note_idle(&settings);
-    Ok(Prepared { source, case, model, settings })
+    Ok(Prepared { source, case, model, settings, without })
 }
 
 /// A run that was made, well or not.
@@ -97,7 +108,7 @@ impl Done<'_> {
 
     /// What became of the run; none if nobody reads the results any more, which is no failure.
     pub(crate) fn trouble(&self, prepared: &Prepared<'_>) -> Option<Trouble> {
-        let Prepared { source, case, model, settings } = prepared;
+        let Prepared { source, case, model, settings, .. } = prepared;
         let undefined = || {
             let now = &self.record.seen.now;
             let found = simulation::undefined(source, *case, model, settings, now);

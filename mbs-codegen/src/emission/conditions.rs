@@ -14,14 +14,14 @@ pub(super) fn print(program: &Program) -> TokenStream {
                 (ident(bundle.name), count(bundle.slots as usize), count(program.conditions.len()));
             let conditions = program.conditions.iter().map(|condition| {
                 let (message, strict) = (&condition.message, condition.strict);
-                quote!(rt::parameters::Condition { message: #message, strict: #strict })
+                quote!(rt::simulation::Condition { message: #message, strict: #strict })
             });
             quote! {
-                const CONDITIONS: [rt::parameters::Condition; #len] = [#(#conditions),*];
+                const CONDITIONS: [rt::simulation::Condition; #len] = [#(#conditions),*];
                 let (mut margins, mut shown) = ([0.0; #len], [0.0; #len]);
                 let mut w = [0.0; #slots];
                 #function(&values, &mut w, &mut margins, &mut shown);
-                rt::parameters::check_conditions(&CONDITIONS, &margins, &shown)
+                rt::simulation::ParameterError::check_conditions(&CONDITIONS, &margins, &shown)
             }
         }
     };
@@ -29,9 +29,9 @@ pub(super) fn print(program: &Program) -> TokenStream {
         impl Parameters {
             /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
             /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
-            pub fn check(&self) -> Result<(), rt::ParameterError> {
+            pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
                 let values = self.to_array();
-                rt::parameters::check_bounds(&PARAMETERS, &values, &Self::BOUNDS)?;
+                rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
                 #judged
             }
         }

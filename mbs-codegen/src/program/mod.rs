@@ -238,11 +238,12 @@ impl Program {
         let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
+        let simulation = case.map_or(&model.simulation, |case| &case.simulation);
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            kinds: resolve(&options.bundles, constrained, !model.sensitivity.is_empty()),
+            kinds: resolve(&options.bundles, simulation, constrained, !model.sensitivity.is_empty()),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
@@ -264,7 +265,7 @@ impl Program {
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
-            simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
+            simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
         }

@@ -11,7 +11,7 @@ use crate::formulation::{Assembly, StartStatistics, State};
 use crate::inputs::Inputs;
 use crate::integrator::renormalise;
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 
 impl Assembly {
@@ -40,7 +40,7 @@ impl Assembly {
         coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
 
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
+        let (z_values, v_values) = cut("values", values, z_places.len()).map_err(fail)?;
         let columns = dims.sensitivity.parameters;
         for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
             part.fill(M::S::ZERO);
@@ -54,9 +54,8 @@ impl Assembly {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
-        rates(system, view.z, v, columns, change.z, v_change, change.zd);
-        Ok(())
+        normalised(system, z, columns, change.z).map_err(fail)?;
+        rates(system, view.z, v, columns, change.z, v_change, change.zd).map_err(fail)
     }
 
     /// [`Assembly::begin`] together with the derivatives of the start: [`Assembly::guess_differentiated`], then

@@ -15,7 +15,7 @@ use crate::euler_parameters::{normalised, velocities, velocities_change};
 use crate::formulation::State;
 use crate::integrator::renormalise;
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{Dims, System};
 
@@ -64,7 +64,7 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         let columns = dims.sensitivity.parameters;
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
+        let (z_values, v_values) = cut("values", values, z_places.len()).map_err(fail)?;
         for (to, places, values) in [(&mut *change.z, z_places, z_values), (change.v, v_places, v_values)] {
             to.fill(S::ZERO);
             for (&(i, k), &value) in places.iter().zip(values) {
@@ -73,7 +73,7 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
+        normalised(system, z, columns, change.z).map_err(fail)?;
         renormalise(system, z);
         Ok(())
     }
@@ -97,8 +97,8 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         copy(change.z, changes.z);
         let columns = dims.sensitivity.parameters;
-        velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
-        Ok(())
+        let changed = velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
+        changed.map_err(|error| error.in_step(t, 0.0))
     }
 }
 

@@ -1,7 +1,10 @@
 //! The list of [`JointSensitivities`](super::JointSensitivities), cut into its parts.
 
+use super::blocks::{Part, Reader};
 use super::derivatives::JointPlaces;
 use crate::error::EvalError;
+use crate::scalar::Scalar;
+use crate::system::Dims;
 
 /// What `joint_linearise` writes.
 #[derive(Clone, Copy)]
@@ -36,5 +39,28 @@ impl<'a, S> JointValues<'a, S> {
         let (force_rho, rest) = rest.split_at_checked(places.force.len()).ok_or(wrong)?;
         let (rows_rho, _) = rest.split_at_checked(places.row.len()).ok_or(wrong)?;
         Ok(Self { mass, force_theta, force_v, rows_theta, rows_v, force_rho, rows_rho })
+    }
+}
+
+/// Parts of a change of the state in joint form.
+pub(crate) const THETA: Part = Part::First;
+pub(crate) const V: Part = Part::Second;
+
+impl<S: Scalar> JointValues<'_, S> {
+    /// Shows the blocks of −(tau_θ θ′ + tau_v v′ + tau_ρ), −(c_θ θ′ + c_v v′ + c_ρ), the right-hand side of vd′ and λ′.
+    #[inline(always)]
+    pub(crate) fn read(
+        &self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        reader: &mut impl Reader<S>,
+    ) -> Result<(), EvalError> {
+        let (top, rows, minus) = (0, dims.nv, -S::ONE);
+        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
+        reader.block(top, places.tangent, (V, minus, self.force_v))?;
+        reader.parameters(top, places.force, minus, self.force_rho)?;
+        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
+        reader.block(rows, places.rows, (V, minus, self.rows_v))?;
+        reader.parameters(rows, places.row, minus, self.rows_rho)
     }
 }
