@@ -3,6 +3,7 @@
 //!
 //! Enters: a model that the reader accepts. Leaves: diagnostics by place and name.
 
+use crate::analysis::Analysed;
 use crate::conditions::Conditions;
 use crate::constrained::{Checked, Rows, bordered_matrix};
 use crate::diagnostics::{Diagnostics, Span};
@@ -13,7 +14,7 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{Case, Model};
 use crate::symbols::Group;
-use crate::topology::{self, RowSource, Tree};
+use crate::topology::{RowSource, Tree};
 use std::collections::HashSet;
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
@@ -25,15 +26,14 @@ const SINGULAR: f64 = 1e-12;
 const STATES: usize = 4;
 
 /// All checks.
-pub fn equations(model: &Model, diagnostics: &mut Diagnostics) {
-    let tree = topology::span(model);
-    let rows = Rows::of(model, &tree);
-    multipliers_mean_something(model, &rows, diagnostics);
-    parameters_keep_conditions(model, &tree, &rows, diagnostics);
-    if rows.kept.is_empty() && model.variables.is_empty() {
-        mass_matrix_is_regular(model, &tree, diagnostics);
+pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
+    let Analysed { model, tree, rows } = analysed;
+    multipliers_mean_something(model, rows, diagnostics);
+    parameters_keep_conditions(model, tree, rows, diagnostics);
+    if analysed.is_constrained() {
+        constraints_determine(model, tree, rows, diagnostics);
     } else {
-        constraints_determine(model, &tree, &rows, diagnostics);
+        mass_matrix_is_regular(model, tree, diagnostics);
     }
 }
 

@@ -32,7 +32,8 @@
 
 use crate::Interpreted;
 use crate::method::Method;
-use crate::simulation::{Instance, InstanceError, Overrides, Settings, is_constrained, simulation};
+use crate::simulation::{Instance, InstanceError, Overrides, Settings, simulation};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model};
 use mbs_codegen::program::BundleKind;
 use mbs_runtime::inputs::Constant;
@@ -192,7 +193,8 @@ impl Simulation {
         overrides: &Overrides,
     ) -> Result<Simulation, SimulationError> {
         let refused = SimulationError::Instance;
-        let settings = Settings::of_dynamics(simulation(model, case), is_constrained(model), overrides);
+        let model = &Analysed::of(model.clone());
+        let settings = Settings::of_dynamics(simulation(model, case), model.is_constrained(), overrides);
         let settings = settings.map_err(|error| refused(InstanceError::Setting(error)))?;
         let instance =
             Instance::new(model, case, parameters, settings, &[BundleKind::Markers]).map_err(refused)?;

@@ -6,13 +6,14 @@ use super::{files, model, settings};
 use crate::arguments::{Common, Results};
 use crate::output::number::{short, significant};
 use crate::output::shown::{Shown, Written};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::program::BundleKind;
+use mbs_engine::Interpreted;
 use mbs_engine::simulation::{
     self, Analysis, Instance, InstanceError, Record, RunFailure, SettingError, Settings, columns,
     open_objectives,
 };
-use mbs_engine::{Interpreted, simulation::is_constrained};
 use mbs_runtime::StepError;
 use mbs_runtime::formulation::StartStatistics;
 use std::io::ErrorKind;
@@ -31,12 +32,12 @@ pub(crate) struct Prepared<'a> {
 /// beside those of the run. If they are too large for a program it does without them.
 pub(crate) fn prepare<'a>(
     common: &Common,
-    source: &'a Model,
+    source: &'a Analysed,
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, SettingError>,
     further: impl FnOnce(&Settings, Option<&Case>) -> Vec<BundleKind>,
 ) -> Result<Prepared<'a>, Failure> {
     let case = model::find_case(source, common.case.as_deref())?;
-    let settled = settle(simulation::simulation(source, case), is_constrained(source));
+    let settled = settle(simulation::simulation(source, case), source.is_constrained());
     let settings = settled.map_err(|error| settings::refuse(&error))?;
     let further = further(&settings, case);
     let write = || {

@@ -37,8 +37,6 @@ pub struct Rows {
 pub struct Checked {
     /// The row.
     pub row: Row,
-    /// Those of the model's sensitivities that change it.
-    pub changed_by: Vec<SensitivityRef>,
 }
 
 /// Random states at which a row must vanish to be dropped.
@@ -92,10 +90,8 @@ impl Rows {
             if g.is(value.value, 0.0) || (shown.vanishes && analytic) {
                 rows.dropped.push(row.name);
             } else if !shown.moves && analytic {
-                let changes = |one: &&SensitivityRef| changes(model, &g, value, &samples, **one);
-                let changed_by = model.sensitivity.iter().filter(changes).copied().collect();
                 rows.dropped.push(row.name.clone());
-                rows.checked.push(Checked { row, changed_by });
+                rows.checked.push(Checked { row });
             } else {
                 if !moving {
                     rows.immovable.push(rows.kept.len());
@@ -104,6 +100,23 @@ impl Rows {
             }
         }
         rows
+    }
+
+    /// The first checked row that something changes by which the model is differentiated: there is no derivative by it.
+    pub fn violated_by_sensitivity(&self, model: &Model, tree: &Tree) -> Option<(String, SensitivityRef)> {
+        if self.checked.is_empty() || model.sensitivity.is_empty() {
+            return None;
+        }
+        let rows: Vec<Row> = self.checked.iter().map(|checked| checked.row.clone()).collect();
+        let mut g = Graph::new();
+        let parameters = Parameters::lower(&mut g, model, false);
+        let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
+        let values = row_values(&mut g, &mut mechanism, &rows);
+        let samples: Vec<Sample> = (0..STATES).map(|state| Sample::new(model, tree, state)).collect();
+        rows.iter().zip(&values).find_map(|(row, value)| {
+            let one = model.sensitivity.iter().find(|one| changes(model, &g, value, &samples, **one))?;
+            Some((row.name.clone(), *one))
+        })
     }
 
     /// How many are holonomic; normalisation rows not counted.

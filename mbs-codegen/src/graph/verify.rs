@@ -20,7 +20,7 @@ impl std::error::Error for Violation {}
 /// right lengths, and the recorded dependences are correct.
 pub fn verify(graph: &Graph) -> Result<(), Violation> {
     let fail = |id: ExprId, what: &str| Err(Violation(format!("node %{}: {what}", id.index())));
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(graph.len());
     for (id, node) in graph.nodes() {
         if !seen.insert(node) {
             return fail(id, "the same node stands earlier");

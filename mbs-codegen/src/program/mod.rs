@@ -11,6 +11,7 @@ mod rolled;
 mod sensitivities;
 mod tree;
 
+use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
 use crate::conditions::{Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
@@ -191,28 +192,32 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let mut model = model.under_case(case);
-        if options.freeze {
+        Program::of(&Analysed::of(model.clone()), case, options)
+    }
+
+    /// The same of a model that is analysed already.
+    pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
+        let mut analysed = analysed.under(case);
+        if options.freeze && !analysed.sensitivity.is_empty() {
             // What is a constant has no derivatives.
-            model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+            let sensitivity = &mut analysed.to_mut().model.sensitivity;
+            sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        let model = &model;
-        let tree = topology::span(model);
-        let rows = Rows::of(model, &tree);
-        refuse_violating(model, &rows)?;
-        let mut program = Program::named(model, case, options, &tree, &rows);
-        program.refuse_too_large(model, &tree)?;
+        let Analysed { model, tree, rows } = &*analysed;
+        refuse_violating(model, tree, rows)?;
+        let mut program = Program::named(&analysed, case, options);
+        program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
-        let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
+        let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
         let conditions = match options.freeze {
             true => Conditions::default(),
-            false => Conditions::of(&mut g, &mut mechanism, &rows, case),
+            false => Conditions::of(&mut g, &mut mechanism, rows, case),
         };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &seeds, np, options.pairs);
+        let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         if !conditions.all.is_empty() {
@@ -225,17 +230,17 @@ impl Program {
         program.structure = equations.structure();
         refuse_large(&g, &specifications)?;
         program.bundles = bundle::build(&g, &specifications, np as u32);
-        program.watch = Watch::new(&mut g, &mut mechanism, &rows, &seeds, np as u32);
+        program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
     }
 
-    /// All but structure and bundles.
-    fn named(model: &Model, case: Option<&Case>, options: &Options, tree: &Tree, rows: &Rows) -> Program {
+    /// Names and sizes, without bundles.
+    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Program {
+        let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
-        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
         let simulation = case.map_or(&model.simulation, |case| &case.simulation);
@@ -243,7 +248,12 @@ impl Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            kinds: resolve(&options.bundles, simulation, constrained, !model.sensitivity.is_empty()),
+            kinds: resolve(
+                &options.bundles,
+                simulation,
+                analysed.is_constrained(),
+                !model.sensitivity.is_empty(),
+            ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
@@ -480,14 +490,11 @@ impl std::fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 /// There is no derivative by a parameter that violates a row which no coordinate can correct.
-fn refuse_violating(model: &Model, rows: &Rows) -> Result<(), ProgramError> {
-    for checked in &rows.checked {
-        if let Some(&one) = checked.changed_by.first() {
-            let (row, parameter) = (checked.row.name.clone(), model.sensitivity_name(one));
-            return Err(ProgramError::Violating { row, parameter });
-        }
+fn refuse_violating(model: &Model, tree: &Tree, rows: &Rows) -> Result<(), ProgramError> {
+    match rows.violated_by_sensitivity(model, tree) {
+        None => Ok(()),
+        Some((row, one)) => Err(ProgramError::Violating { row, parameter: model.sensitivity_name(one) }),
     }
-    Ok(())
 }
 
 /// Margins of the conditions.

@@ -5,13 +5,14 @@
 
 use super::derivatives::{Sensitivities, StartDerivatives};
 use super::state::StateDerivatives;
+use super::values::StartValues;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{coordinate_rates, normalised, rates};
 use crate::formulation::{Assembly, StartStatistics, State};
 use crate::inputs::Inputs;
 use crate::integrator::renormalise;
 use crate::linear::copy;
-use crate::pieces::{Pieces, cut};
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 
 impl Assembly {
@@ -40,13 +41,13 @@ impl Assembly {
         coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
 
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = cut("values", values, z_places.len()).map_err(fail)?;
+        let start = StartValues::of(z_places, v_places, values).map_err(fail)?;
         let columns = dims.sensitivity.parameters;
         for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
             part.fill(M::S::ZERO);
         }
         v_change.fill(M::S::ZERO);
-        let parts = [(&mut *change.z, z_places, z_values), (&mut *v_change, v_places, v_values)];
+        let parts = [(&mut *change.z, z_places, start.z), (&mut *v_change, v_places, start.v)];
         for (to, places, values) in parts {
             for (&(i, k), &value) in places.iter().zip(values) {
                 if let Some(to) = to.get_mut(i as usize * columns + k as usize) {

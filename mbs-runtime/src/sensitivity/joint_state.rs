@@ -9,13 +9,14 @@
 
 use super::derivatives::StartDerivatives;
 use super::state::StateDerivatives;
+use super::values::StartValues;
 use crate::constrained::Constrained;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, velocities, velocities_change};
 use crate::formulation::State;
 use crate::integrator::renormalise;
 use crate::linear::copy;
-use crate::pieces::{Pieces, cut};
+use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, System};
 
@@ -64,8 +65,8 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         let columns = dims.sensitivity.parameters;
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = cut("values", values, z_places.len()).map_err(fail)?;
-        for (to, places, values) in [(&mut *change.z, z_places, z_values), (change.v, v_places, v_values)] {
+        let start = StartValues::of(z_places, v_places, values).map_err(fail)?;
+        for (to, places, values) in [(&mut *change.z, z_places, start.z), (change.v, v_places, start.v)] {
             to.fill(S::ZERO);
             for (&(i, k), &value) in places.iter().zip(values) {
                 if let Some(to) = to.get_mut(i as usize * columns + k as usize) {

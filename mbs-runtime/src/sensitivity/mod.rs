@@ -45,7 +45,6 @@ pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;
-pub(crate) use joint_values::JointValues;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Weighed, transpose_derivatives};
 pub(crate) use redundancy::{
@@ -57,3 +56,4 @@ pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;
 pub(crate) use step::{max_columns, scratch_len as linearised_len};
+pub use values::{JointValues, MotionValues, ObjectiveValues, ProjectionValues, StartValues};

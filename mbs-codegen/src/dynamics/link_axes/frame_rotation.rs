@@ -35,15 +35,15 @@ impl FrameRotation {
 }
 
 impl Factor {
-    fn to_parent(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        match *self {
+    fn to_parent(self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match self {
             Factor::AboutAxis { axis, sine, cosine } => rotate_about_axis(g, axis, sine, cosine, v),
             Factor::Matrix(r) => g.apply(r, v),
         }
     }
 
-    fn to_child(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        match *self {
+    fn to_child(self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match self {
             Factor::AboutAxis { axis, sine, cosine } => {
                 let back = g.neg(sine);
                 rotate_about_axis(g, axis, back, cosine, v)
