@@ -606,7 +606,8 @@ impl<'a> Resolver<'a> {
         };
         let (at, uses) = self.apart(|r| r.scalar(at))?;
         if (name == "table" || outside == Outside::Clamp) && uses.changes() {
-            self.allow(e, Uses { bends: true, ..Uses::default() }, &format!("`{name}(…)` with a kink"))?;
+            let what = if name == "table" { "`table(…)`" } else { "`spline(…, clamp)`" };
+            self.allow(e, Uses { bends: true, ..Uses::default() }, what)?;
         }
         let at = Box::new(at);
         let (knots_array, n) = self.array(knots)?;
