@@ -4,6 +4,7 @@
 //! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
 //! exactly its length, the scratch at least its own.
 
+use crate::machine_code::{Engine, Policy};
 use crate::parameters::{self, ParameterError};
 use crate::sensitivities;
 use crate::signals::Signals;
@@ -11,6 +12,7 @@ use crate::tape::{Arguments, Tape};
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
+use mbs_jit::Fusing;
 use mbs_runtime::constrained::{check_factors, check_solution};
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
@@ -34,6 +36,7 @@ pub struct Interpreted<S: Scalar = f64> {
     input_signals: Tape<S>,
     /// In the order of [`BundleKind::ALL`].
     bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
+    policy: Policy,
 }
 
 impl<S: Scalar> Interpreted<S> {
@@ -82,10 +85,31 @@ impl<S: Scalar> Interpreted<S> {
             start,
             input_signals,
             bundles,
+            policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
             program,
         };
         this.run_prepare();
         this
+    }
+
+    /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.
+    /// With fused operations, results agree with the tape's to rounding only.
+    pub fn set_engine(&mut self, engine: Engine, expected: Option<usize>, fusing: Fusing) {
+        self.policy = Policy::new(engine, expected, fusing);
+        self.bundles.iter_mut().flatten().for_each(Tape::reset);
+    }
+
+    /// Compiles all bundles at once, where the engine is to compile any: stepping then allocates nothing from the first step on.
+    /// How many there are as machine code.
+    pub fn compile(&self) -> usize {
+        let policy = Policy { after: self.policy.after.map(|_| 0), ..self.policy };
+        let compiled = BundleKind::ALL.into_iter().zip(&self.bundles).filter(|(kind, tape)| {
+            tape.as_ref().is_some_and(|tape| {
+                tape.expect_run(policy, || self.program.bundle(kind.name()));
+                tape.is_compiled()
+            })
+        });
+        compiled.count()
     }
 
     /// What it was made from.
@@ -186,7 +210,9 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     pub(crate) fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
-        self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
+        let tape = self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })?;
+        tape.expect_run(self.policy, || self.program.bundle(kind.name()));
+        Ok(tape)
     }
 
     /// The arguments of an instant in joint form.

@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 mod rolled;
+mod machine_code;
 mod tape;
 
 mod interpreted;
@@ -57,6 +58,8 @@ pub mod modes;
 pub mod verify;
 
 pub use interpreted::Interpreted;
+pub use machine_code::{BREAK_EVEN, Engine};
+pub use mbs_jit::Fusing;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;

@@ -98,9 +98,12 @@ impl Fusing {
     }
 }
 
-/// Whether this processor can run what this crate writes.
-pub fn is_available() -> bool {
-    machine::processor().0
+/// Whether machine code can be run here: the processor is right, and the system gives executable memory.
+pub fn availability() -> Result<(), Refusal> {
+    let nothing = check::Slices { lengths: vec![0, 0], first_result: 2, functions: 0, fused: false };
+    let code = [&encode::PROLOGUE[..], &encode::EPILOGUE].concat();
+    let all = 0..code.len();
+    Machine::new(&code, vec![all], nothing).map(|_| ())
 }
 
 /// A bundle as machine code.
@@ -109,7 +112,6 @@ pub struct Compiled {
     machine: Machine,
     parts: Vec<Step>,
     constants: Vec<f64>,
-    arguments: Vec<Group>,
     /// Where the arrays of the loops lie in the memory; none if there are no loops.
     arrays: Vec<(u32, u32)>,
     has_loops: bool,
@@ -155,12 +157,11 @@ fn translate(
     fusing: Fusing,
     is_shared: &dyn Fn(u8) -> bool,
 ) -> Result<Compiled, Refusal> {
-    if !is_available() {
+    if !machine::processor().0 {
         return Err(Refusal::Processor);
     }
     let mut straight = straight::straighten(bundle)?;
     let constants = straight.constants.clone();
-    let arguments = straight.arguments.iter().map(|&(group, _)| group).collect();
     let arrays = std::mem::take(&mut straight.arrays);
     let written = registers::write(straight, width, fusing.is_fused(), is_shared)?;
     let mut functions = Vec::new();
@@ -178,7 +179,7 @@ fn translate(
     }
     let machine = Machine::new(&written.bytes, functions, written.slices)?;
     let (has_loops, bytes) = (!bundle.loops.is_empty(), written.bytes.len());
-    Ok(Compiled { machine, parts, constants, arguments, arrays, has_loops, bytes })
+    Ok(Compiled { machine, parts, constants, arrays, has_loops, bytes })
 }
 
 impl Compiled {
@@ -197,18 +198,14 @@ impl Compiled {
         &self.arrays
     }
 
-    /// Runs it. Slices may be longer than needed.
+    /// Runs it, on the bundle's arguments in the order of their [`Group`]s. Slices may be longer than needed.
+    #[inline]
     pub fn run(
         &self,
-        arguments: &[&[f64]; Group::ALL.len()],
+        arguments: &[&[f64]],
         memory: &mut [f64],
         results: &mut [&mut [f64]],
     ) -> Result<(), WrongLength> {
-        let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
-        for (to, &group) in given.iter_mut().zip(&self.arguments) {
-            *to = arguments[group as usize];
-        }
-        let arguments = &given[..self.arguments.len()];
         if self.has_loops {
             let arrays = self.arrays.last().map_or(0, |&(start, len)| (start + len) as usize);
             memory.get_mut(..arrays).ok_or(WrongLength)?.fill(0.0);
