@@ -23,12 +23,8 @@ const H: f64 = 1e-3;
 fn started<M: Constrained<S = f64> + Start>(model: &M) -> Vec<f64> {
     let dims = model.dims();
     let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let mut view = State::of(&dims, &mut state).expect("length");
-    view.reset(0.0);
-    // No Euler parameters: zd = v.
-    model.start(view.z, view.zd, &mut []).expect("lengths");
     let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
-    Assembly::DEFAULT.start(model, &mut NoInputs, &mut state, &mut scratch).expect("assembles");
+    Assembly::DEFAULT.begin(model, &mut NoInputs, 0.0, &mut state, &mut scratch).expect("assembles");
     state
 }
 

@@ -30,9 +30,8 @@ fn started(model: &impl Model) -> [Vec<f64>; 2] {
     let mut state = vec![0.0; State::<f64>::len(&dims)];
     let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
     let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
-    Assembly::guess_differentiated(model, 0.0, &mut state, &mut derivatives, &mut scratch).expect("lengths");
     Assembly::DEFAULT
-        .start_differentiated(model, &mut NoInputs, &mut state, &mut derivatives, &mut scratch)
+        .begin_differentiated(model, &mut NoInputs, 0.0, &mut state, &mut derivatives, &mut scratch)
         .expect("assembles");
     [state, derivatives]
 }

@@ -1,7 +1,8 @@
-//! Prints what models cost: to generate, to compile, to store and to run. `README.md` beside this package says how each
+//! Measures the time to generate, compile and run models, and the size of their code. `figures/README.md` explains how each
 //! figure is measured.
 //!
-//! `cargo run --release -p mbs-figures`, with the name of a shipped model behind it for the bundles of that, or with `RUSTFLAGS="-C target-feature=+fma"` before it.
+//! `cargo run --release -p mbs-figures` measures three models; an argument, the name of a shipped model, selects the table of its bundles instead.
+//! `RUSTFLAGS="-C target-feature=+fma"` compiles with fused multiply-add.
 
 mod compile;
 #[allow(dead_code, reason = "the build script uses the rest")]
@@ -40,6 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     measure("tree20", &generated::tree20::Model::default(), &compiler)
 }
 
+/// Repetitions of the generation, so that one of them is undisturbed.
+const GENERATIONS: usize = 20;
+
 /// Operations and code of every bundle of a shipped model, as a build script makes it.
 fn bundles(name: &str, compiler: &Compiler) -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(models::file(name))?;
@@ -63,20 +67,19 @@ fn bundles(name: &str, compiler: &Compiler) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The module, and the median time in milliseconds in which it is made.
+/// The module, and the shortest time in milliseconds in which it was generated.
 fn generated(name: &str) -> Result<(Generated, f64), Box<dyn Error>> {
     let text = std::fs::read_to_string(models::file(name))?;
     let options = Options { bundles: models::BUNDLES.to_vec(), ..Options::default() };
     let request = Request { options, ..Request::default() };
-    let mut times = Vec::new();
-    loop {
+    let mut shortest = f64::INFINITY;
+    for _ in 0..GENERATIONS {
         let start = Instant::now();
-        let generated = generate(name, &text, &request).map_err(|d| d.render(name, &text))?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-        if times.len() == 5 {
-            return Ok((generated, time::median(times)));
-        }
+        generate(name, &text, &request).map_err(|d| d.render(name, &text))?;
+        shortest = shortest.min(start.elapsed().as_secs_f64());
     }
+    let generated = generate(name, &text, &request).map_err(|d| d.render(name, &text))?;
+    Ok((generated, shortest * 1e3))
 }
 
 fn measure<M>(name: &str, model: &M, compiler: &Compiler) -> Result<(), Box<dyn Error>>
@@ -85,7 +88,7 @@ where
 {
     let (module, milliseconds) = generated(name)?;
     let compiled = compiler.compile(name, &module.code, true)?;
-    // Again, since others may have been at work; the sizes are the same.
+    // The second time reduces the influence of other processes; the sizes are the same.
     let seconds = compiler.compile(name, &module.code, true)?.seconds.min(compiled.seconds);
     let operations: usize = module.program.bundles.iter().map(|bundle| bundle.counts.total()).sum();
     println!("\n### {name}\n\n| module | |\n|---|---:|");

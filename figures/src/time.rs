@@ -1,4 +1,4 @@
-//! Time of a call: median over batches, each batch over many states; the quietest of some rounds.
+//! Time of a call: median over batches, each batch over many states; the fastest of several rounds.
 
 use mbs_runtime::inputs::Constant;
 use mbs_runtime::integrator::FixedStep;
@@ -71,7 +71,7 @@ fn per_call(states: &[Vec<f64>], mut call: impl FnMut(&[f64])) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

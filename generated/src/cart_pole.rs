@@ -54,10 +54,10 @@ pub mod cart_pole {
     pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 2,
+        nv: 2,
+        nu: 1,
+        np: 6,
         n_markers: 1,
         n_outputs: 6,
         n_joints: 2,
@@ -382,8 +382,8 @@ pub mod cart_pole {
             xd: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-            let mut pivots = [0.0; NV];
-            forward_dynamics(
+            let mut pivots = [0.0; 2];
+            self::forward_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -405,7 +405,7 @@ pub mod cart_pole {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -428,7 +428,7 @@ pub mod cart_pole {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -450,7 +450,7 @@ pub mod cart_pole {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -474,7 +474,7 @@ pub mod cart_pole {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -500,7 +500,7 @@ pub mod cart_pole {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -531,7 +531,7 @@ pub mod cart_pole {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 2] = [0, 1];
             let mut pivots = [0.0; 2];
-            joint_linearise(
+            self::joint_linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -556,7 +556,7 @@ pub mod cart_pole {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 2] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            joint_solve(
+            self::joint_solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -580,7 +580,7 @@ pub mod cart_pole {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_integrand_derivatives(
+            self::joint_integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -602,7 +602,7 @@ pub mod cart_pole {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_terminal_derivatives(
+            self::joint_terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,

@@ -54,10 +54,10 @@ pub mod double_pendulum {
     pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 2,
+        nv: 2,
+        nu: 0,
+        np: 6,
         n_markers: 2,
         n_outputs: 3,
         n_joints: 2,
@@ -342,8 +342,8 @@ pub mod double_pendulum {
             xd: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-            let mut pivots = [0.0; NV];
-            forward_dynamics(
+            let mut pivots = [0.0; 2];
+            self::forward_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -365,7 +365,7 @@ pub mod double_pendulum {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -388,7 +388,7 @@ pub mod double_pendulum {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -410,7 +410,7 @@ pub mod double_pendulum {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -434,7 +434,7 @@ pub mod double_pendulum {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -460,7 +460,7 @@ pub mod double_pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -491,7 +491,7 @@ pub mod double_pendulum {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 2] = [0, 1];
             let mut pivots = [0.0; 2];
-            joint_linearise(
+            self::joint_linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -516,7 +516,7 @@ pub mod double_pendulum {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 2] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            joint_solve(
+            self::joint_solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -560,7 +560,7 @@ pub mod double_pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_integrand_derivatives(
+            self::joint_integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -582,7 +582,7 @@ pub mod double_pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_terminal_derivatives(
+            self::joint_terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,

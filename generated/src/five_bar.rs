@@ -64,10 +64,10 @@ pub mod five_bar {
     pub const WORKSPACE: usize = 113;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 4,
+        nv: 4,
+        nu: 0,
+        np: 7,
         n_markers: 6,
         n_outputs: 3,
         n_joints: 5,
@@ -405,7 +405,7 @@ pub mod five_bar {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -428,7 +428,7 @@ pub mod five_bar {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -450,7 +450,7 @@ pub mod five_bar {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -503,7 +503,7 @@ pub mod five_bar {
             r: &mut [S],
             phi: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            residual(
+            self::residual(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -528,7 +528,7 @@ pub mod five_bar {
             phi: &mut [S],
             matrix: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            newton(
+            self::newton(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -553,7 +553,7 @@ pub mod five_bar {
             w: &mut [S],
             matrix: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            projection(
+            self::projection(
                 t,
                 rt::system::array("z", z)?,
                 rt::system::array("u", u)?,
@@ -570,7 +570,7 @@ pub mod five_bar {
             w: &mut [S],
             phid: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_rates(
+            self::constraint_rates(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -588,7 +588,7 @@ pub mod five_bar {
             w: &mut [S],
             phidd: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_accelerations(
+            self::constraint_accelerations(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -609,7 +609,7 @@ pub mod five_bar {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
             let mut pivots = [0.0; 6];
-            factor(
+            self::factor(
                 rt::system::array("matrix", matrix)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
@@ -627,7 +627,7 @@ pub mod five_bar {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 6] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            solve(
+            self::solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -662,7 +662,7 @@ pub mod five_bar {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 6] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            solve_transposed(
+            self::solve_transposed(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -684,10 +684,10 @@ pub mod five_bar {
             xd: &mut [S],
             lambda: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
+            static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
             let mut pivots = [0.0; 6];
-            constrained_dynamics(
+            self::constrained_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -714,7 +714,7 @@ pub mod five_bar {
             phi: &mut [S],
             phid: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_correction(
+            self::constraint_correction(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -763,7 +763,7 @@ pub mod five_bar {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -789,7 +789,7 @@ pub mod five_bar {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -816,7 +816,7 @@ pub mod five_bar {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            linearise(
+            self::linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -837,7 +837,7 @@ pub mod five_bar {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            linearise_projections(
+            self::linearise_projections(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -886,7 +886,7 @@ pub mod five_bar {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            integrand_derivatives(
+            self::integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -907,7 +907,7 @@ pub mod five_bar {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            terminal_derivatives(
+            self::terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,

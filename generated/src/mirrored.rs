@@ -54,10 +54,10 @@ pub mod mirrored {
     pub const WORKSPACE: usize = 242;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 5,
+        nv: 5,
+        nu: 0,
+        np: 19,
         n_markers: 6,
         n_outputs: 9,
         n_joints: 3,
@@ -481,8 +481,8 @@ pub mod mirrored {
             xd: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-            let mut pivots = [0.0; NV];
-            forward_dynamics(
+            let mut pivots = [0.0; 5];
+            self::forward_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -504,7 +504,7 @@ pub mod mirrored {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -527,7 +527,7 @@ pub mod mirrored {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -549,7 +549,7 @@ pub mod mirrored {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -573,7 +573,7 @@ pub mod mirrored {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -599,7 +599,7 @@ pub mod mirrored {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -696,7 +696,7 @@ pub mod mirrored {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 5] = [0, 1, 2, 3, 4];
             let mut pivots = [0.0; 5];
-            joint_linearise(
+            self::joint_linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -721,7 +721,7 @@ pub mod mirrored {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 5] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            joint_solve(
+            self::joint_solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -774,7 +774,7 @@ pub mod mirrored {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_integrand_derivatives(
+            self::joint_integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -796,7 +796,7 @@ pub mod mirrored {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_terminal_derivatives(
+            self::joint_terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,

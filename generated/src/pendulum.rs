@@ -54,10 +54,10 @@ pub mod pendulum {
     pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 1,
+        nv: 1,
+        nu: 0,
+        np: 3,
         n_markers: 1,
         n_outputs: 4,
         n_joints: 1,
@@ -313,8 +313,8 @@ pub mod pendulum {
             xd: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-            let mut pivots = [0.0; NV];
-            forward_dynamics(
+            let mut pivots = [0.0; 1];
+            self::forward_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -336,7 +336,7 @@ pub mod pendulum {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -359,7 +359,7 @@ pub mod pendulum {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -381,7 +381,7 @@ pub mod pendulum {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -405,7 +405,7 @@ pub mod pendulum {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -431,7 +431,7 @@ pub mod pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -462,7 +462,7 @@ pub mod pendulum {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 1] = [0];
             let mut pivots = [0.0; 1];
-            joint_linearise(
+            self::joint_linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -487,7 +487,7 @@ pub mod pendulum {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 1] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            joint_solve(
+            self::joint_solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -514,7 +514,7 @@ pub mod pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_integrand_derivatives(
+            self::joint_integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -536,7 +536,7 @@ pub mod pendulum {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_terminal_derivatives(
+            self::joint_terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,

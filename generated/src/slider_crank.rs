@@ -64,10 +64,10 @@ pub mod slider_crank {
     pub const WORKSPACE: usize = 0;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 3,
+        nv: 3,
+        nu: 0,
+        np: 8,
         n_markers: 5,
         n_outputs: 1,
         n_joints: 4,
@@ -380,7 +380,7 @@ pub mod slider_crank {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -403,7 +403,7 @@ pub mod slider_crank {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -425,7 +425,7 @@ pub mod slider_crank {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -470,7 +470,7 @@ pub mod slider_crank {
             r: &mut [S],
             phi: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            residual(
+            self::residual(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -495,7 +495,7 @@ pub mod slider_crank {
             phi: &mut [S],
             matrix: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            newton(
+            self::newton(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -520,7 +520,7 @@ pub mod slider_crank {
             w: &mut [S],
             matrix: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            projection(
+            self::projection(
                 t,
                 rt::system::array("z", z)?,
                 rt::system::array("u", u)?,
@@ -537,7 +537,7 @@ pub mod slider_crank {
             w: &mut [S],
             phid: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_rates(
+            self::constraint_rates(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -555,7 +555,7 @@ pub mod slider_crank {
             w: &mut [S],
             phidd: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_accelerations(
+            self::constraint_accelerations(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -576,7 +576,7 @@ pub mod slider_crank {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 5] = [2, 0, 1, 3, 4];
             let mut pivots = [0.0; 5];
-            factor(
+            self::factor(
                 rt::system::array("matrix", matrix)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
@@ -594,7 +594,7 @@ pub mod slider_crank {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 5] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            solve(
+            self::solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -629,7 +629,7 @@ pub mod slider_crank {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 5] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            solve_transposed(
+            self::solve_transposed(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -651,10 +651,10 @@ pub mod slider_crank {
             xd: &mut [S],
             lambda: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            static COLUMNS: [u32; 5] = [1, 0, 2, 3, 4];
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
+            static COLUMNS: [u32; 5] = [1, 0, 2, 3, 4];
             let mut pivots = [0.0; 5];
-            constrained_dynamics(
+            self::constrained_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -681,7 +681,7 @@ pub mod slider_crank {
             phi: &mut [S],
             phid: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            constraint_correction(
+            self::constraint_correction(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -730,7 +730,7 @@ pub mod slider_crank {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -756,7 +756,7 @@ pub mod slider_crank {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -783,7 +783,7 @@ pub mod slider_crank {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            linearise(
+            self::linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -804,7 +804,7 @@ pub mod slider_crank {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            linearise_projections(
+            self::linearise_projections(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -834,7 +834,7 @@ pub mod slider_crank {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            integrand_derivatives(
+            self::integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,
@@ -855,7 +855,7 @@ pub mod slider_crank {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            terminal_derivatives(
+            self::terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("zd", at.zd)?,

@@ -54,10 +54,10 @@ pub mod spinning_top {
     pub const WORKSPACE: usize = 73;
     /// Sizes.
     pub const DIMS: rt::Dims = rt::Dims {
-        nq: NQ,
-        nv: NV,
-        nu: NU,
-        np: NP,
+        nq: 4,
+        nv: 3,
+        nu: 0,
+        np: 6,
         n_markers: 0,
         n_outputs: 5,
         n_joints: 1,
@@ -347,8 +347,8 @@ pub mod spinning_top {
             xd: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-            let mut pivots = [0.0; NV];
-            forward_dynamics(
+            let mut pivots = [0.0; 3];
+            self::forward_dynamics(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -370,7 +370,7 @@ pub mod spinning_top {
             w: &mut [S],
             out: &mut [S; 3],
         ) -> Result<(), rt::EvalError> {
-            energy(
+            self::energy(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -393,7 +393,7 @@ pub mod spinning_top {
             velocities: &mut [S],
             accelerations: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            markers(
+            self::markers(
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
                 rt::system::array("vd", vd)?,
@@ -415,7 +415,7 @@ pub mod spinning_top {
             w: &mut [S],
             out: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            outputs(
+            self::outputs(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -439,7 +439,7 @@ pub mod spinning_top {
             integrands: &mut [S],
             terminals: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            objectives(
+            self::objectives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -465,7 +465,7 @@ pub mod spinning_top {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            start_derivatives(
+            self::start_derivatives(
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
@@ -519,7 +519,7 @@ pub mod spinning_top {
         ) -> Result<(), rt::EvalError> {
             static COLUMNS: [u32; 3] = [0, 1, 2];
             let mut pivots = [0.0; 3];
-            joint_linearise(
+            self::joint_linearise(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -544,7 +544,7 @@ pub mod spinning_top {
         ) -> Result<(), rt::EvalError> {
             let x: &mut [S; 3] = rt::system::array_mut("x", x)?;
             let rhs = *x;
-            joint_solve(
+            self::joint_solve(
                 rt::system::array("factors", factors)?,
                 &rhs,
                 &self.prepared,
@@ -581,7 +581,7 @@ pub mod spinning_top {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_integrand_derivatives(
+            self::joint_integrand_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
@@ -603,7 +603,7 @@ pub mod spinning_top {
             w: &mut [S],
             values: &mut [S],
         ) -> Result<(), rt::EvalError> {
-            joint_terminal_derivatives(
+            self::joint_terminal_derivatives(
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,

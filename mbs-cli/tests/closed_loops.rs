@@ -220,7 +220,7 @@ fn a_mechanism_that_cannot_be_assembled_says_why() {
         "holonomic constraint `P2.",
         "release a held coordinate or change the guesses",
         "held: `A.angle` at -2.35619 with rate 0, `P1.angle` at 1.76819 with rate 0",
-        "run.csv` has no results",
+        "run.csv` is not written",
     ];
     fails(1, &words, &["simulate", &model, "--set", "L_A1=5", "--out", &file]);
     let outcome = fails(1, &words[..4], &["simulate", &model, "--set", "L_A1=5", "--json"]);

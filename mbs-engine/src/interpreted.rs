@@ -6,21 +6,13 @@
 
 use crate::machine_code::{Engine, Policy};
 use crate::parameters::{self, ParameterError};
-use crate::sensitivities;
-use crate::signals::Signals;
 use crate::tape::{Arguments, Tape};
+use mbs_bundles::{Size, for_each_size};
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
 use mbs_jit::Fusing;
-use mbs_runtime::constrained::{check_factors, check_solution};
-use mbs_runtime::system::check_pivots;
-use mbs_runtime::{
-    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, Energy, EvalError, ForwardDynamics,
-    ForwardDynamicsRecursive, Hold, InverseDynamics, InverseDynamicsDerivatives, MarkerJacobians, Markers,
-    MassMatrix, MassMatrixCoordinates, Motion, Names, Objectives, Outputs, Pattern, Quantity, Reactions,
-    Scalar, Stabilisation, Start, System, Weights,
-};
+use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
 
 /// A model with its parameters and whatever depends on them alone.
 #[derive(Clone, Debug)]
@@ -50,26 +42,9 @@ impl<S: Scalar> Interpreted<S> {
         let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
         let nv = program.velocities.len();
         let behind = nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
-        let dims = Dims {
-            nq: program.coordinates.len(),
-            nv,
-            nu: program.inputs.len(),
-            np: parameters.len(),
-            n_markers: program.markers.len(),
-            n_outputs: program.outputs.len(),
-            n_joints: program.joints.len(),
-            n_bodies: program.bodies.len(),
-            n_objectives: program.objectives.len(),
-            n_holonomic: program.holonomic.len(),
-            n_normalisation: program.euler_parameters.len(),
-            n_nonholonomic: program.nonholonomic.len(),
-            n_matrix: program.matrix_len(),
-            n_factors: program.factors_len(),
-            sensitivity: sensitivities::dims(&program),
-            // Pivots, or a right-hand side, stand behind the memory of a bundle.
-            workspace: bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0),
-            ..Dims::ZERO
-        };
+        // Pivots, or a right-hand side, stand behind the memory of a bundle.
+        let workspace = bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0);
+        let dims = Dims { workspace, ..dims(&program) };
         let hold = |hold| match hold {
             model::Hold::Zero => Hold::Zero,
             model::Hold::Linear => Hold::Linear,
@@ -180,9 +155,9 @@ impl<S: Scalar> Interpreted<S> {
         y
     }
 
-    /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
-    pub fn input_signals(&self) -> Signals<'_, S> {
-        Signals::new(self, self.dims.nu, self.input_signals.memory())
+    /// Memory that the input signals need.
+    pub(crate) fn signals_memory(&self) -> usize {
+        self.input_signals.memory()
     }
 
     pub(crate) fn evaluate_signals(&self, t: S, w: &mut [S], u: &mut [S]) -> Result<(), EvalError> {
@@ -209,110 +184,29 @@ impl<S: Scalar> Interpreted<S> {
         let _ = self.prepare.run(&arguments, &mut w, &mut [&mut self.prepared]);
     }
 
+    pub(crate) fn prepared(&self) -> &[S] {
+        &self.prepared
+    }
+
     pub(crate) fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
         let tape = self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })?;
         tape.expect_run(self.policy, || self.program.bundle(kind.name()));
         Ok(tape)
     }
+}
 
-    /// The arguments of an instant in joint form.
-    pub(crate) fn in_joint_form<'a>(&'a self, time: &'a [S], at: &At<'a, S>) -> Arguments<'a, S> {
-        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
-        for (group, values) in [
-            (Group::Time, time),
-            (Group::Z, at.z),
-            (Group::V, at.v),
-            (Group::U, at.u),
-            (Group::Prepared, &self.prepared),
-        ] {
-            arguments = with(arguments, group, values);
-        }
-        arguments
+/// The sizes of a program, but for the workspace.
+fn dims(program: &Program) -> Dims {
+    macro_rules! sizes {
+        (dims [$($dim:ident)*] sensitivity [$($size:ident)*] others $others:tt) => {
+            Dims {
+                $($dim: program.size(Size::$dim),)*
+                sensitivity: SensitivityDims { $($size: program.size(Size::$size),)* },
+                ..Dims::ZERO
+            }
+        };
     }
-
-    /// Runs a bundle at an instant; `vd` is empty where it does not take accelerations.
-    pub(crate) fn run(
-        &self,
-        kind: BundleKind,
-        at: &At<'_, S>,
-        vd: &[S],
-        w: &mut [S],
-        results: &mut [&mut [S]],
-    ) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = with(self.in_joint_form(&time, at), Group::Vd, vd);
-        self.bundle(kind)?.run(&arguments, w, results)
-    }
-
-    fn accelerations(
-        &self,
-        kind: BundleKind,
-        at: &At<'_, S>,
-        w: &mut [S],
-        [zd, vd, xd]: [&mut [S]; 3],
-    ) -> Result<(), EvalError> {
-        if !xd.is_empty() {
-            return Err(EvalError::Length { what: "xd", expected: 0, found: xd.len() });
-        }
-        let (w, pivots) = self.behind(kind, w, self.dims.nv)?;
-        self.run(kind, at, &[], w, &mut [zd, vd, pivots])?;
-        check_pivots(pivots)
-    }
-
-    /// The scratch of a bundle, and as many values behind it.
-    pub(crate) fn behind<'w>(
-        &self,
-        kind: BundleKind,
-        w: &'w mut [S],
-        len: usize,
-    ) -> Result<(&'w mut [S], &'w mut [S]), EvalError> {
-        let memory = self.bundle(kind)?.memory();
-        let (expected, found) = (memory + len, w.len());
-        w.split_at_mut_checked(memory)
-            .and_then(|(w, rest)| Some((w, rest.get_mut(..len)?)))
-            .ok_or(EvalError::Length { what: "w", expected, found })
-    }
-
-    /// The arguments of an instant in coordinate form.
-    pub(crate) fn in_coordinates<'a>(&'a self, time: &'a [S], at: &Motion<'a, S>) -> Arguments<'a, S> {
-        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
-        for (group, values) in [
-            (Group::Time, time),
-            (Group::Z, at.z),
-            (Group::Zd, at.zd),
-            (Group::Zdd, at.zdd),
-            (Group::U, at.u),
-            (Group::Prepared, &self.prepared),
-        ] {
-            arguments = with(arguments, group, values);
-        }
-        arguments
-    }
-
-    /// The arguments of a bundle of parameters alone.
-    pub(crate) fn prepared_only(&self) -> Arguments<'_, S> {
-        with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared)
-    }
-
-    /// The part of the leading matrix that bundles write.
-    fn entries<'m>(&self, matrix: &'m mut [S]) -> Result<&'m mut [S], EvalError> {
-        let (expected, found) = (self.program.structure.pattern.entries(), matrix.len());
-        matrix.get_mut(..expected).ok_or(EvalError::Length { what: "matrix", expected, found })
-    }
-
-    pub(crate) fn solve_with(
-        &self,
-        kind: BundleKind,
-        factors: &[S],
-        w: &mut [S],
-        x: &mut [S],
-    ) -> Result<(), EvalError> {
-        let (w, rhs) = self.behind(kind, w, x.len())?;
-        rhs.copy_from_slice(x);
-        let arguments = self.prepared_only();
-        let arguments = with(with(arguments, Group::Factors, factors), Group::Rhs, rhs);
-        self.bundle(kind)?.run(&arguments, w, &mut [x])
-    }
+    for_each_size!(sizes)
 }
 
 pub(crate) fn with<'a, S>(
@@ -371,251 +265,5 @@ impl<S: Scalar> Start for Interpreted<S> {
         let mut w = vec![S::ZERO; self.start.memory()];
         let arguments = with([&[]; Group::ALL.len()], Group::Parameters, &self.parameters);
         self.start.run(&arguments, &mut w, &mut [z, v])
-    }
-}
-
-impl<S: Scalar> ForwardDynamics for Interpreted<S> {
-    fn forward_dynamics(
-        &self,
-        at: At<'_, S>,
-        w: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        xd: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.accelerations(BundleKind::ForwardDynamics, &at, w, [zd, vd, xd])
-    }
-}
-
-impl<S: Scalar> ForwardDynamicsRecursive for Interpreted<S> {
-    fn forward_dynamics_recursive(
-        &self,
-        at: At<'_, S>,
-        w: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        xd: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.accelerations(BundleKind::ForwardDynamicsRecursive, &at, w, [zd, vd, xd])
-    }
-}
-
-impl<S: Scalar> MassMatrix for Interpreted<S> {
-    fn mass_matrix(&self, at: At<'_, S>, w: &mut [S], m: &mut [S]) -> Result<(), EvalError> {
-        self.run(BundleKind::MassMatrix, &at, &[], w, &mut [m])
-    }
-}
-
-impl<S: Scalar> MassMatrixCoordinates for Interpreted<S> {
-    fn mass_matrix_coordinates(&self, at: At<'_, S>, w: &mut [S], m: &mut [S]) -> Result<(), EvalError> {
-        self.run(BundleKind::MassMatrixCoordinates, &at, &[], w, &mut [m])
-    }
-}
-
-impl<S: Scalar> InverseDynamics for Interpreted<S> {
-    fn inverse_dynamics(&self, at: At<'_, S>, vd: &[S], w: &mut [S], tau: &mut [S]) -> Result<(), EvalError> {
-        self.run(BundleKind::InverseDynamics, &at, vd, w, &mut [tau])
-    }
-}
-
-impl<S: Scalar> InverseDynamicsDerivatives for Interpreted<S> {
-    fn inverse_dynamics_derivatives(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        w: &mut [S],
-        tau_z: &mut [S],
-        tau_v: &mut [S],
-        m: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.run(BundleKind::InverseDynamicsDerivatives, &at, vd, w, &mut [tau_z, tau_v, m])
-    }
-}
-
-impl<S: Scalar> Energy for Interpreted<S> {
-    fn energy(&self, at: At<'_, S>, w: &mut [S], out: &mut [S; 3]) -> Result<(), EvalError> {
-        self.run(BundleKind::Energy, &at, &[], w, &mut [out])
-    }
-}
-
-impl<S: Scalar> Markers for Interpreted<S> {
-    fn markers(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        w: &mut [S],
-        positions: &mut [S],
-        velocities: &mut [S],
-        accelerations: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.run(BundleKind::Markers, &at, vd, w, &mut [positions, velocities, accelerations])
-    }
-}
-
-impl<S: Scalar> MarkerJacobians for Interpreted<S> {
-    fn marker_jacobians(&self, at: At<'_, S>, w: &mut [S], jacobians: &mut [S]) -> Result<(), EvalError> {
-        self.run(BundleKind::MarkerJacobians, &at, &[], w, &mut [jacobians])
-    }
-}
-
-impl<S: Scalar> Outputs for Interpreted<S> {
-    fn outputs(&self, at: At<'_, S>, vd: &[S], w: &mut [S], out: &mut [S]) -> Result<(), EvalError> {
-        self.run(BundleKind::Outputs, &at, vd, w, &mut [out])
-    }
-}
-
-impl<S: Scalar> Constrained for Interpreted<S> {
-    fn pattern(&self) -> Pattern<'_> {
-        let pattern = &self.program.structure.pattern;
-        Pattern {
-            tangent: &pattern.tangent,
-            holonomic: &pattern.holonomic,
-            nonholonomic: &pattern.nonholonomic,
-        }
-    }
-
-    fn held(&self) -> &[bool] {
-        &self.program.held
-    }
-
-    fn residual(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        w: &mut [S],
-        r: &mut [S],
-        phi: &mut [S],
-    ) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = with(self.in_coordinates(&time, &at), Group::Lambda, lambda);
-        self.bundle(BundleKind::Residual)?.run(&arguments, w, &mut [r, phi])
-    }
-
-    fn newton(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        weights: Weights<S>,
-        w: &mut [S],
-        r: &mut [S],
-        phi: &mut [S],
-        matrix: &mut [S],
-    ) -> Result<(), EvalError> {
-        let (time, weights) = ([at.t], [weights.velocity, weights.position, weights.ratio]);
-        let arguments = with(self.in_coordinates(&time, &at), Group::Lambda, lambda);
-        let arguments = with(arguments, Group::Weights, &weights);
-        self.bundle(BundleKind::Newton)?.run(&arguments, w, &mut [r, phi, self.entries(matrix)?])
-    }
-
-    fn projection(&self, t: S, z: &[S], u: &[S], w: &mut [S], matrix: &mut [S]) -> Result<(), EvalError> {
-        let time = [t];
-        let mut arguments = with([&[]; Group::ALL.len()], Group::Time, &time[..]);
-        for (group, values) in [(Group::Z, z), (Group::U, u), (Group::Prepared, &self.prepared)] {
-            arguments = with(arguments, group, values);
-        }
-        self.bundle(BundleKind::Projection)?.run(&arguments, w, &mut [self.entries(matrix)?])
-    }
-
-    fn constraint_rates(&self, at: Motion<'_, S>, w: &mut [S], phid: &mut [S]) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = with(self.in_coordinates(&time, &at), Group::Zdd, &[]);
-        self.bundle(BundleKind::ConstraintRates)?.run(&arguments, w, &mut [phid])
-    }
-
-    fn constraint_accelerations(
-        &self,
-        at: Motion<'_, S>,
-        w: &mut [S],
-        phidd: &mut [S],
-    ) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = self.in_coordinates(&time, &at);
-        self.bundle(BundleKind::ConstraintAccelerations)?.run(&arguments, w, &mut [phidd])
-    }
-
-    fn factor(&self, matrix: &[S], w: &mut [S], factors: &mut [S]) -> Result<(), EvalError> {
-        let columns = &self.program.structure.columns;
-        let (w, pivots) = self.behind(BundleKind::Factor, w, columns.len())?;
-        let arguments = with([&[]; Group::ALL.len()], Group::Prepared, &self.prepared);
-        let arguments = with(arguments, Group::Matrix, matrix);
-        self.bundle(BundleKind::Factor)?.run(&arguments, w, &mut [factors, pivots])?;
-        check_factors(&self.dims, pivots, columns)
-    }
-
-    fn solve(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
-        self.solve_with(BundleKind::Solve, factors, w, x)
-    }
-
-    fn solve_transposed(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
-        self.solve_with(BundleKind::SolveTransposed, factors, w, x)
-    }
-}
-
-impl<S: Scalar> ConstrainedDynamics for Interpreted<S> {
-    fn constrained_dynamics(
-        &self,
-        at: At<'_, S>,
-        stabilisation: Stabilisation<S>,
-        w: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        xd: &mut [S],
-        lambda: &mut [S],
-    ) -> Result<(), EvalError> {
-        if !xd.is_empty() {
-            return Err(EvalError::Length { what: "xd", expected: 0, found: xd.len() });
-        }
-        let columns = &self.program.structure.joint_columns;
-        let (w, pivots) = self.behind(BundleKind::ConstrainedDynamics, w, columns.len())?;
-        let (time, gains) = ([at.t], [stabilisation.rate, stabilisation.value, stabilisation.compliance]);
-        let arguments = with(self.in_joint_form(&time, &at), Group::Stabilisation, &gains);
-        let tape = self.bundle(BundleKind::ConstrainedDynamics)?;
-        tape.run(&arguments, w, &mut [zd, vd, lambda, pivots])?;
-        check_solution(&self.dims, pivots, columns)
-    }
-}
-
-impl<S: Scalar> ConstraintCorrection for Interpreted<S> {
-    fn constraint_correction(
-        &self,
-        at: At<'_, S>,
-        w: &mut [S],
-        dz: &mut [S],
-        dv: &mut [S],
-        phi: &mut [S],
-        phid: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.run(BundleKind::ConstraintCorrection, &at, &[], w, &mut [dz, dv, phi, phid])
-    }
-}
-
-impl<S: Scalar> Reactions for Interpreted<S> {
-    fn reactions(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        lambda: &[S],
-        w: &mut [S],
-        reactions: &mut [S],
-    ) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = with(with(self.in_joint_form(&time, &at), Group::Vd, vd), Group::Lambda, lambda);
-        self.bundle(BundleKind::Reactions)?.run(&arguments, w, &mut [reactions])
-    }
-}
-
-impl<S: Scalar> Objectives for Interpreted<S> {
-    fn objectives(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        lambda: &[S],
-        w: &mut [S],
-        integrands: &mut [S],
-        terminals: &mut [S],
-    ) -> Result<(), EvalError> {
-        let time = [at.t];
-        let arguments = with(with(self.in_joint_form(&time, &at), Group::Vd, vd), Group::Lambda, lambda);
-        self.bundle(BundleKind::Objectives)?.run(&arguments, w, &mut [integrands, terminals])
     }
 }

@@ -34,6 +34,7 @@
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
 //!
+//! A whole run with its settings, its consistent start, outputs, energy balance and tables of results is in [`simulation`].
 //! Objectives and their gradient are in [`gradient`], with an example; [`verify`] compares every derivative with an independent one,
 //! [`equilibrium`] and [`modes`] look at a model at rest and near it.
 #![forbid(unsafe_code)]
@@ -42,20 +43,25 @@ mod rolled;
 mod machine_code;
 mod tape;
 
-mod interpreted;
 mod parameters;
-mod sensitivities;
+
+mod interpreted;
+
+mod bundles;
 mod signals;
-mod tree;
 
 mod method;
+
+pub mod simulation;
+
+pub mod gradient;
+
+pub mod verify;
 
 mod slopes;
 
 pub mod equilibrium;
-pub mod gradient;
 pub mod modes;
-pub mod verify;
 
 pub use interpreted::Interpreted;
 pub use machine_code::{BREAK_EVEN, Engine};
@@ -63,3 +69,4 @@ pub use mbs_jit::Fusing;
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use tape::Arguments;

@@ -1,7 +1,7 @@
 //! The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
 
 use crate::Interpreted;
-use mbs_runtime::{Inputs, Scalar};
+use mbs_runtime::{Inputs, Scalar, System};
 
 /// Inputs from the program's own signals; made by [`Interpreted::input_signals`].
 #[derive(Clone, Debug)]
@@ -11,9 +11,11 @@ pub struct Signals<'a, S: Scalar> {
     w: Vec<S>,
 }
 
-impl<'a, S: Scalar> Signals<'a, S> {
-    pub(crate) fn new(model: &'a Interpreted<S>, nu: usize, workspace: usize) -> Self {
-        Signals { model, u: vec![S::ZERO; nu], w: vec![S::ZERO; workspace] }
+impl<S: Scalar> Interpreted<S> {
+    /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+    pub fn input_signals(&self) -> Signals<'_, S> {
+        let (u, w) = (vec![S::ZERO; self.dims().nu], vec![S::ZERO; self.signals_memory()]);
+        Signals { model: self, u, w }
     }
 }
 

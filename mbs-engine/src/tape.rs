@@ -88,7 +88,7 @@ pub(crate) struct Tape<S> {
 const RESULTS: usize = 8;
 
 /// The arguments of a bundle, a slice per group (empty where not taken).
-pub(crate) type Arguments<'a, S> = [&'a [S]; Group::ALL.len()];
+pub type Arguments<'a, S> = [&'a [S]; Group::ALL.len()];
 
 /// An error where a slice has not exactly the expected length.
 fn exactly(what: &'static str, expected: usize, found: usize) -> Result<(), EvalError> {

@@ -3,13 +3,14 @@
 mod common;
 
 use common::{interpreted, run, shipped};
-use mbs_codegen::program::{Options, Program};
+use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::{Interpreted, ParameterError};
 use mbs_runtime::inputs::{Constant, NoInputs};
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    Adaptive, At, Complex64, Energy, EvalError, Fixed, ForwardDynamics, Hold, Inputs, Integrator, MassMatrix,
-    Names, Output, Quantity, Rk4, Scalar, Span, Start, StepError, System,
+    Adaptive, Assembly, At, Complex64, Energy, EvalError, Fixed, ForwardDynamics, Hold, Inputs, Integrator,
+    MassMatrix, Names, Output, Quantity, Rk4, Scalar, Span, Start, State, StepError, System,
+    euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -47,6 +48,42 @@ fn the_pendulums_period_is_the_elliptic_integral() {
     let w0 = (1.5_f64 * 9.81).sqrt();
     let period = 4.0 / w0 * complete_elliptic_integral((std::f64::consts::PI / 6.0).sin());
     assert!((measured - period).abs() < 2e-9 * period, "{measured} against {period}");
+}
+
+/// Both starts have the model's velocities, with Euler parameters of any length in the file, and the same accelerations.
+#[test]
+fn a_start_carries_its_rates() {
+    for name in ["torque_free_top", "tree20", "cart_pole"] {
+        let (model, _) = mbs_codegen::read(name, &shipped(name)).expect("a model");
+        let bundles = [&BundleKind::TREE[..], &BundleKind::COORDINATE_FORM].concat();
+        let program = Program::new(&model, None, &Options { bundles, ..Options::default() });
+        let model: Interpreted = Interpreted::new(program.expect("a program"));
+        let (d, given) = (model.dims(), model.start_state());
+        let zeros = |n: usize| vec![0.0; n];
+
+        let (mut y, mut yd) = (zeros(d.state()), zeros(d.state()));
+        let mut scratch = zeros(Assembly::tree_scratch_len(&d));
+        Assembly::begin_tree(&model, &mut model.input_signals(), 0.5, &mut y, &mut yd, &mut scratch)
+            .expect("a start");
+        assert_eq!(y[d.nq..], given[d.nq..], "{name}");
+
+        let mut state = zeros(State::<f64>::len(&d));
+        let mut scratch = zeros(Assembly::scratch_len(&d));
+        Assembly::DEFAULT
+            .begin(&model, &mut model.input_signals(), 0.5, &mut state, &mut scratch)
+            .expect("a start");
+        let (mut z_v, mut zdd) = (zeros(d.state()), zeros(d.nq));
+        let start = State::of(&d, &mut state).expect("its length");
+        start.joint_form(&model, &mut z_v).expect("lengths");
+        euler_parameters::coordinate_accelerations(&model, &y[..d.nq], &y[d.nq..], &yd[d.nq..], &mut zdd)
+            .expect("lengths");
+        // Rounding of the solutions, some of them refined, some not.
+        let near =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12 * a.abs().max(1.0));
+        assert!(*start.t == 0.5 && near(&z_v, &y), "{name}: {z_v:?} {y:?}");
+        assert!(near(start.zd, &yd[..d.nq]) && near(start.zdd, &zdd), "{name}: {:?} {zdd:?}", start.zdd);
+        assert!(name == "cart_pole" || y[d.nq..].iter().any(|v| *v != 0.0), "{name} starts at rest");
+    }
 }
 
 #[test]

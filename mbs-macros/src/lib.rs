@@ -91,11 +91,8 @@ mod request;
 /// let model = Model::default();
 /// let mut inputs = model.signals();
 /// let mut state = [0.0; State::<f64>::len(&DIMS)];
-/// let mut view = State::of(&DIMS, &mut state).expect("a state of this length");
-/// view.reset(0.0);
-/// view.z.copy_from_slice(&model.start_state()[..DIMS.nq]);
 /// let mut scratch = [0.0; Assembly::scratch_len(&DIMS)];
-/// Assembly::DEFAULT.start(&model, &mut inputs, &mut state, &mut scratch).expect("bars that reach");
+/// Assembly::DEFAULT.begin(&model, &mut inputs, 0.0, &mut state, &mut scratch).expect("bars that reach");
 ///
 /// let mut scratch = [0.0; Ali3p::scratch_len(&DIMS)];
 /// for _ in 0..1000 {
@@ -122,9 +119,8 @@ mod request;
 /// let mut derivatives = [0.0; StateDerivatives::<f64>::len(&DIMS)];
 /// let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: 1e-2 });
 /// let mut scratch = vec![0.0; run.scratch_len(&DIMS).max(Assembly::differentiated_scratch_len(&DIMS))];
-/// Assembly::guess_differentiated(&model, 0.0, &mut state, &mut derivatives, &mut scratch).expect("lengths that fit");
 /// Assembly::DEFAULT
-///     .start_differentiated(&model, &mut inputs, &mut state, &mut derivatives, &mut scratch)
+///     .begin_differentiated(&model, &mut inputs, 0.0, &mut state, &mut derivatives, &mut scratch)
 ///     .expect("bars that reach");
 ///
 /// let span = Span { start: 0.0, end: 10.0, output: Output::Steps };

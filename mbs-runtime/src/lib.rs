@@ -116,20 +116,21 @@ extern crate std;
 
 pub mod scalar;
 
-pub mod batch;
-pub mod lanes;
 pub mod math;
+
+pub mod batch;
 pub mod rolled;
 
 mod readable;
+
+pub mod inputs;
 
 pub mod error;
 pub mod system;
 
 pub mod constrained;
+pub mod lanes;
 pub mod tree;
-
-pub mod inputs;
 
 mod pieces;
 
@@ -137,10 +138,10 @@ pub mod integrator;
 
 pub mod linear;
 
-pub mod formulation;
-
 pub mod euler_parameters;
 pub mod quadrature;
+
+pub mod formulation;
 
 pub mod sensitivity;
 

@@ -1,6 +1,6 @@
 //! The caller's scratch, cut into pieces.
 
-use crate::error::StepError;
+use crate::error::{EvalError, StepError};
 
 /// Cuts the caller's scratch into pieces; a piece that is not there is an error, never a panic.
 pub(crate) struct Pieces<'a, S> {
@@ -41,4 +41,22 @@ impl<'a, S> Pieces<'a, S> {
     pub(crate) fn end(self) -> Result<(), StepError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.short) }
     }
+}
+
+/// The first `n` values, and the rest; a slice that is shorter is an error.
+#[inline(always)]
+pub(crate) fn cut<'a, S>(what: &'static str, x: &'a [S], n: usize) -> Result<(&'a [S], &'a [S]), EvalError> {
+    let found = x.len();
+    x.split_at_checked(n).ok_or(EvalError::Length { what, expected: n, found })
+}
+
+/// The same, to be changed.
+#[inline(always)]
+pub(crate) fn cut_mut<'a, S>(
+    what: &'static str,
+    x: &'a mut [S],
+    n: usize,
+) -> Result<(&'a mut [S], &'a mut [S]), EvalError> {
+    let found = x.len();
+    x.split_at_mut_checked(n).ok_or(EvalError::Length { what, expected: n, found })
 }

@@ -147,9 +147,8 @@ where
     } else {
         let mut state = vec![0.0; State::<f64>::len(&dims)];
         let mut changes = vec![0.0; StateDerivatives::<f64>::len(&dims)];
-        Assembly::guess_differentiated(system, BEGIN, &mut state, &mut changes, &mut scratch)?;
         let assembly = Assembly::DEFAULT;
-        assembly.start_differentiated(system, &mut input(), &mut state, &mut changes, &mut scratch)?;
+        assembly.begin_differentiated(system, &mut input(), BEGIN, &mut state, &mut changes, &mut scratch)?;
         JointDerivatives::of_state(system, &mut state, &mut changes, &mut y, &mut derivatives)?;
     }
     let mut gradient = vec![f64::NAN; Gradient::<f64>::len(&dims)];

@@ -11,11 +11,8 @@ fn main() {
 
     // Start values are guesses; assembly closes the loop.
     let mut state = [0.0; State::<f64>::len(&DIMS)];
-    let mut view = State::of(&DIMS, &mut state).expect("a state of this length");
-    view.reset(0.0);
-    view.z.copy_from_slice(&model.start_state()[..DIMS.nq]);
     let mut scratch = [0.0; Assembly::scratch_len(&DIMS)];
-    Assembly::DEFAULT.start(&model, &mut inputs, &mut state, &mut scratch).expect("bars that reach");
+    Assembly::DEFAULT.begin(&model, &mut inputs, 0.0, &mut state, &mut scratch).expect("bars that reach");
 
     let mut scratch = [0.0; Ali3p::scratch_len(&DIMS)];
     let span = Span { start: 0.0, end: 5.0, output: Output::Every(1.0) };

@@ -62,12 +62,7 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
 pub fn guess(model: &Interpreted, t: f64) -> Vec<f64> {
     let dims = model.dims();
     let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let y = model.start_state();
-    let mut view = State::of(&dims, &mut state).expect("its length");
-    view.reset(t);
-    view.z.copy_from_slice(&y[..dims.nq]);
-    let z = view.z.to_vec();
-    euler_parameters::coordinate_rates(model, &z, &y[dims.nq..], view.zd).expect("lengths");
+    Assembly::guess(model, t, &mut state).expect("lengths");
     state
 }
 
@@ -266,11 +261,8 @@ fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(
 ) -> Result<Outcome, StepError> {
     let (mut state, _) = start(model, 0.0)?;
     let dims = model.dims();
-    let view = State::of(&dims, &mut state)?;
     let mut y = vec![0.0; dims.state()];
-    let (z, v) = y.split_at_mut(dims.nq);
-    z.copy_from_slice(view.z);
-    euler_parameters::velocities(model, view.z, view.zd, v).expect("lengths");
+    State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
 
     let mut memory = Ledger::memory(&dims);
     let mut ledger = Ledger::new(model, &mut memory);

@@ -40,8 +40,8 @@ where
     let mut derivatives = zeros(StateDerivatives::<M::S>::len(&dims));
     let mut gradient = zeros(Gradient::<M::S>::len(&dims));
     let mut scratch = zeros(run.scratch_len(&dims).max(Assembly::differentiated_scratch_len(&dims)));
-    Assembly::guess_differentiated(model, M::S::ZERO, &mut state, &mut derivatives, &mut scratch)?;
-    Assembly::DEFAULT.start_differentiated(model, inputs, &mut state, &mut derivatives, &mut scratch)?;
+    let (assembly, begin) = (Assembly::DEFAULT, M::S::ZERO);
+    assembly.begin_differentiated(model, inputs, begin, &mut state, &mut derivatives, &mut scratch)?;
     let span = Span { start: M::S::ZERO, end: M::S::from_f64(end), output: Output::Steps };
     let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, M::S>| ControlFlow::Continue(());
     run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)?;

@@ -27,12 +27,8 @@ fn the_worst_step_is_bounded() {
             let mut parameters = *model.parameters();
             parameters.k_1 = 100.0 + (step / RUN) as f64;
             model = Model::new(parameters);
-            let y = model.start_state();
-            let mut view = State::of(&DIMS, &mut state).expect("length");
-            view.reset(0.0);
-            view.z.copy_from_slice(&y[..DIMS.nq]);
-            view.zd.copy_from_slice(&y[DIMS.nq..]);
-            Assembly::DEFAULT.start(&model, &mut NoInputs, &mut state, &mut assembly).expect("assembles");
+            let start = Assembly::DEFAULT.begin(&model, &mut NoInputs, 0.0, &mut state, &mut assembly);
+            start.expect("assembles");
         }
         let begin = Instant::now();
         let done =

@@ -8,7 +8,7 @@
 use core::ops::ControlFlow;
 use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
 
-mbs_macros::model_solver! { pub mod my_robot = "../mbs-cli/src/template/model.yaml.in"; }
+mbs_macros::model_solver! { pub mod my_robot = "../mbs-cli/src/commands/template/model.yaml.in"; }
 use my_robot::{DIMS, Model, Parameters, coordinate};
 
 /// Runs the model and gives the angle every second.
@@ -52,8 +52,8 @@ mod tests {
 /// This file is the template.
 #[test]
 fn the_template_is_what_is_tested_here() {
-    let template = include_str!("../../mbs-cli/src/template/main.rs.in");
-    let model = "\"../mbs-cli/src/template/model.yaml.in\";";
+    let template = include_str!("../../mbs-cli/src/commands/template/main.rs.in");
+    let model = "\"../mbs-cli/src/commands/template/model.yaml.in\";";
     let expected = template.replace("\"models/MODULE.yaml\";", model).replace("MODULE", "my_robot");
     assert!(
         include_str!("template.rs").contains(&expected),

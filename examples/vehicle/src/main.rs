@@ -48,9 +48,8 @@ fn start(model: &Model) -> Result<[Vec<f64>; 2], StepError> {
     let mut state = vec![0.0; State::<f64>::len(&dims)];
     let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
     let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
-    Assembly::guess_differentiated(model, 0.0, &mut state, &mut derivatives, &mut scratch)?;
     let assembly = Assembly::DEFAULT;
-    assembly.start_differentiated(model, &mut NoInputs, &mut state, &mut derivatives, &mut scratch)?;
+    assembly.begin_differentiated(model, &mut NoInputs, 0.0, &mut state, &mut derivatives, &mut scratch)?;
     Ok([state, derivatives])
 }
 

@@ -1,6 +1,8 @@
 //! What a new user meets: wrong names, files and places, full disks, interrupts. Every message says what is wrong, nothing half-written
 //! stays, and what there is is kept.
 
+mod files;
+
 use super::command::{self, Folder, command, fails, mbs, shipped, text};
 use serde_json::Value;
 use std::path::Path;

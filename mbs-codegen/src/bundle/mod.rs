@@ -26,8 +26,8 @@ pub struct Specification {
     pub name: &'static str,
     /// One sentence for its documentation.
     pub doc: &'static str,
-    /// Its arguments, beside the prepared values; with their length where it is this bundle's own.
-    pub arguments: Vec<(Group, Option<u32>)>,
+    /// Its arguments, beside the prepared values, and how many scalars each has.
+    pub arguments: Vec<(Group, u32)>,
     /// Its results.
     pub results: Vec<Wanted>,
     /// What it leaves to loops.
@@ -272,15 +272,15 @@ pub const CHUNK: usize = 250;
 /// The bundles for the specifications, the `prepare` bundle first. A specification that takes the parameters
 /// themselves reads them directly; every other reads what `prepare` made of them.
 ///
-/// `len` gives the number of scalars of an argument group.
-pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group) -> u32) -> Vec<Bundle> {
+/// `parameters`: how many independent parameters there are.
+pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -> Vec<Bundle> {
     let (direct, stepping): (Vec<_>, Vec<_>) =
         specifications.iter().partition(|s| s.arguments.iter().any(|&(group, _)| group == Group::Parameters));
     let hoisted = Hoisted::collect(graph, &stepping);
     let prepare = Specification {
         name: "prepare",
         doc: "Computes whatever depends on the parameters alone.",
-        arguments: vec![(Group::Parameters, None)],
+        arguments: vec![(Group::Parameters, parameters)],
         results: vec![Wanted {
             name: "c",
             doc: "prepared values",
@@ -289,27 +289,19 @@ pub fn build(graph: &Graph, specifications: &[Specification], len: impl Fn(Group
         rolled: Rolled::default(),
     };
     let prepared = hoisted.expressions().len() as u32;
-    let length = |group| {
-        if group == Group::Prepared { prepared } else { len(group) }
-    };
-    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &length)];
+    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default())];
     for specification in direct {
-        bundles.push(build_one(graph, specification, &Hoisted::default(), &length));
+        bundles.push(build_one(graph, specification, &Hoisted::default()));
     }
     for specification in stepping {
         let mut specification = specification.clone();
-        specification.arguments.push((Group::Prepared, None));
-        bundles.push(build_one(graph, &specification, &hoisted, &length));
+        specification.arguments.push((Group::Prepared, prepared));
+        bundles.push(build_one(graph, &specification, &hoisted));
     }
     bundles
 }
 
-fn build_one(
-    graph: &Graph,
-    specification: &Specification,
-    hoisted: &Hoisted,
-    len: &impl Fn(Group) -> u32,
-) -> Bundle {
+fn build_one(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Bundle {
     let schedule = schedule::schedule(graph, specification, hoisted);
     // A bundle of little more than one chunk is better left whole: nothing has to cross.
     let size = if schedule.steps.len() <= 2 * CHUNK { 2 * CHUNK } else { CHUNK };
@@ -317,11 +309,7 @@ fn build_one(
     Bundle {
         name: specification.name,
         doc: specification.doc,
-        arguments: specification
-            .arguments
-            .iter()
-            .map(|&(g, own)| (g, own.unwrap_or_else(|| len(g))))
-            .collect(),
+        arguments: specification.arguments.clone(),
         results: specification
             .results
             .iter()

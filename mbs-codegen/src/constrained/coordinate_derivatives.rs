@@ -6,7 +6,7 @@
 //! recursion. In z they are in closed form on pairs of a joint and an ancestor, in ρ by differentiation of the graph.
 
 use super::coordinate_form::{add_balls, joint_to_coordinate_form, split, transpose_times};
-use super::{CoordinateForm, Rows};
+use super::{CoordinateForm, Rows, Sections};
 use crate::derivatives::constraints::{SparseRow, jacobian, rate_jacobian};
 use crate::derivatives::direction::{Weights, coordinate_directions};
 use crate::derivatives::{Linearisation, Square};
@@ -44,13 +44,13 @@ impl Sparse {
     }
 }
 
-/// What the runtime's `Sensitivities` want; its documentation has the order.
+/// What the runtime's `Sensitivities` want.
 #[derive(Clone, Debug)]
 pub struct CoordinateDerivatives {
-    /// M, C, K, Φ_z, A, Ψ_z, r_ρ, (Φ, Ψ)_ρ
-    pub newton: Vec<ExprId>,
+    /// Of residual and constraints.
+    pub newton: Sections,
     /// Of the projections.
-    pub projections: Vec<ExprId>,
+    pub projections: Sections,
     /// Places of the derivatives by ρ.
     pub places: ParameterPlaces,
 }
@@ -101,9 +101,9 @@ impl CoordinateDerivatives {
 
         let (holonomic, nonholonomic) = split(constraints, rows);
         let pattern = &form.pattern;
-        let mut newton = Vec::new();
-        for tangent in &tangents {
-            newton.extend(in_pattern(tangent, &pattern.tangent));
+        let mut newton = Sections::default();
+        for (name, tangent) in ["mass", "by_velocity", "by_position"].into_iter().zip(&tangents) {
+            newton.push(name, in_pattern(tangent, &pattern.tangent));
         }
         let normalised = |g: &mut Graph, mut all: Vec<SparseRow>, group: Group| {
             for &first in &rows.blocks {
@@ -113,15 +113,16 @@ impl CoordinateDerivatives {
         };
         let phi_z = jacobian(g, &mut linearisation, &holonomic, by_position);
         let phi_z = normalised(g, phi_z, Group::Z);
-        newton.extend(entries(g, &phi_z, &pattern.holonomic));
+        newton.push("holonomic", entries(g, &phi_z, &pattern.holonomic));
         let psi_z = jacobian(g, &mut linearisation, &nonholonomic, by_position);
         let a = jacobian(g, &mut linearisation, &nonholonomic, by_velocity);
-        newton.extend(entries(g, &a, &pattern.nonholonomic));
-        newton.extend(entries(g, &psi_z, &pattern.nonholonomic));
-        let mut newton = g.substitute(&newton, &to_coordinates);
+        newton.push("nonholonomic", entries(g, &a, &pattern.nonholonomic));
+        newton.push("nonholonomic_z", entries(g, &psi_z, &pattern.nonholonomic));
+        newton.substitute(g, &to_coordinates);
         let residual = Sparse::by(g, &form.residual, seeds);
         let constraints = Sparse::by(g, &form.constraints, seeds);
-        newton.extend(residual.entries.iter().chain(&constraints.entries));
+        newton.push("residual", residual.entries);
+        newton.push("constraints", constraints.entries);
 
         let mut rate = |g: &mut Graph, rows, directions| {
             rate_jacobian(g, &mut linearisation, rows, directions, |_, row| row.rate)
@@ -133,17 +134,17 @@ impl CoordinateDerivatives {
             rate_jacobian(g, &mut linearisation, &holonomic, by_position, |_, row| row.acceleration);
         let phid_z = normalised(g, phid_z, Group::Zd);
         let phidd_z = normalised(g, phidd_z, Group::Zdd);
-        let mut motion = Vec::new();
-        for (rows, places) in [
-            (&phid_z, &pattern.holonomic),
-            (&psi_z, &pattern.nonholonomic),
-            (&phidd_z, &pattern.holonomic),
-            (&psid_z, &pattern.nonholonomic),
-            (&psid_zd, &pattern.nonholonomic),
+        let mut motion = Sections::default();
+        for (name, rows, places) in [
+            ("rates_z", &phid_z, &pattern.holonomic),
+            ("nonholonomic_z", &psi_z, &pattern.nonholonomic),
+            ("accelerations_z", &phidd_z, &pattern.holonomic),
+            ("nonholonomic_rates_z", &psid_z, &pattern.nonholonomic),
+            ("nonholonomic_rates_zd", &psid_zd, &pattern.nonholonomic),
         ] {
-            motion.extend(entries(g, rows, places));
+            motion.push(name, entries(g, rows, places));
         }
-        let motion = g.substitute(&motion, &to_coordinates);
+        motion.substitute(g, &to_coordinates);
 
         let impulse_z = in_pattern(&impulse.tangent, &pattern.tangent);
         let impulse_z = g.substitute(&impulse_z, &impulse.at_rest);
@@ -155,11 +156,17 @@ impl CoordinateDerivatives {
             impulse_arguments(g, rows, tree.nq, Group::VelocityImpulse, Group::VelocityMultipliers),
             impulse_arguments(g, rows, tree.nq, Group::AccelerationImpulse, Group::AccelerationMultipliers),
         ];
-        let mut projections = Vec::new();
-        projections.extend(renamed.iter().flat_map(|names| g.substitute(&impulse_z, names)));
-        projections.extend(motion);
-        projections.extend(renamed.iter().flat_map(|names| g.substitute(&impulse_rho.entries, names)));
-        projections.extend(rates.entries.iter().chain(&accelerations.entries));
+        let mut projections = Sections::default();
+        for (name, renamed) in ["velocity_impulse", "acceleration_impulse"].into_iter().zip(&renamed) {
+            projections.push(name, g.substitute(&impulse_z, renamed));
+        }
+        projections.append(motion);
+        for (name, renamed) in ["velocity_impulse_rho", "acceleration_impulse_rho"].into_iter().zip(&renamed)
+        {
+            projections.push(name, g.substitute(&impulse_rho.entries, renamed));
+        }
+        projections.push("rates", rates.entries);
+        projections.push("accelerations", accelerations.entries);
         CoordinateDerivatives {
             newton,
             projections,

@@ -11,7 +11,7 @@
 
 use super::coordinate_derivatives::Sparse;
 use super::coordinate_form::split;
-use super::{JointForm, Rows};
+use super::{JointForm, Rows, Sections};
 use crate::derivatives::Linearisation;
 use crate::derivatives::constraints::{SparseRow, rate_jacobian};
 use crate::derivatives::direction::{Weights, joint_directions};
@@ -22,11 +22,11 @@ use crate::model::ConstraintKind;
 use crate::symbols::Group;
 use std::collections::BTreeSet;
 
-/// What the runtime's `JointSensitivities` want; its documentation has the order.
+/// What the runtime's `JointSensitivities` want.
 #[derive(Clone, Debug)]
 pub struct JointDerivatives {
-    /// M, tau_θ, tau_v, c_θ, c_v, tau_ρ, c_ρ
-    pub values: Vec<ExprId>,
+    /// M, and derivatives of tau and c.
+    pub values: Sections,
     /// Where they stand.
     pub places: JointPlaces,
     /// Factors of the matrix.
@@ -108,17 +108,18 @@ impl JointDerivatives {
                 row_tangents.iter().flat_map(|rows| rows[k].keys().copied()).collect();
             places.rows.extend(columns.into_iter().map(|j| (k as u32, j as u32)));
         }
-        let mut values = Vec::new();
-        for tangent in &tangents {
-            values.extend(places.tangent.iter().map(|&(i, j)| tangent.get(i as usize, j as usize)));
+        let mut values = Sections::default();
+        for (name, tangent) in ["mass", "force_theta", "force_v"].into_iter().zip(&tangents) {
+            values.push(name, places.tangent.iter().map(|&(i, j)| tangent.get(i as usize, j as usize)));
         }
-        for rows in &row_tangents {
+        for (name, rows) in ["rows_theta", "rows_v"].into_iter().zip(&row_tangents) {
             let at = |&(k, j): &(u32, u32)| rows[k as usize].get(&(j as usize)).copied().unwrap_or(zero);
-            values.extend(places.rows.iter().map(at));
+            values.push(name, places.rows.iter().map(at));
         }
         let force = Sparse::by(g, &tau, seeds);
         let row = Sparse::by(g, &conditions, seeds);
-        values.extend(force.entries.iter().chain(&row.entries));
+        values.push("force_rho", force.entries);
+        values.push("rows_rho", row.entries);
         (places.force, places.row) = (force.places, row.places);
 
         let factors = form.factors.values();

@@ -21,6 +21,7 @@ mod joint_form;
 mod reactions;
 mod rows;
 mod samples;
+mod sections;
 
 pub use coordinate_derivatives::{CoordinateDerivatives, ParameterPlaces, Sparse};
 pub(crate) use coordinate_form::joint_to_coordinate_form;
@@ -31,3 +32,4 @@ pub use joint_form::{Correction, JointForm, Solution};
 pub use reactions::reactions;
 pub use rows::Rows;
 pub use samples::States;
+pub use sections::Sections;

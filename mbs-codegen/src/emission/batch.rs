@@ -7,8 +7,9 @@ use super::body::{Argument, Text, argument_name, arguments_of, parameters, print
 use super::rolled;
 use super::statement::{Values, print_statements};
 use crate::bundle::{Bundle, Operand, Operation, Run, Segment};
-use crate::program::Program;
+use crate::program::{BundleKind, Program};
 use crate::symbols::Group;
+use mbs_bundles::Pivots;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
@@ -93,7 +94,8 @@ fn print_bundle(bundle: &Bundle, out: &mut String) {
     }
     rolled::print_calls(bundle, "super::", out);
     if pivots.is_some() {
-        let positive = bundle.name.starts_with("forward_dynamics");
+        let kind = BundleKind::from_name(bundle.name);
+        let positive = kind.is_some_and(|kind| kind.entry().pivots == Pivots::Positive);
         let test = if positive { "positive" } else { "regular" };
         let _ = writeln!(out, "        b::{test}(out_pivots)");
     }

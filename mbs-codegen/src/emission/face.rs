@@ -2,12 +2,11 @@
 
 use super::free_text::prose;
 use super::names::{constants, fields};
-use crate::bundle::Bundle;
 use crate::model::Hold;
-use crate::program::{BundleKind, Program};
+use crate::program::Program;
 use crate::symbols::Group;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 
 /// The module without the bodies of its bundles.
 pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String {
@@ -22,7 +21,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let names = names_of(program);
     let parameters = parameters_of(program);
     let model = model_of(program);
-    let bundles = program.kinds.iter().map(|&kind| bundle_of(program, kind));
+    let bundles = super::glue::implementations(program);
     let tokens = quote! {
         #[doc = #doc]
         #[allow(
@@ -49,7 +48,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #names
             #parameters
             #model
-            #(#bundles)*
+            #bundles
         }
     };
     match syn::parse2(tokens.clone()) {
@@ -91,29 +90,10 @@ fn constants_of(program: &Program) -> TokenStream {
     let np: usize = program.parameters.iter().map(|p| p.defaults.len()).sum();
     let workspace = program.bundles.iter().map(|b| b.slots as usize).max().unwrap_or(0);
     let prepared = program.bundle("prepare").map_or(0, |b| b.results[0].len as usize);
-    let [joints, bodies, objectives, holonomic, normalisation, nonholonomic, matrix, factors] = [
-        program.joints.len(),
-        program.bodies.len(),
-        program.objectives.len(),
-        program.holonomic.len(),
-        program.euler_parameters.len(),
-        program.nonholonomic.len(),
-        program.matrix_len(),
-        program.factors_len(),
-    ]
-    .map(count);
-    let [nq, nv, nu, np, nc, markers, outputs, workspace] = [
-        program.coordinates.len(),
-        program.velocities.len(),
-        program.inputs.len(),
-        np,
-        prepared,
-        program.markers.len(),
-        program.outputs.len(),
-        workspace,
-    ]
-    .map(count);
-    let sensitivity = super::sensitivities::dims(program);
+    let [nq, nv, nu, np, nc, workspace] =
+        [program.coordinates.len(), program.velocities.len(), program.inputs.len(), np, prepared, workspace]
+            .map(count);
+    let dims = super::glue::dims(program);
     quote! {
         /// Number of coordinates z.
         pub const NQ: usize = #nq;
@@ -130,25 +110,7 @@ fn constants_of(program: &Program) -> TokenStream {
         /// Scratch that suffices for every bundle.
         pub const WORKSPACE: usize = #workspace;
         /// Sizes.
-        pub const DIMS: rt::Dims = rt::Dims {
-            nq: NQ,
-            nv: NV,
-            nu: NU,
-            np: NP,
-            n_markers: #markers,
-            n_outputs: #outputs,
-            n_joints: #joints,
-            n_bodies: #bodies,
-            n_objectives: #objectives,
-            n_holonomic: #holonomic,
-            n_normalisation: #normalisation,
-            n_nonholonomic: #nonholonomic,
-            n_matrix: #matrix,
-            n_factors: #factors,
-            sensitivity: #sensitivity,
-            workspace: WORKSPACE,
-            ..rt::Dims::ZERO
-        };
+        pub const DIMS: rt::Dims = #dims;
     }
 }
 
@@ -461,185 +423,11 @@ fn call(
         return quote!();
     };
     let function = format_ident!("{}", name);
-    let mut arguments = arguments(bundle, &quote!(t), &parameters);
-    arguments.push(workspace);
-    arguments.extend(results.iter().cloned());
+    let given = |&(group, _): &(Group, u32)| match group {
+        Group::Parameters => parameters.clone(),
+        Group::Prepared => quote!(&self.prepared),
+        other => ident(other.identifier()).into_token_stream(),
+    };
+    let arguments = bundle.arguments.iter().map(given).chain([workspace]).chain(results.iter().cloned());
     quote! { #function(#(#arguments),*); }
-}
-
-pub(super) fn arguments(bundle: &Bundle, time: &TokenStream, parameters: &TokenStream) -> Vec<TokenStream> {
-    let mut groups: Vec<Group> = bundle.arguments.iter().map(|&(group, _)| group).collect();
-    groups.sort();
-    groups
-        .into_iter()
-        .map(|group| match group {
-            Group::Time => time.clone(),
-            Group::Vd => quote!(rt::system::array("vd", vd)?),
-            Group::Parameters => parameters.clone(),
-            Group::Prepared => quote!(&self.prepared),
-            Group::Weights => quote!(&[weights.velocity, weights.position, weights.ratio]),
-            Group::Stabilisation => {
-                quote!(&[stabilisation.rate, stabilisation.value, stabilisation.compliance])
-            }
-            Group::VelocityImpulse => quote!(rt::system::array("d", impulses.velocity)?),
-            Group::VelocityMultipliers => {
-                quote!(rt::system::array("sigma", impulses.velocity_multipliers)?)
-            }
-            Group::AccelerationImpulse => quote!(rt::system::array("e", impulses.acceleration)?),
-            Group::AccelerationMultipliers => {
-                quote!(rt::system::array("kappa", impulses.acceleration_multipliers)?)
-            }
-            Group::Lambda | Group::Tau | Group::Wrenches | Group::Matrix | Group::Factors | Group::Rhs => {
-                let name = group.identifier();
-                let argument = ident(name);
-                quote!(rt::system::array(#name, #argument)?)
-            }
-            Group::Z | Group::V | Group::Zd | Group::Zdd | Group::X | Group::U | Group::Free => {
-                let name = group.identifier();
-                let field = ident(name);
-                quote!(rt::system::array(#name, at.#field)?)
-            }
-        })
-        .collect()
-}
-
-fn bundle_of(program: &Program, kind: BundleKind) -> TokenStream {
-    let Some(bundle) = program.bundle(kind.name()) else {
-        return quote!();
-    };
-    let function = format_ident!("{}", kind.name());
-    let given = arguments(bundle, &quote!(at.t), &quote!());
-    let out = |name: &str| {
-        let field = ident(name);
-        quote!(rt::system::array_mut(#name, #field)?)
-    };
-    let instant = quote!(&self, at: rt::At<'_, S>);
-    let scratch = quote!(w: &mut [S]);
-    let result = quote!(Result<(), rt::EvalError>);
-    match kind {
-        BundleKind::ForwardDynamics | BundleKind::ForwardDynamicsRecursive => {
-            let name = if kind == BundleKind::ForwardDynamics {
-                format_ident!("ForwardDynamics")
-            } else {
-                format_ident!("ForwardDynamicsRecursive")
-            };
-            let (zd, vd) = (out("zd"), out("vd"));
-            quote! {
-                impl rt::#name for Model {
-                    #[inline]
-                    fn #function(#instant, #scratch, zd: &mut [S], vd: &mut [S], xd: &mut [S]) -> #result {
-                        let _: &mut [S; 0] = rt::system::array_mut("xd", xd)?;
-                        let mut pivots = [0.0; NV];
-                        #function(#(#given,)* rt::system::scratch(w)?, #zd, #vd, &mut pivots);
-                        rt::system::check_pivots(&pivots)
-                    }
-                }
-            }
-        }
-        BundleKind::MassMatrix | BundleKind::MassMatrixCoordinates => {
-            let name = if kind == BundleKind::MassMatrix {
-                format_ident!("MassMatrix")
-            } else {
-                format_ident!("MassMatrixCoordinates")
-            };
-            let matrix = out("m");
-            quote! {
-                impl rt::#name for Model {
-                    #[inline]
-                    fn #function(#instant, #scratch, m: &mut [S]) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #matrix);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::InverseDynamics => {
-            let tau = out("tau");
-            quote! {
-                impl rt::InverseDynamics for Model {
-                    #[inline]
-                    fn #function(#instant, vd: &[S], #scratch, tau: &mut [S]) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #tau);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::InverseDynamicsDerivatives => {
-            let (tau_z, tau_v, mass) = (out("tau_z"), out("tau_v"), out("m"));
-            quote! {
-                impl rt::InverseDynamicsDerivatives for Model {
-                    #[inline]
-                    fn #function(
-                        #instant,
-                        vd: &[S],
-                        #scratch,
-                        tau_z: &mut [S],
-                        tau_v: &mut [S],
-                        m: &mut [S],
-                    ) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #tau_z, #tau_v, #mass);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::Energy => quote! {
-            impl rt::Energy for Model {
-                #[inline]
-                fn #function(#instant, #scratch, out: &mut [S; 3]) -> #result {
-                    #function(#(#given,)* rt::system::scratch(w)?, out);
-                    Ok(())
-                }
-            }
-        },
-        BundleKind::Markers => {
-            let (p, v, a) = (out("positions"), out("velocities"), out("accelerations"));
-            quote! {
-                impl rt::Markers for Model {
-                    #[inline]
-                    fn #function(
-                        #instant,
-                        vd: &[S],
-                        #scratch,
-                        positions: &mut [S],
-                        velocities: &mut [S],
-                        accelerations: &mut [S],
-                    ) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #p, #v, #a);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::MarkerJacobians => {
-            let jacobians = out("jacobians");
-            quote! {
-                impl rt::MarkerJacobians for Model {
-                    #[inline]
-                    fn #function(#instant, #scratch, jacobians: &mut [S]) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #jacobians);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::Outputs => {
-            let values = out("out");
-            quote! {
-                impl rt::Outputs for Model {
-                    #[inline]
-                    fn #function(#instant, vd: &[S], #scratch, out: &mut [S]) -> #result {
-                        #function(#(#given,)* rt::system::scratch(w)?, #values);
-                        Ok(())
-                    }
-                }
-            }
-        }
-        BundleKind::StartDerivatives | BundleKind::Linearise | BundleKind::JointLinearise => {
-            super::sensitivities::implementation(program, kind)
-        }
-        kind if BundleKind::ROBOTICS.contains(&kind) => super::tree::implementation(program, kind),
-        kind => super::constrained::implementation(program, kind),
-    }
 }

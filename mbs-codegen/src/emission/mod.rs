@@ -8,15 +8,13 @@
 
 mod batch;
 mod body;
-mod constrained;
 mod face;
 mod free_text;
+mod glue;
 mod lanes;
 mod names;
 mod rolled;
-mod sensitivities;
 mod statement;
-mod tree;
 
 pub use names::identifier;
 

@@ -1,28 +1,30 @@
 //! The program of a model: its bundles and every name the outside needs. Printer and interpreter read it.
 //!
 //! Enters: a [`Model`], optionally one of its cases, and [`Options`]. Leaves: a [`Program`].
-//! Holds afterwards: every bundle is verified.
+//! Holds afterwards: the graph and every bundle are verified, and every result has the shape that the table of bundles says.
 
-mod bundle_kind;
 mod equations;
 mod estimate;
 mod observed;
+mod resolve;
 mod rolled;
 mod sensitivities;
 mod tree;
 
-use crate::bundle::{self, Bundle};
+use crate::bundle::{self, Bundle, Specification};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{Case, Hold, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
+use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
-use crate::topology::{self, Tree};
-pub use bundle_kind::BundleKind;
+use crate::topology::{self, Row, Tree};
 use equations::Equations;
-use estimate::estimate;
+use estimate::Measured;
+pub use mbs_bundles::BundleKind;
+use mbs_bundles::Size;
+use resolve::resolve;
 
 /// Choices of how a model becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,113 +190,141 @@ impl Program {
             model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
         let model = &model;
-        let mut options = options.clone();
-        options.bundles.sort();
-        options.bundles.dedup();
         let tree = topology::span(model);
         let rows = Rows::of(model, &tree);
-        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
-        let kinds = BundleKind::resolve(&options.bundles, constrained, !model.sensitivity.is_empty());
-        for &kind in &kinds {
-            let operations = estimate(kind, model, &tree, options.pairs);
-            if operations > MAX_OPERATIONS {
-                return Err(ProgramError::Bundle { bundle: kind.name(), operations });
-            }
-        }
-        let infos = if options.freeze { Vec::new() } else { parameter_infos(model) };
-        let np: usize = infos.iter().map(|p| p.defaults.len()).sum();
-        let points: usize = model.bodies.iter().map(|b| b.points.len()).sum();
-        for (what, count) in [("parameters", np), ("points", points)] {
-            if count > MAX_NAMES {
-                return Err(ProgramError::Names { what, count });
-            }
-        }
+        let mut program = Program::named(model, case, options, &tree, &rows);
+        program.refuse_too_large(model, &tree)?;
+
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
-        let seeds = seeds(model);
-        let symbols: Vec<ExprId> = seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &symbols, options.pairs);
+        let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
+        let np = program.size(Size::np);
+        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
-        if let Some(&(input, parameter)) = equations.differentiated_signals(&specifications[1]).first() {
-            return Err(ProgramError::Signal {
-                input: model.inputs[input as usize].name.clone(),
-                parameter: model.sensitivity_name(model.sensitivity[parameter as usize]),
-            });
-        }
-        for &kind in &kinds {
+        refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
+        for &kind in &program.kinds {
             specifications.extend(equations.specifications(kind)?);
         }
-        let structure = equations.structure();
-        debug_assert_eq!(crate::graph::verify::verify(&g), Ok(()));
-        for specification in &specifications {
-            let roots: Vec<ExprId> = specification.expressions().collect();
-            let operations = g.reachable(&roots).len();
-            // Expressions of the model are not in the estimate. Half of the nodes are fused into others.
-            if operations > 2 * MAX_OPERATIONS {
-                return Err(ProgramError::Bundle { bundle: specification.name, operations });
-            }
-        }
+        program.structure = equations.structure();
+        refuse_large(&g, &specifications)?;
+        program.bundles = bundle::build(&g, &specifications, np as u32);
+        program.verify(&g)?;
+        Ok(program)
+    }
 
-        let len = |group| match group {
-            Group::Time => 1,
-            Group::Z | Group::Zd | Group::Zdd | Group::VelocityImpulse | Group::AccelerationImpulse => {
-                tree.nq as u32
-            }
-            Group::V | Group::Vd | Group::Tau => tree.nv as u32,
-            Group::Wrenches => 6 * (model.bodies.len() - 1) as u32,
-            Group::U => model.inputs.len() as u32,
-            Group::Weights | Group::Stabilisation => 3,
-            Group::Parameters => np as u32,
-            Group::X | Group::Prepared | Group::Free => 0,
-            // Their lengths are their bundles' own.
-            Group::Lambda | Group::VelocityMultipliers | Group::AccelerationMultipliers => 0,
-            Group::Matrix | Group::Factors | Group::Rhs => 0,
-        };
-        let bundles = bundle::build(&g, &specifications, len);
-        debug_assert!(bundles.iter().all(|b| bundle::verify::verify(b) == Ok(())));
-        Ok(Program {
+    /// All but structure and bundles.
+    fn named(model: &Model, case: Option<&Case>, options: &Options, tree: &Tree, rows: &Rows) -> Program {
+        let mut options = options.clone();
+        options.bundles.sort();
+        options.bundles.dedup();
+        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
+        let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
+        let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
+        Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            options,
-            kinds,
-            parameters: infos,
-            inputs: model
-                .inputs
-                .iter()
-                .map(|i| InputInfo {
-                    name: i.name.clone(),
-                    description: i.description.clone(),
-                    unit: i.unit.clone(),
-                    hold: i.hold,
-                })
-                .collect(),
+            kinds: resolve(&options.bundles, constrained, !model.sensitivity.is_empty()),
+            parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
+            inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
             velocities: tree.velocity_names(model),
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
             sensitivity: model.sensitivity_names(&model.sensitivity),
-            seeds,
+            seeds: seeds(model),
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
             bodies: model.bodies.iter().skip(1).map(|body| body.name.clone()).collect(),
-            cuts: cut_names(model, &tree),
-            holonomic: rows.kept[..rows.holonomic()].iter().map(|row| row.name.clone()).collect(),
-            nonholonomic: rows.kept[rows.holonomic()..].iter().map(|row| row.name.clone()).collect(),
-            normalised: normalised(model, &tree),
+            cuts: cut_names(model, tree),
+            holonomic: names(holonomic),
+            nonholonomic: names(nonholonomic),
+            normalised: normalised(model, tree),
             dropped_rows: rows.dropped.clone(),
-            held: held(model, &tree),
-            structure,
-            euler_parameters: tree
-                .links
-                .iter()
-                .filter_map(|l| l.euler_parameters())
-                .map(|(z, _)| z)
-                .collect(),
+            held: held(model, tree),
+            structure: Structure::default(),
+            euler_parameters: rows.blocks.clone(),
             simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
-            bundles,
-        })
+            bundles: Vec::new(),
+            options,
+        }
+    }
+
+    /// What can be known before anything is built: no model takes memory without bound.
+    fn refuse_too_large(&self, model: &Model, tree: &Tree) -> Result<(), ProgramError> {
+        let measured = Measured::new(model, tree);
+        for &kind in &self.kinds {
+            let operations = measured.estimate(kind, self.options.pairs);
+            if operations > MAX_OPERATIONS {
+                return Err(ProgramError::Bundle { bundle: kind.name(), operations });
+            }
+        }
+        for (what, size) in [("parameters", Size::np), ("points", Size::n_markers)] {
+            let count = self.size(size);
+            if count > MAX_NAMES {
+                return Err(ProgramError::Names { what, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// The graph is sound, so is every bundle, and results have the shapes of the table.
+    fn verify(&self, g: &Graph) -> Result<(), ProgramError> {
+        crate::graph::verify::verify(g).map_err(|violation| ProgramError::Invalid(violation.0))?;
+        for bundle in &self.bundles {
+            bundle::verify::verify(bundle).map_err(ProgramError::Invalid)?;
+        }
+        for &kind in &self.kinds {
+            let entry = kind.entry();
+            for (place, result) in entry.results.iter().filter(|result| result.is_computed()).enumerate() {
+                let (found, expected) = (self.result_len(kind, place), result.shape.len(|s| self.size(s)));
+                if found != expected {
+                    let what = format!("`{}` has {found} values, not {expected}", result.name);
+                    return Err(ProgramError::invalid(entry.name, &what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A size of the model; of a result that only one bundle writes its length, none without the bundle.
+    pub fn size(&self, size: Size) -> usize {
+        let rows = self.holonomic.len() + self.nonholonomic.len();
+        match size {
+            Size::nq => self.coordinates.len(),
+            Size::nv => self.velocities.len(),
+            Size::nx => 0,
+            Size::nu => self.inputs.len(),
+            Size::np => self.parameters.iter().map(|parameter| parameter.defaults.len()).sum(),
+            Size::n_markers => self.markers.len(),
+            Size::n_outputs => self.outputs.len(),
+            Size::n_joints => self.joints.len(),
+            Size::n_bodies => self.bodies.len(),
+            Size::n_objectives => self.objectives.len(),
+            Size::n_holonomic => self.holonomic.len(),
+            Size::n_normalisation => self.euler_parameters.len(),
+            Size::n_nonholonomic => self.nonholonomic.len(),
+            Size::joint_rows => rows,
+            Size::rows => rows + self.euler_parameters.len(),
+            Size::joint_unknowns => self.velocities.len() + rows,
+            Size::unknowns => self.coordinates.len() + self.size(Size::rows),
+            Size::entries => self.structure.pattern.entries(),
+            // A diagonal of small numbers stands behind the entries.
+            Size::n_matrix if self.structure.columns.is_empty() => 0,
+            Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
+            Size::parameters => self.sensitivity.len(),
+            written => self.written_len(written),
+        }
+    }
+
+    /// How long the result is whose length is this size.
+    fn written_len(&self, size: Size) -> usize {
+        let of = |kind: BundleKind| {
+            let place = kind.entry().results.iter().position(|result| result.shape.sizes == [size])?;
+            Some(self.result_len(kind, place))
+        };
+        self.kinds.iter().find_map(|&kind| of(kind)).unwrap_or(0)
     }
 
     /// Bundles that were asked for by name and do not exist for this model, since it has constraints. Whoever asks for all
@@ -307,17 +337,6 @@ impl Program {
         let is_absent =
             |kind: &&BundleKind| BundleKind::UNCONSTRAINED.contains(kind) && !self.kinds.contains(kind);
         asked.iter().filter(is_absent).copied().collect()
-    }
-
-    /// Numbers of the leading matrix, its diagonal of small numbers included.
-    pub fn matrix_len(&self) -> usize {
-        let rows = self.holonomic.len() + self.euler_parameters.len() + self.nonholonomic.len();
-        if self.structure.columns.is_empty() { 0 } else { self.structure.pattern.entries() + rows }
-    }
-
-    /// Numbers of its factors.
-    pub fn factors_len(&self) -> usize {
-        self.result_len(BundleKind::Factor, 0)
     }
 
     /// How many scalars a result of a bundle has; none without the bundle.
@@ -360,6 +379,8 @@ pub const MAX_NAMES: usize = 100_000;
 /// Why a model has no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
+    /// What was built does not hold together: a defect of the generator.
+    Invalid(String),
     /// No order of elimination solves the equations of motion.
     Singular,
     /// The signal of an input depends on a parameter by which the model is differentiated.
@@ -385,9 +406,18 @@ pub enum ProgramError {
     },
 }
 
+impl ProgramError {
+    fn invalid(bundle: &str, what: &str) -> ProgramError {
+        ProgramError::Invalid(format!("bundle `{bundle}`: {what}"))
+    }
+}
+
 impl std::fmt::Display for ProgramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            ProgramError::Invalid(what) => {
+                write!(f, "the generator contradicts itself, please report it: {what}")
+            }
             ProgramError::Bundle { bundle, operations } => write!(
                 f,
                 "bundle `{bundle}` would need about {operations} operations, more than {MAX_OPERATIONS}; leave it out, or \
@@ -409,6 +439,29 @@ impl std::fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
+
+/// Signals of inputs may not depend on what the model is differentiated by: pairs of both.
+fn refuse_differentiated_signals(model: &Model, found: Vec<(u32, u32)>) -> Result<(), ProgramError> {
+    match found.first() {
+        None => Ok(()),
+        Some(&(input, parameter)) => Err(ProgramError::Signal {
+            input: model.inputs[input as usize].name.clone(),
+            parameter: model.sensitivity_name(model.sensitivity[parameter as usize]),
+        }),
+    }
+}
+
+/// Expressions of the model are in no estimate. Half of the nodes are fused into others.
+fn refuse_large(g: &Graph, specifications: &[Specification]) -> Result<(), ProgramError> {
+    for specification in specifications {
+        let roots: Vec<ExprId> = specification.expressions().collect();
+        let operations = g.reachable(&roots).len();
+        if operations > 2 * MAX_OPERATIONS {
+            return Err(ProgramError::Bundle { bundle: specification.name, operations });
+        }
+    }
+    Ok(())
+}
 
 /// By what a model is differentiated, by place.
 fn seeds(model: &Model) -> Vec<(Group, u32)> {
@@ -457,6 +510,16 @@ fn parameter_infos(model: &Model) -> Vec<ParameterInfo> {
         });
     }
     infos
+}
+
+fn input_infos(model: &Model) -> Vec<InputInfo> {
+    let info = |input: &Input| InputInfo {
+        name: input.name.clone(),
+        description: input.description.clone(),
+        unit: input.unit.clone(),
+        hold: input.hold,
+    };
+    model.inputs.iter().map(info).collect()
 }
 
 fn output_names(model: &Model) -> Vec<(String, String)> {

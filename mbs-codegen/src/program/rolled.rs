@@ -3,9 +3,8 @@
 //! Velocities are numbered depth first, so what a velocity moves is one run of rows, and what moves it a few runs, one per branch.
 
 use super::BundleKind;
-use super::equations::{Equations, INSTANT, MOTION, Parts, at_origin, derivative_results, wanted};
+use super::equations::{Equations, Results, at_origin};
 use super::estimate::rolls;
-use super::tree::PIVOTS;
 use crate::bundle::rolled::{BLOCK, inverse_scratch};
 use crate::bundle::{Loop, Memory, Rolled};
 use crate::constrained::Sparse;
@@ -147,7 +146,7 @@ impl Tangents<'_> {
 }
 
 impl Equations<'_, '_, '_> {
-    pub(super) fn rolled_mass_matrix(&mut self) -> Parts {
+    pub(super) fn rolled_mass_matrix(&mut self) -> Results {
         let g = &mut *self.g;
         let mechanism = at_origin(g, self.mechanism);
         let inertias = body_inertias(g, &mechanism);
@@ -173,11 +172,10 @@ impl Equations<'_, '_, '_> {
             let (left, right) = (rolled.array(by_rows(left, 6)), rolled.array(by_numbers(g, right, 6)));
             rolled.loops.push(Loop::Products { left, right, width: 6, stride, table, to });
         }
-        let m = wanted("m", "mass matrix, by columns", vec![zero; tree.nv * tree.nv]);
-        ("Mass matrix in joint form.", vec![Group::Z], vec![m])
+        vec![vec![zero; tree.nv * tree.nv]]
     }
 
-    pub(super) fn rolled_inverse_dynamics_derivatives(&mut self) -> Parts {
+    pub(super) fn rolled_inverse_dynamics_derivatives(&mut self) -> Results {
         let g = &mut *self.g;
         let mut mechanism = at_origin(g, self.mechanism);
         let inertias = body_inertias(g, &mechanism);
@@ -191,13 +189,11 @@ impl Equations<'_, '_, '_> {
         for (factors, result) in all.iter().zip(0..) {
             tangents.add(&mut self.rolled, g, factors, |_| Memory::Result(result));
         }
-        let [by_position, by_velocity, mass] = all.map(|factors| factors.loads.dense());
-        let results = derivative_results([by_position, by_velocity, mass]);
-        ("Derivatives of inverse dynamics.", MOTION.to_vec(), results)
+        all.map(|factors| factors.loads.dense()).to_vec()
     }
 
     /// With tau(z, v, vd, ρ) the inverse dynamics: vd_x = −M⁻¹ tau_x for x = θ, v, ρ, and vd_tau = M⁻¹.
-    pub(super) fn rolled_forward_dynamics_derivatives(&mut self) -> Parts {
+    pub(super) fn rolled_forward_dynamics_derivatives(&mut self) -> Results {
         let g = &mut *self.g;
         let mut mechanism = at_origin(g, self.mechanism);
         let inertias = body_inertias(g, &mechanism);
@@ -259,18 +255,8 @@ impl Equations<'_, '_, '_> {
         }
         let zero = g.zero();
         let square = vec![zero; n * n];
-        let results = vec![
-            wanted("vd", "accelerations", vd),
-            wanted("vd_z", "their derivatives by position, along the tangent, by columns", square.clone()),
-            wanted("vd_v", "by velocity, by columns", square.clone()),
-            wanted("vd_tau", "by forces along the velocities: the inverse mass matrix", square),
-            wanted("vd_rho", "by what the model is differentiated by, by columns", {
-                vec![zero; n * self.seeds.len()]
-            }),
-            wanted("pivots", PIVOTS, bodies.solved.pivots),
-        ];
-        let arguments = [&INSTANT[..], &[Group::Tau]].concat();
-        ("Accelerations under forces along the velocities, and their derivatives.", arguments, results)
+        let by_parameters = vec![zero; n * self.seeds.len()];
+        vec![vd, square.clone(), square.clone(), square, by_parameters, bodies.solved.pivots]
     }
 }
 

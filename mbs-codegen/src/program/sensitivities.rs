@@ -1,9 +1,11 @@
 //! Which expressions the bundles of derivatives want.
 
-use super::equations::{COORDINATES, Equations, MOTION, Parts, at_origin, wanted};
+use super::equations::{Equations, Results, at_origin};
 use super::{BundleKind, ProgramError};
-use crate::bundle::{Rolled, Specification};
-use crate::constrained::{CoordinateDerivatives, JointDerivatives, Sparse, joint_to_coordinate_form};
+use crate::bundle::Specification;
+use crate::constrained::{
+    CoordinateDerivatives, JointDerivatives, Sections, Sparse, joint_to_coordinate_form,
+};
 use crate::dynamics::body_inertias;
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::euler_parameter_rates;
@@ -16,13 +18,17 @@ impl Equations<'_, '_, '_> {
         Sparse::by(self.g, &signals.results[0].expressions, self.seeds).places
     }
 
-    pub(super) fn start_derivatives(&mut self) -> Parts {
+    pub(super) fn start_derivatives(&mut self) -> Result<Results, ProgramError> {
         let start = self.mechanism.start(self.g);
-        let [z, v] = start.map(|values| Sparse::by(self.g, &values, self.seeds));
-        self.structure.derivatives.start = [z.places, v.places];
-        let all = [z.entries, v.entries].concat();
-        let results = vec![wanted("values", "of coordinates, then of velocities, by the parameters", all)];
-        ("Derivatives of the start values.", Vec::new(), results)
+        let mut list = Sections::default();
+        for ((name, values), places) in
+            ["z", "v"].into_iter().zip(start).zip(&mut self.structure.derivatives.start)
+        {
+            let sparse = Sparse::by(self.g, &values, self.seeds);
+            *places = sparse.places;
+            list.push(name, sparse.entries);
+        }
+        Ok(vec![self.list(BundleKind::StartDerivatives, list)?])
     }
 
     /// All bundles of derivatives in coordinate form.
@@ -42,38 +48,11 @@ impl Equations<'_, '_, '_> {
             )
         };
         self.structure.derivatives.parameters = derivatives.places;
-        let (nq, rows) = (self.mechanism.tree.nq, self.rows.in_coordinate_form());
-        let multipliers = |group| (group, Some(rows as u32));
-        let coordinates: Vec<(Group, Option<u32>)> = COORDINATES.iter().map(|&group| (group, None)).collect();
-        let with = |more: &[(Group, Option<u32>)]| [&coordinates[..], more].concat();
+        let newton = self.list(BundleKind::Linearise, derivatives.newton)?;
+        let projections = self.list(BundleKind::LineariseProjections, derivatives.projections)?;
         let mut all = vec![
-            Specification {
-                rolled: Rolled::default(),
-                name: BundleKind::Linearise.name(),
-                doc: "Derivatives of the residual and the constraints.",
-                arguments: with(&[multipliers(Group::Lambda)]),
-                results: vec![wanted(
-                    "values",
-                    "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters",
-                    derivatives.newton,
-                )],
-            },
-            Specification {
-                rolled: Rolled::default(),
-                name: BundleKind::LineariseProjections.name(),
-                doc: "Derivatives of the projections.",
-                arguments: with(&[
-                    (Group::VelocityImpulse, None),
-                    multipliers(Group::VelocityMultipliers),
-                    (Group::AccelerationImpulse, None),
-                    multipliers(Group::AccelerationMultipliers),
-                ]),
-                results: vec![wanted(
-                    "values",
-                    "of both impulses, of rates and accelerations of the constraints, by z and by the parameters",
-                    derivatives.projections,
-                )],
-            },
+            self.specify(BundleKind::Linearise, vec![newton])?,
+            self.specify(BundleKind::LineariseProjections, vec![projections])?,
         ];
 
         // Objectives see v = L zd, vd = L zdd + h, and their multipliers among those of all rows.
@@ -82,6 +61,7 @@ impl Equations<'_, '_, '_> {
             let place = self.rows.place(k) as u32;
             replacements.insert(self.g.symbol(Group::Lambda, k as u32), self.g.symbol(Group::Lambda, place));
         }
+        let (nq, rows) = (self.mechanism.tree.nq, self.rows.in_coordinate_form());
         let sections = [(Group::Z, nq), (Group::Zd, nq), (Group::Zdd, nq), (Group::Lambda, rows)];
         let unknowns = symbols(self.g, &sections, self.seeds);
         let expressions = self.objective_expressions();
@@ -91,13 +71,7 @@ impl Equations<'_, '_, '_> {
             let rows = gradients(self.g, &values, &unknowns);
             let sparse = sparse_rows(self.g, &rows);
             self.structure.derivatives.objectives[which] = sparse.places;
-            all.push(Specification {
-                rolled: Rolled::default(),
-                name: kind.name(),
-                doc: objective_doc(kind),
-                arguments: with(&[multipliers(Group::Lambda)]),
-                results: vec![wanted("values", OBJECTIVE_VALUES, [values, sparse.entries].concat())],
-            });
+            all.push(self.specify_objectives(kind, values, sparse.entries)?);
         }
         Ok(all)
     }
@@ -121,31 +95,11 @@ impl Equations<'_, '_, '_> {
         let JointDerivatives { values, places, factors, pivots, columns, solution } = derivatives;
         self.structure.derivatives.joint = places;
         self.structure.joint_columns = columns;
-        let mut motion = MOTION.to_vec();
-        motion.push(Group::Lambda);
-        let mut linearise = motion.clone();
-        linearise.push(Group::Stabilisation);
-        let given = (Group::Factors, Some(factors.len() as u32));
-        let rhs = (Group::Rhs, Some(solution.len() as u32));
+        self.factors = factors.len();
+        let values = self.list(BundleKind::JointLinearise, values)?;
         let mut all = vec![
-            Specification {
-                rolled: Rolled::default(),
-                name: BundleKind::JointLinearise.name(),
-                doc: "Derivatives of accelerations and multipliers, in joint form.",
-                arguments: self.lengths(&linearise),
-                results: vec![
-                    wanted("values", "M, tau_θ, tau_v, c_θ, c_v, and those by the parameters", values),
-                    wanted("factors", "1/pivot, column of L, row of U, for each pivot", factors),
-                    wanted("pivots", "pivots; none is zero where the factors are right", pivots),
-                ],
-            },
-            Specification {
-                rolled: Rolled::default(),
-                name: BundleKind::JointSolve.name(),
-                doc: "Solves for derivatives of accelerations and multipliers.",
-                arguments: vec![given, rhs],
-                results: vec![wanted("x", "solution", solution)],
-            },
+            self.specify(BundleKind::JointLinearise, vec![values, factors, pivots])?,
+            self.specify(BundleKind::JointSolve, vec![solution])?,
         ];
 
         let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
@@ -161,28 +115,22 @@ impl Equations<'_, '_, '_> {
             }
             let sparse = sparse_rows(self.g, &rows);
             self.structure.derivatives.joint_objectives[which] = sparse.places;
-            all.push(Specification {
-                rolled: Rolled::default(),
-                name: kind.name(),
-                doc: objective_doc(kind),
-                arguments: self.lengths(&motion),
-                results: vec![wanted("values", OBJECTIVE_VALUES, [values, sparse.entries].concat())],
-            });
+            all.push(self.specify_objectives(kind, values, sparse.entries)?);
         }
         Ok(all)
     }
-}
 
-const OBJECTIVE_VALUES: &str = "values, then derivatives by motion, multipliers and parameters";
-
-fn objective_doc(kind: BundleKind) -> &'static str {
-    match kind {
-        BundleKind::IntegrandDerivatives => "Integrands of the objectives and their derivatives.",
-        BundleKind::TerminalDerivatives => "Terminal terms of the objectives and their derivatives.",
-        BundleKind::JointIntegrandDerivatives => {
-            "Integrands of the objectives and their derivatives, in joint form."
-        }
-        _ => "Terminal terms of the objectives and their derivatives, in joint form.",
+    fn specify_objectives(
+        &mut self,
+        kind: BundleKind,
+        values: Vec<ExprId>,
+        derivatives: Vec<ExprId>,
+    ) -> Result<Specification, ProgramError> {
+        let mut list = Sections::default();
+        list.push("values", values);
+        list.push("derivatives", derivatives);
+        let list = self.list(kind, list)?;
+        self.specify(kind, vec![list])
     }
 }
 

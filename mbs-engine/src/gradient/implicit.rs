@@ -15,9 +15,9 @@ pub(super) fn start(model: &Interpreted, begin: f64) -> Result<Start, StepError>
     let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
     let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
     let mut inputs = model.input_signals();
-    Assembly::guess_differentiated(model, begin, &mut state, &mut derivatives, &mut scratch)?;
     let (assembly, changes) = (Assembly::DEFAULT, &mut derivatives);
-    let statistics = assembly.start_differentiated(model, &mut inputs, &mut state, changes, &mut scratch)?;
+    let statistics =
+        assembly.begin_differentiated(model, &mut inputs, begin, &mut state, changes, &mut scratch)?;
     let scale = mbs_runtime::State::of(&dims, &mut state)?.scale.to_vec();
     Ok(Start { state: State::Assembled { state, derivatives }, scale, statistics })
 }

@@ -39,6 +39,8 @@ mod by_names;
 mod completed;
 mod explicit;
 mod implicit;
+mod observed;
+mod trajectory;
 
 use crate::Interpreted;
 use crate::method::Method;
@@ -50,7 +52,9 @@ use mbs_codegen::program::BundleKind;
 use mbs_runtime::formulation::{RunStatistics, StartStatistics};
 use mbs_runtime::sensitivity::DifferentiatedAt;
 use mbs_runtime::{Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System};
+pub use observed::{Ran, prepare, simulate};
 use std::ops::ControlFlow;
+pub use trajectory::{trajectory_columns, trajectory_row};
 
 /// Where a run begins, with its derivatives.
 #[derive(Clone, Debug)]

@@ -89,18 +89,9 @@ impl<S: Scalar> Model<S> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut state = vec![S::ZERO; State::<S>::len(&dims)];
         let mut scratch = vec![S::ZERO; Assembly::scratch_len(&dims)];
-        let y = model.start_state();
-        let (z, v) = y.split_at(dims.nq);
-        let mut view = State::of(&dims, &mut state)?;
-        view.reset(S::from_f64(begin));
-        view.z.copy_from_slice(z);
-        renormalise(model, view.z);
-        let failed = |error| StepError::Eval { t: begin, h: 0.0, error };
-        euler_parameters::coordinate_rates(model, view.z, v, view.zd).map_err(failed)?;
-        // Twice: what damping leaves of imaginary parts the first time is gone the second time.
-        for _ in 0..2 {
-            Assembly::DEFAULT.start(model, inputs, &mut state, &mut scratch)?;
-        }
+        Assembly::DEFAULT.begin(model, inputs, S::from_f64(begin), &mut state, &mut scratch)?;
+        // Once more: what damping leaves of imaginary parts the first time is gone the second time.
+        Assembly::DEFAULT.start(model, inputs, &mut state, &mut scratch)?;
         Ok(state)
     }
 
@@ -116,11 +107,7 @@ impl<S: Scalar> Model<S> {
         let mut y = model.start_state();
         if let Some(damping) = damping {
             let mut state = self.assembled(begin, &mut inputs)?;
-            let view = State::of(&dims, &mut state)?;
-            let (z, v) = y.split_at_mut(dims.nq);
-            z.copy_from_slice(view.z);
-            let failed = |error| StepError::Eval { t: begin, h: 0.0, error };
-            euler_parameters::velocities(model, view.z, view.zd, v).map_err(failed)?;
+            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
             let dynamics = gradient::explicit_dynamics(model, damping);
             return explicit(model, &dynamics, method, &mut inputs, y, times, end);
         }

@@ -23,6 +23,7 @@
 //! System Dynamics, 2023.
 
 mod ali3p;
+mod begin;
 pub(crate) mod compliance;
 mod implicit_index1;
 pub(crate) mod index1;

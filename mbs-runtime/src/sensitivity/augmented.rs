@@ -211,7 +211,7 @@ where
         let values = tangent.objectives.get_mut(..dims.sensitivity.joint_terminals).unwrap_or_default();
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
-        add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient);
+        add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
         check(&dims, gradient)
     }
 }
@@ -319,7 +319,7 @@ where
             let count = dims.sensitivity.joint_integrands;
             let values = tangent.objectives.get_mut(..count).unwrap_or_default();
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
-            chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient);
+            chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
             check(&dims, out.gradient)?;
         }
         Ok(())

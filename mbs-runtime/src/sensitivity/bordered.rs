@@ -19,7 +19,7 @@ use crate::constrained::Constrained;
 use crate::error::EvalError;
 use crate::linear::blocks::{Blocks, NOTHING, holonomic_rows};
 use crate::linear::{Leading, add_scaled, copy, largest};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -173,9 +173,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let Memory { residual, column, sizes, noise, .. } = &mut *self.memory;
         sums_of_rows(self.columns, self.b, residual);
         sums_of_rows(self.columns, x, column);
-        sum_sizes(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes);
+        sum_sizes(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes)?;
         if self.bordered.redundant {
-            add_noise(&dims, noise, sizes);
+            add_noise(&dims, noise, sizes)?;
         }
         let limit = ROUNDING * M::S::EPSILON;
         let rows = residual.iter().zip(sizes.iter());
@@ -189,9 +189,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let compliance = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?.compliance;
         let (residual, columns) = (&mut *self.memory.residual, self.columns);
-        let (top, rows) = residual.split_at_mut_checked(dims.nq * columns).unwrap_or_default();
+        let (top, rows) = cut_mut("residual", residual, dims.nq * columns)?;
         top.fill(M::S::ZERO);
-        let lambda = x.get(dims.nq * columns..).unwrap_or_default();
+        let (_, lambda) = cut("x", x, dims.nq * columns)?;
         let pairs = rows.chunks_exact_mut(columns.max(1)).zip(lambda.chunks_exact(columns.max(1)));
         for ((row, lambda), &e) in pairs.zip(compliance) {
             for (r, &lambda) in row.iter_mut().zip(lambda) {
@@ -205,11 +205,11 @@ impl<M: Constrained> Solution<'_, '_, M> {
     fn is_small(&mut self, x: &[M::S]) -> Result<bool, EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
-        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower);
+        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower)?;
         let Memory { residual, largest, sizes, .. } = &mut *self.memory;
         copy(residual, self.b);
         let mut residual = Residual { columns: self.columns, x, largest, residual, sizes };
-        Ok(residual.is_small(&dims, &pattern, &blocks, &lower, self.transposed, self.active))
+        residual.is_small(&dims, &pattern, &blocks, &lower, self.transposed, self.active)
     }
 
     /// Refines `x`, or solves again.
@@ -223,7 +223,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
         }
         let mut previous = f64::INFINITY;
         for _ in 0..MAX_REFINEMENTS {
-            let (now, ..) = self.worst(false);
+            let (now, ..) = self.worst(false)?;
             if now <= ROUNDING {
                 // Where factors are not those of the matrix, one more takes what is left.
                 return if self.bordered.is_exact() { Ok(()) } else { Ok(self.correct(x)?) };
@@ -235,7 +235,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
                 continue;
             }
             let dense = self.bordered.leading.uses_dense();
-            let (left, equation, column) = self.worst(self.bordered.redundant);
+            let (left, equation, column) = self.worst(self.bordered.redundant)?;
             if left <= LOST && (self.bordered.redundant || dense) {
                 return Ok(());
             }
@@ -245,7 +245,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             self.start_again(x)?;
             previous = f64::INFINITY;
         }
-        let (left, equation, column) = self.worst(self.bordered.redundant);
+        let (left, equation, column) = self.worst(self.bordered.redundant)?;
         if left <= LOST && self.bordered.redundant {
             Ok(())
         } else {
@@ -273,12 +273,12 @@ impl<M: Constrained> Solution<'_, '_, M> {
 
     /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
     /// and column. A residual that is not finite is infinite. Rows of constraints that sum rounding only say nothing.
-    fn worst(&self, noise: bool) -> (f64, usize, usize) {
+    fn worst(&self, noise: bool) -> Result<(f64, usize, usize), EvalError> {
         let Memory { residual, sizes, noise: before, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
-        let nothing = NOTHING * M::S::EPSILON * largest(sizes.get(nq..).unwrap_or_default());
-        let cancelled = cancelled(nq, before, sizes);
+        let nothing = NOTHING * M::S::EPSILON * largest(cut("sizes", sizes, nq)?.1);
+        let cancelled = cancelled(nq, before, sizes)?;
         let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
         for (i, (row, (size, before))) in rows.enumerate() {
             let says = i < nq || size.real() > nothing || !size.is_finite();
@@ -295,7 +295,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
                 }
             }
         }
-        worst
+        Ok(worst)
     }
 
     /// The dense LU, with G in its place.
@@ -305,8 +305,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let Bordered { leading, lower, .. } = &mut *self.bordered;
         let dense = leading.dense()?;
         if let Some(lower) = lower {
-            let (holonomic, nonholonomic) =
-                lower.values.split_at_checked(pattern.holonomic.len()).unwrap_or_default();
+            let (holonomic, nonholonomic) = cut("values", lower.values, pattern.holonomic.len())?;
             let [by_position, by_velocity] = lower.scales;
             let parts = [
                 (dims.nq, pattern.holonomic, holonomic, by_position),
@@ -326,17 +325,18 @@ impl<M: Constrained> Solution<'_, '_, M> {
 
 /// Size of terms whose small difference a row may be.
 #[inline(always)]
-fn cancelled<S: Scalar>(nq: usize, noise: &[S], sizes: &[S]) -> f64 {
-    CANCELLED * (largest(sizes.get(nq..).unwrap_or_default()) + largest(noise.get(nq..).unwrap_or_default()))
+fn cancelled<S: Scalar>(nq: usize, noise: &[S], sizes: &[S]) -> Result<f64, EvalError> {
+    Ok(CANCELLED * (largest(cut("sizes", sizes, nq)?.1) + largest(cut("noise", noise, nq)?.1)))
 }
 
 /// Adds to the sizes of what each equation sums what has cancelled before, where rows depend on each other.
 #[inline(always)]
-fn add_noise<S: Scalar>(dims: &Dims, noise: &[S], sizes: &mut [S]) {
-    let cancelled = S::from_f64(cancelled(dims.nq, noise, sizes));
+fn add_noise<S: Scalar>(dims: &Dims, noise: &[S], sizes: &mut [S]) -> Result<(), EvalError> {
+    let cancelled = S::from_f64(cancelled(dims.nq, noise, sizes)?);
     for (size, &noise) in sizes.iter_mut().zip(noise) {
         *size += noise + cancelled;
     }
+    Ok(())
 }
 
 /// Solves in place with the factors, rows divided by s.
@@ -351,26 +351,30 @@ fn precondition<M: Constrained>(
     x: &mut [M::S],
 ) -> Result<(), EvalError> {
     if !transposed {
-        divide_rows(bordered, dims, columns, x);
+        divide_rows(bordered, dims, columns, x)?;
         bordered.leading.solve_many(columns, w, column, x)
     } else {
         bordered.leading.solve_transposed_many(columns, w, column, x)?;
-        divide_rows(bordered, dims, columns, x);
-        Ok(())
+        divide_rows(bordered, dims, columns, x)
     }
 }
 
 #[inline(always)]
-fn divide_rows<M: Constrained>(bordered: &Bordered<'_, M>, dims: &Dims, columns: usize, x: &mut [M::S]) {
+fn divide_rows<M: Constrained>(
+    bordered: &Bordered<'_, M>,
+    dims: &Dims,
+    columns: usize,
+    x: &mut [M::S],
+) -> Result<(), EvalError> {
     if let Some(lower) = &bordered.lower {
         let [by_position, by_velocity] = lower.scales;
-        let rows = x.get_mut(dims.nq * columns..).unwrap_or_default();
-        let (holonomic, nonholonomic) =
-            rows.split_at_mut_checked(holonomic_rows(dims) * columns).unwrap_or_default();
+        let (_, rows) = cut_mut("x", x, dims.nq * columns)?;
+        let (holonomic, nonholonomic) = cut_mut("x", rows, holonomic_rows(dims) * columns)?;
         for (rows, scale) in [(holonomic, by_position), (nonholonomic, by_velocity)] {
             for x in rows {
                 *x /= scale;
             }
         }
     }
+    Ok(())
 }

@@ -30,6 +30,10 @@ pub(crate) fn add_products<S: Scalar, const T: usize>(
     terms: [Term<'_, S>; T],
     y: &mut [S],
 ) {
+    // A call that does nothing is a call still.
+    if places.is_empty() {
+        return;
+    }
     match columns {
         0 => {}
         1 => add_whole::<S, 1, T>(places, &terms, y),
@@ -175,6 +179,9 @@ pub(crate) fn add_transposed<S: Scalar>(
     x: &[S],
     y: &mut [S],
 ) {
+    if places.is_empty() {
+        return;
+    }
     match columns {
         1 => add_transposed_whole::<S, 1>(places, values, a, x, y),
         2 => add_transposed_whole::<S, 2>(places, values, a, x, y),
@@ -245,6 +252,9 @@ pub(crate) fn subtract_parameters<S: Scalar>(
     directions: Directions<'_, S>,
     y: &mut [S],
 ) {
+    if places.is_empty() {
+        return;
+    }
     match directions {
         Directions::Each => subtract_entries(places, values, a, columns, y),
         Directions::Along(rho) => add_products(places, columns, [(-a, values, rho)], y),

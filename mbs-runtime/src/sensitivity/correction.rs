@@ -27,7 +27,7 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{rates, tangents};
 use crate::formulation::compliance::least_part;
 use crate::linear::{add_scaled, copy, lu};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
@@ -151,7 +151,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         tangents(system, at.z, 1, dz, self.change);
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.right_hand_side(dims, &places, Which::Positions, v_rho)?;
-        self.solve(dims, columns);
+        self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
         rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
 
@@ -159,7 +159,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         copy(self.change, dv);
         self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
         self.right_hand_side(dims, &places, Which::Velocities, v_rho)?;
-        self.solve(dims, columns);
+        self.solve(dims, columns)?;
         add_scaled(z_rho, S::ONE, self.moved);
         add_scaled(v_rho, S::ONE, self.x);
         Ok(())
@@ -174,7 +174,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         at: At<'_, S>,
         w: &mut [S],
     ) -> Result<(), EvalError> {
-        let (vd, lambda) = self.zero.split_at_checked(dims.nv).unwrap_or_default();
+        let (vd, lambda) = cut("zero", self.zero, dims.nv)?;
         let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
         model.joint_linearise(at, vd, lambda, exact, w, self.base, self.factors)?;
         let rate = Stabilisation { rate: S::ONE, ..exact };
@@ -245,12 +245,12 @@ impl<'a, S: Scalar> Correction<'a, S> {
         })?;
 
         // M x + Bᵀ σ = −M dθ, B x = 0
-        let b = self.b.get_mut(..n).unwrap_or_default();
+        let (b, _) = cut_mut("b", self.b, n)?;
         b.fill(S::ZERO);
         subtract_product(places.tangent, base.mass, 1, self.change, b);
-        self.solve(dims, 1);
-        copy(self.sigma, self.x.get(nv..).unwrap_or_default());
-        let sigma = self.sigma.get(..dims.joint_rows()).unwrap_or_default();
+        self.solve(dims, 1)?;
+        copy(self.sigma, cut("x", self.x, nv)?.1);
+        let (sigma, _) = cut("sigma", self.sigma, dims.joint_rows())?;
         let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
         model.joint_linearise(at, self.change, sigma, exact, w, self.other, self.factors)
     }
@@ -265,7 +265,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let columns = dims.sensitivity.parameters;
         let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
         self.b.fill(S::ZERO);
-        let (top, rows) = self.b.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
+        let (top, rows) = cut_mut("b", self.b, dims.nv * columns)?;
         let (each, one) = (Directions::Each, S::ONE);
         // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
         subtract_product(places.tangent, other.force_theta, columns, self.theta, top);
@@ -299,14 +299,11 @@ impl<'a, S: Scalar> Correction<'a, S> {
     }
 
     /// x from b, refined; the matrix without E.
-    fn solve(&mut self, dims: &Dims, columns: usize) {
+    fn solve(&mut self, dims: &Dims, columns: usize) -> Result<(), EvalError> {
         let n = dims.nv + dims.joint_rows();
-        let (b, x) = (
-            self.b.get(..n * columns).unwrap_or_default(),
-            self.x.get_mut(..n * columns).unwrap_or_default(),
-        );
-        let residual = self.residual.get_mut(..n * columns).unwrap_or_default();
-        let column = self.column.get_mut(..n).unwrap_or_default();
+        let ((b, _), (x, _)) = (cut("b", self.b, n * columns)?, cut_mut("x", self.x, n * columns)?);
+        let (residual, _) = cut_mut("residual", self.residual, n * columns)?;
+        let (column, _) = cut_mut("column", self.column, n)?;
         x.fill(S::ZERO);
         for _ in 0..=REFINEMENTS {
             copy(residual, b);
@@ -315,12 +312,13 @@ impl<'a, S: Scalar> Correction<'a, S> {
                     subtract_product(&[(i as u32, j as u32)], &[entry], columns, x, residual);
                 }
             }
-            let _ = by_columns(columns, column, residual, |x| {
+            by_columns(columns, column, residual, |x| {
                 lu::solve(n, self.lu, self.pivots, x);
                 Ok(())
-            });
+            })?;
             add_scaled(x, S::ONE, residual);
         }
+        Ok(())
     }
 }
 

@@ -3,11 +3,12 @@
 //! Enters: z and v of [`Start`](crate::Start) and their derivatives. Leaves: z with Euler parameters of unit norm, zd = N(z) v, and the
 //! derivatives of both.
 
-use super::derivatives::StartDerivatives;
+use super::derivatives::{Sensitivities, StartDerivatives};
 use super::state::StateDerivatives;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{coordinate_rates, normalised, rates};
-use crate::formulation::{Assembly, State};
+use crate::formulation::{Assembly, StartStatistics, State};
+use crate::inputs::Inputs;
 use crate::integrator::renormalise;
 use crate::linear::copy;
 use crate::pieces::Pieces;
@@ -56,5 +57,20 @@ impl Assembly {
         normalised(system, z, columns, change.z);
         rates(system, view.z, v, columns, change.z, v_change, change.zd);
         Ok(())
+    }
+
+    /// [`Assembly::begin`] together with the derivatives of the start: [`Assembly::guess_differentiated`], then
+    /// [`Assembly::start_differentiated`]. `scratch`: of [`Assembly::differentiated_scratch_len`].
+    pub fn begin_differentiated<M: Sensitivities + StartDerivatives, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        t: M::S,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        Self::guess_differentiated(system, t, state, derivatives, scratch)?;
+        self.start_differentiated(system, inputs, state, derivatives, scratch)
     }
 }

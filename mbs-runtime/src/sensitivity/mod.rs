@@ -12,6 +12,7 @@
 pub mod derivatives;
 
 mod augmented;
+mod blocks;
 mod bordered;
 mod columns;
 mod correction;
@@ -25,6 +26,7 @@ mod objectives;
 mod residual;
 mod run;
 mod simulate;
+mod stages;
 mod start;
 mod state;
 mod step;

@@ -9,7 +9,7 @@ use super::state::objective_rows;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
 use crate::linear::{add_scaled, all_finite, copy};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
 
@@ -87,9 +87,9 @@ impl<'a, S: Scalar> Integrals<'a, S> {
             return Ok(());
         }
         let [places, _] = system.objective_places();
-        let values = self.values.get_mut(..dims.sensitivity.integrands).unwrap_or_default();
+        let (values, _) = cut_mut("values", self.values, dims.sensitivity.integrands)?;
         system.integrand_derivatives(at, lambda, w, values)?;
-        chain(&dims, objective_rows(&dims), places, values, derivatives, self.now);
+        chain(&dims, objective_rows(&dims), places, values, derivatives, self.now)?;
         check(&dims, self.now)?;
         if let Some(before) = self.t {
             let half = S::from_f64(0.5) * (at.t - before);
@@ -117,9 +117,9 @@ impl<'a, S: Scalar> Integrals<'a, S> {
             return Ok(());
         }
         let [_, places] = system.objective_places();
-        let values = self.values.get_mut(..dims.sensitivity.terminals).unwrap_or_default();
+        let (values, _) = cut_mut("values", self.values, dims.sensitivity.terminals)?;
         system.terminal_derivatives(at, lambda, w, values)?;
-        add_chain(&dims, objective_rows(&dims), places, values, derivatives, self.sums);
+        add_chain(&dims, objective_rows(&dims), places, values, derivatives, self.sums)?;
         check(&dims, self.sums)
     }
 }
@@ -150,13 +150,14 @@ pub(crate) fn chain<S: Scalar>(
     values: &[S],
     derivatives: &[S],
     to: &mut [S],
-) {
+) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
-    let (plain, partial) = values.split_at_checked(dims.n_objectives).unwrap_or_default();
-    let (objectives, gradient) = to.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+    let (plain, partial) = cut("values", values, dims.n_objectives)?;
+    let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     copy(objectives, plain);
     gradient.fill(S::ZERO);
     add_partials(states, places, partial, columns, derivatives, gradient);
+    Ok(())
 }
 
 /// The same, added to `to`.
@@ -167,12 +168,13 @@ pub(crate) fn add_chain<S: Scalar>(
     values: &[S],
     derivatives: &[S],
     to: &mut [S],
-) {
+) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
-    let (plain, partial) = values.split_at_checked(dims.n_objectives).unwrap_or_default();
-    let (objectives, gradient) = to.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+    let (plain, partial) = cut("values", values, dims.n_objectives)?;
+    let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     add_scaled(objectives, S::ONE, plain);
     add_partials(states, places, partial, columns, derivatives, gradient);
+    Ok(())
 }
 
 #[inline(always)]

@@ -6,8 +6,10 @@
 use super::bordered::Lower;
 use super::columns::{largest_of_rows, row, row_mut};
 use crate::constrained::Pattern;
+use crate::error::EvalError;
 use crate::linear::blocks::{Blocks, holonomic_rows};
 use crate::linear::largest;
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -23,19 +25,22 @@ pub(super) struct Lowers<'s, S> {
 
 impl<'s, S: Scalar> Lowers<'s, S> {
     #[inline(always)]
-    pub(super) fn of(pattern: &Pattern<'_>, blocks: &Blocks<'s, S>, lower: &'s Option<Lower<'_, S>>) -> Self {
-        match lower {
+    pub(super) fn of(
+        pattern: &Pattern<'_>,
+        blocks: &Blocks<'s, S>,
+        lower: &'s Option<Lower<'_, S>>,
+    ) -> Result<Self, EvalError> {
+        Ok(match lower {
             None => Self {
                 holonomic: blocks.holonomic,
                 nonholonomic: blocks.nonholonomic_newton,
                 compliance: None,
             },
             Some(lower) => {
-                let values = lower.values.split_at_checked(pattern.holonomic.len());
-                let (holonomic, nonholonomic) = values.unwrap_or_default();
+                let (holonomic, nonholonomic) = cut("values", lower.values, pattern.holonomic.len())?;
                 Self { holonomic, nonholonomic, compliance: Some(lower.compliance) }
             }
-        }
+        })
     }
 }
 
@@ -95,11 +100,11 @@ pub(super) fn sum_sizes<S: Scalar>(
     x: &[S],
     residual: &mut [S],
     sizes: &mut [S],
-) {
-    let size = largest(x.get(..dims.nq).unwrap_or_default());
+) -> Result<(), EvalError> {
+    let size = largest(cut("x", x, dims.nq)?.0);
     sizes.fill(S::ZERO);
-    let (top, rows) = residual.split_at_mut_checked(dims.nq).unwrap_or_default();
-    let (top_sizes, row_sizes) = sizes.split_at_mut_checked(dims.nq).unwrap_or_default();
+    let (top, rows) = cut_mut("residual", residual, dims.nq)?;
+    let (top_sizes, row_sizes) = cut_mut("sizes", sizes, dims.nq)?;
     let (mut top, mut rows) = (Sums::new(top, top_sizes), Sums::new(rows, row_sizes));
     for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
         let (i, j) = if transposed { (j, i) } else { (i, j) };
@@ -121,13 +126,14 @@ pub(super) fn sum_sizes<S: Scalar>(
             }
         }
     }
-    for (k, active) in active.unwrap_or_default().iter().enumerate() {
+    for (k, active) in active.into_iter().flatten().enumerate() {
         if let Some(&x) = x.get(dims.nq + k).filter(|_| *active == S::ZERO) {
             rows.subtract(k, -S::ONE, x, x.real().abs());
         }
     }
     top.finish();
     rows.finish();
+    Ok(())
 }
 
 /// Residuals and the sizes of what they sum, under way. At first the residual is the right-hand side.
@@ -149,9 +155,9 @@ impl<S: Scalar> Residual<'_, S> {
         lower: &Lowers<'_, S>,
         transposed: bool,
         active: Option<&[S]>,
-    ) -> bool {
-        let (top, multipliers) = self.x.split_at_checked(dims.nq * self.columns).unwrap_or_default();
-        let (largest_top, rest) = self.largest.split_at_mut_checked(dims.nq).unwrap_or_default();
+    ) -> Result<bool, EvalError> {
+        let (top, multipliers) = cut("x", self.x, dims.nq * self.columns)?;
+        let (largest_top, rest) = cut_mut("largest", self.largest, dims.nq)?;
         largest_top.fill(S::from_f64(largest(top)));
         largest_of_rows(self.columns, multipliers, rest);
         self.sizes.fill(S::ZERO);
@@ -159,10 +165,10 @@ impl<S: Scalar> Residual<'_, S> {
         self.subtract_diagonal(dims, lower.compliance, active);
         let limit = ROUNDING * S::EPSILON;
         let rows = self.residual.chunks_exact(self.columns.max(1)).zip(self.sizes.iter());
-        rows.fold(true, |small, (row, size)| {
+        Ok(rows.fold(true, |small, (row, size)| {
             let limit = limit * size.real();
             row.iter().fold(small, |small, r| small & (r.real().abs() <= limit))
-        })
+        }))
     }
 
     /// residual_i −= value x_j

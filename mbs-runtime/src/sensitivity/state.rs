@@ -61,6 +61,20 @@ impl<'a, S: Scalar> StateDerivatives<'a, S> {
     }
 }
 
+impl<S> StateDerivatives<'_, S> {
+    /// z, zd, zdd, a
+    #[inline(always)]
+    pub(crate) fn kinematics(&self) -> [&[S]; 4] {
+        [self.z, self.zd, self.zdd, self.a]
+    }
+
+    /// z, zd, zdd, a
+    #[inline(always)]
+    pub(crate) fn kinematics_mut(&mut self) -> [&mut [S]; 4] {
+        [self.z, self.zd, self.zdd, self.a]
+    }
+}
+
 /// Rows of the matrix.
 pub(crate) const fn rows(dims: &Dims) -> usize {
     4 * dims.nq + dims.rows()
@@ -76,7 +90,6 @@ pub(crate) struct Parts<'a, S> {
     pub(crate) z: &'a [S],
     pub(crate) zd: &'a [S],
     pub(crate) zdd: &'a [S],
-    pub(crate) lambda: &'a [S],
     pub(crate) a: &'a [S],
 }
 
@@ -89,7 +102,13 @@ impl<'a, S> Parts<'a, S> {
         let (z, rest) = derivatives.split_at_checked(n).ok_or(wrong)?;
         let (zd, rest) = rest.split_at_checked(n).ok_or(wrong)?;
         let (zdd, rest) = rest.split_at_checked(n).ok_or(wrong)?;
-        let (lambda, a) = rest.split_at_checked(dims.rows() * columns).ok_or(wrong)?;
-        if a.len() == n { Ok(Self { z, zd, zdd, lambda, a }) } else { Err(wrong) }
+        let (_, a) = rest.split_at_checked(dims.rows() * columns).ok_or(wrong)?;
+        if a.len() == n { Ok(Self { z, zd, zdd, a }) } else { Err(wrong) }
+    }
+
+    /// z, zd, zdd, a
+    #[inline(always)]
+    pub(crate) fn kinematics(&self) -> [&'a [S]; 4] {
+        [self.z, self.zd, self.zdd, self.a]
     }
 }

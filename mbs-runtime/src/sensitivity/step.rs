@@ -42,6 +42,8 @@
 
 use super::bordered::{Bordered, Lower, Memory};
 use super::derivatives::{Impulses, Sensitivities};
+use super::stages::Lists;
+use super::state::rows as rows_of_state;
 use super::values::{MotionValues, ProjectionValues};
 use crate::constrained::Stabilisation;
 use crate::error::{EvalError, StepError};
@@ -49,9 +51,9 @@ use crate::formulation::compliance::{write_least, write_negligible};
 use crate::formulation::newton::Failure;
 use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record};
 use crate::integrator::Formulas;
-use crate::linear::blocks::BlocksMut;
+use crate::linear::blocks::{BlocksMut, holonomic_rows};
 use crate::linear::{Leading, copy, largest, leading};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -95,19 +97,13 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) least_norm: bool,
     /// Largest |z|, |zd|, |zdd|, if rows depend on each other.
     pub(super) sizes: [f64; 3],
-    /// What `linearise` wrote.
-    pub(super) motion: &'a mut [M::S],
-    /// What `linearise_projections` wrote, if it was needed.
-    pub(super) projections: &'a mut [M::S],
-    /// c_z and c_zd at the holonomic and nonholonomic places.
-    pub(super) rows_z: &'a mut [M::S],
-    pub(super) rows_zd: &'a mut [M::S],
-    /// Derivatives of B x with B x = λ: at the holonomic and nonholonomic places, then at those of the rates by ρ.
-    pub(super) turned: &'a mut [M::S],
+    pub(super) lists: Lists<'a, M::S>,
     pub(super) newton: Bordered<'a, M>,
     pub(super) projection: Bordered<'a, M>,
     pub(super) b: &'a mut [M::S],
     pub(super) x: &'a mut [M::S],
+    /// Weights of the state at the end, on their way to the start.
+    pub(super) bar: &'a mut [M::S],
     pub(super) memory: Memory<'a, M::S>,
     /// nq, nq, rows values.
     pub(super) spare: [&'a mut [M::S]; 3],
@@ -125,7 +121,7 @@ pub(crate) const fn max_columns(dims: &Dims) -> usize {
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
     let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
-    let solutions = 2 * n * columns + Memory::<f64>::len(dims, columns);
+    let solutions = (2 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
     dims.rows() + lists + 2 * leading::scratch_len(dims) + solutions + dims.nq + n + dims.workspace
 }
 
@@ -243,11 +239,13 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
                 true => [largest(record.z), largest(record.zd), largest(record.zdd)],
                 false => [0.0; 3],
             },
-            motion: pieces.next(dims.sensitivity.newton)?,
-            projections: pieces.next(dims.sensitivity.projections)?,
-            rows_z: pieces.next(dims.n_matrix)?,
-            rows_zd: pieces.next(dims.n_matrix)?,
-            turned: pieces.next(dims.sensitivity.projections)?,
+            lists: Lists {
+                motion: pieces.next(dims.sensitivity.newton)?,
+                projections: pieces.next(dims.sensitivity.projections)?,
+                rows_z: pieces.next(dims.n_matrix)?,
+                rows_zd: pieces.next(dims.n_matrix)?,
+                turned: pieces.next(dims.sensitivity.projections)?,
+            },
             newton: Bordered {
                 leading: Leading::new(system, &dims, &mut pieces)?,
                 lower,
@@ -257,6 +255,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             projection: Bordered { leading: projection, lower: None, redundant, trusted: false },
             b: pieces.next(n * columns)?,
             x: pieces.next(n * columns)?,
+            bar: pieces.next(rows_of_state(&dims) * columns)?,
             memory: Memory::new(&dims, columns, &mut pieces)?,
             spare: [pieces.next(nq)?, pieces.next(nq)?, pieces.next(rows)?],
             w: pieces.next(dims.workspace)?,
@@ -280,7 +279,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         let (dims, pattern, places) =
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
-        self.system.linearise(record.motion(), record.lambda_star, self.w, self.motion)?;
+        self.system.linearise(record.motion(), record.lambda_star, self.w, self.lists.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
         // `turn_rows` writes the list over, and then again.
         if stabilised || (self.projected() && !self.least_norm) {
@@ -288,7 +287,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
 
         // W = M + γh C + βh² K, A′ = A + (βh/γ) Ψ_z
-        let values = MotionValues::of(&pattern, &places, self.motion)?;
+        let values = MotionValues::of(&pattern, &places, self.lists.motion)?;
         let weights = self.formulas.weights;
         let mut blocks = BlocksMut::of(&dims, &pattern, self.newton.leading.matrix)?;
         let parts = values.mass.iter().zip(values.by_velocity.iter().zip(values.by_position));
@@ -314,7 +313,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         // Where rows depend on each other E is the one of the step, too: then its matrix can be kept.
         let kept = kept && self.redundant && self.projected();
         if (self.projected() || self.least_norm) && !kept {
-            let values = MotionValues::of(&pattern, &places, self.motion)?;
+            let values = MotionValues::of(&pattern, &places, self.lists.motion)?;
             let mut blocks = BlocksMut::of(&dims, &pattern, self.projection.leading.matrix)?;
             copy(blocks.tangent, values.mass);
             copy(blocks.holonomic, values.holonomic);
@@ -350,7 +349,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             acceleration: e,
             acceleration_multipliers: kappa,
         };
-        self.system.linearise_projections(record.projected(), impulses, self.w, self.projections)
+        self.system.linearise_projections(record.projected(), impulses, self.w, self.lists.projections)
     }
 
     /// c_z, c_zd, and the rows of Newton's matrix that they make.
@@ -360,19 +359,19 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         };
         let (dims, pattern, places) =
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
-        let motion = MotionValues::of(&pattern, &places, self.motion)?;
-        let values = ProjectionValues::of(&pattern, &places, self.projections)?;
+        let motion = MotionValues::of(&pattern, &places, self.lists.motion)?;
+        let values = ProjectionValues::of(&pattern, &places, self.lists.projections)?;
         let two = M::S::from_f64(2.0);
         // Φdd_z + a Φd_z + b Φ_z, 2 Φd_z + a Φ_z
         let n = pattern.holonomic.len();
-        let rows = self.rows_z.iter_mut().zip(self.rows_zd.iter_mut());
+        let rows = self.lists.rows_z.iter_mut().zip(self.lists.rows_zd.iter_mut());
         let parts = values.accelerations_z.iter().zip(values.rates_z).zip(motion.holonomic);
         for ((row_z, row_zd), ((&phidd_z, &phid_z), &phi_z)) in rows.zip(parts) {
             *row_z = phidd_z + rate * phid_z + value * phi_z;
             *row_zd = two * phid_z + rate * phi_z;
         }
         // Ψd_z + a Ψ_z, Ψd_zd + a A
-        let rows = self.rows_z.iter_mut().zip(self.rows_zd.iter_mut()).skip(n);
+        let rows = self.lists.rows_z.iter_mut().zip(self.lists.rows_zd.iter_mut()).skip(n);
         let derivatives = values.nonholonomic_rates_z.iter().zip(values.nonholonomic_z);
         let parts = derivatives.zip(values.nonholonomic_rates_zd.iter().zip(motion.nonholonomic));
         for ((row_z, row_zd), ((&psid_z, &psi_z), (&psid_zd, &a))) in rows.zip(parts) {
@@ -383,14 +382,14 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let Some(lower) = &mut self.newton.lower else { return Ok(()) };
         let weights = self.formulas.weights;
         let first = motion.holonomic.iter().chain(motion.nonholonomic);
-        let parts = first.zip(self.rows_zd.iter().zip(self.rows_z.iter()));
+        let parts = first.zip(self.lists.rows_zd.iter().zip(self.lists.rows_z.iter()));
         for (entry, (&row, (&row_zd, &row_z))) in lower.values.iter_mut().zip(parts) {
             *entry = row + weights.velocity * row_zd + weights.position * row_z;
         }
         let mut blocks = BlocksMut::of(&dims, &pattern, self.newton.leading.matrix)?;
         if compliance != M::S::ZERO {
             // E = e/s
-            let holonomic = crate::linear::blocks::holonomic_rows(&dims);
+            let holonomic = holonomic_rows(&dims);
             for (k, entry) in blocks.compliance.iter_mut().enumerate() {
                 let [by_position, by_velocity] = lower.scales;
                 *entry = compliance / if k < holonomic { by_position } else { by_velocity };
@@ -398,9 +397,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
         if let Some(active) = self.active {
             blocks.mask(&dims, &pattern, active);
-            let (holonomic, nonholonomic) = lower.values.split_at_mut_checked(n).unwrap_or_default();
-            let rows = active.split_at_checked(crate::linear::blocks::holonomic_rows(&dims));
-            let (first, second) = rows.unwrap_or_default();
+            let (holonomic, nonholonomic) = cut_mut("values", lower.values, n)?;
+            let (first, second) = cut("active", active, holonomic_rows(&dims))?;
             for (active, places, values) in
                 [(first, pattern.holonomic, holonomic), (second, pattern.nonholonomic, nonholonomic)]
             {

@@ -5,9 +5,7 @@ use core::ops::ControlFlow;
 
 use mbs_runtime::formulation::{Ali3p, Assembly, Index1, OnConstraints, State};
 use mbs_runtime::inputs::NoInputs;
-use mbs_runtime::{
-    Constrained, Fixed, Integrator, Motion, Output, Rk4, Span, Start, System, euler_parameters,
-};
+use mbs_runtime::{Constrained, Fixed, Integrator, Motion, Output, Rk4, Span, System};
 
 use crate::models::five_bar::{self, DIMS, Model, NQ, NV};
 
@@ -22,15 +20,7 @@ const CLOSE: f64 = 1e-4;
 
 fn assembled(model: &Model) -> Option<[f64; STATE]> {
     let mut state = [0.0; STATE];
-    let (mut z, mut v) = ([0.0; NQ], [0.0; NV]);
-    model.start(&mut z, &mut v, &mut []).ok()?;
-    let mut view = State::of(&DIMS, &mut state).ok()?;
-    view.reset(black_box(0.0));
-    for (to, from) in view.z.iter_mut().zip(z) {
-        *to = from;
-    }
-    euler_parameters::coordinate_rates(model, &z, &v, view.zd).ok()?;
-    Assembly::DEFAULT.start(model, &mut NoInputs, &mut state, &mut [0.0; START]).ok()?;
+    Assembly::DEFAULT.begin(model, &mut NoInputs, black_box(0.0), &mut state, &mut [0.0; START]).ok()?;
     Some(state)
 }
 
@@ -80,9 +70,7 @@ pub(crate) fn five_bar_by_index1() -> Option<()> {
     let mut state = assembled(&model)?;
     let start = State::of(&DIMS, &mut state).ok()?;
     let mut y = [0.0; NQ + NV];
-    for (y, start) in y.iter_mut().zip(start.z.iter().chain(&*start.zd)) {
-        *y = *start;
-    }
+    start.joint_form(&model, &mut y).ok()?;
     let system = OnConstraints(Index1::new(&model));
     let mut scratch = [0.0; Rk4::scratch_len(&DIMS) + 64];
     let length = Rk4::scratch_len(&system.dims());

@@ -8,7 +8,7 @@ use mbs_runtime::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, St
 use mbs_runtime::inputs::Constant;
 use mbs_runtime::{
     Adaptive, At, Constrained, DormandPrince, Energy, Fixed, ForwardDynamics, Integrator, Markers, Output,
-    Outputs, Rk4, Span, Stabilisation, Start, System, euler_parameters,
+    Outputs, Rk4, Span, Stabilisation, Start, System,
 };
 use mbs_tests::random_model::compiled;
 use std::ops::ControlFlow;
@@ -104,18 +104,14 @@ fn constrained_allocations<M: Constrained<S = f64> + Start>(
     method: impl ImplicitStep,
 ) {
     let d = model.dims();
-    let (mut z, mut v, u) = (vec![0.0; d.nq], vec![0.0; d.nv], vec![0.1; d.nu]);
-    model.start(&mut z, &mut v, &mut []).expect("lengths");
+    let u = vec![0.1; d.nu];
     let mut state = vec![0.0; State::<f64>::len(&d)];
     let mut scratch = vec![0.0; Assembly::scratch_len(&d).max(method.scratch_len(&d))];
     let span = Span { start: 0.0, end: 0.05, output: Output::Steps };
     let mut steps = 0;
     let counted = allocation_counter::measure(|| {
-        let mut view = State::of(&d, &mut state).expect("length");
-        view.reset(0.0);
-        view.z.copy_from_slice(&z);
-        euler_parameters::coordinate_rates(model, &z, &v, view.zd).expect("lengths");
-        Assembly::DEFAULT.start(model, &mut Constant(&u), &mut state, &mut scratch).expect("a start");
+        let mut inputs = Constant(&u);
+        Assembly::DEFAULT.begin(model, &mut inputs, 0.0, &mut state, &mut scratch).expect("a start");
         let run =
             Fixed { method, h: 1e-3 }.run(model, &mut Constant(&u), &mut state, &span, &mut scratch, |_| {
                 ControlFlow::Continue(())

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Instructions per step, counted by callgrind: the same for the same binary, whatever else the machine does.
+#
+#   benches/instructions.sh            all rows, beside the recorded ones; fails where one has grown by more than 3 %
+#   benches/instructions.sh five_bar   rows whose name contains the word
+#   MBS_UPDATE=1 benches/instructions.sh   record what is counted
+#
+# A row is the difference of two runs, of N and of 2 N steps, so that the start does not count.
+set -euo pipefail
+cd "$(dirname "$0")"
+command -v valgrind >/dev/null || { echo "valgrind is not installed: nothing is counted"; exit 0; }
+
+CARGO_INCREMENTAL=0 cargo build --profile bench --quiet -p mbs-benches --bin instructions
+program=$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/release/instructions
+
+count() { # model run steps
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" "$2" "$3" 2>&1 \
+        | sed -n 's/.*Collected : *//p'
+}
+
+status=0
+recorded=instructions.txt
+touch $recorded
+printf '%-24s %12s %12s %8s\n' run instructions recorded change
+while read -r model run steps; do
+    name="$model $run"
+    [[ "$name" == *"${1:-}"* ]] || continue
+    each=$((($(count "$model" "$run" $((2 * steps))) - $(count "$model" "$run" "$steps")) / steps))
+    before=$(sed -n "s/^$name //p" $recorded)
+    change=$(awk -v a="$each" -v b="${before:-$each}" 'BEGIN { printf "%+.1f", 100 * (a / b - 1) }')
+    printf '%-24s %12d %12s %7s%%\n' "$name" "$each" "${before:--}" "$change"
+    if [ -n "${MBS_UPDATE:-}" ]; then
+        sed -i "/^$name /d" $recorded
+        echo "$name $each" >>$recorded
+    elif awk -v c="$change" 'BEGIN { exit !(c > 3) }'; then
+        status=1
+    fi
+done <<'RUNS'
+five_bar step 500
+five_bar gradient 300
+five_bar rk4 500
+five_bar rk4_gradient 200
+four_bar_40 step 50
+buggy step 50
+buggy gradient 30
+RUNS
+[ $status = 0 ] || echo "at least one run has grown by more than 3 %"
+exit $status

@@ -1,0 +1,118 @@
+//! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
+
+use mbs_benches::{buggy, five_bar, four_bar_40};
+use mbs_runtime::formulation::{Ali3p, Assembly, State};
+use mbs_runtime::inputs::NoInputs;
+use mbs_runtime::integrator::FixedStep;
+use mbs_runtime::sensitivity::{
+    DifferentiableIntegrator, DifferentiatedAt, DifferentiatedNode, JointDerivatives,
+};
+use mbs_runtime::{
+    Constrained, Differentiated, Fixed, Gradient, Index1, ObjectiveDerivatives, Output, Rk4, Sensitivities,
+    Span, Start, StartDerivatives, StateDerivatives,
+};
+use std::hint::black_box;
+use std::ops::ControlFlow;
+
+const H: f64 = 1e-3;
+
+/// A consistent start and its derivatives.
+fn start_differentiated<M: Sensitivities<S = f64> + StartDerivatives>(model: &M) -> [Vec<f64>; 2] {
+    let dims = model.dims();
+    let mut state = vec![0.0; State::<f64>::len(&dims)];
+    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
+    let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
+    Assembly::guess_differentiated(model, 0.0, &mut state, &mut derivatives, &mut scratch).expect("lengths");
+    Assembly::DEFAULT
+        .start_differentiated(model, &mut NoInputs, &mut state, &mut derivatives, &mut scratch)
+        .expect("assembles");
+    [state, derivatives]
+}
+
+/// Steps of a mechanism without Euler parameters: zd = v.
+fn step_linkage<M: Constrained<S = f64> + Start>(model: &M, steps: usize) {
+    let dims = model.dims();
+    let mut state = vec![0.0; State::<f64>::len(&dims)];
+    let mut view = State::of(&dims, &mut state).expect("length");
+    view.reset(0.0);
+    model.start(view.z, view.zd, &mut []).expect("lengths");
+    let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
+    Assembly::DEFAULT.start(model, &mut NoInputs, &mut state, &mut scratch).expect("assembles");
+    step_from(model, state, steps);
+}
+
+fn step<M: Sensitivities<S = f64> + StartDerivatives>(model: &M, steps: usize) {
+    let [state, _] = start_differentiated(model);
+    step_from(model, state, steps);
+}
+
+fn step_from<M: Constrained<S = f64>>(model: &M, mut state: Vec<f64>, steps: usize) {
+    let mut scratch = vec![0.0; Ali3p::scratch_len(&model.dims())];
+    for _ in 0..steps {
+        Ali3p::DEFAULT.step(model, &mut NoInputs, &mut state, H, &mut scratch).expect("converges");
+    }
+    black_box(&state);
+}
+
+fn gradient<M>(model: &M, steps: usize)
+where
+    M: Sensitivities<S = f64> + StartDerivatives + ObjectiveDerivatives,
+{
+    let [mut state, mut derivatives] = start_differentiated(model);
+    let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: H });
+    let mut scratch = vec![0.0; run.scratch_len(&model.dims())];
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&model.dims())];
+    let end = steps as f64 * H;
+    let span = Span { start: 0.0, end, output: Output::Every(end) };
+    let inputs = &mut NoInputs;
+    let observe = |_: DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, observe)
+        .expect("converges");
+    black_box(&gradient);
+}
+
+fn explicit_step(model: &five_bar::Model, steps: usize) {
+    let [mut state, mut derivatives] = start_differentiated(model);
+    let dims = five_bar::DIMS;
+    let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
+    JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
+    let (system, mut t) = (Index1::new(model), 0.0);
+    let mut scratch = vec![0.0; Rk4::scratch_len(&mbs_runtime::System::dims(&system))];
+    for _ in 0..steps {
+        Rk4.step(&system, &mut NoInputs, &mut t, &mut y, H, &mut scratch).expect("regular");
+    }
+    black_box(&y);
+}
+
+fn explicit_gradient(model: &five_bar::Model, steps: usize) {
+    let [mut state, mut derivatives] = start_differentiated(model);
+    let dims = five_bar::DIMS;
+    let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
+    JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
+    let (system, run) = (Index1::new(model), Differentiated(Fixed { method: Rk4, h: H }));
+    let mut scratch = vec![0.0; run.scratch_len(&system)];
+    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
+    let end = steps as f64 * H;
+    let span = Span { start: 0.0, end, output: Output::Every(end) };
+    let inputs = &mut NoInputs;
+    let observe = |_: DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
+    run.simulate(&system, inputs, &mut y, &mut joint, &span, &mut gradient, &mut scratch, observe)
+        .expect("regular");
+    black_box(&gradient);
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [model, run, steps] = &arguments[..] else { panic!("instructions MODEL RUN STEPS") };
+    let steps: usize = steps.parse().expect("a number of steps");
+    match (model.as_str(), run.as_str()) {
+        ("five_bar", "step") => step(&five_bar::Model::default(), steps),
+        ("five_bar", "gradient") => gradient(&five_bar::Model::default(), steps),
+        ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
+        ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), steps),
+        ("four_bar_40", "step") => step_linkage(&four_bar_40::Model::default(), steps),
+        ("buggy", "step") => step(&buggy::Model::default(), steps),
+        ("buggy", "gradient") => gradient(&buggy::Model::default(), steps),
+        _ => panic!("no run {run} of {model}"),
+    }
+}

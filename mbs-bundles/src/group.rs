@@ -1,0 +1,84 @@
+//! The one place that maps a quantity → its identifier in generated code → LaTeX → meaning.
+
+macro_rules! groups {
+    ($($(#[$doc:meta])* $Group:ident $identifier:literal $latex:literal $meaning:literal;)*) => {
+        /// A named run of scalars that bundles take as an argument.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Group { $($(#[$doc])* $Group,)* }
+
+        impl Group {
+            /// All groups, in the order in which bundles take them.
+            pub const ALL: [Group; [$($identifier),*].len()] = [$(Group::$Group),*];
+
+            /// Identifier in generated code and in the graph's textual form.
+            pub const fn identifier(self) -> &'static str {
+                match self { $(Group::$Group => $identifier,)* }
+            }
+
+            /// LaTeX, for the guide.
+            pub const fn latex(self) -> &'static str {
+                match self { $(Group::$Group => $latex,)* }
+            }
+
+            /// What it is, for generated documentation.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Group::$Group => $meaning,)* }
+            }
+
+            /// The group with this identifier.
+            pub fn from_identifier(text: &str) -> Option<Group> {
+                Group::ALL.into_iter().find(|group| group.identifier() == text)
+            }
+        }
+    };
+}
+
+groups! {
+    /// Time.
+    Time "t" "t" "time";
+    /// Coordinates z (nq).
+    Z "z" "z" "coordinates";
+    /// Velocities v in joint form (nv).
+    V "v" "v" "velocities (joint form)";
+    /// Accelerations vd in joint form (nv).
+    Vd "vd" r"\dot v" "accelerations (joint form)";
+    /// Time derivatives zd in coordinate form (nq).
+    Zd "zd" r"\dot z" "time derivatives of the coordinates";
+    /// Second time derivatives zdd in coordinate form (nq).
+    Zdd "zdd" r"\ddot z" "second time derivatives of the coordinates";
+    /// First-order states (nx).
+    X "x" "x" "first-order states";
+    /// Inputs (nu).
+    U "u" "u" "inputs";
+    /// Multipliers of constraint rows.
+    Lambda "lambda" r"\lambda" "multipliers";
+    /// Forces along the joint velocities, from outside the model (nv).
+    Tau "tau" r"\tau" "forces along the velocities, from outside";
+    /// Wrenches on the bodies, from outside the model: force at the frame's origin, torque, world axes (6 per body).
+    Wrenches "wrenches" "f" "wrenches on the bodies, from outside";
+    /// An implicit integrator's weights: dzd/dzdd, dz/dzdd, dz/dzd.
+    Weights "weights" r"(\gamma h, \beta h^2, \beta h/\gamma)" "weights of the integrator";
+    /// How accelerations answer a violated constraint: 2ξω, ω², 1/α.
+    Stabilisation "stabilisation" r"(2\xi\omega, \omega^2, 1/\alpha)" "answer to a violated constraint";
+    /// Entries of the leading matrix.
+    Matrix "matrix" "a" "entries of the leading matrix";
+    /// Its factors.
+    Factors "factors" "f" "factors of the leading matrix";
+    /// A right-hand side.
+    Rhs "rhs" "b" "right-hand side";
+    /// What the projection of velocities adds to them: d (nq).
+    VelocityImpulse "d" "d" "what the projection adds to velocities";
+    /// Its multipliers σ.
+    VelocityMultipliers "sigma" r"\sigma" "multipliers of the projection of velocities";
+    /// What the projection of accelerations adds to them: e (nq).
+    AccelerationImpulse "e" "e" "what the projection adds to accelerations";
+    /// Its multipliers κ.
+    AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Independent parameters, arrays flattened (np).
+    Parameters "p" r"\rho" "independent parameters";
+    /// What depends on parameters alone, computed once by `prepare`.
+    Prepared "c" r"c(\rho)" "values that depend on parameters alone";
+    /// Free symbols of a graph that is not a model's (tests, small tools).
+    Free "a" "a" "free symbols";
+}

@@ -1,0 +1,461 @@
+//! The table of all bundles.
+
+/// Calls `macro!` with `more` and the table: `bundles! { [macro] more }`. [`for_each_trait!`](crate::for_each_trait) and
+/// [`for_each_list!`](crate::for_each_list) hand out the parts of it that others need.
+///
+/// ```text
+/// trait TRAIT in FAMILY {
+///     places { METHOD: TYPE, … }                  what the trait tells of the structure, beside its bundles
+///     /// The sentence above the generated function.
+///     KIND = METHOD(ARGUMENT: WHAT, …) reads [GROUPS]
+///         -> FORM(RESULT: [SHAPE] "what it is", …)
+///         { pivots: PIVOTS, exists: WHEN, cost: [TERMS], sections: SECTIONS }
+/// }
+/// ```
+///
+/// *Arguments* stand in the order of the method, before the scratch `w`; WHAT is `At`, `Motion`, `Impulses`, `Weights`,
+/// `Stabilisation`, `Time` or the [`Group`](crate::Group) of a slice. *Groups* are the arguments of the generated function, in their order.
+///
+/// *Forms* of results: `slices`; `array` of constant length; `in_place`, which is also the right-hand side; the fields of a
+/// struct, `(name: Struct)`. *Shapes* are products of a number and of [`Size`](crate::Size)s, matrices by columns. Results `[nx]` are not
+/// computed, since no model has first-order states yet; results `[entries]` are the first part of a longer slice.
+///
+/// *Sections* of a long list: `RESULT as STRUCT(FROM: TYPE, …) { SECTION: LENGTH, "what it is"; … }`, in order; lengths are expressions over
+/// what they come from.
+#[macro_export]
+macro_rules! bundles {
+    ([$($callback:tt)*] $($more:tt)*) => { $($callback)*! { $($more)*
+        trait ForwardDynamics in Tree {
+            places {}
+            /// Accelerations from M vd = Q, factored for the tree's sparsity.
+            ForwardDynamics = forward_dynamics(at: At) reads [Time Z V U]
+                -> slices(zd: [nq] "time derivatives of the coordinates", vd: [nv] "accelerations", xd: [nx] "rates of first-order states")
+                { pivots: Positive, exists: Replaced, cost: [1 link, 1 solve], sections: none }
+        }
+        trait ForwardDynamicsRecursive in Tree {
+            places {}
+            /// Accelerations by the articulated-body recursion.
+            ForwardDynamicsRecursive = forward_dynamics_recursive(at: At) reads [Time Z V U]
+                -> slices(zd: [nq] "time derivatives of the coordinates", vd: [nv] "accelerations", xd: [nx] "rates of first-order states")
+                { pivots: Positive, exists: Replaced, cost: [1 link], sections: none }
+        }
+        trait MassMatrix in Tree {
+            places {}
+            /// Mass matrix in joint form.
+            MassMatrix = mass_matrix(at: At) reads [Z]
+                -> slices(m: [nv nv] "mass matrix, by columns")
+                { pivots: None, exists: Always, cost: [1 link, 1 entry, 1 nv nv], sections: none }
+        }
+        trait MassMatrixCoordinates in Tree {
+            places {}
+            /// Mass matrix in coordinate form, singular along Euler parameters.
+            MassMatrixCoordinates = mass_matrix_coordinates(at: At) reads [Z]
+                -> slices(m: [nq nq] "mass matrix, by columns")
+                { pivots: None, exists: Always, cost: [1 link, 1 entry, 4 nq nq], sections: none }
+        }
+        trait InverseDynamics in Tree {
+            places {}
+            /// Forces that the joints must supply: tau = M vd − Q.
+            InverseDynamics = inverse_dynamics(at: At, vd: Vd) reads [Time Z V Vd U]
+                -> slices(tau: [nv] "forces along the velocities that the motion needs")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait InverseDynamicsDerivatives in Tree {
+            places {}
+            /// Derivatives of inverse dynamics.
+            InverseDynamicsDerivatives = inverse_dynamics_derivatives(at: At, vd: Vd) reads [Time Z V Vd U]
+                -> slices(
+                    tau_z: [nv nv] "derivatives by position, along the tangent, by columns",
+                    tau_v: [nv nv] "derivatives by velocity, by columns",
+                    m: [nv nv] "mass matrix: derivatives by acceleration, by columns",
+                )
+                { pivots: None, exists: Always, cost: [2 link, 5 entry, 3 nv nv], sections: none }
+        }
+        trait Energy in Tree {
+            places {}
+            /// Energies and the power that changes them.
+            Energy = energy(at: At) reads [Time Z V U]
+                -> array(out: [3] "kinetic, potential, power of non-conservative forces")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait Markers in Tree {
+            places {}
+            /// Motion of the named points.
+            Markers = markers(at: At, vd: Vd) reads [Z V Vd]
+                -> slices(
+                    positions: [3 n_markers] "world positions",
+                    velocities: [3 n_markers] "world velocities",
+                    accelerations: [3 n_markers] "world accelerations",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 60 points], sections: none }
+        }
+        trait MarkerJacobians in Tree {
+            places {}
+            /// Jacobians of the named points.
+            MarkerJacobians = marker_jacobians(at: At) reads [Z]
+                -> slices(jacobians: [3 n_markers nv] "velocities of the named points per joint velocity, by columns")
+                { pivots: None, exists: Always, cost: [1 link, 3 points nv], sections: none }
+        }
+        trait Outputs in Tree {
+            places {}
+            /// The model's outputs.
+            Outputs = outputs(at: At, vd: Vd) reads [Time Z V Vd U]
+                -> slices(out: [n_outputs] "outputs")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait Constrained in CoordinateForm {
+            places { pattern: Pattern<'_>, held: &[bool] }
+            /// Residual of the equations of motion, and the constraints.
+            Residual = residual(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
+                -> slices(
+                    r: [nq] "residual of the equations of motion",
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                )
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+            /// Residual, constraints, and the entries of the leading matrix.
+            Newton = newton(at: Motion, lambda: Lambda, weights: Weights) reads [Time Z Zd Zdd U Lambda Weights]
+                -> slices(
+                    r: [nq] "residual of the equations of motion",
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    matrix: [entries] "W, Φ_z, A, A'",
+                )
+                { pivots: None, exists: Always, cost: [2 link, 3 entry, 1 nq nq], sections: matrix as LeadingValues(pattern: Pattern) {
+                    tangent: pattern.tangent.len(), "W";
+                    holonomic: pattern.holonomic.len(), "Φ_z";
+                    nonholonomic: pattern.nonholonomic.len(), "A";
+                    nonholonomic_newton: pattern.nonholonomic.len(), "A'";
+                } }
+            /// Entries of the matrix that projects.
+            Projection = projection(t: Time, z: Z, u: U) reads [Time Z U]
+                -> slices(matrix: [entries] "M, Φ_z, A, A")
+                { pivots: None, exists: Always, cost: [1 link, 1 entry, 4 nq nq], sections: none }
+            /// Constraints at the level of velocities.
+            ConstraintRates = constraint_rates(at: Motion) reads [Time Z Zd U]
+                -> slices(phid: [rows] "Φd, Ψ")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+            /// Constraints at the level of accelerations.
+            ConstraintAccelerations = constraint_accelerations(at: Motion) reads [Time Z Zd Zdd U]
+                -> slices(phidd: [rows] "Φdd, Ψd")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+            // What the fill of factors will be is known only once it is there: the limit on the finished graph holds.
+            /// Factors of the leading matrix, in an order chosen for its sparsity.
+            Factor = factor(matrix: Matrix) reads [Matrix]
+                -> slices(factors: [n_factors] "1/pivot, column of L, row of U, for each pivot")
+                { pivots: Leading, exists: Always, cost: [], sections: none }
+            /// Solves with the factors.
+            Solve = solve(factors: Factors) reads [Factors Rhs]
+                -> in_place(x: [unknowns] "solution")
+                { pivots: None, exists: Always, cost: [], sections: none }
+            /// Solves the transposed system with the factors.
+            SolveTransposed = solve_transposed(factors: Factors) reads [Factors Rhs]
+                -> in_place(x: [unknowns] "solution")
+                { pivots: None, exists: Always, cost: [], sections: none }
+        }
+        trait ConstrainedDynamics in JointForm {
+            places {}
+            /// Accelerations and multipliers under the constraints.
+            ConstrainedDynamics = constrained_dynamics(at: At, stabilisation: Stabilisation) reads [Time Z V U Stabilisation]
+                -> slices(
+                    zd: [nq] "time derivatives of the coordinates",
+                    vd: [nv] "accelerations",
+                    xd: [nx] "rates of first-order states",
+                    lambda: [joint_rows] "multipliers",
+                )
+                { pivots: Joint, exists: Always, cost: [1 link, 1 entry, 1 eliminations], sections: none }
+        }
+        trait ConstraintCorrection in JointForm {
+            places {}
+            /// The way back onto the constraints.
+            ConstraintCorrection = constraint_correction(at: At) reads [Time Z V]
+                -> slices(
+                    dz: [nq] "correction of the coordinates",
+                    dv: [nv] "correction of the velocities",
+                    phi: [n_holonomic] "holonomic rows",
+                    phid: [joint_rows] "their rates, and the nonholonomic rows",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 1 entry, 1 eliminations], sections: none }
+        }
+        trait Reactions in JointForm {
+            places {}
+            /// What the joints transmit.
+            Reactions = reactions(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(reactions: [6 n_joints] "force and torque on each joint's child")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait Objectives in Judged {
+            places {}
+            /// The model's objectives.
+            Objectives = objectives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(
+                    integrands: [n_objectives] "what is integrated over the run",
+                    terminals: [n_objectives] "what counts at its end",
+                )
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait StartDerivatives in Start {
+            places { start_places: [Places<'_>; 2] }
+            /// Derivatives of the start values.
+            StartDerivatives = start_derivatives() reads []
+                -> slices(values: [start] "of coordinates, then of velocities, by the parameters")
+                { pivots: None, exists: Always, cost: [], sections: values as StartValues(z_places: Places, v_places: Places) {
+                    z: z_places.len(), "z_ρ";
+                    v: v_places.len(), "v_ρ";
+                } }
+        }
+        trait Sensitivities in Sensitivities {
+            places { parameter_places: ParameterPlaces<'_> }
+            /// Derivatives of the residual and the constraints.
+            Linearise = linearise(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
+                -> slices(values: [newton] "M, C, K, Φ_z, A, Ψ_z, and the derivatives of r, Φ, Ψ by the parameters")
+                { pivots: None, exists: Always, cost: [2 link, 1 parameters link, 5 entry, 3 nq nq],
+                sections: values as MotionValues(pattern: Pattern, places: ParameterPlaces) {
+                    mass: pattern.tangent.len(), "M = r_zdd";
+                    by_velocity: pattern.tangent.len(), "C = r_zd";
+                    by_position: pattern.tangent.len(), "K = r_z, with all of λ";
+                    holonomic: pattern.holonomic.len(), "Φ_z";
+                    nonholonomic: pattern.nonholonomic.len(), "A = Ψ_zd";
+                    nonholonomic_z: pattern.nonholonomic.len(), "Ψ_z";
+                    residual: places.residual.len(), "r_ρ";
+                    constraints: places.constraints.len(), "Φ_ρ, Ψ_ρ";
+                } }
+            /// Derivatives of the projections.
+            LineariseProjections = linearise_projections(at: Motion, impulses: Impulses)
+                reads [Time Z Zd Zdd U VelocityImpulse VelocityMultipliers AccelerationImpulse AccelerationMultipliers]
+                -> slices(values: [projections] "of both impulses, of rates and accelerations of the constraints, by z and by the parameters")
+                { pivots: None, exists: Always, cost: [3 link, 1 parameters link, 5 entry, 2 nq nq],
+                sections: values as ProjectionValues(pattern: Pattern, places: ParameterPlaces) {
+                    velocity_impulse: pattern.tangent.len(), "(M d + Φ_zᵀ σ + Aᵀ σ')_z";
+                    acceleration_impulse: pattern.tangent.len(), "(M e + Φ_zᵀ κ + Aᵀ κ')_z";
+                    rates_z: pattern.holonomic.len(), "Φd_z";
+                    nonholonomic_z: pattern.nonholonomic.len(), "Ψ_z";
+                    accelerations_z: pattern.holonomic.len(), "Φdd_z";
+                    nonholonomic_rates_z: pattern.nonholonomic.len(), "Ψd_z";
+                    nonholonomic_rates_zd: pattern.nonholonomic.len(), "Ψd_zd";
+                    velocity_impulse_rho: places.impulse.len(), "(M d + …)_ρ";
+                    acceleration_impulse_rho: places.impulse.len(), "(M e + …)_ρ";
+                    rates: places.rates.len(), "Φd_ρ, Ψ_ρ";
+                    accelerations: places.accelerations.len(), "Φdd_ρ, Ψd_ρ";
+                } }
+        }
+        trait ObjectiveDerivatives in Sensitivities {
+            places { objective_places: [Places<'_>; 2] }
+            /// Integrands of the objectives and their derivatives.
+            IntegrandDerivatives = integrand_derivatives(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
+                -> slices(values: [integrands] "values, then derivatives by motion, multipliers and parameters")
+                { pivots: None, exists: Always, cost: [4 link], sections: values as ObjectiveValues(dims: Dims, places: Places) {
+                    values: dims.n_objectives, "of the objectives";
+                    derivatives: places.len(), "by z, zd, zdd, λ, ρ; in joint form by θ, v, vd, λ, ρ";
+                } }
+            /// Terminal terms of the objectives and their derivatives.
+            TerminalDerivatives = terminal_derivatives(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
+                -> slices(values: [terminals] "values, then derivatives by motion, multipliers and parameters")
+                { pivots: None, exists: Always, cost: [4 link], sections: like IntegrandDerivatives }
+        }
+        trait JointSensitivities in JointSensitivities {
+            places { joint_places: JointPlaces<'_> }
+            /// Derivatives of accelerations and multipliers, in joint form.
+            JointLinearise = joint_linearise(at: At, vd: Vd, lambda: Lambda, stabilisation: Stabilisation)
+                reads [Time Z V Vd U Lambda Stabilisation]
+                -> slices(
+                    values: [joint] "M, tau_θ, tau_v, c_θ, c_v, and those by the parameters",
+                    factors: [joint_factors] "1/pivot, column of L, row of U, for each pivot",
+                )
+                { pivots: Joint, exists: Always, cost: [2 link, 1 parameters link, 5 entry, 1 eliminations],
+                sections: values as JointValues(places: JointPlaces) {
+                    mass: places.tangent.len(), "M";
+                    force_theta: places.tangent.len(), "tau_θ";
+                    force_v: places.tangent.len(), "tau_v";
+                    rows_theta: places.rows.len(), "c_θ";
+                    rows_v: places.rows.len(), "c_v";
+                    force_rho: places.force.len(), "tau_ρ";
+                    rows_rho: places.row.len(), "c_ρ";
+                } }
+            /// Solves for derivatives of accelerations and multipliers.
+            JointSolve = joint_solve(factors: Factors) reads [Factors Rhs]
+                -> in_place(x: [joint_unknowns] "solution")
+                { pivots: None, exists: Always, cost: [], sections: none }
+        }
+        trait JointObjectiveDerivatives in JointSensitivities {
+            places { joint_objective_places: [Places<'_>; 2] }
+            /// Integrands of the objectives and their derivatives, in joint form.
+            JointIntegrandDerivatives = joint_integrand_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(values: [joint_integrands] "values, then derivatives by motion, multipliers and parameters")
+                { pivots: None, exists: Always, cost: [4 link], sections: like IntegrandDerivatives }
+            /// Terminal terms of the objectives and their derivatives, in joint form.
+            JointTerminalDerivatives = joint_terminal_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(values: [joint_terminals] "values, then derivatives by motion, multipliers and parameters")
+                { pivots: None, exists: Always, cost: [4 link], sections: like IntegrandDerivatives }
+        }
+        trait InertialParameters in Robotics {
+            places {}
+            /// Inertial parameters of the bodies.
+            InertialParameters = inertial_parameters() reads []
+                -> slices(pi: [10 n_bodies] "m, m c, xx, yy, zz, xy, xz, yz about the frame's origin, body by body")
+                { pivots: None, exists: Always, cost: [], sections: none }
+        }
+        trait Regressor in Robotics {
+            places { regressor_places: Places<'_> }
+            /// Inverse dynamics as a linear function of inertial parameters.
+            Regressor = regressor(at: At, vd: Vd) reads [Time Z V Vd U]
+                -> slices(values: [regressor] "derivatives of tau by inertial parameters, ten for each velocity and body it moves")
+                { pivots: None, exists: Always, cost: [1 link, 60 moved], sections: none }
+        }
+        trait GravityTerms in Robotics {
+            places {}
+            /// What inverse dynamics needs against gravity.
+            GravityTerms = gravity_terms(at: At) reads [Z]
+                -> slices(gravity: [nv] "forces along the velocities that gravity needs")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait CoriolisTerms in Robotics {
+            places {}
+            /// What inverse dynamics needs for velocities alone.
+            CoriolisTerms = coriolis_terms(at: At) reads [Z V]
+                -> slices(coriolis: [nv] "forces along the velocities that velocities need")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait Centroidal in Robotics {
+            places {}
+            /// Centre of mass and momentum about it.
+            Centroidal = centroidal(at: At) reads [Z V]
+                -> (centroid: Centroid)(
+                    com: [3] "centre of mass",
+                    com_velocity: [3] "its velocity",
+                    com_jacobian: [3 nv] "its velocity per joint velocity, by columns",
+                    momentum: [6] "linear momentum, angular momentum about the centre of mass",
+                    momentum_matrix: [6 nv] "momentum per joint velocity, by columns",
+                    momentum_bias: [6] "rate of the momentum without accelerations",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 40 nv], sections: none }
+        }
+        trait MarkerJacobianRates in Robotics {
+            places {}
+            /// Time derivatives of the Jacobians of the named points.
+            MarkerJacobianRates = marker_jacobian_rates(at: At) reads [Z V]
+                -> slices(
+                    rates: [3 n_markers nv] "time derivatives of the Jacobians, by columns",
+                    bias: [3 n_markers] "accelerations of the named points without those of the joints",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 30 points nv], sections: none }
+        }
+        trait InverseDynamicsExternal in Robotics {
+            places {}
+            /// Forces that the joints must supply under wrenches on the bodies.
+            InverseDynamicsExternal = inverse_dynamics_external(at: At, vd: Vd, wrenches: Wrenches) reads [Time Z V Vd U Wrenches]
+                -> slices(tau: [nv] "forces along the velocities that the motion needs")
+                { pivots: None, exists: Always, cost: [1 link], sections: none }
+        }
+        trait ForwardDynamicsExternal in Robotics {
+            places {}
+            /// Accelerations under forces along the velocities and wrenches on the bodies.
+            ForwardDynamicsExternal = forward_dynamics_external(at: At, tau: Tau, wrenches: Wrenches) reads [Time Z V U Tau Wrenches]
+                -> slices(zd: [nq] "time derivatives of the coordinates", vd: [nv] "accelerations", xd: [nx] "rates of first-order states")
+                { pivots: Positive, exists: Unconstrained, cost: [1 link, 1 solve], sections: none }
+        }
+        trait MassMatrixInverseAction in Robotics {
+            places {}
+            /// Solves M x = tau.
+            MassMatrixInverseAction = mass_matrix_inverse_action(at: At, tau: Tau) reads [Z Tau]
+                -> slices(x: [nv] "solution")
+                { pivots: Positive, exists: Unconstrained, cost: [1 link, 1 entry, 1 eliminations], sections: none }
+        }
+        trait ForwardDynamicsDerivatives in Robotics {
+            places {}
+            // Two solves and the inverse, each a column per velocity.
+            /// Accelerations under forces along the velocities, and their derivatives.
+            ForwardDynamicsDerivatives = forward_dynamics_derivatives(at: At, tau: Tau) reads [Time Z V U Tau]
+                -> (derivatives: AccelerationDerivatives)(
+                    vd: [nv] "accelerations",
+                    vd_z: [nv nv] "their derivatives by position, along the tangent, by columns",
+                    vd_v: [nv nv] "by velocity, by columns",
+                    vd_tau: [nv nv] "by forces along the velocities: the inverse mass matrix",
+                    vd_rho: [nv parameters] "by what the model is differentiated by, by columns",
+                )
+                { pivots: Positive, exists: Unconstrained,
+                cost: [2 link, 1 parameters link, 5 entry, 1 eliminations, 5 nv pairs, 2 parameters pairs], sections: none }
+        }
+        trait InverseDynamicsParameters in Robotics {
+            places { inverse_dynamics_parameter_places: Places<'_> }
+            /// Derivatives of inverse dynamics by the parameters.
+            InverseDynamicsParameters = inverse_dynamics_parameters(at: At, vd: Vd) reads [Time Z V Vd U]
+                -> slices(values: [tau_rho] "derivatives of tau that are not zero")
+                { pivots: None, exists: Always, cost: [1 link, 1 parameters link], sections: none }
+        }
+    } };
+}
+
+/// Calls `callback!` with all traits and the methods of their bundles:
+///
+/// ```text
+/// trait TRAIT { places { METHOD: TYPE, … } KIND = METHOD(ARGUMENT: WHAT, …) -> FORM(RESULT: SHAPE, …); … } …
+/// ```
+///
+/// [`argument_type!`](crate::argument_type) gives the type of an argument.
+#[macro_export]
+macro_rules! for_each_trait {
+    ($callback:ident) => {
+        $crate::bundles! { [$crate::project_traits] $callback }
+    };
+}
+
+/// Calls `callback!` with all lists that have sections:
+///
+/// ```text
+/// list STRUCT(FROM: TYPE, …) of METHOD { SECTION: LENGTH, "what it is"; … } …
+/// ```
+#[macro_export]
+macro_rules! for_each_list {
+    ($callback:ident) => {
+        $crate::bundles! { [$crate::project_lists] $callback }
+    };
+}
+
+/// The type of an argument in a method's signature: `argument_type!(WHAT, S)`. Structs are those in scope.
+#[macro_export]
+macro_rules! argument_type {
+    (At, $S:ty) => { At<'_, $S> };
+    (Motion, $S:ty) => { Motion<'_, $S> };
+    (Impulses, $S:ty) => { Impulses<'_, $S> };
+    (Weights, $S:ty) => { Weights<$S> };
+    (Stabilisation, $S:ty) => { Stabilisation<$S> };
+    (Time, $S:ty) => { $S };
+    ($Group:ident, $S:ty) => { &[$S] };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! project_traits {
+    ($callback:ident $(trait $Trait:ident in $Family:ident {
+        places { $($places:ident: $Places:ty),* }
+        $(#[doc = $doc:literal]
+        $Kind:ident = $method:ident($($argument:ident: $Argument:ident),*) reads [$($group:ident)*]
+            -> $form:tt($($result:ident: $shape:tt $what:literal),* $(,)?)
+            { pivots: $pivots:ident, exists: $exists:ident, cost: $cost:tt, sections: $($sections:tt)* })*
+    })*) => {
+        $callback! { $(trait $Trait {
+            places { $($places: $Places),* }
+            $($Kind = $method($($argument: $Argument),*) -> $form($($result: $shape),*);)*
+        })* }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! project_lists {
+    ($callback:ident $(trait $Trait:ident in $Family:ident {
+        places $places:tt
+        $(#[doc = $doc:literal]
+        $Kind:ident = $method:ident $arguments:tt reads $groups:tt -> $form:tt $results:tt $attributes:tt)*
+    })*) => {
+        $crate::project_lists! { @ $callback [] $($($method $attributes)*)* }
+    };
+    (@ $callback:ident [$($lists:tt)*]) => { $callback! { $($lists)* } };
+    (@ $callback:ident [$($lists:tt)*] $method:ident {
+        pivots: $pivots:ident, exists: $exists:ident, cost: $cost:tt, sections: $result:ident as $List:ident $from:tt $sections:tt
+    } $($rest:tt)*) => {
+        $crate::project_lists! { @ $callback [$($lists)* list $List $from of $method $sections] $($rest)* }
+    };
+    (@ $callback:ident $lists:tt $method:ident $attributes:tt $($rest:tt)*) => {
+        $crate::project_lists! { @ $callback $lists $($rest)* }
+    };
+}

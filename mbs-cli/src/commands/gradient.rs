@@ -1,0 +1,198 @@
+//! `mbs gradient`: run a model with its derivatives, and show objectives and their gradient.
+
+use crate::arguments::Gradient;
+use crate::output::number::{count, duration, short, significant};
+use crate::output::shown::Written;
+use crate::output::{json as report_json, text};
+use crate::session::execution::warn_of_redundancy;
+use crate::session::failure::Failure;
+use crate::session::results::{Stop, Watcher, cannot_write, check_out};
+use crate::session::settings::{self, overrides};
+use crate::session::{differentiated, files, model};
+use mbs_codegen::diagnostics::nearest;
+use mbs_codegen::model::{Model, Objective};
+use mbs_engine::Interpreted;
+use mbs_engine::gradient::{self, Effort, Ran};
+use mbs_engine::simulation::{
+    Column, InstanceError, RunFailure, Settings, interpret, is_constrained, refuse_held_signals, simulation,
+};
+use mbs_runtime::StepError;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::io::ErrorKind;
+
+/// Runs a model with its derivatives and shows the gradient.
+pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
+    let Gradient { common, by, trajectories: file, output_step, method, .. } = arguments;
+    let to_stdout = check_out("--trajectories", file.as_deref(), common)?;
+    let source = differentiated::read(common, by)?;
+    differentiated::check_list(&source, common)?;
+    let chosen = choose(&source, arguments)?;
+    let case = model::find_case(&source, common.case.as_deref())?;
+    let constrained = is_constrained(&source);
+    let overrides = overrides(common, *output_step, Some(method));
+    let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
+    let settings = settings.map_err(|error| settings::refuse(&error))?;
+    refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
+    let bundles = gradient::bundles(&settings.simulation, constrained);
+    let interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
+    if interpreted.program().coordinates.is_empty() {
+        return Err(model::explain(&source, &InstanceError::NothingMoves));
+    }
+    settings::note_idle(&settings);
+
+    let prepared = gradient::prepare(&interpreted, &settings);
+    let (start, stride) = prepared.map_err(|failure| explain(&interpreted, &failure, None))?;
+    warn_of_redundancy(&source, &start.statistics);
+    let known = start.knows_multipliers(&start.method(&interpreted, &settings.simulation));
+    if file.is_some() && !known {
+        files::complain(UNKNOWN_MULTIPLIERS);
+    }
+    let columns = gradient::trajectory_columns(interpreted.program(), known);
+    let columns: Vec<Column> = columns.into_iter().map(|name| Column::new(name, "")).collect();
+    let mut watcher = Watcher::new(file.as_deref(), &columns, false, &settings.simulation)?;
+    let outcome = gradient::simulate(&interpreted, &settings, (start, stride), &mut watcher, None);
+    let (written, stop) = watcher.finish(outcome.as_ref().err());
+    let ran = match (outcome, stop) {
+        (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
+            return match error.kind() {
+                ErrorKind::BrokenPipe => Ok(()),
+                _ => Err(Failure::error(cannot_write(written.as_ref(), &error))),
+            };
+        }
+        (Ok(ran), _) => ran,
+        (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
+    };
+    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
+    if common.json {
+        return files::print(&(report_json::pretty(&shown.json()) + "\n"));
+    }
+    let text = shown.text();
+    if to_stdout {
+        files::complain(&text);
+        return Ok(());
+    }
+    files::print(&text)
+}
+
+const UNKNOWN_MULTIPLIERS: &str = "\
+note: constraints depend on each other, and an explicit integrator does not know how their multipliers move: the file has \
+the other derivatives\n";
+
+/// The objectives that are wanted, by place; all if none are named.
+fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
+    let names = || model.objectives.iter().map(|objective: &Objective| objective.name.as_str());
+    if model.objectives.is_empty() && arguments.trajectories.is_none() {
+        return Err(Failure::error(
+            "the model has no objectives, so there is no gradient; write, for example, `objectives: {psi: rate(JOINT)^2}`, or ask \
+             for derivatives of the motion: `--trajectories FILE.csv`",
+        ));
+    }
+    let Some(wanted) = &arguments.objectives else { return Ok((0..model.objectives.len()).collect()) };
+    let place = |name: &String| {
+        names().position(|own| own == name.trim()).ok_or_else(|| {
+            let near = nearest(name, names()).map(|near| format!("; did you mean `{near}`?"));
+            let list = || format!("; there are {}", names().collect::<Vec<_>>().join(", "));
+            Failure::usage(format!("there is no objective `{name}`{}", near.unwrap_or_else(list)))
+        })
+    };
+    wanted.iter().map(place).collect()
+}
+
+/// Why there is no gradient, as a failure of the command.
+pub(crate) fn explain(model: &Interpreted, failure: &RunFailure, written: Option<&Written<'_>>) -> Failure {
+    let kept = written.map_or(String::new(), |written| written.kept());
+    match failure {
+        RunFailure::Start(error @ StepError::NotDifferentiable { .. }) => {
+            Failure::error(error.describe(model).to_string())
+        }
+        RunFailure::Observe(t, error) => {
+            let t = significant(*t, 9);
+            Failure::error(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
+        }
+        RunFailure::Start(error) => {
+            let remedy = differentiated::remedy(error);
+            Failure::error(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
+        }
+        RunFailure::Step(error @ (StepError::Setting { .. } | StepError::NotDifferentiable { .. })) => {
+            Failure::usage(error.describe(model).to_string())
+        }
+        RunFailure::Step(error) => {
+            let remedy = differentiated::remedy(error);
+            Failure::error(format!("the run failed {}{remedy}{kept}", error.describe(model)))
+        }
+        RunFailure::Stopped(t) => {
+            Failure::interrupted(format!("stopped at t = {}: there is no gradient{kept}", short(*t)))
+        }
+    }
+}
+
+/// Everything a report is made from.
+struct Shown<'a> {
+    arguments: &'a Gradient,
+    model: &'a Interpreted,
+    settings: &'a Settings,
+    ran: Ran,
+    chosen: Vec<usize>,
+    written: Option<Written<'a>>,
+}
+
+impl Shown<'_> {
+    fn text(&self) -> String {
+        let program = self.model.program();
+        let simulation = &self.settings.simulation;
+        let mut out = text::head(program, self.settings, simulation.end);
+        out.push_str(&text::with(&self.arguments.common.set));
+        for &i in &self.chosen {
+            let (name, unit) = &program.objectives[i];
+            let value = self.ran.found.objectives[i];
+            let _ = writeln!(out, "\n  {}", format!("{name} = {} {unit}", significant(value, 9)).trim_end());
+            out.push_str(&crate::output::gradient::table(self.model, &self.ran.found, i));
+        }
+        let (steps, word, times) = self.effort();
+        let _ = writeln!(
+            out,
+            "\n  effort   {}, {}, in {}",
+            count(steps, "step"),
+            count(times, word),
+            duration(self.ran.seconds)
+        );
+        if let Some(written) = &self.written {
+            let (rows, columns) = (count(written.rows, "row"), count(written.columns, "column"));
+            let _ = writeln!(out, "  results  {}: {rows}, {columns}", written.file.display());
+        }
+        out
+    }
+
+    /// Steps, and what else was counted.
+    fn effort(&self) -> (usize, &'static str, usize) {
+        match &self.ran.found.effort {
+            Effort::Implicit(run) => (run.steps, "iteration", run.iterations),
+            Effort::Explicit(run) => (run.steps, "evaluation", run.evaluations),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let program = self.model.program();
+        let one = |&i: &usize| {
+            let gradient = report_json::by_name(program.sensitivity.clone(), self.ran.found.of_objective(i));
+            let value = json!({"value": self.ran.found.objectives[i], "gradient": gradient});
+            (program.objectives[i].0.clone(), value)
+        };
+        let (steps, word, times) = self.effort();
+        let mut object = json!({
+            "objectives": self.chosen.iter().map(one).collect::<Map<_, _>>(),
+            "model": program.name,
+            "file": self.arguments.common.model.display().to_string(),
+            "case": program.case,
+            "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
+            "simulation": report_json::simulation(self.settings, self.ran.damping),
+            "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
+        });
+        if let Some(written) = &self.written {
+            let file = written.file.display().to_string();
+            object["csv"] = json!({"file": file, "rows": written.rows, "columns": written.columns});
+        }
+        object
+    }
+}

@@ -1,0 +1,44 @@
+//! The gradient of an objective as a table.
+
+use super::number::{short, significant};
+use super::table::Table;
+use mbs_codegen::symbols::Group;
+use mbs_engine::Interpreted;
+use mbs_engine::gradient::Found;
+
+/// One objective's gradient: what it is by, its value, unit, the derivative and the relative one.
+pub(crate) fn rows(model: &Interpreted, found: &Found, objective: usize) -> Vec<[String; 5]> {
+    let program = model.program();
+    let value = found.objectives[objective];
+    let all = program.sensitivity.iter().zip(found.of_objective(objective)).zip(&program.seeds);
+    let row = |((name, &derivative), &(group, place)): ((&String, &f64), &(Group, u32))| {
+        // An input has no value of its own: the derivative is by a constant added to its signal.
+        let parameter = (group == Group::Parameters).then(|| model.parameters()[place as usize]);
+        let relative = parameter.map(|p| p * derivative / value).filter(|x| x.is_finite());
+        [
+            name.clone(),
+            parameter.map_or(String::new(), short),
+            unit(model, group, place as usize).into(),
+            significant(derivative, 9),
+            relative.map_or(String::new(), |x| significant(x, 4)),
+        ]
+    };
+    all.map(row).collect()
+}
+
+/// One objective's gradient as text.
+pub(crate) fn table(model: &Interpreted, found: &Found, objective: usize) -> String {
+    let mut table = Table::new(&["by", ">value", "unit", ">derivative", ">relative"]);
+    rows(model, found, objective).into_iter().for_each(|row| table.row(row));
+    table.print()
+}
+
+/// The unit of a parameter or an input.
+fn unit(model: &Interpreted, group: Group, place: usize) -> &str {
+    let program = model.program();
+    if group == Group::U {
+        return &program.inputs[place].unit;
+    }
+    let mut units = program.parameters.iter().flat_map(|p| p.defaults.iter().map(move |_| &p.unit));
+    units.nth(place).map_or("", String::as_str)
+}

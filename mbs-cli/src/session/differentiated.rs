@@ -1,0 +1,75 @@
+//! A model that is differentiated: what `mbs gradient` and `mbs verify` have in common.
+//!
+//! Enters: a model file and the names of the command line. Leaves: the model with the list by which it is differentiated.
+
+use super::choices::some;
+use super::failure::Failure;
+use super::{files, model};
+use crate::arguments::{By, Common};
+use mbs_codegen::model::Model;
+use mbs_codegen::model::sensitivity::Influences;
+use mbs_engine::gradient::{NameError, by_names};
+use mbs_engine::simulation::independent;
+use mbs_runtime::StepError;
+
+/// Reads the model; the list of the command line stands in place of its own.
+pub(crate) fn read(common: &Common, by: &By) -> Result<Model, Failure> {
+    let mut model = model::read(&common.model)?;
+    let case = model::find_case(&model, common.case.as_deref())?;
+    if let Some(names) = &by.sensitivity {
+        let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        let list = by_names(&model, names).map_err(|error| {
+            let there = match error {
+                NameError::Unknown { nearest: None, .. } => {
+                    format!("; there are: {}", some(&names_of(&model)))
+                }
+                _ => String::new(),
+            };
+            Failure::usage(format!("cannot differentiate: {error}{there}"))
+        })?;
+        let influences = Influences::new(&model);
+        let influence = case.map_or_else(|| influences.of_model(), |case| influences.of_case(case));
+        for one in list.iter().filter(|one| !influence.has(**one)) {
+            let name = model.sensitivity_name(*one);
+            files::complain(&format!("warning: `{name}` changes neither the motion nor an objective\n"));
+        }
+        model.sensitivity = list;
+        model.cases.iter_mut().for_each(|case| case.sensitivity = None);
+    }
+    Ok(model)
+}
+
+/// A failure if there is nothing to differentiate by.
+pub(crate) fn check_list(model: &Model, common: &Common) -> Result<(), Failure> {
+    let case = model::find_case(model, common.case.as_deref())?;
+    if !model.sensitivity_under(case).is_empty() {
+        return Ok(());
+    }
+    let names = names_of(model);
+    if names.is_empty() {
+        return Err(Failure::error(
+            "nothing to differentiate by: the model has no parameters and no inputs; give a name to what should vary, under \
+             `parameters`",
+        ));
+    }
+    let first = &names[..names.len().min(2)];
+    Err(Failure::error(format!(
+        "nothing to differentiate by: write `sensitivity: [{}]` in the model, or `--sensitivity {}`; there are {}",
+        first.join(", "),
+        first.join(","),
+        some(&names),
+    )))
+}
+
+/// Names of what a model can be differentiated by.
+fn names_of(model: &Model) -> Vec<&str> {
+    independent(model).chain(model.inputs.iter().map(|input| input.name.as_str())).collect()
+}
+
+/// What the command knows beyond the error.
+pub(crate) fn remedy(error: &StepError) -> &'static str {
+    match error {
+        StepError::Incompatible { .. } => "\nthe list is `sensitivity` in the model, or `--sensitivity` here",
+        _ => "",
+    }
+}

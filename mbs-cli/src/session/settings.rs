@@ -1,0 +1,61 @@
+//! Options of the command line as the engine's settings, and its complaints in their words.
+
+use super::failure::Failure;
+use super::files;
+use crate::arguments::{Common, Method};
+use crate::output::number::short;
+use mbs_engine::simulation::{Overrides, Setting, SettingError, Settings};
+
+/// What the options ask for.
+pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Option<&Method>) -> Overrides {
+    let span = Overrides { end: common.end, step: common.step, output_step, ..Overrides::default() };
+    let Some(method) = method else { return span };
+    Overrides {
+        formulation: method.formulation.map(Into::into),
+        integrator: method.integrator.map(Into::into),
+        beta: method.beta,
+        gamma: method.gamma,
+        spectral_radius: method.spectral_radius,
+        penalty: method.penalty,
+        projection: method.projection.map(Into::into),
+        newton_tolerance: method.newton_tolerance,
+        newton_iterations: method.newton_iterations,
+        relative_tolerance: method.rtol,
+        absolute_tolerance: method.atol,
+        ..span
+    }
+}
+
+/// The option of a setting.
+fn option(setting: Setting) -> String {
+    match setting {
+        Setting::RelativeTolerance => "--rtol".into(),
+        Setting::AbsoluteTolerance => "--atol".into(),
+        setting => format!("--{}", setting.keyword().replace('_', "-")),
+    }
+}
+
+/// What is wrong with the command line.
+pub(crate) fn refuse(error: &SettingError) -> Failure {
+    let message = error.describe(option, short);
+    Failure::usage(match error {
+        SettingError::TooManySteps { adaptive_helps: true, .. } => {
+            format!("{message}; choose a larger `--step` or `--integrator dormand_prince`")
+        }
+        SettingError::TooManySteps { .. } => format!("{message}; choose a larger `--step`"),
+        SettingError::NotRecursive => {
+            "`--recursive` is for explicit integrators of models without closed loops and constraints".into()
+        }
+        _ => message,
+    })
+}
+
+/// Tells of options that do nothing.
+pub(crate) fn note_idle(settings: &Settings) {
+    for setting in &settings.idle {
+        let option = option(*setting);
+        files::complain(&format!(
+            "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"
+        ));
+    }
+}

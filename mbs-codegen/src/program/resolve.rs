@@ -1,0 +1,36 @@
+//! What a request for bundles means for a model.
+
+use mbs_bundles::{BundleKind, Exists, Family};
+
+/// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
+/// all of [`BundleKind::STANDARD`] of a model that is differentiated brings the derivatives of its dynamics, and one bundle of
+/// a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
+pub(super) fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
+    let mut kinds = Vec::new();
+    for &kind in requested {
+        match kind.entry().exists {
+            Exists::Replaced if constrained => {
+                kinds.extend([&BundleKind::COORDINATE_FORM[..], &BundleKind::JOINT_FORM].concat());
+            }
+            Exists::Unconstrained if constrained => {}
+            _ => kinds.push(kind),
+        }
+    }
+    if differentiated && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
+        kinds.extend(if constrained { BundleKind::SENSITIVITIES } else { BundleKind::JOINT_SENSITIVITIES });
+    }
+    let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);
+    if has(&kinds, Family::Sensitivities) {
+        kinds.extend(BundleKind::SENSITIVITIES);
+        kinds.extend(BundleKind::COORDINATE_FORM);
+    }
+    if has(&kinds, Family::JointSensitivities) {
+        kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+    }
+    if has(&kinds, Family::CoordinateForm) {
+        kinds.extend(BundleKind::COORDINATE_FORM);
+    }
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}

@@ -1,0 +1,246 @@
+//! The bundles of an interpreted model: one function that evaluates any of them, and every trait of the runtime that has bundles,
+//! from their table.
+
+use crate::interpreted::Interpreted;
+use crate::tape::{Arguments, Tape};
+use mbs_bundles::{Pivots, Written, argument_type, for_each_trait};
+use mbs_codegen::program::{BundleKind, Program};
+use mbs_codegen::symbols::Group;
+use mbs_runtime::constrained::{check_factors, check_solution};
+use mbs_runtime::sensitivity::Places;
+use mbs_runtime::system::check_pivots;
+use mbs_runtime::{
+    AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
+    ConstraintCorrection, CoriolisTerms, Energy, EvalError, ForwardDynamics, ForwardDynamicsDerivatives,
+    ForwardDynamicsExternal, ForwardDynamicsRecursive, GravityTerms, Impulses, InertialParameters,
+    InverseDynamics, InverseDynamicsDerivatives, InverseDynamicsExternal, InverseDynamicsParameters,
+    JointObjectiveDerivatives, JointPlaces, JointSensitivities, MarkerJacobianRates, MarkerJacobians,
+    Markers, MassMatrix, MassMatrixCoordinates, MassMatrixInverseAction, Motion, ObjectiveDerivatives,
+    Objectives, Outputs, ParameterPlaces, Pattern, Reactions, Regressor, Scalar, Sensitivities,
+    Stabilisation, StartDerivatives, System, Weights,
+};
+
+/// Most results of a bundle, its pivots included.
+const MOST: usize = {
+    let (mut most, mut i) = (0, 0);
+    while i < BundleKind::ALL.len() {
+        let results = BundleKind::ALL[i].entry().results.len() + 1;
+        most = if results > most { results } else { most };
+        i += 1;
+    }
+    most
+};
+
+impl<S: Scalar> Interpreted<S> {
+    /// Evaluates a bundle: `arguments` by group, beside prepared values; `results` as the bundle's method takes them, a struct as its
+    /// fields in order. What a bundle does not read may be missing. The scratch is that of all bundles.
+    pub fn evaluate<const N: usize>(
+        &self,
+        kind: BundleKind,
+        arguments: Arguments<'_, S>,
+        w: &mut [S],
+        results: [&mut [S]; N],
+    ) -> Result<(), EvalError> {
+        let (entry, tape) = (kind.entry(), self.bundle(kind)?);
+        let mut arguments: Arguments<'_, S> = arguments;
+        arguments[Group::Prepared as usize] = self.prepared();
+        let structure = &self.program().structure;
+        let columns = match entry.pivots {
+            Pivots::None | Pivots::Positive => &[],
+            Pivots::Leading => &structure.columns[..],
+            Pivots::Joint => &structure.joint_columns,
+        };
+        let more = match entry.pivots {
+            Pivots::Positive => self.dims().nv,
+            // The right-hand side stands where the solution goes.
+            _ if entry.written == Written::InPlace => tape.result_len(0),
+            _ => columns.len(),
+        };
+        let (w, more) = behind(tape, w, more)?;
+        let (rhs, pivots): (&[S], &mut [S]) = match results.first() {
+            Some(x) if entry.written == Written::InPlace => {
+                exactly(entry.results[0].name, more.len(), x.len())?;
+                more.copy_from_slice(x);
+                (more, &mut [])
+            }
+            _ => (&[], more),
+        };
+        arguments[Group::Rhs as usize] = rhs;
+        let mut written: [&mut [S]; MOST] = Default::default();
+        let mut count = 0;
+        for (result, mut slice) in entry.results.iter().zip(results) {
+            let found = slice.len();
+            if !result.is_computed() {
+                exactly(result.name, 0, found)?;
+                continue;
+            }
+            if result.is_first_part() {
+                let expected = tape.result_len(count);
+                let wrong = EvalError::Length { what: result.name, expected, found };
+                slice = slice.get_mut(..expected).ok_or(wrong)?;
+            }
+            written[count] = slice;
+            count += 1;
+        }
+        if entry.pivots != Pivots::None {
+            written[count] = &mut *pivots;
+            count += 1;
+        }
+        tape.run(&arguments, w, &mut written[..count])?;
+        match entry.pivots {
+            Pivots::None => Ok(()),
+            Pivots::Positive => check_pivots(pivots),
+            Pivots::Leading => check_factors(&self.dims(), pivots, columns),
+            Pivots::Joint => check_solution(&self.dims(), pivots, columns),
+        }
+    }
+}
+
+/// The scratch of a bundle, and as many values behind it.
+fn behind<'w, S: Scalar>(
+    tape: &Tape<S>,
+    w: &'w mut [S],
+    len: usize,
+) -> Result<(&'w mut [S], &'w mut [S]), EvalError> {
+    let (expected, found) = (tape.memory() + len, w.len());
+    w.split_at_mut_checked(tape.memory())
+        .and_then(|(w, rest)| Some((w, rest.get_mut(..len)?)))
+        .ok_or(EvalError::Length { what: "w", expected, found })
+}
+
+pub(crate) fn exactly(what: &'static str, expected: usize, found: usize) -> Result<(), EvalError> {
+    if expected == found { Ok(()) } else { Err(EvalError::Length { what, expected, found }) }
+}
+
+/// Numbers of an argument side by side.
+macro_rules! hold {
+    ($argument:ident: Time) => {
+        let $argument = [$argument];
+    };
+    ($argument:ident: Weights) => {
+        let $argument = [$argument.velocity, $argument.position, $argument.ratio];
+    };
+    ($argument:ident: Stabilisation) => {
+        let $argument = [$argument.rate, $argument.value, $argument.compliance];
+    };
+    ($argument:ident: $What:ident) => {};
+}
+
+/// An argument by its groups.
+macro_rules! give {
+    ($to:ident, $at:ident: At) => {
+        $to[Group::Time as usize] = std::slice::from_ref(&$at.t);
+        $to[Group::Z as usize] = $at.z;
+        $to[Group::V as usize] = $at.v;
+        $to[Group::U as usize] = $at.u;
+    };
+    ($to:ident, $at:ident: Motion) => {
+        $to[Group::Time as usize] = std::slice::from_ref(&$at.t);
+        $to[Group::Z as usize] = $at.z;
+        $to[Group::Zd as usize] = $at.zd;
+        $to[Group::Zdd as usize] = $at.zdd;
+        $to[Group::U as usize] = $at.u;
+    };
+    ($to:ident, $impulses:ident: Impulses) => {
+        $to[Group::VelocityImpulse as usize] = $impulses.velocity;
+        $to[Group::VelocityMultipliers as usize] = $impulses.velocity_multipliers;
+        $to[Group::AccelerationImpulse as usize] = $impulses.acceleration;
+        $to[Group::AccelerationMultipliers as usize] = $impulses.acceleration_multipliers;
+    };
+    ($to:ident, $argument:ident: $Group:ident) => {
+        $to[Group::$Group as usize] = &$argument[..];
+    };
+}
+
+/// A bundle as a method, which evaluates it.
+macro_rules! method {
+    ($Kind:ident = $method:ident($($argument:ident: $Argument:ident),*) -> ($name:ident: $Struct:ident)($($result:ident: $shape:tt),*)) => {
+        method! { @ $Kind $method [$($argument: $Argument),*] [$name: $Struct<'_, S>] [$($name.$result),*] }
+    };
+    ($Kind:ident = $method:ident($($argument:ident: $Argument:ident),*) -> array($result:ident: [$len:literal])) => {
+        method! { @ $Kind $method [$($argument: $Argument),*] [$result: &mut [S; $len]] [&mut $result[..]] }
+    };
+    ($Kind:ident = $method:ident($($argument:ident: $Argument:ident),*) -> $form:ident($($result:ident: $shape:tt),*)) => {
+        method! { @ $Kind $method [$($argument: $Argument),*] [$($result: &mut [S]),*] [$($result),*] }
+    };
+    (@ $Kind:ident $method:ident [$($argument:ident: $Argument:ident),*] [$($written:ident: $Written:ty),*] [$($result:expr),*]) => {
+        fn $method(
+            &self,
+            $($argument: argument_type!($Argument, S),)*
+            w: &mut [S],
+            $($written: $Written),*
+        ) -> Result<(), EvalError> {
+            $(hold! { $argument: $Argument })*
+            #[allow(unused_mut, reason = "some bundles take no arguments")]
+            let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
+            $(give! { arguments, $argument: $Argument })*
+            self.evaluate(BundleKind::$Kind, arguments, w, [$($result),*])
+        }
+    };
+}
+
+macro_rules! implementations {
+    ($(trait $Trait:ident {
+        places { $($places:ident: $Places:ty),* }
+        $($Kind:ident = $method:ident $arguments:tt -> $form:tt $results:tt;)*
+    })*) => {
+        $(impl<S: Scalar> $Trait for Interpreted<S> {
+            $(fn $places(&self) -> $Places {
+                places::$places(self.program())
+            })*
+            $(method! { $Kind = $method $arguments -> $form $results })*
+        })*
+    };
+}
+
+for_each_trait!(implementations);
+
+/// What traits tell of the structure, beside their bundles.
+mod places {
+    use super::{JointPlaces, ParameterPlaces, Pattern, Places, Program};
+
+    pub(super) fn pattern(program: &Program) -> Pattern<'_> {
+        let of = &program.structure.pattern;
+        Pattern { tangent: &of.tangent, holonomic: &of.holonomic, nonholonomic: &of.nonholonomic }
+    }
+
+    pub(super) fn held(program: &Program) -> &[bool] {
+        &program.held
+    }
+
+    pub(super) fn start_places(program: &Program) -> [Places<'_>; 2] {
+        program.structure.derivatives.start.each_ref().map(Vec::as_slice)
+    }
+
+    pub(super) fn parameter_places(program: &Program) -> ParameterPlaces<'_> {
+        let of = &program.structure.derivatives.parameters;
+        ParameterPlaces {
+            residual: &of.residual,
+            constraints: &of.constraints,
+            impulse: &of.impulse,
+            rates: &of.rates,
+            accelerations: &of.accelerations,
+        }
+    }
+
+    pub(super) fn objective_places(program: &Program) -> [Places<'_>; 2] {
+        program.structure.derivatives.objectives.each_ref().map(Vec::as_slice)
+    }
+
+    pub(super) fn joint_places(program: &Program) -> JointPlaces<'_> {
+        let of = &program.structure.derivatives.joint;
+        JointPlaces { tangent: &of.tangent, rows: &of.rows, force: &of.force, row: &of.row }
+    }
+
+    pub(super) fn joint_objective_places(program: &Program) -> [Places<'_>; 2] {
+        program.structure.derivatives.joint_objectives.each_ref().map(Vec::as_slice)
+    }
+
+    pub(super) fn regressor_places(program: &Program) -> Places<'_> {
+        &program.structure.regressor
+    }
+
+    pub(super) fn inverse_dynamics_parameter_places(program: &Program) -> Places<'_> {
+        &program.structure.derivatives.inverse_dynamics
+    }
+}

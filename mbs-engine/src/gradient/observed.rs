@@ -1,0 +1,72 @@
+//! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
+//!
+//! Enters: a model with bundles of derivatives, settings, a [`Follower`]. Leaves: the gradient, or why there is none; rows under
+//! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.
+
+use super::trajectory::trajectory_row;
+use super::{Found, Moment, Start};
+use crate::simulation::{Curves, Follower, RunFailure, Settings, stride};
+use crate::{Damping, Interpreted};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// What a run with derivatives left.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Objectives and their gradient.
+    pub found: Found,
+    /// How constraints are enforced where they do not hold exactly.
+    pub damping: Option<Damping>,
+    /// Wall time, s.
+    pub seconds: f64,
+}
+
+/// Where a run begins, and every how many nodes is a result.
+pub fn prepare(model: &Interpreted, settings: &Settings) -> Result<(Start, usize), RunFailure> {
+    let stride = stride(settings).map_err(RunFailure::Step)?;
+    Ok((super::start(model, &settings.simulation).map_err(RunFailure::Start)?, stride))
+}
+
+/// Runs the model with its derivatives. Those of coordinates go to the curves, if any: of coordinate i by parameter k at `i * p + k`.
+pub fn simulate(
+    model: &Interpreted,
+    settings: &Settings,
+    (start, stride): (Start, usize),
+    follower: &mut dyn Follower,
+    mut curves: Option<&mut Curves>,
+) -> Result<Ran, RunFailure> {
+    let simulation = &settings.simulation;
+    let method = start.method(model, simulation);
+    let damping = Damping::of(simulation, settings.constrained, &start.scale);
+    let begin = Instant::now();
+    let (mut nodes, mut failure) = (0, None);
+    let watch = |mut moment: Moment<'_>| {
+        let t = moment.t;
+        let result = nodes % stride == 0 || t == simulation.end;
+        nodes += 1;
+        let mut goes_on = Ok(ControlFlow::Continue(()));
+        if result && (follower.wants_rows() || curves.is_some()) {
+            goes_on = moment.node(|node| {
+                if let Some(curves) = curves.as_deref_mut() {
+                    curves.sample(t, node.z);
+                }
+                match follower.wants_rows() {
+                    true => follower.row(t, &trajectory_row(model.program(), &node)),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+        }
+        failure = match goes_on {
+            Err(error) => Some(RunFailure::Observe(t, error)),
+            Ok(go) if go.is_break() || follower.reached(t).is_break() => Some(RunFailure::Stopped(t)),
+            Ok(_) => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(())
+    };
+    let found = super::run(model, &method, simulation, start, watch);
+    let seconds = begin.elapsed().as_secs_f64();
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, seconds }),
+    }
+}

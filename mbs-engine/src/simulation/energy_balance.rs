@@ -1,0 +1,128 @@
+//! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential and of
+//! the constraints that prescribe a motion.
+//!
+//! Enters: samples of energy and power, in the order of time. Leaves: the largest error of the balance. The work is
+//! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
+//! dense; where no force does work it is exactly zero and the error is the drift of the integrator alone.
+
+/// The balance so far.
+#[derive(Clone, Debug, Default)]
+pub struct EnergyBalance {
+    first: Option<f64>,
+    /// Time, power of the forces, power of the drives.
+    samples: Vec<(f64, [f64; 2])>,
+    held: Vec<f64>,
+    jumps: bool,
+    /// Work of the forces without a potential.
+    pub work: f64,
+    /// Work of the constraints that prescribe a motion.
+    pub work_of_drives: f64,
+    /// Change of the total energy.
+    pub change: f64,
+    /// Largest kinetic energy.
+    pub largest_kinetic: f64,
+    largest_error: f64,
+    /// Whether any force without a potential had power.
+    pub driven: bool,
+    /// Whether any constraint had.
+    pub prescribed: bool,
+}
+
+impl EnergyBalance {
+    /// Takes a sample. `held` are the inputs that are constant over a step: where they jump, power does too, and
+    /// the work between samples is not known well enough for a balance.
+    pub fn sample(
+        &mut self,
+        t: f64,
+        [kinetic, potential, power]: [f64; 3],
+        drives: f64,
+        held: impl Iterator<Item = f64>,
+    ) {
+        let held: Vec<f64> = held.collect();
+        let total = kinetic + potential;
+        let first = *self.first.get_or_insert(total);
+        self.jumps |= !self.samples.is_empty() && self.held != held;
+        self.held = held;
+        self.driven |= power != 0.0;
+        self.prescribed |= drives != 0.0;
+        let parts = [(self.driven, power), (self.prescribed, drives)];
+        for ((k, (works, p)), work) in
+            parts.into_iter().enumerate().zip([&mut self.work, &mut self.work_of_drives])
+        {
+            if works {
+                *work += match self.samples[..] {
+                    [.., (t0, p0), (t1, p1)] => last_of_parabola([t0, t1, t], [p0[k], p1[k], p]),
+                    [(t1, p1)] => 0.5 * (t - t1) * (p1[k] + p),
+                    [] => 0.0,
+                };
+            }
+        }
+        if self.samples.len() == 2 {
+            self.samples.remove(0);
+        }
+        self.samples.push((t, [power, drives]));
+        self.change = total - first;
+        self.largest_kinetic = self.largest_kinetic.max(kinetic);
+        self.largest_error = self.largest_error.max((self.change - self.work - self.work_of_drives).abs());
+    }
+
+    /// The largest error of the balance, J; none where it cannot be known.
+    pub fn error(&self) -> Option<f64> {
+        (self.first.is_some() && !((self.driven || self.prescribed) && self.jumps))
+            .then_some(self.largest_error)
+    }
+
+    /// The same, relative to the largest kinetic energy; none where nothing moves.
+    pub fn relative_error(&self) -> Option<f64> {
+        self.error().filter(|_| self.largest_kinetic > 0.0).map(|error| error / self.largest_kinetic)
+    }
+}
+
+/// Integral from t1 to t2 of the parabola through three points.
+fn last_of_parabola([t0, t1, t2]: [f64; 3], [p0, p1, p2]: [f64; 3]) -> f64 {
+    let (g, h) = (t1 - t0, t2 - t1);
+    // The trapezium, and the parabola's curvature: second divided difference times −h³/6.
+    let curvature = ((p2 - p1) / h - (p1 - p0) / g) / (g + h);
+    let correction = curvature * h * h * h / 6.0;
+    0.5 * h * (p1 + p2) - if correction.is_finite() { correction } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_exact_for_parabolas_and_drift_is_seen() {
+        // P = t², so the work after t is t³/3 (but for the first interval's trapezium).
+        let mut balance = EnergyBalance::default();
+        let times: Vec<f64> = (0..=100).map(|i| 0.02 * f64::from(i) + 0.001 * f64::from(i % 3)).collect();
+        for &t in &times {
+            balance.sample(t, [1.0, t * t * t / 3.0, t * t], 0.0, [].into_iter());
+        }
+        let end: f64 = times[100];
+        assert!((balance.work - end.powi(3) / 3.0).abs() < 3e-6);
+        assert!(balance.relative_error().is_some_and(|error| error < 3e-6));
+        assert!(balance.driven && !balance.prescribed);
+
+        // The same by a drive.
+        let mut driven = EnergyBalance::default();
+        for &t in &times {
+            driven.sample(t, [1.0, t * t * t / 3.0, 0.0], t * t, [].into_iter());
+        }
+        assert_eq!((driven.work, driven.work_of_drives), (0.0, balance.work));
+        assert_eq!(driven.relative_error(), balance.relative_error());
+
+        let mut drifting = EnergyBalance::default();
+        drifting.sample(0.0, [2.0, 0.0, 0.0], 0.0, [].into_iter());
+        drifting.sample(1.0, [1.0, 1.5, 0.0], 0.0, [].into_iter());
+        assert_eq!(drifting.relative_error(), Some(0.25));
+    }
+
+    #[test]
+    fn no_balance_where_held_inputs_jump() {
+        let mut balance = EnergyBalance::default();
+        balance.sample(0.0, [1.0, 0.0, 1.0], 0.0, [1.0].into_iter());
+        balance.sample(1.0, [1.0, 0.0, 2.0], 0.0, [2.0].into_iter());
+        assert_eq!(balance.error(), None);
+    }
+}

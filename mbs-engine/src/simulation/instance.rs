@@ -1,0 +1,223 @@
+//! A model that can be run: its case, its parameters as a person sets them, and settings that go with both.
+//!
+//! Enters: a model, the name of a parameter and a number for each that is set, [`Settings`]. Leaves: an [`Instance`], or an
+//! [`InstanceError`] that names what is wrong.
+
+use super::settings::{Overrides, SettingError, Settings};
+use crate::{Interpreted, ParameterError};
+use mbs_codegen::constrained::Rows;
+use mbs_codegen::model::evaluate::Values;
+use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterId, ParameterValue, Simulation};
+use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
+use mbs_codegen::topology;
+use mbs_runtime::formulation::StartStatistics;
+use std::fmt;
+
+/// A model that can be run.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The model with its parameters.
+    pub model: Interpreted,
+    /// How it is run.
+    pub settings: Settings,
+}
+
+/// Why a model cannot be run as it was asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum InstanceError {
+    /// Settings that do not go together.
+    Setting(SettingError),
+    /// Step control sees nothing of a signal that is held over its steps, however long they are.
+    HeldSignal {
+        /// The input.
+        input: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// There are no equations.
+    Program(ProgramError),
+    /// A parameter that cannot be set.
+    Parameter {
+        /// Its name, as given.
+        name: String,
+        /// Why.
+        error: ParameterError,
+    },
+    /// A parameter that follows from others.
+    Dependent {
+        /// Its name.
+        name: String,
+    },
+    /// Knots that the parameters, all together, leave in a wrong order.
+    Knots {
+        /// The parameters that may be to blame.
+        names: Vec<String>,
+        /// What is wrong.
+        message: String,
+    },
+    /// The model has no coordinates.
+    NothingMoves,
+}
+
+impl fmt::Display for InstanceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstanceError::Setting(error) => error.fmt(f),
+            InstanceError::HeldSignal { message, .. } => f.write_str(message),
+            InstanceError::Program(error) => error.fmt(f),
+            InstanceError::Parameter { name, error } => write!(f, "cannot set `{name}`: {error}"),
+            InstanceError::Dependent { name } => write!(
+                f,
+                "cannot set `{name}`: it follows from other parameters; set those, or give it a number in the model"
+            ),
+            InstanceError::Knots { names, message } => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                write!(f, "cannot set {}: {message}", names.join(", "))
+            }
+            InstanceError::NothingMoves => f.write_str("nothing in the model moves: it has no coordinates"),
+        }
+    }
+}
+
+impl std::error::Error for InstanceError {}
+
+impl Instance {
+    /// Of a motion under forces.
+    pub fn of_dynamics(
+        model: &Model,
+        case: Option<&Case>,
+        set: &[(String, f64)],
+        overrides: &Overrides,
+    ) -> Result<Instance, InstanceError> {
+        let settings = Settings::of_dynamics(simulation(model, case), is_constrained(model), overrides);
+        Instance::new(model, case, set, settings.map_err(InstanceError::Setting)?, &[])
+    }
+
+    /// Of the motion that drives prescribe.
+    pub fn of_kinematics(
+        model: &Model,
+        case: Option<&Case>,
+        set: &[(String, f64)],
+        overrides: &Overrides,
+    ) -> Result<Instance, InstanceError> {
+        let settings = Settings::of_kinematics(simulation(model, case), is_constrained(model), overrides);
+        Instance::new(model, case, set, settings.map_err(InstanceError::Setting)?, &[])
+    }
+
+    /// Under any settings, with the bundles they need and further ones.
+    pub fn new(
+        model: &Model,
+        case: Option<&Case>,
+        set: &[(String, f64)],
+        mut settings: Settings,
+        further: &[BundleKind],
+    ) -> Result<Instance, InstanceError> {
+        refuse_held_signals(model, case, &settings)?;
+        settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
+        let mut bundles = settings.bundles();
+        bundles.extend(further);
+        let interpreted = interpret(model, case, set, bundles)?;
+        if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
+            return Err(InstanceError::NothingMoves);
+        }
+        Ok(Instance { model: interpreted, settings })
+    }
+}
+
+/// The settings of a model under a case.
+pub fn simulation<'m>(model: &'m Model, case: Option<&'m Case>) -> &'m Simulation {
+    case.map_or(&model.simulation, |case| &case.simulation)
+}
+
+/// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.
+pub fn is_constrained(model: &Model) -> bool {
+    let tree = topology::span(model);
+    !model.variables.is_empty() || !Rows::of(model, &tree).kept.is_empty()
+}
+
+/// Step control sees nothing of a signal that is held over its steps, however long they are.
+pub fn refuse_held_signals(
+    model: &Model,
+    case: Option<&Case>,
+    settings: &Settings,
+) -> Result<(), InstanceError> {
+    let held = case.and_then(|case| case.held_signals(&model.inputs).next());
+    match held.filter(|_| settings.is_adaptive()) {
+        Some(input) => Err(InstanceError::HeldSignal {
+            input: input.name.clone(),
+            message: input.unseen_by_step_control(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Objectives that name multipliers or reactions where redundant constraints leave these open: where equations follow from each other only
+/// the sum of their forces is determined, not each multiplier.
+pub fn open_objectives<'m>(model: &'m Model, start: &StartStatistics) -> impl Iterator<Item = &'m str> {
+    let redundant = start.rank < start.rows;
+    let open = model.objectives.iter().filter(move |o| redundant && o.depends_on_multipliers());
+    open.map(|objective| objective.name.as_str())
+}
+
+/// Names of the parameters that have numbers of their own.
+pub fn independent(model: &Model) -> impl Iterator<Item = &str> {
+    let own = |p: &&Parameter| !matches!(p.value, ParameterValue::Derived(_));
+    model.parameters.iter().filter(own).map(|p| p.name.as_str())
+}
+
+/// The model with its case, some parameters set, and these bundles.
+pub fn interpret(
+    model: &Model,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    bundles: Vec<BundleKind>,
+) -> Result<Interpreted, InstanceError> {
+    let options = Options { bundles, ..Options::default() };
+    let program = Program::new(model, case, &options).map_err(InstanceError::Program)?;
+    let mut interpreted = Interpreted::new(program);
+    for (name, value) in set {
+        interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, error))?;
+    }
+    if !set.is_empty() {
+        refuse_falling_knots(model, case, set, &interpreted)?;
+    }
+    Ok(interpreted)
+}
+
+fn refused(model: &Model, name: &str, error: ParameterError) -> InstanceError {
+    let derived = |p: &Parameter| p.name == name && matches!(p.value, ParameterValue::Derived(_));
+    if matches!(error, ParameterError::Unknown { .. }) && model.parameters.iter().any(derived) {
+        return InstanceError::Dependent { name: name.into() };
+    }
+    InstanceError::Parameter { name: name.into(), error }
+}
+
+/// Knots that the parameters, all together, leave in a wrong order.
+fn refuse_falling_knots(
+    model: &Model,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    interpreted: &Interpreted,
+) -> Result<(), InstanceError> {
+    let mut rest = interpreted.parameters().iter().copied();
+    let mut now = Vec::new();
+    for (i, parameter) in model.parameters.iter().enumerate() {
+        let value = match &parameter.value {
+            ParameterValue::Number(old) => ParameterValue::Number(rest.next().unwrap_or(*old)),
+            ParameterValue::Array(old) => ParameterValue::Array(rest.by_ref().take(old.len()).collect()),
+            ParameterValue::Derived(_) => continue,
+        };
+        now.push((ParameterId(i as u32), value));
+    }
+    let values = Values::of(&model.parameters, &now);
+    let Some(falling) = model.falling_knot(case, &values) else { return Ok(()) };
+    let array = falling.array.and_then(|id| model.parameters.get(id.index()));
+    let is_of_it = |name: &str| array.is_some_and(|a| name.split('[').next().map(str::trim) == Some(&a.name));
+    let mut names: Vec<String> =
+        set.iter().map(|(name, _)| name.clone()).filter(|name| is_of_it(name)).collect();
+    if names.is_empty() {
+        names = set.iter().map(|(name, _)| name.clone()).collect();
+    }
+    Err(InstanceError::Knots { names, message: falling.describe(&model.parameters) })
+}
