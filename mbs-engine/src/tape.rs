@@ -149,7 +149,12 @@ impl<S: Scalar> Tape<S> {
 
     /// Runs machine code, where there is some: its loops are left.
     #[inline]
-    fn run_native(&self, arguments: &Arguments<'_, S>, w: &mut [S], results: &mut [&mut [S]]) -> Option<&[Stretch]> {
+    fn run_native(
+        &self,
+        arguments: &Arguments<'_, S>,
+        w: &mut [S],
+        results: &mut [&mut [S]],
+    ) -> Option<&[Stretch]> {
         let native = self.native.get()?;
         let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
         for (given, &(group, _)) in given.iter_mut().zip(&self.arguments) {
@@ -725,7 +730,8 @@ fn group_by_kind(steps: &[Step], maker: &mut [usize], grouped: &mut Vec<Step>) {
     let mut waits = vec![0_usize; steps.len()];
     let mut starts = vec![0_usize; steps.len() + 1];
     let makers = |step: &Step| {
-        let sources = step.operands.sources.map(|source| source.value().map_or(NOBODY, |v| maker[v as usize]));
+        let sources =
+            step.operands.sources.map(|source| source.value().map_or(NOBODY, |v| maker[v as usize]));
         sources.into_iter().take(step.operands.len as usize).filter(|&made_by| made_by != NOBODY)
     };
     for (i, step) in steps.iter().enumerate() {

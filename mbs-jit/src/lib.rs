@@ -123,8 +123,16 @@ pub struct Compiled {
 enum Step {
     /// The number of a function.
     Code(usize),
-    Gather { from: Stretch, index: Place, to: u32 },
-    Locate { knots: Stretch, x: Place, to: u32 },
+    Gather {
+        from: Stretch,
+        index: Place,
+        to: u32,
+    },
+    Locate {
+        knots: Stretch,
+        x: Place,
+        to: u32,
+    },
     Kernel(KernelCall),
 }
 
@@ -145,9 +153,8 @@ pub fn compile_lanes(bundle: &Bundle, shared: &[Group], fusing: Fusing) -> Resul
     }
     let mut groups: Vec<Group> = bundle.arguments.iter().map(|&(group, _)| group).collect();
     groups.sort();
-    let is_shared = |base: u8| {
-        groups.get(usize::from(base - FIRST)).is_some_and(|group| shared.contains(group))
-    };
+    let is_shared =
+        |base: u8| groups.get(usize::from(base - FIRST)).is_some_and(|group| shared.contains(group));
     translate(bundle, Width::Four, fusing, &is_shared)
 }
 

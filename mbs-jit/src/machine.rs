@@ -3,7 +3,10 @@
 //! Enters: bytes and what they may touch. Leaves: a [`Machine`], whose functions can be called safely.
 //! Holds afterwards: memory was writable first and is executable since, never both; every function passed [`check`], as it lies in that
 //! memory; the processor has the instructions.
-#![allow(unsafe_code, reason = "machine code can be called in no other way; the proof stands beside the call")]
+#![allow(
+    unsafe_code,
+    reason = "machine code can be called in no other way; the proof stands beside the call"
+)]
 
 use crate::Refusal;
 use crate::check::{Slices, check};
@@ -36,7 +39,11 @@ impl Machine {
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Machine {
-    pub(crate) fn new(bytes: &[u8], functions: Vec<Range<usize>>, slices: Slices) -> Result<Machine, Refusal> {
+    pub(crate) fn new(
+        bytes: &[u8],
+        functions: Vec<Range<usize>>,
+        slices: Slices,
+    ) -> Result<Machine, Refusal> {
         let _ = (bytes, functions, slices, check);
         Err(Refusal::Processor)
     }
@@ -56,7 +63,11 @@ impl Machine {
 #[cfg(target_arch = "x86_64")]
 impl Machine {
     /// Makes bytes executable and checks them there.
-    pub(crate) fn new(bytes: &[u8], functions: Vec<Range<usize>>, slices: Slices) -> Result<Machine, Refusal> {
+    pub(crate) fn new(
+        bytes: &[u8],
+        functions: Vec<Range<usize>>,
+        slices: Slices,
+    ) -> Result<Machine, Refusal> {
         let (avx, fma) = processor();
         if !avx || (slices.fused && !fma) {
             return Err(Refusal::Processor);

@@ -30,9 +30,17 @@ pub(crate) enum Part {
     /// A function: its bytes.
     Code(Range<usize>),
     /// A scalar of a stretch to a place in memory.
-    Gather { from: Stretch, index: Place, to: u32 },
+    Gather {
+        from: Stretch,
+        index: Place,
+        to: u32,
+    },
     /// The number of an interval to a place in memory.
-    Locate { knots: Stretch, x: Place, to: u32 },
+    Locate {
+        knots: Stretch,
+        x: Place,
+        to: u32,
+    },
     Kernel(KernelCall),
 }
 
@@ -519,7 +527,11 @@ impl Writer {
     /// Of two factors or summands, the one that should be in a register first.
     fn order(&self, [a, b]: [Item; 2]) -> [Item; 2] {
         let absent = |item: Item| self.register[item as usize] == NONE;
-        if absent(a) && (!absent(b) || self.next[b as usize] < self.next[a as usize]) { [b, a] } else { [a, b] }
+        if absent(a) && (!absent(b) || self.next[b as usize] < self.next[a as usize]) {
+            [b, a]
+        } else {
+            [a, b]
+        }
     }
 
     fn arithmetic(&mut self, kind: Arithmetic, two: [Item; 2], to: Item) -> Result<(), Refusal> {

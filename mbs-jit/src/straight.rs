@@ -20,16 +20,8 @@ pub(crate) const CONSTANTS: u8 = 1;
 /// The base of the first argument; results follow the arguments.
 pub(crate) const FIRST: u8 = 2;
 /// The sign bit four times, then all other bits four times: what negation and absolute value read.
-pub(crate) const MASKS: [u64; 8] = [
-    1 << 63,
-    1 << 63,
-    1 << 63,
-    1 << 63,
-    !(1 << 63),
-    !(1 << 63),
-    !(1 << 63),
-    !(1 << 63),
-];
+pub(crate) const MASKS: [u64; 8] =
+    [1 << 63, 1 << 63, 1 << 63, 1 << 63, !(1 << 63), !(1 << 63), !(1 << 63), !(1 << 63)];
 
 /// A scalar that is read from, or written to, a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,7 +362,9 @@ fn addressed_slots(bundle: &Bundle) -> Vec<u32> {
         match segment {
             Segment::Flat(statements) => {
                 for statement in statements {
-                    if let Statement::Compute(_, Operation::Gather(run, _) | Operation::Locate(run, _)) = *statement {
+                    if let Statement::Compute(_, Operation::Gather(run, _) | Operation::Locate(run, _)) =
+                        *statement
+                    {
                         add(run);
                     }
                 }

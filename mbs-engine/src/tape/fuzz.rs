@@ -3,7 +3,9 @@
 //! `MBS_FUZZ_PROGRAMS` says how many programs; the long run does a million.
 
 use super::{Arguments, RESULTS, Tape};
-use mbs_codegen::bundle::{Bundle, BundleResult, Operand, Operation, Run, Segment, Statement, ValueId, verify};
+use mbs_codegen::bundle::{
+    Bundle, BundleResult, Operand, Operation, Run, Segment, Statement, ValueId, verify,
+};
 use mbs_codegen::graph::{BinaryOp, Comparison, Kernel, OperationCounts, UnaryOp};
 use mbs_codegen::symbols::Group;
 use mbs_jit::{Fusing, LANES};
@@ -81,8 +83,18 @@ impl Random {
 
     /// Mostly ordinary numbers; sometimes those at which arithmetic has corners.
     fn number(&mut self) -> f64 {
-        const CORNERS: [f64; 10] =
-            [0.0, -0.0, 1.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324];
+        const CORNERS: [f64; 10] = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            5e-324,
+        ];
         match self.below(12) {
             0 => self.pick(&CORNERS),
             1 => f64::from_bits(self.next()),
@@ -402,7 +414,8 @@ fn check(seed: u64) {
     let mut r = Random(seed ^ 0xabcd);
     let mut samples: Vec<Vec<Vec<f64>>> = Vec::new();
     for _ in 0..LANES {
-        let sample = bundle.arguments.iter().map(|&(_, len)| (0..len).map(|_| r.number()).collect()).collect();
+        let sample =
+            bundle.arguments.iter().map(|&(_, len)| (0..len).map(|_| r.number()).collect()).collect();
         samples.push(sample);
     }
     // One argument that all samples share, for the code over lanes.
@@ -411,7 +424,8 @@ fn check(seed: u64) {
         samples[k][shared] = samples[0][shared].clone();
     }
     let tape: Tape<f64> = Tape::new(&bundle);
-    let expected: Vec<Vec<Vec<f64>>> = samples.iter().map(|sample| run_tape(&tape, &bundle, sample)).collect();
+    let expected: Vec<Vec<Vec<f64>>> =
+        samples.iter().map(|sample| run_tape(&tape, &bundle, sample)).collect();
 
     let code = mbs_jit::compile(&bundle, Fusing::AsCompiled).expect("machine code");
     assert!(code.memory() <= tape.memory(), "program {seed}: {} of {}", code.memory(), tape.memory());
@@ -419,7 +433,8 @@ fn check(seed: u64) {
         let arguments = sorted(&bundle, sample);
         let arguments: Vec<&[f64]> = arguments.iter().map(|&(_, slice)| slice).collect();
         let mut memory = vec![f64::NAN; code.memory()];
-        let mut results: Vec<Vec<f64>> = bundle.results.iter().map(|r| vec![f64::NAN; r.len as usize]).collect();
+        let mut results: Vec<Vec<f64>> =
+            bundle.results.iter().map(|r| vec![f64::NAN; r.len as usize]).collect();
         let mut slices: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
         code.run(&arguments, &mut memory, &mut slices).expect("right lengths");
         results
@@ -431,7 +446,8 @@ fn check(seed: u64) {
 
     // Over lanes: scalar i of sample k at 4 i + k.
     let common = bundle.arguments[shared].0;
-    let code = mbs_jit::compile_lanes(&bundle, &[common], Fusing::AsCompiled).expect("machine code over lanes");
+    let code =
+        mbs_jit::compile_lanes(&bundle, &[common], Fusing::AsCompiled).expect("machine code over lanes");
     let interleaved: Vec<Vec<f64>> = (0..bundle.arguments.len())
         .map(|g| match g {
             _ if g == shared => samples[0][g].clone(),
