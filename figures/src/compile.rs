@@ -2,11 +2,11 @@
 //!
 //! The runtime is built once before. The module is compiled as one codegen unit, so that the time does not depend on the number of cores.
 
+use crate::time::processor_time;
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 /// Flags of the build of this program.
 pub(crate) const FLAGS: &str = env!("MBS_FIGURES_FLAGS");
@@ -50,13 +50,8 @@ impl Compiler {
         rustc.arg("--extern").arg(format!("mbs_runtime={}", library.join("libmbs_runtime.rlib").display()));
         rustc.arg("-L").arg(format!("dependency={}", library.join("deps").display()));
         rustc.args(FLAGS.split_whitespace()).arg(&source);
-        let (start, before) = (Instant::now(), processor_time_of_children());
-        run(&mut rustc)?;
-        let elapsed = start.elapsed().as_secs_f64();
-        let seconds = match (before, processor_time_of_children()) {
-            (Some(before), Some(after)) => after - before,
-            _ => elapsed,
-        };
+        let (seconds, result) = processor_time(|| run(&mut rustc));
+        result?;
         let data = std::fs::read(&object)?;
         let file = object::File::parse(&*data).map_err(io::Error::other)?;
         let text = |section: &object::Section<'_, '_>| section.kind() == object::SectionKind::Text;
@@ -108,16 +103,6 @@ fn callers(module: &str) -> String {
     };
     caller("forward_dynamics", "ForwardDynamics")
         + &caller("forward_dynamics_recursive", "ForwardDynamicsRecursive")
-}
-
-/// User and system time of all finished child processes in seconds, where `/proc` reports it: fields 16 and 17 of `proc_pid_stat(5)`,
-/// in ticks of 10 ms. Unlike wall time it does not depend on the load of the machine.
-fn processor_time_of_children() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_whitespace().skip(13);
-    let ticks = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
 }
 
 fn run(command: &mut Command) -> io::Result<()> {

@@ -3,8 +3,8 @@
 
 use core::fmt;
 
+use crate::dims::{Names, Quantity};
 use crate::readable::{Count, short, time};
-use crate::system::{Names, Quantity};
 
 /// Why a bundle gave no result.
 #[derive(Clone, Copy, Debug, PartialEq)]

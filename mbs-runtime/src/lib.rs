@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`scalar`] | the numbers a model is printed for: `f64`, `f32`, [`Complex64`] for complex-step checks |
 //! | [`math`] | elementary functions and table kernels, as generated code calls them |
-//! | [`system`] | dimensions, the instant of evaluation, one trait per family of bundles |
+//! | [`dims`] | sizes of a model, and what its indices count |
+//! | [`system`] | the instant of evaluation, one trait per family of bundles |
 //! | [`constrained`] | residual, tangent and constraints of mechanisms with loops |
 //! | [`error`] | failures as values, and their rendering by name |
 //! | [`inputs`] | how inputs are supplied and held over a step |
@@ -123,6 +124,7 @@ pub mod rolled;
 
 mod readable;
 
+pub mod dims;
 pub mod inputs;
 
 pub mod error;
@@ -145,17 +147,21 @@ pub mod formulation;
 
 pub mod sensitivity;
 
+pub mod adjoint;
+
+pub use adjoint::{Adjoint, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
 };
 pub use error::{EvalError, Level, StepError};
 pub use formulation::{
-    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, StepStatistics,
-    Tangent,
+    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
 };
 pub use inputs::{Hold, Inputs};
-pub use integrator::{Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics};
+pub use integrator::{
+    Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
+};
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
     DifferentiableIntegrator, Differentiated, Gradient, Impulses, JointDerivatives,

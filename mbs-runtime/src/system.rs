@@ -18,93 +18,10 @@
 //!
 //! Matrices are column-major.
 
+pub use crate::dims::{Dims, Names, Quantity};
 use crate::error::EvalError;
 use crate::inputs::Hold;
 use crate::scalar::Scalar;
-use crate::sensitivity::SensitivityDims;
-
-/// Sizes of a system; any may be zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dims {
-    /// Coordinates z.
-    pub nq: usize,
-    /// Velocities v.
-    pub nv: usize,
-    /// First-order states x.
-    pub nx: usize,
-    /// Inputs u.
-    pub nu: usize,
-    /// Independent parameters, arrays flattened.
-    pub np: usize,
-    /// Markers.
-    pub n_markers: usize,
-    /// Outputs.
-    pub n_outputs: usize,
-    /// Holonomic constraint rows.
-    pub n_holonomic: usize,
-    /// Normalisation rows, one per block of Euler parameters; in coordinate form only.
-    pub n_normalisation: usize,
-    /// Nonholonomic constraint rows.
-    pub n_nonholonomic: usize,
-    /// Joints.
-    pub n_joints: usize,
-    /// Bodies beside ground.
-    pub n_bodies: usize,
-    /// Numbers of the leading matrix, its diagonal of small numbers included.
-    pub n_matrix: usize,
-    /// Numbers of its factors.
-    pub n_factors: usize,
-    /// Objectives.
-    pub n_objectives: usize,
-    /// Event functions.
-    pub n_events: usize,
-    /// Sizes of what it knows of its derivatives.
-    pub sensitivity: SensitivityDims,
-    /// Scratch that suffices for every bundle.
-    pub workspace: usize,
-}
-
-impl Dims {
-    /// No coordinates, no anything: for `Dims { nq: 2, nv: 2, ..Dims::ZERO }` in constants.
-    pub const ZERO: Self = Self {
-        nq: 0,
-        nv: 0,
-        nx: 0,
-        nu: 0,
-        np: 0,
-        n_markers: 0,
-        n_outputs: 0,
-        n_holonomic: 0,
-        n_normalisation: 0,
-        n_nonholonomic: 0,
-        n_joints: 0,
-        n_bodies: 0,
-        n_matrix: 0,
-        n_factors: 0,
-        n_objectives: 0,
-        n_events: 0,
-        sensitivity: SensitivityDims::ZERO,
-        workspace: 0,
-    };
-
-    /// Length of the state y = \[z, v, x\].
-    #[inline(always)]
-    pub const fn state(&self) -> usize {
-        self.nq + self.nv + self.nx
-    }
-
-    /// Constraint rows in coordinate form: holonomic, normalisation, nonholonomic.
-    #[inline(always)]
-    pub const fn rows(&self) -> usize {
-        self.n_holonomic + self.n_normalisation + self.n_nonholonomic
-    }
-
-    /// Constraint rows in joint form: holonomic, nonholonomic.
-    #[inline(always)]
-    pub const fn joint_rows(&self) -> usize {
-        self.n_holonomic + self.n_nonholonomic
-    }
-}
 
 /// The instant at which a bundle is evaluated.
 #[derive(Clone, Copy, Debug)]
@@ -333,71 +250,6 @@ pub trait Outputs: System {
         w: &mut [Self::S],
         out: &mut [Self::S],
     ) -> Result<(), EvalError>;
-}
-
-/// What an index counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Quantity {
-    /// Coordinate z.
-    Coordinate,
-    /// Velocity v.
-    Velocity,
-    /// First-order state x.
-    State,
-    /// Input u.
-    Input,
-    /// Independent parameter, arrays flattened.
-    Parameter,
-    /// Marker.
-    Marker,
-    /// Output.
-    Output,
-    /// Holonomic constraint row.
-    Holonomic,
-    /// Normalisation row of a joint with Euler parameters.
-    Normalisation,
-    /// Joint.
-    Joint,
-    /// Body beside ground.
-    Body,
-    /// Nonholonomic constraint row.
-    Nonholonomic,
-    /// Objective.
-    Objective,
-    /// Parameter or input by which the model is differentiated.
-    Sensitivity,
-    /// Event function.
-    Event,
-}
-
-impl Quantity {
-    /// The word for it in messages.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Coordinate => "coordinate",
-            Self::Velocity => "velocity",
-            Self::State => "state",
-            Self::Input => "input",
-            Self::Parameter => "parameter",
-            Self::Marker => "marker",
-            Self::Output => "output",
-            Self::Holonomic => "holonomic constraint",
-            Self::Normalisation => "normalisation of Euler parameters",
-            Self::Joint => "joint",
-            Self::Body => "body",
-            Self::Nonholonomic => "nonholonomic constraint",
-            Self::Objective => "objective",
-            Self::Sensitivity => "differentiated parameter",
-            Self::Event => "event",
-        }
-    }
-}
-
-/// Names of what indices count, for messages and tables.
-pub trait Names {
-    /// The name of entry `index`, as the model addresses it; none where there is no such entry.
-    fn name(&self, quantity: Quantity, index: usize) -> Option<&str>;
 }
 
 /// A system whose forward dynamics is its recursive one, for the integrators.

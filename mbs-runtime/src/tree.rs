@@ -10,8 +10,8 @@
 //! | h | linear momentum, angular momentum about the centre of mass | 6 |
 //! | ρ | what the model is differentiated by | sensitivity.parameters |
 
+use crate::dims::Places;
 use crate::error::EvalError;
-use crate::sensitivity::Places;
 use crate::system::{At, System};
 
 /// The inertial parameters of the bodies.

@@ -4,10 +4,9 @@ mod systems;
 
 use std::ops::ControlFlow;
 
-use mbs_runtime::formulation::RunStatistics;
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::quadrature::Trapezoid;
-use mbs_runtime::{Ali3p, Assembly, Constrained, Fixed, Output, Span, State, StepError, Tangent};
+use mbs_runtime::{Ali3p, Assembly, Constrained, Fixed, Output, Span, State, Statistics, StepError, Tangent};
 use systems::five_bar::{DIMS, FiveBar};
 
 const STATE: usize = State::<f64>::len(&DIMS);
@@ -28,7 +27,7 @@ fn start(system: &FiveBar) -> [f64; STATE] {
 }
 
 /// ψ1, ψ2, ψ3 over 5 s, and the largest error of the energy.
-fn objectives(settings: Ali3p, h: f64) -> ([f64; 3], f64, RunStatistics) {
+fn objectives(settings: Ali3p, h: f64) -> ([f64; 3], f64, Statistics) {
     let system = FiveBar::default();
     let mut state = start(&system);
     let mut memory = [0.0; 6];

@@ -2,11 +2,12 @@
 
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
-use mbs_runtime::formulation::{Assembly, ImplicitStep, Node, RunStatistics, StartStatistics, State};
+use mbs_runtime::formulation::{Assembly, ImplicitStep, Node, StartStatistics, State};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{
     Adaptive, At, Constrained, Dims, Energy, Fixed, ForwardDynamics, Index1, Integrator, Motion, Names,
-    Objectives, OnConstraints, Output, Outputs, Quantity, Span, StepError, System, euler_parameters,
+    Objectives, OnConstraints, Output, Outputs, Quantity, Span, Statistics, StepError, System,
+    euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -101,7 +102,7 @@ pub struct Outcome {
     /// Largest violation of the constraints at the nodes: of positions, velocities, accelerations.
     pub violation: [f64; 3],
     /// Statistics.
-    pub statistics: RunStatistics,
+    pub statistics: Statistics,
 }
 
 /// What a run is watched by at its nodes.
@@ -180,7 +181,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn end(mut self, statistics: RunStatistics) -> Outcome {
+    fn end(mut self, statistics: Statistics) -> Outcome {
         let integrals = self.sums.integrals().iter().zip(&self.terminal);
         self.outcome.psi = integrals.map(|(sum, end)| sum + end).collect();
         self.outcome.statistics = statistics;
@@ -280,7 +281,7 @@ fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(
         ledger.keep(m, &lambda);
         ControlFlow::Continue(())
     })?;
-    Ok(ledger.end(RunStatistics { t: run.t, h: run.h, steps: run.steps, ..RunStatistics::default() }))
+    Ok(ledger.end(run))
 }
 
 /// The motion to `end` as exactly as double precision allows: index 1, Dormand–Prince at 1e−13, every step on the

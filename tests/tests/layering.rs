@@ -25,11 +25,7 @@ const CRATES: [(&str, &[&str]); 13] = [
 ];
 
 /// Uses of a module below that are allowed: file, module, why.
-const EXCEPTIONS: [(&str, &str, &str); 3] = [
-    ("mbs-runtime/src/error.rs", "system", "errors name quantities of a system"),
-    ("mbs-runtime/src/system.rs", "sensitivity", "dimensions of a system have those of derivatives"),
-    ("mbs-runtime/src/tree.rs", "sensitivity", "places of entries"),
-];
+const EXCEPTIONS: [(&str, &str, &str); 0] = [];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

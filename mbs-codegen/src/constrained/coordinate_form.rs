@@ -6,7 +6,7 @@
 
 use super::{Rows, States};
 use crate::derivatives::constraints::jacobian;
-use crate::derivatives::direction::{Direction, Weights, ball_velocities, coordinate_directions};
+use crate::derivatives::direction::{Direction, Weights, coordinate_directions, euler_parameter_velocities};
 use crate::derivatives::{Linearisation, Square};
 use crate::dynamics::{Symmetric, coordinate_form, mass_matrix};
 use crate::elements::{ConstraintElement, Element, Mechanism, constraint_elements, loads};
@@ -388,7 +388,7 @@ pub(crate) fn joint_to_coordinate_form(g: &mut Graph, tree: &Tree) -> HashMap<Ex
         rename(g, tree.variables_v + k, tree.variables_z + k);
     }
     for (first, v) in tree.links.iter().filter_map(|link| link.euler_parameters()) {
-        let [omega, acceleration] = ball_velocities(g, first);
+        let [omega, acceleration] = euler_parameter_velocities(g, first);
         for k in 0..3 {
             replacements.insert(g.symbol(Group::V, (v + k) as u32), omega[k]);
             replacements.insert(g.symbol(Group::Vd, (v + k) as u32), acceleration[k]);

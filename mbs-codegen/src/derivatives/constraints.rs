@@ -1,14 +1,14 @@
 //! Derivatives of constraint rows: Φ_z, A, mixtures of them, and those of the rows' rates and accelerations.
 //!
 //! Along the direction of an unknown a row changes by Σ over its placeholders of Φ_leaf ∂leaf. With the
-//! position weights of the directions this is Φ_z (or Φ_v), with their velocity weights A, with both A'. The same
-//! with Φd and Φdd in the place of Φ; there slopes by the motion of links may be gathered first (see `slopes`), for placeholders of
-//! accelerations have long changes.
+//! position weights of the directions this is Φ_z (or Φ_v), with their velocity weights A, with both A'. The same holds
+//! for Φd and Φdd. There, slopes with respect to the motion of links may be accumulated first (see `slopes`), because the changes of
+//! accelerations are long expressions.
 
 use super::direction::Direction;
 use super::leaf::{LeafChange, leaf_changes, link_of};
 use super::slopes::{Slope, leaf_slope};
-use super::tangent::{Linearisation, pays};
+use super::tangent::{Linearisation, accumulation_pays};
 use crate::elements::{ConstraintElement, Leaves, RowRates};
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub fn jacobian(
     jacobian
 }
 
-/// Derivatives of what `choose` takes of each row and its time derivatives; slopes are gathered where that pays.
+/// Derivatives of the values that `choose` selects from each row and its time derivatives. Slopes are accumulated where that saves operations.
 pub fn rate_jacobian(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
@@ -42,23 +42,23 @@ pub fn rate_jacobian(
     let mut jacobian = Vec::new();
     for element in elements {
         let values: Vec<ExprId> = element.rates.iter().map(|row| choose(g, row)).collect();
-        let one_by_one = changes(g, linearisation, &element.rate_leaves, &values, directions);
-        let mut rows = gathered(g, linearisation, &element.rate_leaves, &values, directions);
-        // What vanishes term by term does so in the sum, whether the graph sees it or not.
-        for (row, there) in rows.iter_mut().zip(&one_by_one) {
+        let separate = changes(g, linearisation, &element.rate_leaves, &values, directions);
+        let mut rows = accumulated_changes(g, linearisation, &element.rate_leaves, &values, directions);
+        // An entry that vanishes term by term is zero, even if the graph cannot see it in the sum.
+        for (row, there) in rows.iter_mut().zip(&separate) {
             row.retain(|b, _| there.contains_key(b));
         }
-        let operations = [&rows, &one_by_one].map(|rows| {
+        let operations = [&rows, &separate].map(|rows| {
             let entries: Vec<ExprId> = rows.iter().flat_map(|row| row.values()).copied().collect();
             g.operations_per_call(&entries)
         });
-        jacobian.extend(if pays(operations[0], operations[1]) { rows } else { one_by_one });
+        jacobian.extend(if accumulation_pays(operations[0], operations[1]) { rows } else { separate });
     }
     jacobian
 }
 
-/// How values over placeholders change along the directions: slopes by links, summed toward ground.
-pub(super) fn gathered(
+/// Changes of values of placeholders along the directions, by slopes accumulated toward ground.
+pub(super) fn accumulated_changes(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
     leaves: &Leaves<'_>,
@@ -67,7 +67,7 @@ pub(super) fn gathered(
 ) -> Vec<SparseRow> {
     let one = g.one();
     let unknowns = linearisation.unknowns(g, directions);
-    let (mechanism, moved) = linearisation.parts();
+    let (mechanism, data) = linearisation.parts();
     let tree = mechanism.tree;
     let replacements = leaves.replacements(g, mechanism);
     let mut rows = Vec::new();
@@ -82,24 +82,24 @@ pub(super) fn gathered(
             let slopes = g.substitute(&slopes, &replacements);
             if let Some(link) = link_of(mechanism, *leaf) {
                 let c = Vec3([slopes[0], slopes[1], slopes[2]]);
-                if let Some(slope) = leaf_slope(g, mechanism, moved, *leaf, link, c) {
+                if let Some(slope) = leaf_slope(g, mechanism, data, *leaf, link, c) {
                     add(g, &mut links, link, slope);
                 }
                 continue;
             }
-            for LeafChange { unknown, change } in leaf_changes(g, mechanism, moved, &unknowns, *leaf) {
+            for LeafChange { unknown, change } in leaf_changes(g, mechanism, data, &unknowns, *leaf) {
                 let share = g.mul(slopes[0], change[0]);
                 let before = *row.entry(unknown).or_insert_with(|| g.zero());
                 row.insert(unknown, g.add(before, share));
             }
         }
-        // Links stand after those that carry them.
+        // Parents come before their children.
         for i in (0..tree.links.len()).rev() {
             if let (Some(&slope), Some(parent)) = (links.get(&i), tree.links[i].parent) {
                 add(g, &mut links, parent, slope);
             }
         }
-        for (b, unknown) in unknowns.moving.iter().enumerate() {
+        for (b, unknown) in unknowns.motions.iter().enumerate() {
             let Some(unknown) = unknown else { continue };
             if let Some(&slope) = links.get(&unknown.link) {
                 let share = g.along(slope, unknown);
@@ -121,7 +121,7 @@ fn add(g: &mut Graph, links: &mut BTreeMap<usize, Slope>, link: usize, slope: Sl
     links.insert(link, sum);
 }
 
-/// How values over placeholders change along the directions.
+/// Changes of values of placeholders along the directions, one placeholder at a time.
 pub(super) fn changes(
     g: &mut Graph,
     linearisation: &mut Linearisation<'_, '_>,
@@ -131,7 +131,7 @@ pub(super) fn changes(
 ) -> Vec<SparseRow> {
     let one = g.one();
     let unknowns = linearisation.unknowns(g, directions);
-    let (mechanism, moved) = linearisation.parts();
+    let (mechanism, data) = linearisation.parts();
     let replacements = leaves.replacements(g, mechanism);
     let mut rows = vec![SparseRow::new(); values.len()];
     for (leaf, symbols) in leaves.seen() {
@@ -140,7 +140,7 @@ pub(super) fn changes(
         if slopes.iter().flatten().all(|&slope| g.is(slope, 0.0)) {
             continue;
         }
-        let changes = leaf_changes(g, mechanism, moved, &unknowns, *leaf);
+        let changes = leaf_changes(g, mechanism, data, &unknowns, *leaf);
         for (row, slopes) in rows.iter_mut().zip(slopes) {
             let slopes = g.substitute(&slopes, &replacements);
             for leaf in &changes {

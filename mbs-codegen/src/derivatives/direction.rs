@@ -1,4 +1,4 @@
-//! Directions in which a derivative is taken: what one unknown does to the joints.
+//! Directions of derivatives: the effect of one unknown on the joints.
 //!
 //! An unknown moves the joints of one group by dθ, dv, dvd. In joint form it is one joint velocity. In
 //! coordinate form, with dz = w_p e, dzd = w_v e, dzdd = w_a e for the unit vector e of one coordinate, and
@@ -6,7 +6,7 @@
 //!
 //! dθ = w_p L e,   dv = w_v L e + w_p (L zd)_z e,   dvd = w_a L e + w_v h_zd e + w_p (L zdd + h)_z e.
 //!
-//! L is the unit matrix but for Euler parameters, where L = 2Ḡ/|p|² and h = −2 (p·pd)/|p|² ω.
+//! L is the unit matrix except for Euler parameters, where L = 2Ḡ/|p|² and h = −2 (p·pd)/|p|² ω.
 
 use crate::graph::{ExprId, Graph, gradient};
 use crate::kinematics::velocity_map;
@@ -44,16 +44,16 @@ impl Weights {
     }
 }
 
-/// What an unknown does to one joint velocity's column.
+/// Effect of an unknown on the column of one joint velocity.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
-    /// The place of the velocity among v.
+    /// Index of the velocity in v.
     pub j: usize,
     /// dθ_j, dv_j, dvd_j
     pub weights: Weights,
 }
 
-/// All that an unknown does; its terms belong to one group.
+/// Effect of an unknown; its terms belong to one group.
 #[derive(Clone, Debug)]
 pub struct Direction {
     /// Three terms for an Euler parameter, one for everything else.
@@ -75,7 +75,7 @@ pub fn coordinate_directions(g: &mut Graph, tree: &Tree, weights: Weights) -> Ve
             directions.push(Direction { terms: vec![Term { j, weights }] });
         }
         if let Some((first, v)) = euler {
-            directions.extend(ball_directions(g, first, v, weights));
+            directions.extend(euler_parameter_directions(g, first, v, weights));
         }
     }
     for j in tree.variables_v..tree.nv {
@@ -84,8 +84,8 @@ pub fn coordinate_directions(g: &mut Graph, tree: &Tree, weights: Weights) -> Ve
     directions
 }
 
-/// v = L zd and vd = L zdd + h of a ball, as expressions of its coordinates.
-pub fn ball_velocities(g: &mut Graph, first: usize) -> [[ExprId; 3]; 2] {
+/// v = L zd and vd = L zdd + h of Euler parameters, as expressions of the coordinates.
+pub fn euler_parameter_velocities(g: &mut Graph, first: usize) -> [[ExprId; 3]; 2] {
     let [p, pd, pdd] = [Group::Z, Group::Zd, Group::Zdd].map(|group| symbols(g, group, first));
     let map = velocity_map(g, p);
     let mut apply = |x: [ExprId; 4]| map.map(|row| dot4(g, row, x));
@@ -102,9 +102,9 @@ pub fn ball_velocities(g: &mut Graph, first: usize) -> [[ExprId; 3]; 2] {
     [omega, acceleration]
 }
 
-fn ball_directions(g: &mut Graph, first: usize, v: usize, weights: Weights) -> Vec<Direction> {
+fn euler_parameter_directions(g: &mut Graph, first: usize, v: usize, weights: Weights) -> Vec<Direction> {
     let [p, pd] = [Group::Z, Group::Zd].map(|group| symbols(g, group, first));
-    let [omega, acceleration] = ball_velocities(g, first);
+    let [omega, acceleration] = euler_parameter_velocities(g, first);
     let one = g.one();
     // Rows of L, (L zd)_z, h_zd (of L zdd + h only h depends on zd) and (L zdd + h)_z.
     let mut rows =

@@ -1,4 +1,4 @@
-//! How an element's placeholders move with the joints, and so along a direction.
+//! Derivatives of an element's placeholders with respect to the joints, and along a direction.
 //!
 //! For a point r of link i, and a column S_j that moves it (V₀, A₀ before j's group, V after it; V_i, A_i of the
 //! link):
@@ -7,11 +7,11 @@
 //!
 //! ∂A_i/∂θ_j = S_j × (A_i − A₀) + ψd_j × (V_i − V₀),  ∂A_i/∂v_j = ψd_j + S_j × (V_i − V),  ∂A_i/∂vd_j = S_j.
 //!
-//! The first of the last line: seen from before the group, what comes after is turned as a whole.
+//! The first of the last line follows because, seen from before the group, everything after it rotates as a whole.
 
 use super::direction::Weights;
-use super::motion::{Column, movers};
-use super::unknowns::{Moved, Unknowns};
+use super::motion::{Column, ancestor_velocities};
+use super::unknowns::{MotionData, Unknowns};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::{Spatial, euler_parameter_rates};
@@ -44,13 +44,13 @@ pub(super) fn link_of(mechanism: &Mechanism<'_>, leaf: Leaf) -> Option<usize> {
 pub(super) fn leaf_changes(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
-    moved: Moved<'_>,
+    data: MotionData<'_>,
     unknowns: &Unknowns,
     leaf: Leaf,
 ) -> Vec<LeafChange> {
     let zero = g.zero();
     let mut changes: BTreeMap<usize, Vec<ExprId>> = BTreeMap::new();
-    for LeafDerivative { j, by } in leaf_derivatives(g, mechanism, moved, leaf) {
+    for LeafDerivative { j, by } in leaf_derivatives(g, mechanism, data, leaf) {
         for &(unknown, weights) in &unknowns.of_velocity[j] {
             let change = changes.entry(unknown).or_insert_with(|| vec![zero; by[0].len()]);
             let Weights { position, velocity, acceleration } = weights;
@@ -91,13 +91,13 @@ struct LinkMotion {
 type By = [Spatial; 3];
 
 impl Graph {
-    /// How the velocity of a link changes.
+    /// Change of the velocity of a link.
     fn velocity_changes(&mut self, column: &Column, link: LinkMotion) -> By {
         let relative = self.sub6(link.velocity, column.before);
         [self.cross_motion(column.s, relative), column.s, self.zero_spatial()]
     }
 
-    /// How its acceleration changes.
+    /// Change of its acceleration.
     fn acceleration_changes(&mut self, column: &Column, link: LinkMotion) -> By {
         let velocity = self.sub6(link.velocity, column.before);
         let acceleration = self.sub6(link.acceleration, column.before_acceleration);
@@ -145,7 +145,7 @@ impl Graph {
 fn leaf_derivatives(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
-    moved: Moved<'_>,
+    data: MotionData<'_>,
     leaf: Leaf,
 ) -> Vec<LeafDerivative> {
     let (zero, one) = (g.zero(), g.one());
@@ -153,31 +153,31 @@ fn leaf_derivatives(
     match leaf {
         Leaf::Position(marker) => {
             let r = mechanism.position(g, marker);
-            of_body(g, mechanism, moved, marker.body, |g, column, _| {
+            of_body(g, mechanism, data, marker.body, |g, column, _| {
                 [g.shift_motion(column.s, r).linear, none, none]
             })
         }
         Leaf::PointVelocity(marker) => {
             let r = mechanism.position(g, marker);
-            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+            of_body(g, mechanism, data, marker.body, |g, column, link| {
                 g.point_velocity_changes(column, link, r)
             })
         }
         Leaf::PointAcceleration(marker) => {
             let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
-            of_body(g, mechanism, moved, marker.body, |g, column, link| {
+            of_body(g, mechanism, data, marker.body, |g, column, link| {
                 g.point_acceleration_changes(column, link, r, v)
             })
         }
-        Leaf::AngularVelocity(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+        Leaf::AngularVelocity(body) => of_body(g, mechanism, data, body, |g, column, link| {
             g.velocity_changes(column, link).map(|motion| motion.angular)
         }),
-        Leaf::AngularAcceleration(body) => of_body(g, mechanism, moved, body, |g, column, link| {
+        Leaf::AngularAcceleration(body) => of_body(g, mechanism, data, body, |g, column, link| {
             g.acceleration_changes(column, link).map(|motion| motion.angular)
         }),
         Leaf::Axis(body, k) => {
             let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
-            of_body(g, mechanism, moved, body, |g, column, _| [g.cross3(column.s.angular, axis), none, none])
+            of_body(g, mechanism, data, body, |g, column, _| [g.cross3(column.s.angular, axis), none, none])
         }
         Leaf::Coordinate(z) => coordinate_changes(g, mechanism, z, 0),
         Leaf::Rate(z) => coordinate_changes(g, mechanism, z, 1),
@@ -190,7 +190,7 @@ fn leaf_derivatives(
 fn of_body(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
-    moved: Moved<'_>,
+    data: MotionData<'_>,
     body: BodyId,
     derivative: impl Fn(&mut Graph, &Column, LinkMotion) -> [Vec3; 3],
 ) -> Vec<LeafDerivative> {
@@ -201,15 +201,15 @@ fn of_body(
     };
     let motion = LinkMotion {
         velocity: mechanism.velocities.links[own].motion,
-        acceleration: moved.accelerations[own],
+        acceleration: data.accelerations[own],
     };
     while let Some(i) = link {
         let range = mechanism.tree.links[i].v_range();
         if let Some(last) = range.last() {
-            return movers(moved.columns, moved.parents, last)
+            return ancestor_velocities(data.columns, data.parents, last)
                 .into_iter()
                 .map(|j| {
-                    let by = derivative(g, &moved.columns[j], motion);
+                    let by = derivative(g, &data.columns[j], motion);
                     LeafDerivative { j, by: by.map(|change| change.0.to_vec()) }
                 })
                 .collect();
@@ -219,8 +219,8 @@ fn of_body(
     Vec::new()
 }
 
-/// Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters stand at unit length, p, and
-/// along the tangent move by N(p) e_j, so that with the bilinear N(a) b
+/// Of a coordinate (level 0), its rate (1) or the rate of that (2). Euler parameters have unit length, p, and
+/// move along the tangent by N(p) e_j, so that with the bilinear N(a) b
 ///
 /// p_j = N(p) e_j,   (pd)_j = N(p_j) ω,   (pdd)_j = N(p_j) ωd + N((pd)_j) ω,   pd = N(p) ω,   pdd = N(p) ωd + N(pd) ω.
 fn coordinate_changes(
@@ -247,20 +247,20 @@ fn coordinate_changes(
     let pd = euler_parameter_rates(g, p, omega);
     let mut change = |k: usize| {
         let unit = Vec3(std::array::from_fn(|i| if i == k { one } else { zero }));
-        let moved = euler_parameter_rates(g, p, unit);
+        let tangent = euler_parameter_rates(g, p, unit);
         let at = |x: [ExprId; 4]| x[z - first];
         match level {
-            0 => [at(moved), zero, zero],
-            1 => [at(euler_parameter_rates(g, moved, omega)), at(moved), zero],
+            0 => [at(tangent), zero, zero],
+            1 => [at(euler_parameter_rates(g, tangent, omega)), at(tangent), zero],
             _ => {
-                let faster = euler_parameter_rates(g, moved, omega);
+                let faster = euler_parameter_rates(g, tangent, omega);
                 let (pushed, turned) =
-                    (euler_parameter_rates(g, moved, alpha), euler_parameter_rates(g, faster, omega));
+                    (euler_parameter_rates(g, tangent, alpha), euler_parameter_rates(g, faster, omega));
                 let by_position = g.add(at(pushed), at(turned));
                 // ∂(N(pd) ω)/∂ω_k = N(N(p) e_k) ω + N(pd) e_k
                 let carried = euler_parameter_rates(g, pd, unit);
                 let by_velocity = g.add(at(faster), at(carried));
-                [by_position, by_velocity, at(moved)]
+                [by_position, by_velocity, at(tangent)]
             }
         }
     };

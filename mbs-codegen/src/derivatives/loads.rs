@@ -1,19 +1,19 @@
-//! What the forces of the model add to the tangent: −∂Q.
+//! Contribution of the model's forces to the tangent: −∂Q.
 //!
-//! Q_a = S̄_aᵀ W with W the wrenches on everything that a carries: along a direction b,
+//! Q_a = S̄_aᵀ W with W the sum of the wrenches on the links that a moves: along a direction b,
 //! ∂Q_a = S̄_aᵀ ∂_b W + (Z_b × S̄_a)ᵀ W, the last for b that moves column a. A force F at r has W = (F, r × F), so
 //! ∂W = (∂F, r × ∂F + ∂r × F); ∂F = Σ over its placeholders of F_leaf ∂leaf.
 //!
-//! There are two ways to ∂W. One by one: ∂_b W for every link and every unknown. Gathered: a wrench on link i that depends on the motion of
-//! link i changes by slopes times (Z, Y, X)_b (see `slopes`), and slopes are summed toward ground like inertias, so that no pair of an
-//! unknown and another costs more than without forces. Where a wrench on link i depends on another link j, the slopes are counted as if
-//! they were by link i, and the unknowns that move one of both put right one by one; so that is done where they are few.
+//! There are two ways to compute ∂W. Separate: ∂_b W for every link and every unknown. Accumulated: a wrench on link i that depends on the motion of
+//! link i changes by slopes times (Z, Y, X)_b (see `slopes`), and slopes are summed toward ground like inertias, so that forces add no cost per
+//! pair of unknowns. If a wrench on link i depends on another link j, the slopes are accumulated as if
+//! they were with respect to link i, and corrected separately for the unknowns that move only one of the two. This is done where they are few.
 
 use super::Square;
 use super::direction::Direction;
 use super::leaf::{LeafChange, leaf_changes, link_of};
 use super::slopes::{Slope, WrenchSlope, leaf_slope};
-use super::unknowns::{Moved, Unknowns};
+use super::unknowns::{MotionData, Unknowns};
 use crate::elements::{Element, Leaf, Load, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3, gradient};
 use crate::kinematics::Spatial;
@@ -22,19 +22,19 @@ use crate::topology::Tree;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
-/// How wrenches and generalised forces change.
+/// Derivatives of wrenches and generalised forces.
 pub(super) struct LoadTangent {
-    /// W on everything that a link carries, about the origin.
+    /// W: sum of the wrenches on a link and its descendants, about the origin.
     pub wrenches: Vec<Spatial>,
-    /// Its slopes by all that move the link, as far as gathered.
-    pub gathered: Vec<WrenchSlope>,
+    /// Accumulated slopes of W with respect to the motion of the link.
+    pub accumulated: Vec<WrenchSlope>,
     /// The rest of ∂_b W, by (link, b).
     changes: BTreeMap<(usize, usize), Spatial>,
     /// ∂_b of a generalised force along velocity j, by (j, b).
     generalized: BTreeMap<(usize, usize), ExprId>,
 }
 
-/// A placeholder, and slopes of a load's expressions by it.
+/// A placeholder, and the derivatives of a load's expressions with respect to it.
 struct LeafSlopes {
     leaf: Leaf,
     /// The link that carries it.
@@ -42,21 +42,21 @@ struct LeafSlopes {
     by: Vec<Vec<ExprId>>,
 }
 
-/// Where loads are collected.
+/// Collects the derivatives of loads.
 struct Collection<'c, 'm, 'a> {
     mechanism: &'c mut Mechanism<'m>,
-    moved: Moved<'a>,
+    data: MotionData<'a>,
     unknowns: &'c Unknowns,
     gather: bool,
     out: LoadTangent,
 }
 
-/// Of the elements' loads.
+/// Derivatives of the elements' loads.
 pub(super) fn load_tangent(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
     elements: &[&Element<'_>],
-    moved: Moved<'_>,
+    data: MotionData<'_>,
     unknowns: &Unknowns,
     gather: bool,
 ) -> LoadTangent {
@@ -64,11 +64,11 @@ pub(super) fn load_tangent(
     let (none, no_slope) = (g.zero_spatial(), g.no_slope());
     let out = LoadTangent {
         wrenches: vec![none; tree.links.len()],
-        gathered: vec![WrenchSlope([no_slope; 6]); tree.links.len()],
+        accumulated: vec![WrenchSlope([no_slope; 6]); tree.links.len()],
         changes: BTreeMap::new(),
         generalized: BTreeMap::new(),
     };
-    let mut all = Collection { mechanism, moved, unknowns, gather, out };
+    let mut all = Collection { mechanism, data, unknowns, gather, out };
     for element in elements {
         let replacements = element.leaves.replacements(g, all.mechanism);
         for load in &element.loads {
@@ -83,7 +83,7 @@ pub(super) fn load_tangent(
 }
 
 impl Collection<'_, '_, '_> {
-    /// Explicit derivatives over the placeholders, then the mechanism in their place.
+    /// Explicit derivatives with respect to the placeholders, which are then replaced by the mechanism's expressions.
     fn explicit(
         &self,
         g: &mut Graph,
@@ -109,7 +109,7 @@ impl Collection<'_, '_, '_> {
         match *load {
             Load::Generalized(j, _) => {
                 for slopes in slopes {
-                    for (b, change) in self.one_by_one(g, slopes) {
+                    for (b, change) in self.separate_changes(g, slopes) {
                         let before = *self.out.generalized.entry((j, b)).or_insert_with(|| g.zero());
                         self.out.generalized.insert((j, b), g.add(before, change[0]));
                     }
@@ -126,10 +126,10 @@ impl Collection<'_, '_, '_> {
                 if self.gather {
                     let lever = g.lever_slope(r, value);
                     let slope = g.moment_slope(lever);
-                    self.out.gathered[link] = g.add_wrench_slope(self.out.gathered[link], slope);
+                    self.out.accumulated[link] = g.add_wrench_slope(self.out.accumulated[link], slope);
                 } else {
                     for shifted in
-                        leaf_changes(g, self.mechanism, self.moved, self.unknowns, Leaf::Position(at))
+                        leaf_changes(g, self.mechanism, self.data, self.unknowns, Leaf::Position(at))
                     {
                         let by = Vec3([shifted.change[0], shifted.change[1], shifted.change[2]]);
                         let change = Spatial { linear: g.zero_vector(), angular: g.cross3(by, value) };
@@ -147,7 +147,7 @@ impl Collection<'_, '_, '_> {
         }
     }
 
-    /// What a force or moment on a link, of which both functions make a wrench, changes by its placeholders.
+    /// Derivatives of a force or moment on a link with respect to its placeholders; the two functions convert it into a wrench.
     fn add_slopes(
         &mut self,
         g: &mut Graph,
@@ -157,8 +157,8 @@ impl Collection<'_, '_, '_> {
         slope: impl Fn(&mut Graph, [Slope; 3]) -> WrenchSlope,
     ) {
         let tree = self.mechanism.tree;
-        let own = self.unknowns.of_link(tree, self.moved, link);
-        let mut gathered: BTreeMap<usize, [Slope; 3]> = BTreeMap::new();
+        let own = self.unknowns.of_link(tree, self.data, link);
+        let mut accumulated: BTreeMap<usize, [Slope; 3]> = BTreeMap::new();
         let mut changes: BTreeMap<usize, Vec3> = BTreeMap::new();
         let add = |g: &mut Graph, changes: &mut BTreeMap<usize, Vec3>, b: usize, change: Vec3| {
             let before = *changes.entry(b).or_insert_with(|| g.zero_vector());
@@ -166,35 +166,35 @@ impl Collection<'_, '_, '_> {
         };
         for slopes in slopes {
             let other = slopes.link.filter(|&other| {
-                let theirs = self.unknowns.of_link(tree, self.moved, other);
+                let theirs = self.unknowns.of_link(tree, self.data, other);
                 let common = own.iter().filter(|b| theirs.contains(b)).count();
                 self.gather && own.len() < 2 * common
             });
             match other {
                 Some(other) => {
                     let none = g.no_slope();
-                    let sum = gathered.entry(other).or_insert([none; 3]);
+                    let sum = accumulated.entry(other).or_insert([none; 3]);
                     for (sum, by) in sum.iter_mut().zip(&slopes.by) {
                         let c = Vec3([by[0], by[1], by[2]]);
-                        let share = leaf_slope(g, self.mechanism, self.moved, slopes.leaf, other, c);
+                        let share = leaf_slope(g, self.mechanism, self.data, slopes.leaf, other, c);
                         *sum = g.add_slope(*sum, share.unwrap_or(none));
                     }
                 }
                 None => {
-                    for (b, c) in self.one_by_one(g, slopes) {
+                    for (b, c) in self.separate_changes(g, slopes) {
                         add(g, &mut changes, b, Vec3([c[0], c[1], c[2]]));
                     }
                 }
             }
         }
-        for (other, force) in gathered {
+        for (other, force) in accumulated {
             let whole = slope(g, force);
-            self.out.gathered[link] = g.add_wrench_slope(self.out.gathered[link], whole);
-            // Unknowns that move one of both links.
-            let theirs = self.unknowns.of_link(tree, self.moved, other);
+            self.out.accumulated[link] = g.add_wrench_slope(self.out.accumulated[link], whole);
+            // Unknowns that move only one of the two links.
+            let theirs = self.unknowns.of_link(tree, self.data, other);
             for (here, there, added) in [(&theirs, &own, true), (&own, &theirs, false)] {
                 for &b in here.iter().filter(|b| !there.contains(b)) {
-                    let Some(unknown) = &self.unknowns.moving[b] else { continue };
+                    let Some(unknown) = &self.unknowns.motions[b] else { continue };
                     let moved = Vec3(force.map(|slope| g.along(slope, unknown)));
                     let moved = if added { moved } else { g.neg3(moved) };
                     add(g, &mut changes, b, moved);
@@ -208,8 +208,8 @@ impl Collection<'_, '_, '_> {
     }
 
     /// (∂value/∂leaf) ∂_b leaf, by unknown.
-    fn one_by_one(&mut self, g: &mut Graph, slopes: &LeafSlopes) -> Vec<(usize, Vec<ExprId>)> {
-        let changes = leaf_changes(g, self.mechanism, self.moved, self.unknowns, slopes.leaf);
+    fn separate_changes(&mut self, g: &mut Graph, slopes: &LeafSlopes) -> Vec<(usize, Vec<ExprId>)> {
+        let changes = leaf_changes(g, self.mechanism, self.data, self.unknowns, slopes.leaf);
         let mut all = Vec::new();
         for LeafChange { unknown, change } in changes {
             let of_value = |by: &Vec<ExprId>| {
@@ -223,9 +223,9 @@ impl Collection<'_, '_, '_> {
 }
 
 impl LoadTangent {
-    /// Whether there are gathered slopes.
-    pub(super) fn is_gathered(&self, g: &Graph) -> bool {
-        let rows = self.gathered.iter().flat_map(|slope| &slope.0);
+    /// Whether any slope was accumulated.
+    pub(super) fn is_accumulated(&self, g: &Graph) -> bool {
+        let rows = self.accumulated.iter().flat_map(|slope| &slope.0);
         let mut numbers = rows.flat_map(|row| [row.z, row.y, row.x]).flat_map(Spatial::numbers);
         numbers.any(|number| !g.is(number, 0.0))
     }
@@ -234,7 +234,7 @@ impl LoadTangent {
         for (i, link) in tree.links.iter().enumerate().rev() {
             if let Some(p) = link.parent {
                 self.wrenches[p] = g.add6(self.wrenches[p], self.wrenches[i]);
-                self.gathered[p] = g.add_wrench_slope(self.gathered[p], self.gathered[i]);
+                self.accumulated[p] = g.add_wrench_slope(self.accumulated[p], self.accumulated[i]);
                 for (b, change) in self.of_link(i) {
                     self.add(g, p, b, change);
                 }
@@ -252,7 +252,7 @@ impl LoadTangent {
         self.changes.range((link, 0)..(link + 1, 0)).map(|(&(_, b), &change)| (b, change)).collect()
     }
 
-    /// Takes S̄_aᵀ ∂_b W and the generalised forces off the tangent.
+    /// Subtracts S̄_aᵀ ∂_b W and the generalised forces from the tangent.
     pub(super) fn subtract(
         &self,
         g: &mut Graph,

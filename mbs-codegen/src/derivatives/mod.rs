@@ -1,19 +1,19 @@
-//! Joint-wise derivatives in closed form: how the mechanism's quantities change with each joint.
+//! Joint-wise derivatives of the mechanism's quantities in closed form.
 //!
-//! Enters: the mechanism referred to the world origin (RTdyn1). Leaves: derivatives by position, along the
-//! tangent (dz = N(z) dθ, one column per velocity), and by velocity. Work is a few 6-vector products per pair
-//! of a joint and an ancestor; nothing is pushed through rotation matrices.
+//! Input: the mechanism referred to the world origin (RTdyn1). Output: derivatives with respect to position, along the
+//! tangent (dz = N(z) dθ, one column per velocity), and with respect to velocity. The cost is a few products of 6-vectors per pair
+//! of a joint and an ancestor; no rotation matrix is differentiated.
 //!
 //! | symbol | meaning | shape |
 //! |---|---|---|
 //! | S_j | column of b for velocity j, at the origin | 6 |
 //! | V, A | velocity and acceleration of the link that j belongs to, after its group | 6 |
 //! | V₀, A₀ | the same before the group | 6 |
-//! | ψd_j = V₀ × S_j, ψdd_j = A₀ × S_j + V₀ × ψd_j | how the motion carries the column | 6 |
+//! | ψd_j = V₀ × S_j, ψdd_j = A₀ × S_j + V₀ × ψd_j | first and second rate of the column due to the motion before its group | 6 |
 //! | Sd_j = V × S_j | rate of the column | 6 |
 //!
-//! A group is what moves at once: one slide, one turn, or the three velocities of a ball, whose axes are fixed
-//! in the child. \[SinghRussellWensing2022\] has the same formulas for joints of any number of freedoms.
+//! A group is one elementary motion: a translation, a rotation, or the three velocities of Euler parameters, whose axes are fixed
+//! in the child. \[SinghRussellWensing2022\] has the same formulas for joints with any number of degrees of freedom.
 
 pub mod direction;
 mod leaf;
@@ -26,7 +26,7 @@ mod tangent;
 mod unknowns;
 pub mod constraints;
 #[cfg(test)]
-mod both_ways;
+mod slopes_test;
 
 pub use marker_rates::{MarkerRates, marker_rates};
 pub use pair_factors::PairFactors;

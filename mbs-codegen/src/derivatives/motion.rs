@@ -1,15 +1,15 @@
-//! How each column moves: S, ψd, ψdd, Sd, and the ancestors of each velocity.
+//! The columns S with their rates ψd, ψdd, Sd, and the ancestors of each velocity.
 
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::Spatial;
 
-/// A column of the motion and how the mechanism carries it.
+/// A column of the motion and its rates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     /// The link it belongs to.
     pub link: usize,
-    /// First velocity of its group; a ball's three share one.
+    /// First velocity of its group; the three velocities of Euler parameters are one group.
     pub group: usize,
     /// S_j
     pub s: Spatial,
@@ -102,8 +102,8 @@ pub(super) fn columns(
     (columns, accelerations)
 }
 
-/// The velocities between j's group and ground, j's own group included: what moves column j.
-pub(super) fn movers(columns: &[Column], parents: &[Option<usize>], j: usize) -> Vec<usize> {
+/// The velocities that move column j: those between j's group and ground, its own group included.
+pub(super) fn ancestor_velocities(columns: &[Column], parents: &[Option<usize>], j: usize) -> Vec<usize> {
     // The last velocity of j's group comes first.
     let mut last = j;
     while columns.get(last + 1).is_some_and(|c| c.group == columns[j].group) {

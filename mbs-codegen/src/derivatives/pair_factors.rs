@@ -1,7 +1,7 @@
-//! The factors of a tangent's entries, for those who multiply them in a loop.
+//! The factors of the tangent's entries, for multiplication in a loop.
 //!
-//! In joint form an unknown is one joint velocity. The entry in row a and column b of the tangent (see `tangent`) is a product of what a has
-//! and what b has: of 15 numbers for b at or before a on the way to ground, of 6 for b after a.
+//! In joint form an unknown is one joint velocity. The entry in row a and column b of the tangent (see `tangent`) is the product of a factor of a
+//! and a factor of b, with 15 numbers if b is a or an ancestor of a, with 6 if b is a descendant.
 
 use super::Square;
 use super::direction::{Weights, joint_directions};
@@ -14,15 +14,15 @@ use crate::kinematics::Spatial;
 /// Factors, one list per joint velocity.
 #[derive(Clone, Debug)]
 pub struct PairFactors {
-    /// I S, the angular part of (2B)ᵀ S, −S ×* W: what a has.
+    /// I S, the angular part of (2B)ᵀ S, −S ×* W: factors of row a.
     pub carried: Vec<[ExprId; 15]>,
-    /// X, the angular part of Y, Z: what b has.
+    /// X, the angular part of Y, Z: factors of column b.
     pub moving: Vec<[ExprId; 15]>,
-    /// I X + 2B Y + Z ×* f: what b has.
+    /// I X + 2B Y + Z ×* f: factors of column b.
     pub turned: Vec<[ExprId; 6]>,
-    /// S: what a has.
+    /// S: factors of row a.
     pub columns: Vec<[ExprId; 6]>,
-    /// What forces add, entry by entry.
+    /// Contributions of forces, by entry.
     pub loads: Square,
 }
 
@@ -38,8 +38,8 @@ impl Linearisation<'_, '_> {
         let rows = joint_directions(self.tree(), unit);
         let directions = joint_directions(self.tree(), weights);
         let unknowns = self.unknowns(g, &directions);
-        let (mechanism, moved) = self.parts();
-        let loads = load_tangent(g, mechanism, elements, moved, &unknowns, false);
+        let (mechanism, data) = self.parts();
+        let loads = load_tangent(g, mechanism, elements, data, &unknowns, false);
         let (zero, n) = (g.zero(), directions.len());
         let mut out = PairFactors {
             carried: vec![[zero; 15]; n],
@@ -49,9 +49,9 @@ impl Linearisation<'_, '_> {
             loads: Square::zero(g, n),
         };
         let of_rows = self.rows(g, &rows);
-        for (a, (unknown, &s)) in unknowns.moving.iter().zip(&of_rows).enumerate() {
+        for (a, (unknown, &s)) in unknowns.motions.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
-            let carried = self.carried(g, &loads, s, unknown);
+            let carried = self.composite_factors(g, &loads, s, unknown);
             let opposite = g.neg6(carried.by_z);
             let [by_x, x, back, z] = [carried.by_x, unknown.x, opposite, unknown.z].map(Spatial::numbers);
             out.carried[a] = join(by_x, carried.by_y.angular.0, back);
@@ -59,7 +59,7 @@ impl Linearisation<'_, '_> {
             out.turned[a] = carried.column.numbers();
             out.columns[a] = s.numbers();
         }
-        let row = |a: usize| unknowns.moving[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
+        let row = |a: usize| unknowns.motions[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
         loads.subtract(g, &mut out.loads, &rows, row);
         out
     }
@@ -75,7 +75,7 @@ impl Linearisation<'_, '_> {
     }
 }
 
-/// Side by side.
+/// Concatenates the three.
 fn join(a: [ExprId; 6], b: [ExprId; 3], c: [ExprId; 6]) -> [ExprId; 15] {
     std::array::from_fn(|k| {
         if k < 6 {

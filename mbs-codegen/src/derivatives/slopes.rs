@@ -1,11 +1,11 @@
-//! Slopes of values by the motion of links, the transposed view of `leaf`.
+//! Slopes: derivatives of values with respect to the motion of links. This is the transposed form of `leaf`.
 //!
 //! A value changes along unknown b by Σ over the links i that b moves of G_i·Z + H_i·δV_i + L_i·δA_i (see `unknowns`). With
-//! (Z × V)·H = Z·(V ×* H) that is a product of what the link has and what the unknown has,
+//! (Z × V)·H = Z·(V ×* H) this is a product of factors of the link and factors of the unknown,
 //!
 //! (G + V ×* H + A ×* L)·Z + (H + V ×* L)·Y + L·X,
 //!
-//! so the slopes of all links that an unknown moves can be summed before the unknown is seen. A placeholder with slope c has
+//! so the slopes of all links that an unknown moves can be summed once for all unknowns. A placeholder with derivative c has
 //!
 //! | placeholder | G | H | L |
 //! |---|---|---|---|
@@ -16,13 +16,13 @@
 //! | acceleration of r | point r with c × α, velocity v with c × ω | (0, v × c) | (c, r × c) |
 //! | angular acceleration | | | (0, c) |
 
-use super::unknowns::{Moved, Moving};
+use super::unknowns::{MotionData, UnknownMotion};
 use crate::elements::{Leaf, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::kinematics::Spatial;
 use crate::lowering::Environment;
 
-/// What a value has of a link, or of several: factors of an unknown's Z, Y, X.
+/// Derivative of a value with respect to the motion of one or several links: factors of an unknown's Z, Y, X.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slope {
     pub z: Spatial,
@@ -30,7 +30,7 @@ pub(super) struct Slope {
     pub x: Spatial,
 }
 
-/// Slopes of a wrench's six numbers, forces first.
+/// Slopes of the six components of a wrench, forces first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrenchSlope(pub [Slope; 6]);
 
@@ -52,7 +52,7 @@ impl Graph {
     }
 
     /// The change along an unknown.
-    pub(super) fn along(&mut self, slope: Slope, unknown: &Moving) -> ExprId {
+    pub(super) fn along(&mut self, slope: Slope, unknown: &UnknownMotion) -> ExprId {
         let z = self.dot6(slope.z, unknown.z);
         let y = self.dot6(slope.y, unknown.y);
         let x = self.dot6(slope.x, unknown.x);
@@ -65,7 +65,7 @@ impl Graph {
     }
 
     /// The change of the wrench along an unknown.
-    pub(super) fn wrench_along(&mut self, slope: &WrenchSlope, unknown: &Moving) -> Spatial {
+    pub(super) fn wrench_along(&mut self, slope: &WrenchSlope, unknown: &UnknownMotion) -> Spatial {
         let [a, b, c, d, e, f] = slope.0.map(|row| self.along(row, unknown));
         Spatial { linear: Vec3([a, b, c]), angular: Vec3([d, e, f]) }
     }
@@ -80,7 +80,7 @@ impl Graph {
         sum
     }
 
-    /// Of the wrench (F, r × F) for a force that has these slopes, r held.
+    /// Slope of the wrench (F, r × F) for a force with these slopes, r constant.
     pub(super) fn wrench_slope_at(&mut self, r: Vec3, force: [Slope; 3]) -> WrenchSlope {
         let turned: [Slope; 3] = std::array::from_fn(|k| {
             // r_i F_j − r_j F_i
@@ -94,13 +94,13 @@ impl Graph {
         WrenchSlope([a, b, c, d, e, f])
     }
 
-    /// Of the wrench (0, n) for a moment that has these slopes.
+    /// Slope of the wrench (0, n) for a moment with these slopes.
     pub(super) fn moment_slope(&mut self, [d, e, f]: [Slope; 3]) -> WrenchSlope {
         let none = self.no_slope();
         WrenchSlope([none, none, none, d, e, f])
     }
 
-    /// Of the moment r × F, F held, for a point r that is carried along: e_k·(δr × F) = δr·(F × e_k).
+    /// Slope of the moment r × F, F constant, for a point r fixed in the link: e_k·(δr × F) = δr·(F × e_k).
     pub(super) fn lever_slope(&mut self, r: Vec3, force: Vec3) -> [Slope; 3] {
         let (zero, one) = (self.zero(), self.one());
         std::array::from_fn(|k| {
@@ -118,23 +118,23 @@ impl Graph {
     }
 
     /// (0, c)
-    fn turning(&mut self, c: Vec3) -> Spatial {
+    fn moment(&mut self, c: Vec3) -> Spatial {
         Spatial { linear: self.zero_vector(), angular: c }
     }
 }
 
-/// The slope of a value by the motion of the link that carries a placeholder, for the value's slope c by the placeholder; none for
+/// Slope of a value with respect to the motion of the link that carries a placeholder, for the value's derivative c with respect to the placeholder; none for
 /// coordinates.
 pub(super) fn leaf_slope(
     g: &mut Graph,
     mechanism: &mut Mechanism<'_>,
-    moved: Moved<'_>,
+    data: MotionData<'_>,
     leaf: Leaf,
     link: usize,
     c: Vec3,
 ) -> Option<Slope> {
     let velocity = mechanism.velocities.links[link].motion;
-    let acceleration = moved.accelerations[link];
+    let acceleration = data.accelerations[link];
     let none = g.zero_spatial();
     let (mut by_place, mut by_velocity, mut by_acceleration) = (none, none, none);
     match leaf {
@@ -145,7 +145,7 @@ pub(super) fn leaf_slope(
         Leaf::Axis(body, k) => {
             let axis = mechanism.positions.rotation(g, mechanism.tree, body).column(k.into());
             let across = g.cross3(axis, c);
-            by_place = g.turning(across);
+            by_place = g.moment(across);
         }
         Leaf::PointVelocity(marker) => {
             let r = mechanism.position(g, marker);
@@ -153,7 +153,7 @@ pub(super) fn leaf_slope(
             by_place = g.at_point(r, across);
             by_velocity = g.at_point(r, c);
         }
-        Leaf::AngularVelocity(_) => by_velocity = g.turning(c),
+        Leaf::AngularVelocity(_) => by_velocity = g.moment(c),
         Leaf::PointAcceleration(marker) => {
             let (r, v) = (mechanism.position(g, marker), mechanism.point_velocity(g, marker));
             let across = g.cross3(c, velocity.angular);
@@ -161,11 +161,11 @@ pub(super) fn leaf_slope(
             let sum = g.add3(p, q);
             by_place = g.at_point(r, sum);
             let turned = g.cross3(v, c);
-            let (p, q) = (g.at_point(r, across), g.turning(turned));
+            let (p, q) = (g.at_point(r, across), g.moment(turned));
             by_velocity = g.add6(p, q);
             by_acceleration = g.at_point(r, c);
         }
-        Leaf::AngularAcceleration(_) => by_acceleration = g.turning(c),
+        Leaf::AngularAcceleration(_) => by_acceleration = g.moment(c),
         Leaf::Coordinate(_)
         | Leaf::Rate(_)
         | Leaf::Acceleration(_)

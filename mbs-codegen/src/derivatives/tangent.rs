@@ -1,20 +1,20 @@
-//! The tangent of inverse dynamics, tau = M vd + (velocity terms) − Q, in one go.
+//! The tangent of inverse dynamics, tau = M vd + (velocity terms) − Q.
 //!
-//! An unknown b moves what it carries by Z_b, Y_b, X_b (see `unknowns`). With composite inertia I, momentum p, force f of everything that a group carries, and
+//! An unknown b moves its descendants by Z_b, Y_b, X_b (see `unknowns`). With composite inertia I, momentum p and force f of all links that a group moves, and
 //! 2B x = (2 α × p, R α), R = −2 Σ (ω̃ Σ₂ + h̃ṽ), Σ₂ = ½ tr J − J, the derivative of row a (column S̄_a) is
 //!
-//! b at or before a on the way to ground:  (I_a S̄_a)ᵀ X_b + ((2B_a)ᵀ S̄_a)ᵀ Y_b,
-//! b after a:                              S̄_aᵀ (I_b X_b + 2B_b Y_b + Z_b ×* f_b).
+//! b equal to a or an ancestor of a:       (I_a S̄_a)ᵀ X_b + ((2B_a)ᵀ S̄_a)ᵀ Y_b,
+//! b a descendant of a:                    S̄_aᵀ (I_b X_b + 2B_b Y_b + Z_b ×* f_b).
 //!
 //! The linear columns of 2B vanish and its upper right block is −2p̃: both follow from Jacobi's identity. Unit
 //! weights give ∂tau/∂θ, ∂tau/∂v and M [SinghRussellWensing2022]; an integrator's weights give its leading
-//! matrix for the price of one of them.
+//! matrix at the cost of one of them.
 
 use super::Square;
 use super::direction::Direction;
 use super::loads::{LoadTangent, load_tangent};
 use super::motion::{Column, columns};
-use super::unknowns::{Moved, Moving, Unknowns};
+use super::unknowns::{MotionData, UnknownMotion, Unknowns};
 use crate::dynamics::{BodyInertia, Symmetric, composite_inertias};
 use crate::elements::{Element, Loads, Mechanism};
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
@@ -22,7 +22,7 @@ use crate::kinematics::Spatial;
 use crate::symbols::Group;
 use crate::topology::Tree;
 
-/// What a link carries, itself included, about the origin.
+/// Composite of a link and its descendants, about the origin.
 #[derive(Clone, Copy)]
 struct Composite {
     inertia: BodyInertia,
@@ -31,15 +31,15 @@ struct Composite {
     force: Spatial,
 }
 
-/// What an unknown has of the composite it moves: factors of its entries with all unknowns before it.
-pub(super) struct Carried {
-    /// By X: I S̄, less what loads have.
+/// Factors of the entries of an unknown with its ancestors, from the composite that it moves.
+pub(super) struct CompositeFactors {
+    /// Factor of X: I S̄, less the loads' part.
     pub by_x: Spatial,
-    /// By Y: (2B)ᵀ S̄, less what loads have; without loads its linear part vanishes.
+    /// Factor of Y: (2B)ᵀ S̄, less the loads' part; without loads its linear part vanishes.
     pub by_y: Spatial,
-    /// By Z, to be subtracted: S̄ ×* W and what loads have.
+    /// Factor of Z, to be subtracted: S̄ ×* W and the loads' part.
     pub by_z: Spatial,
-    /// I X + 2B Y + Z ×* f, less what loads have.
+    /// I X + 2B Y + Z ×* f, less the loads' part.
     pub column: Spatial,
 }
 
@@ -66,34 +66,33 @@ impl<'m, 'a> Linearisation<'m, 'a> {
     }
 
     /// The derivatives of Rᵀ tau, R given by the position weights of `rows`, along each list of directions. Rows and
-    /// directions are of the same unknowns. `elements` are what acts beside inertia and gravity; of the two ways to their derivatives
-    /// gathered slopes are taken where they pay for all lists and what is
-    /// computed `beside` them.
+    /// directions belong to the same unknowns. `elements` act in addition to inertia and gravity. Their derivatives use
+    /// accumulated slopes if that saves operations for all lists together with `others`, which are computed in the same bundle.
     pub fn tangents<const N: usize>(
         &mut self,
         g: &mut Graph,
         elements: &[&Element<'_>],
         rows: &[Direction],
         directions: &[Vec<Direction>; N],
-        beside: &[ExprId],
+        others: &[ExprId],
     ) -> [Square; N] {
-        let gathered = directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, true));
-        let differ = gathered.iter().any(|(_, gathered)| *gathered);
-        let gathered = gathered.map(|(tangent, _)| tangent);
+        let accumulated = directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, true));
+        let differ = accumulated.iter().any(|(_, accumulated)| *accumulated);
+        let accumulated = accumulated.map(|(tangent, _)| tangent);
         if !differ {
-            return gathered;
+            return accumulated;
         }
-        let one_by_one =
+        let separate_changes =
             directions.each_ref().map(|along| self.tangent_by(g, elements, rows, along, false).0);
-        let [here, there] = [&gathered, &one_by_one].map(|tangents| {
+        let [here, there] = [&accumulated, &separate_changes].map(|tangents| {
             let entries = tangents.iter().flat_map(|tangent| tangent.entries());
-            let all: Vec<ExprId> = entries.chain(beside).copied().collect();
+            let all: Vec<ExprId> = entries.chain(others).copied().collect();
             g.operations_per_call(&all)
         });
-        if pays(here, there) { gathered } else { one_by_one }
+        if accumulation_pays(here, there) { accumulated } else { separate_changes }
     }
 
-    /// The derivatives along one list of directions, and whether slopes of loads were gathered.
+    /// The derivatives along one list of directions, and whether slopes of loads were accumulated.
     pub(super) fn tangent_by(
         &mut self,
         g: &mut Graph,
@@ -103,18 +102,18 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         gather: bool,
     ) -> (Square, bool) {
         let unknowns = self.unknowns(g, directions);
-        let (mechanism, moved) = self.parts();
-        let loads = load_tangent(g, mechanism, elements, moved, &unknowns, gather);
+        let (mechanism, data) = self.parts();
+        let loads = load_tangent(g, mechanism, elements, data, &unknowns, gather);
         let of_rows = self.rows(g, rows);
         let mut out = Square::zero(g, directions.len());
-        for (a, (unknown, &s)) in unknowns.moving.iter().zip(&of_rows).enumerate() {
+        for (a, (unknown, &s)) in unknowns.motions.iter().zip(&of_rows).enumerate() {
             let Some(unknown) = unknown else { continue };
-            let carried = self.carried(g, &loads, s, unknown);
+            let carried = self.composite_factors(g, &loads, s, unknown);
             self.pairs(g, &mut out, &unknowns, &of_rows, a, &carried);
         }
-        let row = |a: usize| unknowns.moving[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
+        let row = |a: usize| unknowns.motions[a].as_ref().map(|unknown| (unknown.link, of_rows[a]));
         loads.subtract(g, &mut out, rows, row);
-        (out, loads.is_gathered(g))
+        (out, loads.is_accumulated(g))
     }
 
     /// tau = S_jᵀ (f − W) − Q_j along every joint velocity, from the same sums as the tangent.
@@ -143,10 +142,10 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         unknowns: &Unknowns,
         rows: &[Spatial],
         a: usize,
-        carried: &Carried,
+        carried: &CompositeFactors,
     ) {
-        let Some(unknown) = &unknowns.moving[a] else { return };
-        for (b, other) in unknowns.of_column(self.moved(), unknown.group) {
+        let Some(unknown) = &unknowns.motions[a] else { return };
+        for (b, other) in unknowns.of_column(self.motion_data(), unknown.group) {
             // row a, column b
             let (p, q) = (g.dot6(carried.by_x, other.x), g.dot6(carried.by_y, other.y));
             let inner = g.add(p, q);
@@ -161,14 +160,14 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         }
     }
 
-    /// What an unknown has of the composite it moves; S̄ is that of its row.
-    pub(super) fn carried(
+    /// Factors of an unknown from the composite that it moves; S̄ is that of its row.
+    pub(super) fn composite_factors(
         &self,
         g: &mut Graph,
         loads: &LoadTangent,
         s: Spatial,
-        unknown: &Moving,
-    ) -> Carried {
+        unknown: &UnknownMotion,
+    ) -> CompositeFactors {
         let composite = self.composites[unknown.link];
         // I S̄ and (2B)ᵀ S̄ = (0, 2 p × s + Rᵀ w)
         let inertia_row = g.apply_inertia(composite.inertia, s);
@@ -176,9 +175,9 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let twice = g.scale3(two, composite.momentum);
         let (p, q) = (g.cross3(twice, s.linear), g.apply_transposed(composite.rate, s.angular));
         let rate_row = Spatial { linear: g.zero_vector(), angular: g.add3(p, q) };
-        // (Z × S̄)ᵀ W = Zᵀ (S̄ ×* W): a wrench on what a carries does not turn with the joints before it
+        // (Z × S̄)ᵀ W = Zᵀ (S̄ ×* W): a wrench on the descendants of a does not rotate with the ancestors
         let turned_row = g.cross_force(s, loads.wrenches[unknown.link]);
-        let slopes = &loads.gathered[unknown.link];
+        let slopes = &loads.accumulated[unknown.link];
         let work = g.work_slope(s, slopes);
         // I X + 2B Y + Z ×* f
         let turned = g.cross_force(unknown.z, composite.force);
@@ -187,7 +186,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         let sum = g.add6(carried, accelerated);
         let sum = g.add6(sum, turned);
         let wrench = g.wrench_along(slopes, unknown);
-        Carried {
+        CompositeFactors {
             by_x: g.sub6(inertia_row, work.x),
             by_y: g.sub6(rate_row, work.y),
             by_z: g.add6(turned_row, work.z),
@@ -211,7 +210,7 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         all
     }
 
-    /// What the directions do to the links.
+    /// Effect of the directions on the links.
     pub(super) fn unknowns(&self, g: &mut Graph, directions: &[Direction]) -> Unknowns {
         Unknowns::new(g, &self.columns, self.mechanism.tree.nv, directions)
     }
@@ -225,23 +224,23 @@ impl<'m, 'a> Linearisation<'m, 'a> {
         &self.columns
     }
 
-    /// What derivatives of elements need.
-    fn moved(&self) -> Moved<'_> {
+    /// Data for derivatives of elements.
+    fn motion_data(&self) -> MotionData<'_> {
         let Linearisation { columns, parents, accelerations, .. } = self;
-        Moved { columns, parents, accelerations }
+        MotionData { columns, parents, accelerations }
     }
 
-    /// The mechanism beside it.
-    pub(super) fn parts(&mut self) -> (&mut Mechanism<'a>, Moved<'_>) {
+    /// The mechanism, and the data for derivatives of elements.
+    pub(super) fn parts(&mut self) -> (&mut Mechanism<'a>, MotionData<'_>) {
         let Linearisation { mechanism, columns, parents, accelerations, .. } = self;
-        (mechanism, Moved { columns, parents, accelerations })
+        (mechanism, MotionData { columns, parents, accelerations })
     }
 }
 
-/// Whether gathered slopes with so many operations pay: they save a tenth. The rest of a bundle may share operations with what is counted,
-/// which the count does not see.
-pub(super) fn pays(gathered: usize, one_by_one: usize) -> bool {
-    10 * gathered < 9 * one_by_one
+/// Whether accumulated slopes save at least a tenth of the operations. The margin is for operations that the counted expressions share with the rest of a
+/// bundle, which the count does not see.
+pub(super) fn accumulation_pays(accumulated: usize, separate_changes: usize) -> bool {
+    10 * accumulated < 9 * separate_changes
 }
 
 /// 2B x = (2 α × p, R α)

@@ -1,24 +1,24 @@
-//! What unknowns do to the links they move.
+//! Effect of unknowns on the links that they move.
 //!
 //! Unknown b moves the columns of one group by (w_p, w_v, w_a). With
 //!
 //! Z = Σ w_p S,   Y = Σ w_v S + w_p ψd,   X = Σ w_a S + w_v (ψd + Sd) + w_p ψdd,
 //!
-//! and a link i that b moves changes its place, its velocity and its acceleration by
+//! and the position, velocity and acceleration of a link i that b moves change by
 //!
 //! Z,   δV = Y + Z × V_i,   δA = X + Y × V_i + Z × A_i,
 //!
-//! the sums of what `leaf` has for each column, sorted by what the unknown has and what the link has.
+//! the sums of the derivatives in `leaf` over the columns, sorted by factors of the unknown and factors of the link.
 
 use super::direction::{Direction, Weights};
-use super::motion::{Column, movers};
+use super::motion::{Column, ancestor_velocities};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::Spatial;
 use crate::topology::Tree;
 
-/// An unknown as the links see it.
+/// Motion that an unknown gives to the links.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moving {
+pub(super) struct UnknownMotion {
     /// The link of its joint.
     pub link: usize,
     /// First velocity of its group.
@@ -30,68 +30,69 @@ pub(super) struct Moving {
 
 /// The columns, the parents of velocities, and the accelerations of the links.
 #[derive(Clone, Copy)]
-pub(super) struct Moved<'a> {
+pub(super) struct MotionData<'a> {
     pub columns: &'a [Column],
     pub parents: &'a [Option<usize>],
     pub accelerations: &'a [Spatial],
 }
 
-/// All unknowns, each with what it moves.
+/// All unknowns with their motions.
 pub(super) struct Unknowns {
-    /// None for those of variables, which move nothing.
-    pub moving: Vec<Option<Moving>>,
+    /// `None` for variables, which move no link.
+    pub motions: Vec<Option<UnknownMotion>>,
     /// By the first velocity of a group.
     of_group: Vec<Vec<usize>>,
-    /// By velocity, with what each does to it.
+    /// By velocity, with the effect on it.
     pub of_velocity: Vec<Vec<(usize, Weights)>>,
 }
 
 impl Unknowns {
     /// One per direction.
     pub(super) fn new(g: &mut Graph, columns: &[Column], nv: usize, directions: &[Direction]) -> Unknowns {
-        let moving: Vec<Option<Moving>> = directions.iter().map(|d| moving(g, columns, d)).collect();
+        let motions: Vec<Option<UnknownMotion>> =
+            directions.iter().map(|d| unknown_motion(g, columns, d)).collect();
         let mut of_group = vec![Vec::new(); columns.len()];
         let mut of_velocity = vec![Vec::new(); nv];
         for (b, direction) in directions.iter().enumerate() {
-            if let Some(unknown) = &moving[b] {
+            if let Some(unknown) = &motions[b] {
                 of_group[unknown.group].push(b);
             }
             for term in &direction.terms {
                 of_velocity[term.j].push((b, term.weights));
             }
         }
-        Unknowns { moving, of_group, of_velocity }
+        Unknowns { motions, of_group, of_velocity }
     }
 
     /// Those that move the column of velocity j: from its own group to ground.
     pub(super) fn of_column<'s>(
         &'s self,
-        moved: Moved<'s>,
+        data: MotionData<'s>,
         j: usize,
-    ) -> impl Iterator<Item = (usize, &'s Moving)> + 's {
+    ) -> impl Iterator<Item = (usize, &'s UnknownMotion)> + 's {
         let mut groups: Vec<usize> = Vec::new();
-        for k in movers(moved.columns, moved.parents, j) {
-            let group = moved.columns[k].group;
+        for k in ancestor_velocities(data.columns, data.parents, j) {
+            let group = data.columns[k].group;
             if groups.last() != Some(&group) {
                 groups.push(group);
             }
         }
         let all = groups.into_iter().flat_map(|group| self.of_group[group].iter().copied());
-        all.filter_map(|b| Some((b, self.moving[b].as_ref()?)))
+        all.filter_map(|b| Some((b, self.motions[b].as_ref()?)))
     }
 
     /// Those that move a link.
-    pub(super) fn of_link(&self, tree: &Tree, moved: Moved<'_>, link: usize) -> Vec<usize> {
+    pub(super) fn of_link(&self, tree: &Tree, data: MotionData<'_>, link: usize) -> Vec<usize> {
         // The nearest link with a joint velocity, on the way to ground.
         let mut links = std::iter::successors(Some(link), |&i| tree.links[i].parent);
         match links.find_map(|i| tree.links[i].v_range().last()) {
-            Some(last) => self.of_column(moved, last).map(|(b, _)| b).collect(),
+            Some(last) => self.of_column(data, last).map(|(b, _)| b).collect(),
             None => Vec::new(),
         }
     }
 }
 
-fn moving(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<Moving> {
+fn unknown_motion(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<UnknownMotion> {
     let first = columns.get(direction.terms.first()?.j)?;
     let none = g.zero_spatial();
     let [mut z, mut y, mut x] = [none; 3];
@@ -109,5 +110,5 @@ fn moving(g: &mut Graph, columns: &[Column], direction: &Direction) -> Option<Mo
         add(g, &mut x, w.velocity, turned);
         add(g, &mut x, w.position, column.psi_acceleration);
     }
-    Some(Moving { link: first.link, group: first.group, z, y, x })
+    Some(UnknownMotion { link: first.link, group: first.group, z, y, x })
 }

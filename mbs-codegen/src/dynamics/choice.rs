@@ -1,7 +1,7 @@
-//! World axes or link axes, factors of the mass matrix or articulated bodies: whichever needs fewer operations for this mechanism.
+//! Chooses world axes or link axes, factors of the mass matrix or articulated bodies: whichever takes fewer operations for this mechanism.
 //!
-//! In link axes an entry of the mass matrix costs a passage of two vectors, in world axes a product of six: the deeper the tree, the more
-//! speaks for world axes, and so do loads, which need the world's positions anyway. Both are written and counted.
+//! In link axes an entry of the mass matrix costs the rotation of two vectors, in world axes a product of six: world axes are better for
+//! deep trees, and for loads, which need positions in the world anyway. Both versions are built and counted.
 
 use super::articulated_body::articulated_body;
 use super::inverse_dynamics::{inverse_dynamics, right_hand_side};
@@ -11,7 +11,7 @@ use super::{Solved, Symmetric, solve_tree};
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph};
 
-/// A mechanism's equations in both kinds of axes.
+/// The equations of a mechanism in world axes and in link axes.
 pub struct TreeEquations<'m, 'a> {
     mechanism: &'m Mechanism<'a>,
     inertias: &'m [(ExprId, Symmetric)],
@@ -20,7 +20,7 @@ pub struct TreeEquations<'m, 'a> {
 }
 
 impl<'m, 'a> TreeEquations<'m, 'a> {
-    /// Nothing chosen yet.
+    /// Prepares both versions; each function below chooses.
     pub fn new(
         g: &mut Graph,
         mechanism: &'m Mechanism<'a>,
@@ -33,24 +33,24 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
 
     /// M in joint form.
     pub fn mass_matrix(&self, g: &mut Graph) -> MassMatrix {
-        let ways = self.mass_matrices(g);
-        cheapest(g, ways, |m, roots| roots.extend(m.dense()))
+        let versions = self.mass_matrices(g);
+        cheapest(g, versions, |m, roots| roots.extend(m.dense()))
     }
 
     /// tau = M vd + (velocity terms) − Q.
     pub fn inverse_dynamics(&self, g: &mut Graph) -> Vec<ExprId> {
-        let ways = [
+        let versions = [
             self.links.inverse_dynamics(g, self.mechanism, self.loads),
             inverse_dynamics(g, self.mechanism, self.inertias, self.loads),
         ];
-        cheapest(g, ways, |tau, roots| roots.extend(tau))
+        cheapest(g, versions, |tau, roots| roots.extend(tau))
     }
 
-    /// vd with M vd = Q: by factors of M with the tree's sparsity, which short chains are best at, or by articulated bodies.
+    /// vd with M vd = Q: by factors of M with the tree's sparsity, which is best for short chains, or by articulated bodies.
     pub fn forward_dynamics(&self, g: &mut Graph) -> Solved {
         let recursive = articulated_body(g, self.mechanism, self.inertias, self.loads).solved;
         let most = g.operations_per_call(&recursive.vd);
-        // The factors alone take an operation for every velocity, one before it and one before that.
+        // The factorisation alone takes an operation for every velocity, ancestor and ancestor of that.
         if self.mechanism.tree.eliminations() > most {
             return recursive;
         }
@@ -64,9 +64,9 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
             self.links.right_hand_side(g, self.mechanism, self.loads),
             right_hand_side(g, self.mechanism, self.inertias, self.loads),
         ];
-        let ways: Vec<_> =
+        let versions: Vec<_> =
             masses.iter().flat_map(|m| sides.iter().map(move |q| (m.clone(), q.clone()))).collect();
-        let (m, q) = cheapest(g, ways, |(m, q), roots| {
+        let (m, q) = cheapest(g, versions, |(m, q), roots| {
             roots.extend(m.dense());
             roots.extend(q);
         });
@@ -78,12 +78,12 @@ impl<'m, 'a> TreeEquations<'m, 'a> {
     }
 }
 
-/// Of several ways to write the same, the first with the fewest operations per call.
-fn cheapest<T>(g: &Graph, ways: impl IntoIterator<Item = T>, roots: impl Fn(&T, &mut Vec<ExprId>)) -> T {
-    let cost = |way: &T| {
+/// The first of several equivalent versions with the fewest operations per call.
+fn cheapest<T>(g: &Graph, versions: impl IntoIterator<Item = T>, roots: impl Fn(&T, &mut Vec<ExprId>)) -> T {
+    let cost = |version: &T| {
         let mut all = Vec::new();
-        roots(way, &mut all);
+        roots(version, &mut all);
         g.operations_per_call(&all)
     };
-    ways.into_iter().min_by_key(cost).expect("there are ways")
+    versions.into_iter().min_by_key(cost).expect("at least one version")
 }

@@ -125,7 +125,7 @@ fn movers_of(g: &mut Graph, mechanism: &Mechanism<'_>, link: usize, at: Vec3) ->
         let position = &mechanism.positions.links[i];
         let arm = g.sub3(at, position.joint_point);
         for (column, j) in position.columns.iter().zip(mechanism.tree.links[i].v_range()) {
-            let motion = if column.turns {
+            let motion = if column.is_rotation {
                 Spatial { linear: g.cross3(column.axis, arm), angular: column.axis }
             } else {
                 Spatial { linear: column.axis, angular: zero }

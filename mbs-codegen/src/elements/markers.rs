@@ -30,7 +30,7 @@ pub fn jacobian(g: &mut Graph, mechanism: &mut Mechanism<'_>, marker: MarkerRef)
         let here = &mechanism.positions.links[i];
         let arm = g.sub3(at, here.joint_point);
         for (column, j) in here.columns.iter().zip(mechanism.tree.links[i].v_range()) {
-            columns[j] = if column.turns { g.cross3(column.axis, arm) } else { column.axis };
+            columns[j] = if column.is_rotation { g.cross3(column.axis, arm) } else { column.axis };
         }
         link = mechanism.tree.links[i].parent;
     }

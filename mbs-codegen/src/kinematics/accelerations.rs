@@ -13,8 +13,8 @@ pub struct Accelerations {
 
 /// Vd_i = B_i Vd_parent + b_i vd_i + d_i, from ground outward   [LopezVarela2023, Eq. 4b].
 ///
-/// `ground` is the acceleration of ground: zero, or −gravity to have gravity act on every mass at no cost.
-/// `vd` is `None` for the accelerations that velocities alone make.
+/// `ground` is the acceleration of ground: zero, or −gravity, which makes gravity act on every mass at no cost.
+/// `vd` is `None` for the accelerations due to velocities alone.
 pub fn accelerations(
     g: &mut Graph,
     tree: &Tree,

@@ -8,7 +8,7 @@
 //! | ω | angular velocity in the child frame | 3 |
 //!
 //! The division by |p|² makes every closed form exact for any |p|, and p the exact null vector of the mass
-//! matrix in coordinate form. [LopezVarela2023, Table 11] has it on the unit sphere.
+//! matrix in coordinate form. [LopezVarela2023, Table 11] gives it for |p| = 1.
 
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 

@@ -1,22 +1,22 @@
-//! What each joint does, as a short list of elementary motions.
+//! The motion of each joint type as a short list of elementary motions.
 //!
-//! Every joint is: slides along directions fixed in the parent, then turns at the joint's point (or a ball
-//! with Euler parameters). This is the only place that knows the joints one by one; velocities,
-//! accelerations, mass matrix and derivatives see columns only.
+//! Every joint consists of translations along directions fixed in the parent, then rotations at the joint's point (by angles or by
+//! Euler parameters). This is the only place that depends on the joint type; velocities,
+//! accelerations, mass matrix and derivatives use columns only.
 
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::model::{Joint, JointKind};
 
-/// An elementary motion of one joint, directions in the frame before it (parent axes for slides).
+/// An elementary motion of a joint, with directions in the frame before it (the parent's axes for translations).
 pub(crate) enum Motion {
     /// Along a unit direction by one coordinate.
-    Slide(Vec3, ExprId),
+    Translation(Vec3, ExprId),
     /// About a unit direction by one coordinate.
-    Turn(Vec3, ExprId),
-    /// By a constant rotation: frame after → frame before.
-    Offset(Mat3),
-    /// By Euler parameters.
-    Ball([ExprId; 4]),
+    Rotation(Vec3, ExprId),
+    /// A constant rotation: frame after → frame before.
+    ConstantRotation(Mat3),
+    /// A rotation by Euler parameters.
+    EulerParameters([ExprId; 4]),
 }
 
 /// Directions of one side of a joint, in its body's axes.
@@ -33,7 +33,7 @@ impl Side {
 
 /// The motions of a joint, parent to child. `z` are its coordinates.
 ///
-/// The zero position puts the child's joint frame on the parent's: A_child = A_parent C_p C_cᵀ. Sides
+/// At zero the child's joint frame coincides with the parent's: A_child = A_parent C_p C_cᵀ. Sides
 /// without a reference direction have parallel body frames at zero: C_p C_cᵀ = I.
 pub(crate) fn motions(
     g: &mut Graph,
@@ -55,51 +55,55 @@ pub(crate) fn motions(
     let unit_z = g.vector([0.0, 0.0, 1.0]);
     let axis_or_z = axis.unwrap_or(unit_z);
     let mut motions = match (joint.kind, z) {
-        (JointKind::Revolute, &[angle]) => vec![Motion::Turn(axis_or_z, angle)],
-        (JointKind::Prismatic, &[displacement]) => vec![Motion::Slide(axis_or_z, displacement)],
+        (JointKind::Revolute, &[angle]) => vec![Motion::Rotation(axis_or_z, angle)],
+        (JointKind::Prismatic, &[displacement]) => vec![Motion::Translation(axis_or_z, displacement)],
         (JointKind::Cylindrical, &[displacement, angle]) => {
-            let turn = if joint.left_handed { g.neg3(axis_or_z) } else { axis_or_z };
-            vec![Motion::Slide(axis_or_z, displacement), Motion::Turn(turn, angle)]
+            let axis = if joint.left_handed { g.neg3(axis_or_z) } else { axis_or_z };
+            vec![Motion::Translation(axis_or_z, displacement), Motion::Rotation(axis, angle)]
         }
         (JointKind::Planar, &[x, y, angle]) => {
             let frame = parent.frame(g).unwrap_or_else(|| g.identity());
             vec![
-                Motion::Slide(frame.column(0), x),
-                Motion::Slide(frame.column(1), y),
-                Motion::Turn(frame.column(2), angle),
+                Motion::Translation(frame.column(0), x),
+                Motion::Translation(frame.column(1), y),
+                Motion::Rotation(frame.column(2), angle),
             ]
         }
         (JointKind::Cardan, &[angle1, angle2]) => {
             // R1(axis 1 in parent) K R2(axis 2 in child)
             let second = child.axis.map(|a| g.unit3(a)).unwrap_or(unit_y);
-            let mut motions = vec![Motion::Turn(axis.unwrap_or(unit_x), angle1)];
-            motions.extend(offset.map(Motion::Offset));
-            motions.push(Motion::Turn(second, angle2));
+            let mut motions = vec![Motion::Rotation(axis.unwrap_or(unit_x), angle1)];
+            motions.extend(offset.map(Motion::ConstantRotation));
+            motions.push(Motion::Rotation(second, angle2));
             return motions;
         }
-        (JointKind::Spherical, &[e0, e1, e2, e3]) => return ball(frames, [e0, e1, e2, e3]),
+        (JointKind::Spherical, &[e0, e1, e2, e3]) => return spherical(frames, [e0, e1, e2, e3]),
         (JointKind::Floating, &[x, y, z, e0, e1, e2, e3]) => {
             let directions = match frames {
                 Some((cp, _)) => [cp.column(0), cp.column(1), cp.column(2)],
                 None => [unit_x, unit_y, unit_z],
             };
             let mut motions: Vec<Motion> =
-                directions.into_iter().zip([x, y, z]).map(|(d, q)| Motion::Slide(d, q)).collect();
-            motions.extend(ball(frames, [e0, e1, e2, e3]));
+                directions.into_iter().zip([x, y, z]).map(|(d, q)| Motion::Translation(d, q)).collect();
+            motions.extend(spherical(frames, [e0, e1, e2, e3]));
             return motions;
         }
         _ => Vec::new(),
     };
-    motions.extend(offset.map(Motion::Offset));
+    motions.extend(offset.map(Motion::ConstantRotation));
     motions
 }
 
 /// C_p A(p) C_cᵀ
-fn ball(frames: Option<(Mat3, Mat3)>, p: [ExprId; 4]) -> Vec<Motion> {
+fn spherical(frames: Option<(Mat3, Mat3)>, p: [ExprId; 4]) -> Vec<Motion> {
     match frames {
-        None => vec![Motion::Ball(p)],
+        None => vec![Motion::EulerParameters(p)],
         Some((cp, cc)) => {
-            vec![Motion::Offset(cp), Motion::Ball(p), Motion::Offset(cc.transposed())]
+            vec![
+                Motion::ConstantRotation(cp),
+                Motion::EulerParameters(p),
+                Motion::ConstantRotation(cc.transposed()),
+            ]
         }
     }
 }

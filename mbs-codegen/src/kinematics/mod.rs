@@ -1,6 +1,6 @@
 //! Joint-wise recursive kinematics in world axes.
 //!
-//! Enters: a model's tree, its geometry as expressions. Leaves: for every link the rotation, positions,
+//! Input: a model's tree and its geometry as expressions. Output: for every link its rotation, positions,
 //! velocities and the terms of its acceleration.
 //!
 //! | symbol | meaning | shape |
@@ -15,7 +15,7 @@
 //! | d_i | acceleration of i not due to vd or the parent's | 6 |
 //!
 //! V_i = B_i V_parent + b_i v_i and Vd_i = B_i Vd_parent + b_i vd_i + d_i   [LopezVarela2023, Eq. 4].
-//! The two reference points share every line: with o = 0 the shifts fold away, so B_i = I in RTdyn1.
+//! The two reference points share all code: with o = 0 the shifts vanish, so B_i = I in RTdyn1.
 
 pub(crate) mod accelerations;
 mod euler_parameters;
@@ -52,7 +52,7 @@ pub struct Spatial {
 }
 
 impl Spatial {
-    /// All six, the linear part first.
+    /// All six components, the linear part first.
     pub fn numbers(self) -> [crate::graph::ExprId; 6] {
         let ([a, b, c], [d, e, f]) = (self.linear.0, self.angular.0);
         [a, b, c, d, e, f]
@@ -60,7 +60,7 @@ impl Spatial {
 }
 
 impl Graph {
-    /// The zero of six.
+    /// Zero.
     pub fn zero_spatial(&mut self) -> Spatial {
         let zero = self.zero_vector();
         Spatial { linear: zero, angular: zero }

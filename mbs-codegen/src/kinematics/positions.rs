@@ -13,13 +13,13 @@ use crate::topology::{Link, Tree};
 pub struct Column {
     /// Unit direction in world axes.
     pub axis: Vec3,
-    /// Whether it turns (about `axis` through the joint's point) or slides (along `axis`).
-    pub turns: bool,
+    /// Whether it is a rotation about `axis` through the joint's point, or a translation along `axis`.
+    pub is_rotation: bool,
     /// The column at the link's reference point: (axis × (o_i − r_C), axis) or (axis, 0).
     pub motion: Spatial,
 }
 
-/// Where a link is.
+/// Position and orientation of a link.
 #[derive(Clone, Debug)]
 pub struct LinkPosition {
     /// A_i
@@ -38,7 +38,7 @@ pub struct LinkPosition {
     pub columns: Vec<Column>,
 }
 
-/// Where all links are.
+/// Positions of all links.
 #[derive(Clone, Debug)]
 pub struct Positions {
     /// By link.
@@ -62,7 +62,7 @@ pub(crate) fn local_point(g: &mut Graph, parameters: &Parameters, body: &Body, p
     }
 }
 
-/// Walks the tree from ground outward.
+/// Forward recursion for positions, from ground to the leaves.
 pub fn positions(
     g: &mut Graph,
     model: &Model,
@@ -93,27 +93,27 @@ fn link_position(
     };
     let ([parent_point, child_point], motions) = joint_of(g, model, link, parameters);
 
-    // r_C = r_parent + A_parent (P + Σ slides); A_i = A_parent Π turns
+    // r_C = r_parent + A_parent (P + Σ translations); A_i = A_parent Π rotations
     let mut local = parent_point;
     let mut rotation = parent_rotation;
     let mut axes: Vec<(Vec3, bool)> = Vec::new();
     for motion in motions {
         match motion {
-            Motion::Slide(direction, coordinate) => {
-                let slide = g.scale3(coordinate, direction);
-                local = g.add3(local, slide);
+            Motion::Translation(direction, coordinate) => {
+                let displacement = g.scale3(coordinate, direction);
+                local = g.add3(local, displacement);
                 axes.push((g.apply(parent_rotation, direction), false));
             }
-            Motion::Turn(direction, angle) => {
+            Motion::Rotation(direction, angle) => {
                 axes.push((g.apply(rotation, direction), true));
-                let turn = rotation_about(g, direction, angle);
-                rotation = g.product(rotation, turn);
+                let relative = rotation_about(g, direction, angle);
+                rotation = g.product(rotation, relative);
             }
-            Motion::Offset(offset) => rotation = g.product(rotation, offset),
-            Motion::Ball(p) => {
-                let turn = euler_parameters::rotation(g, p);
-                rotation = g.product(rotation, turn);
-                // v is the angular velocity in the frame after the ball.
+            Motion::ConstantRotation(offset) => rotation = g.product(rotation, offset),
+            Motion::EulerParameters(p) => {
+                let relative = euler_parameters::rotation(g, p);
+                rotation = g.product(rotation, relative);
+                // v is the angular velocity in the frame after this rotation.
                 axes.extend((0..3).map(|k| (rotation.column(k), true)));
             }
         }
@@ -135,14 +135,14 @@ fn link_position(
         ReferencePoint::Origin => zero,
     };
     let shift = g.sub3(reference, parent_reference);
-    // b = (w × (o − r_C), w) for a turn, (w, 0) for a slide   [LopezVarela2023, Table 11]
+    // b = (w × (o − r_C), w) for a rotation, (w, 0) for a translation   [LopezVarela2023, Table 11]
     let arm = g.sub3(reference, joint_point);
     let columns = axes
         .into_iter()
-        .map(|(axis, turns)| Column {
+        .map(|(axis, is_rotation)| Column {
             axis,
-            turns,
-            motion: if turns {
+            is_rotation,
+            motion: if is_rotation {
                 Spatial { linear: g.cross3(axis, arm), angular: axis }
             } else {
                 Spatial { linear: axis, angular: zero }

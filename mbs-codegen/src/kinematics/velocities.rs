@@ -5,7 +5,7 @@ use crate::graph::{ExprId, Graph, Vec3};
 use crate::symbols::Group;
 use crate::topology::Tree;
 
-/// How a link moves.
+/// Velocity of a link.
 #[derive(Clone, Debug)]
 pub struct LinkVelocity {
     /// V_i = (velocity of the body's point at o_i, ω_i)
@@ -16,7 +16,7 @@ pub struct LinkVelocity {
     pub bias: Spatial,
 }
 
-/// How all links move.
+/// Velocities of all links.
 #[derive(Clone, Debug)]
 pub struct Velocities {
     /// By link.
@@ -56,8 +56,8 @@ pub fn velocities(
 }
 
 /// d_i = Bd_i V_parent + bd_i v_i:
-/// linear  ω_p × (od_i − od_p) + Σ slides wd v + Σ turns (wd × (o_i − r_C) + w × (od_i − rd_C)) v,
-/// angular Σ turns wd v, where wd = ω × w with the ω of the frame that carries w.
+/// linear  ω_p × (od_i − od_p) + Σ translations wd v + Σ rotations (wd × (o_i − r_C) + w × (od_i − rd_C)) v,
+/// angular Σ rotations wd v, where wd = ω × w with the ω of the frame that carries w.
 #[allow(clippy::too_many_arguments, reason = "one formula, used once")]
 fn bias(
     g: &mut Graph,
@@ -78,27 +78,27 @@ fn bias(
     let turned = g.cross3(motion.angular, from_joint);
     let joint_rate = g.sub3(motion.linear, turned);
     let arm_rate = g.sub3(reference_rate, joint_rate);
-    let is_ball = tree.links[i].euler_parameters().is_some();
+    let has_euler_parameters = tree.links[i].euler_parameters().is_some();
     let mut omega = parent_omega;
-    let mut turning = g.zero_vector();
+    let mut relative_omega = g.zero_vector();
     for (column, &rate) in here.columns.iter().zip(v) {
-        // The axes of a ball are fixed in the child, and ω_rel × ω_rel = 0: the parent's ω carries them.
+        // With Euler parameters the axes are fixed in the child; since ω_rel × ω_rel = 0, their rates follow from the parent's ω.
         let axis_rate = g.cross3(omega, column.axis);
         let change = g.scale3(rate, axis_rate);
-        if column.turns {
+        if column.is_rotation {
             angular = g.add3(angular, change);
-            let turn = g.scale3(rate, column.axis);
-            turning = g.add3(turning, turn);
-            if !is_ball {
-                omega = g.add3(omega, turn);
+            let relative = g.scale3(rate, column.axis);
+            relative_omega = g.add3(relative_omega, relative);
+            if !has_euler_parameters {
+                omega = g.add3(omega, relative);
             }
         } else {
             linear = g.add3(linear, change);
         }
     }
-    // Σ turns: (Σ wd v) × (o_i − r_C) + (Σ w v) × (od_i − rd_C)
+    // Σ rotations: (Σ wd v) × (o_i − r_C) + (Σ w v) × (od_i − rd_C)
     let first = g.cross3(angular, from_joint);
-    let second = g.cross3(turning, arm_rate);
+    let second = g.cross3(relative_omega, arm_rate);
     linear = g.add3(linear, first);
     linear = g.add3(linear, second);
     Spatial { linear, angular }

@@ -49,7 +49,7 @@ use completed::Completion;
 pub(crate) use explicit::dynamics as explicit_dynamics;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
-use mbs_runtime::formulation::{RunStatistics, StartStatistics};
+use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::DifferentiatedAt;
 use mbs_runtime::{Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System};
 pub use observed::{Ran, prepare, simulate};
@@ -113,7 +113,7 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
     /// Implicit steps.
-    Implicit(RunStatistics),
+    Implicit(Statistics),
     /// Explicit steps.
     Explicit(Statistics),
 }

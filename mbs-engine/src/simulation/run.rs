@@ -10,7 +10,7 @@ use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
-use mbs_runtime::formulation::{ImplicitStep, RunStatistics};
+use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Span, State,
@@ -45,7 +45,7 @@ pub enum Effort {
     /// Explicit steps.
     Explicit(Statistics),
     /// Implicit steps, or those of a kinematic analysis.
-    Implicit(RunStatistics),
+    Implicit(Statistics),
 }
 
 /// Runs the model.

@@ -10,11 +10,11 @@ mod statics;
 use mbs_codegen::model::Model;
 use mbs_codegen::program::{BundleKind, Options, Program};
 use mbs_engine::Interpreted;
-use mbs_runtime::formulation::{ImplicitStep, Node, RunStatistics, StartStatistics};
+use mbs_runtime::formulation::{ImplicitStep, Node, StartStatistics};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Energy, Fixed, Names, Objectives, Output, Outputs, Quantity, Span, State, StepError,
-    System, euler_parameters,
+    Ali3p, Assembly, At, Energy, Fixed, Names, Objectives, Output, Outputs, Quantity, Span, State,
+    Statistics, StepError, System, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -103,7 +103,7 @@ fn run(
     h: f64,
     end: f64,
     mut observe: impl FnMut(Seen<'_>),
-) -> Result<(Vec<f64>, RunStatistics), StepError> {
+) -> Result<(Vec<f64>, Statistics), StepError> {
     let method = Ali3p::DEFAULT;
     let (mut state, _) = start(model)?;
     let dims = model.dims();

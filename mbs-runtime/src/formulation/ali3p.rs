@@ -15,7 +15,7 @@
 //! form: see `compliance` for the penalty and `newton` for convergence.
 
 use super::compliance::Penalty;
-use super::newton::{self, Border, Iteration, Step, StepStatistics, Tangent};
+use super::newton::{self, Border, Iteration, Step, Tangent};
 use super::projection::Projection;
 pub use super::projection::ProjectionMatrix;
 use super::record::Record;
@@ -23,7 +23,7 @@ use super::state::State;
 use crate::constrained::Constrained;
 use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
-use crate::integrator::{Implicit, positive};
+use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy, largest};
 use crate::pieces::Pieces;

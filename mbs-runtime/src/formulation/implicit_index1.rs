@@ -20,14 +20,14 @@
 
 use super::ali3p::refuse_first_order_states;
 use super::compliance::{least_part, write_least};
-use super::newton::{self, Border, Iteration, Step, StepStatistics, Tangent};
+use super::newton::{self, Border, Iteration, Step, Tangent};
 use super::projection::ProjectionMatrix;
 use super::record::Record;
 use super::state::State;
 use crate::constrained::{Constrained, Stabilisation};
 use crate::error::StepError;
 use crate::inputs::{Held, Inputs};
-use crate::integrator::{Implicit, positive};
+use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy};
 use crate::pieces::Pieces;

@@ -49,7 +49,7 @@ use super::state::Moving;
 use crate::constrained::{Constrained, Motion, Pattern};
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs};
-use crate::integrator::{Formulas, Kinematics};
+use crate::integrator::{Formulas, Kinematics, StepStatistics};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
 use crate::pieces::Pieces;
@@ -65,31 +65,6 @@ pub enum Tangent {
     /// that of the prediction is off by the order of the step only. Numbers with an imaginary part get exact ones.
     #[default]
     Reused,
-}
-
-/// What a step took and what it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StepStatistics {
-    /// Iterations of Newton's method.
-    pub iterations: usize,
-    /// Tangents evaluated and factored in them.
-    pub tangents: usize,
-    /// The last correction of a coordinate.
-    pub increment: f64,
-    /// Largest |Φ|, before the last correction.
-    pub phi: f64,
-    /// Largest |Ψ|, before the last correction.
-    pub psi: f64,
-    /// Solutions for the projection of velocities.
-    pub velocity_projections: usize,
-    /// Largest |Φd| or |Ψ| that it left.
-    pub phid: f64,
-    /// Solutions for the projection of accelerations.
-    pub acceleration_projections: usize,
-    /// Largest |Φdd| or |Ψd| that it left.
-    pub phidd: f64,
-    /// Factorisations for which the dense LU had to help.
-    pub fallbacks: usize,
 }
 
 /// A correction that has shrunk by less than this is not taken from an old tangent.

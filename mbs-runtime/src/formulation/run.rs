@@ -6,12 +6,13 @@ use core::ops::ControlFlow;
 
 use super::ali3p::Ali3p;
 use super::implicit_index1::ImplicitIndex1;
-use super::newton::StepStatistics;
 use super::state::State;
 use crate::constrained::{Constrained, Motion};
 use crate::error::StepError;
 use crate::inputs::Inputs;
-use crate::integrator::{Fixed, Nodes, Span};
+use crate::integrator::{
+    Fixed, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
+};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::Dims;
@@ -70,44 +71,79 @@ pub struct Node<'a, S> {
     pub step: StepStatistics,
 }
 
-/// What a run took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunStatistics {
-    /// Time of the final state.
-    pub t: f64,
-    /// Size of the last step.
-    pub h: f64,
-    /// Steps taken.
-    pub steps: usize,
-    /// Iterations in all.
-    pub iterations: usize,
-    /// Most iterations of a step.
-    pub max_iterations: usize,
-    /// Tangents evaluated and factored.
-    pub tangents: usize,
-    /// Solutions for projections, of velocities and of accelerations.
-    pub projections: usize,
-    /// Factorisations for which the dense LU had to help.
-    pub fallbacks: usize,
-    /// Largest |Φd| or |Ψ| that a projection left.
-    pub max_phid: f64,
-    /// Largest |Φdd| or |Ψd| that a projection left.
-    pub max_phidd: f64,
-    /// Whether the observer ended the run.
-    pub stopped: bool,
+/// Equal implicit steps of a state.
+struct ImplicitRun<'a, T, M: Constrained, I> {
+    method: &'a T,
+    system: &'a M,
+    dims: Dims,
+    inputs: &'a mut I,
+    state: &'a mut [M::S],
+    scratch: &'a mut [M::S],
 }
 
-impl RunStatistics {
-    pub(crate) fn add(&mut self, step: &StepStatistics) {
-        self.steps += 1;
-        self.iterations += step.iterations;
-        self.max_iterations = self.max_iterations.max(step.iterations);
-        self.tangents += step.tangents;
-        self.projections += step.velocity_projections + step.acceleration_projections;
-        self.fallbacks += step.fallbacks;
-        self.max_phid = self.max_phid.max(step.phid);
-        self.max_phidd = self.max_phidd.max(step.phidd);
+impl<T: ImplicitStep, M: Constrained, I: Inputs<M::S>> Stepper for ImplicitRun<'_, T, M, I> {
+    type S = M::S;
+
+    #[inline(always)]
+    fn step(&mut self, planned: &Planned<M::S>) -> Result<Taken<M::S>, StepError> {
+        let Planned { t, h, end, .. } = *planned;
+        let statistics = self.method.step(self.system, self.inputs, self.state, h, self.scratch)?;
+        *State::of(&self.dims, self.state)?.t = end;
+        Ok(Taken { t, h, end, statistics })
     }
+
+    fn saved_len(&self) -> usize {
+        self.state.len()
+    }
+
+    fn save(&self, to: &mut [M::S]) -> Result<(), StepError> {
+        copy_all("saved", to, self.state)
+    }
+
+    fn restore(&mut self, from: &[M::S]) -> Result<(), StepError> {
+        copy_all("saved", self.state, from)
+    }
+}
+
+/// Output at observed nodes.
+struct Observe<O>(O);
+
+impl<T, M, I, O> Hooks<ImplicitRun<'_, T, M, I>> for Observe<O>
+where
+    T: ImplicitStep,
+    M: Constrained,
+    I: Inputs<M::S>,
+    O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
+{
+    #[inline(always)]
+    fn node(
+        &mut self,
+        run: &mut ImplicitRun<'_, T, M, I>,
+        step: &Taken<M::S>,
+        observed: bool,
+    ) -> Result<Next, StepError> {
+        if !observed {
+            return Ok(Next::Continue);
+        }
+        // Between steps the scratch is free; it is longer than the inputs.
+        let u = Pieces::of(run.scratch, run.method.scratch_len(&run.dims)).next(run.dims.nu)?;
+        let state = State::of(&run.dims, run.state)?;
+        if !u.is_empty() {
+            run.inputs.at(*state.t, u);
+        }
+        let node = Node { motion: state.motion(u), lambda: state.lambda, step: step.statistics };
+        Ok(if (self.0)(node).is_break() { Next::Stop } else { Next::Continue })
+    }
+}
+
+/// An error unless the time of the state is the start of the span.
+pub(crate) fn check_start<S: Scalar>(dims: &Dims, state: &mut [S], span: &Span<S>) -> Result<(), StepError> {
+    let t = *State::of(dims, state)?.t;
+    if t == span.start {
+        return Ok(());
+    }
+    let what = "the state's time must be the start of the span";
+    Err(StepError::Setting { what, value: t.real() })
 }
 
 impl<T: ImplicitStep> Fixed<T> {
@@ -122,46 +158,17 @@ impl<T: ImplicitStep> Fixed<T> {
         state: &mut [M::S],
         span: &Span<M::S>,
         scratch: &mut [M::S],
-        mut observe: O,
-    ) -> Result<RunStatistics, StepError>
+        observe: O,
+    ) -> Result<Statistics, StepError>
     where
         M: Constrained,
         I: Inputs<M::S>,
         O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
     {
-        let nodes = Nodes::new(span, self.h)?;
+        let mut nodes = Nodes::new(span, self.h)?;
         let dims = system.dims();
-        let t = *State::of(&dims, state)?.t;
-        if t != span.start {
-            let what = "the state's time must be the start of the span";
-            return Err(StepError::Setting { what, value: t.real() });
-        }
-        let mut observe = |state: &mut [M::S], inputs: &mut I, scratch: &mut [M::S], step: StepStatistics| {
-            // Between steps the scratch is free; it is longer than the inputs.
-            let u = Pieces::of(scratch, self.method.scratch_len(&dims)).next(dims.nu)?;
-            let state = State::of(&dims, state)?;
-            if !u.is_empty() {
-                inputs.at(*state.t, u);
-            }
-            let node = Node { motion: state.motion(u), lambda: state.lambda, step };
-            Ok::<_, StepError>(observe(node).is_break())
-        };
-
-        let mut t = t;
-        let mut statistics = RunStatistics { t: t.real(), ..RunStatistics::default() };
-        statistics.stopped = observe(state, inputs, scratch, StepStatistics::default())?;
-        while statistics.steps < nodes.steps && !statistics.stopped {
-            let number = statistics.steps + 1;
-            let h = nodes.size(number, t);
-            let step = self.method.step(system, inputs, state, h, scratch)?;
-            t = nodes.time(number);
-            *State::of(&dims, state)?.t = t;
-            statistics.add(&step);
-            (statistics.t, statistics.h) = (t.real(), h.real());
-            if nodes.observed(number) {
-                statistics.stopped = observe(state, inputs, scratch, step)?;
-            }
-        }
-        Ok(statistics)
+        check_start(&dims, state, span)?;
+        let mut run = ImplicitRun { method: &self.method, system, dims, inputs, state, scratch };
+        drive(&mut run, &mut nodes, &mut Observe(observe))
     }
 }

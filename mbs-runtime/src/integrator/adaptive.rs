@@ -16,8 +16,13 @@
 use core::ops::ControlFlow;
 
 use super::dormand_prince::Stages;
+use super::drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
+use super::explicit::{ExplicitRun, Observe, of_state};
 use super::field::{Field, Rates, check_state, entry};
-use super::{DormandPrince, Integrator, Output, Span, Statistics, copy, positive, renormalise};
+use super::{
+    DormandPrince, Integrator, Output, Span, Statistics, StepStatistics, copy, copy_all, positive,
+    renormalise,
+};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
@@ -296,68 +301,183 @@ impl Adaptive {
         let h1 = if steepest <= 1e-15 { (1e-3 * h0).max(1e-6) } else { powf(0.01 / steepest, 0.2) };
         h1.min(100.0 * h0)
     }
+}
 
-    /// A run over anything that has rates. The observer gets time, y and inputs.
-    pub(crate) fn drive<F: Rates>(
-        &self,
-        field: &mut F,
-        stages: &mut Stages<'_, F::S>,
-        y: &mut [F::S],
-        span: &Span<F::S>,
-        mut observe: impl FnMut(F::S, &[F::S], &[F::S]) -> Result<ControlFlow<()>, StepError>,
-    ) -> Result<Statistics, StepError> {
-        self.check()?;
+/// Steps up to the end of a span, as many as are allowed.
+pub(crate) struct Limits<S> {
+    start: S,
+    end: S,
+    max_steps: usize,
+    /// Whether every step is observed.
+    each: bool,
+}
+
+impl<S: Scalar> Limits<S> {
+    /// Checks the settings and the span.
+    pub(crate) fn new(control: &Adaptive, span: &Span<S>) -> Result<Self, StepError> {
+        control.check()?;
         span.length()?;
+        let each = span.output == Output::Steps;
+        Ok(Self { start: span.start, end: span.end, max_steps: control.max_steps, each })
+    }
+}
+
+impl<S: Scalar> Plan<S> for Limits<S> {
+    #[inline(always)]
+    fn start(&self) -> S {
+        self.start
+    }
+
+    #[inline(always)]
+    fn next(&mut self, t: S, statistics: &Statistics) -> Result<Option<Planned<S>>, StepError> {
+        if t.real() >= self.end.real() {
+            return Ok(None);
+        }
+        let steps = statistics.steps + statistics.rejected;
+        if steps >= self.max_steps {
+            return Err(StepError::TooManySteps { t: t.real(), h: statistics.h, steps });
+        }
+        Ok(Some(Planned { t, h: self.end - t, end: self.end, observed: true }))
+    }
+
+    #[inline(always)]
+    fn observed(&self, t: S) -> bool {
+        self.each || t == self.end
+    }
+}
+
+/// Steps of a state with rates under control of the error.
+pub(crate) struct AdaptiveRun<'a, 'b, F: Rates> {
+    control: &'a Adaptive,
+    field: &'a mut F,
+    stages: &'a mut Stages<'b, F::S>,
+    memory: Memory<F::S>,
+    y: &'a mut [F::S],
+    /// Whether k7 is the rate at y.
+    rate_known: bool,
+}
+
+impl<'a, 'b, F: Rates> AdaptiveRun<'a, 'b, F> {
+    #[inline(always)]
+    pub(crate) fn new(
+        control: &'a Adaptive,
+        field: &'a mut F,
+        stages: &'a mut Stages<'b, F::S>,
+        t: F::S,
+        y: &'a mut [F::S],
+    ) -> Self {
+        Self { control, field, stages, memory: Memory::new(t), y, rate_known: false }
+    }
+}
+
+impl<F: Rates> Stepper for AdaptiveRun<'_, '_, F> {
+    type S = F::S;
+
+    #[inline(always)]
+    fn step(&mut self, planned: &Planned<F::S>) -> Result<Taken<F::S>, StepError> {
+        let Self { control, field, stages, memory, y, rate_known } = self;
+        memory.t = planned.t;
+        let Accepted { t, h, rejected, evaluations } =
+            control.advance(&mut **field, stages, memory, y, planned.end, *rate_known)?;
+        *rate_known = !field.jumps_between_steps();
+        let statistics = StepStatistics { evaluations, rejected, ..StepStatistics::default() };
+        Ok(Taken { t, h, end: memory.t, statistics })
+    }
+
+    /// The state, and what one step hands to the next.
+    fn saved_len(&self) -> usize {
+        self.y.len() + 2
+    }
+
+    fn save(&self, to: &mut [F::S]) -> Result<(), StepError> {
+        let mut pieces = Pieces::named("saved", to, self.saved_len());
+        let memory = [F::S::from_f64(self.memory.h), F::S::from_f64(self.memory.error)];
+        copy_all("saved", pieces.next(2)?, &memory)?;
+        copy_all("saved", pieces.rest(), self.y)
+    }
+
+    fn restore(&mut self, from: &[F::S]) -> Result<(), StepError> {
+        let wrong = StepError::Length { what: "saved", expected: self.saved_len(), found: from.len() };
+        let ([h, error], y) = from.split_first_chunk().ok_or(wrong)?;
+        (self.memory.h, self.memory.error) = (h.real(), error.real());
+        self.restart();
+        copy_all("saved", self.y, y)
+    }
+
+    fn restart(&mut self) {
+        self.rate_known = false;
+    }
+}
+
+impl<F: Rates> ExplicitRun for AdaptiveRun<'_, '_, F> {
+    type Field = F;
+
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut F, &mut [F::S]) {
+        (self.field, self.y)
+    }
+}
+
+/// Output at observed nodes, and between them by dense output.
+pub(crate) struct ObserveDense<S, O> {
+    nodes: Observe<O>,
+    start: S,
+    end: S,
+    /// Time from one output to the next; none for output at nodes alone.
+    interval: Option<f64>,
+    /// An output time closer to the end than this is the end.
+    rounding: f64,
+    outputs: u64,
+}
+
+impl<S: Scalar, O> ObserveDense<S, O> {
+    pub(crate) fn new(span: &Span<S>, observe: O) -> Result<Self, StepError> {
         let interval = match span.output {
             Output::Steps => None,
             Output::Every(interval) => {
                 Some(positive("the output interval must be positive and finite", interval)?)
             }
         };
+        let rounding = LEAST_STEP * S::EPSILON * span.start.real().abs().max(span.end.real().abs());
+        let (start, end) = (span.start, span.end);
+        Ok(Self { nodes: Observe(observe), start, end, interval, rounding, outputs: 1 })
+    }
+}
 
-        let mut memory = Memory::new(span.start);
-        let mut statistics = Statistics { t: span.start.real(), ..Statistics::default() };
-        statistics.stopped = observe(span.start, y, field.at_node(span.start))?.is_break();
-        // An output time closer to the end than this is the end.
-        let rounding = LEAST_STEP * F::S::EPSILON * span.start.real().abs().max(span.end.real().abs());
-        let mut outputs = 1_u64;
-        let mut rate_known = false;
-        while memory.t.real() < span.end.real() && !statistics.stopped {
-            if statistics.steps + statistics.rejected >= self.max_steps {
-                let steps = statistics.steps + statistics.rejected;
-                return Err(StepError::TooManySteps { t: memory.t.real(), h: statistics.h, steps });
-            }
-            let step = self.advance(field, stages, &mut memory, y, span.end, rate_known)?;
-            rate_known = !field.jumps_between_steps();
-            let t = memory.t;
-            statistics.steps += 1;
-            statistics.rejected += step.rejected;
-            statistics.evaluations = field.evaluations();
-            statistics.h = step.h.real();
-            statistics.t = t.real();
+impl<F: Rates, O> Hooks<AdaptiveRun<'_, '_, F>> for ObserveDense<F::S, O>
+where
+    O: FnMut(F::S, &[F::S], &[F::S]) -> Result<ControlFlow<()>, StepError>,
+{
+    #[inline(always)]
+    fn node(
+        &mut self,
+        run: &mut AdaptiveRun<'_, '_, F>,
+        step: &Taken<F::S>,
+        observed: bool,
+    ) -> Result<Next, StepError> {
+        self.nodes.node(run, step, observed)
+    }
 
-            if let Some(interval) = interval {
-                loop {
-                    let t_out = span.start + F::S::from_f64(outputs as f64 * interval);
-                    if t_out.real() > t.real() || t_out.real() >= span.end.real() - rounding {
-                        break;
-                    }
-                    outputs += 1;
-                    let theta = (t_out - step.t) / step.h;
-                    let y_out = stages.dense(step.h, theta, |y| field.normalise(y));
-                    if observe(t_out, y_out, field.during_step(t_out, theta))?.is_break() {
-                        copy(y, y_out);
-                        statistics.t = t_out.real();
-                        statistics.stopped = true;
-                        return Ok(statistics);
-                    }
-                }
+    #[inline(always)]
+    fn after(
+        &mut self,
+        run: &mut AdaptiveRun<'_, '_, F>,
+        step: &Taken<F::S>,
+    ) -> Result<Verdict<F::S>, StepError> {
+        let Some(interval) = self.interval else { return Ok(Verdict::Accept) };
+        loop {
+            let t = self.start + F::S::from_f64(self.outputs as f64 * interval);
+            if t.real() > step.end.real() || t.real() >= self.end.real() - self.rounding {
+                return Ok(Verdict::Accept);
             }
-            if interval.is_none() || t == span.end {
-                statistics.stopped = observe(t, y, field.at_node(t))?.is_break();
+            self.outputs += 1;
+            let theta = (t - step.t) / step.h;
+            let y = run.stages.dense(step.h, theta, |y| run.field.normalise(y));
+            if (self.nodes.0)(t, y, run.field.during_step(t, theta))?.is_break() {
+                copy(run.y, y);
+                return Ok(Verdict::Stop(t));
             }
         }
-        Ok(statistics)
     }
 }
 
@@ -380,21 +500,20 @@ impl Integrator for Adaptive {
         y: &mut [M::S],
         span: &Span<M::S>,
         scratch: &mut [M::S],
-        mut observe: O,
+        observe: O,
     ) -> Result<Statistics, StepError>
     where
         M: ForwardDynamics,
         I: Inputs<M::S>,
         O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
     {
+        let mut limits = Limits::new(self, span)?;
         let dims = system.dims();
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let mut stages = Stages::new(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        self.drive(&mut field, &mut stages, y, span, |t, y, u| {
-            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
-            Ok(observe(at))
-        })
+        let mut run = AdaptiveRun::new(self, &mut field, &mut stages, span.start, y);
+        drive(&mut run, &mut limits, &mut ObserveDense::new(span, of_state(dims, observe))?)
     }
 }

@@ -8,14 +8,13 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
-use super::field::{self, Field, Rates, check_state};
+use super::field::{self, Rates};
 use super::fixed::FixedStep;
 use super::{ExplicitMethod, combine, copy, weighted_sum};
 use crate::error::{EvalError, StepError};
-use crate::inputs::Inputs;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
-use crate::system::{Dims, ForwardDynamics};
+use crate::system::Dims;
 
 /// The method of order 5. By itself it makes fixed steps; [`Adaptive`](super::Adaptive) controls its error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,39 +144,9 @@ impl<'a, S: Scalar> Stages<'a, S> {
     }
 }
 
-impl FixedStep for DormandPrince {
-    /// The seventh stage only serves error and dense output.
-    const EVALUATIONS: usize = 6;
-
-    #[inline(always)]
-    fn scratch_len(&self, dims: &Dims) -> usize {
-        Self::scratch_len(dims)
-    }
-
-    #[inline]
-    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
-        &self,
-        system: &M,
-        inputs: &mut I,
-        t: &mut M::S,
-        y: &mut [M::S],
-        h: M::S,
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let dims = system.dims();
-        check_state(&dims, y)?;
-        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let stages = Stages::new(dims.state(), &mut pieces)?;
-        let mut field = Field::new(system, inputs, &mut pieces)?;
-        let stepped = Self::advance(&mut field, stages, *t, y, h);
-        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
-        *t += h;
-        Ok(())
-    }
-}
+impl FixedStep for DormandPrince {}
 
 impl ExplicitMethod for DormandPrince {
-    const STAGES: usize = 6;
     type Stages<'a, S: Scalar> = Stages<'a, S>;
 
     #[inline(always)]

@@ -4,25 +4,34 @@
 //! number of steps up to rounding is made of exactly that many steps of size h; otherwise the last step is shorter.
 //! Either way the last node is the end itself.
 
+use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-use super::{Integrator, Output, Span, Statistics, positive};
+use super::drive::{Plan, Planned, Stepper, Taken, drive};
+use super::explicit::{ExplicitMethod, ExplicitRun, Observe, of_state};
+use super::field::{self, Field, Rates, check_state};
+use super::{Integrator, Output, Span, Statistics, StepStatistics, copy_all, positive};
 use crate::error::StepError;
 use crate::inputs::Inputs;
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, floor};
 use crate::system::{At, Dims, ForwardDynamics};
 
-/// A method that makes a step of given size.
-pub trait FixedStep {
-    /// Evaluations of the forward dynamics in a step.
-    const EVALUATIONS: usize;
-
-    /// Length of the scratch that [`FixedStep::step`] needs, at least; never below nu.
-    fn scratch_len(&self, dims: &Dims) -> usize;
+/// A method that makes a step of given size: those of this crate.
+#[allow(
+    private_bounds,
+    reason = "only the methods of this crate have stages that can be driven and differentiated"
+)]
+pub trait FixedStep: ExplicitMethod {
+    /// Length of the scratch that [`FixedStep::step`] needs, at least.
+    #[inline(always)]
+    fn scratch_len(&self, dims: &Dims) -> usize {
+        Self::memory_len(dims.state()) + field::scratch_len(dims)
+    }
 
     /// Takes `t` and the state `y` one step further by `h`, which may be negative. The scratch carries nothing from one
     /// step to the next. After an error `t` and `y` are as before.
+    #[inline]
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
         system: &M,
@@ -31,7 +40,17 @@ pub trait FixedStep {
         y: &mut [M::S],
         h: M::S,
         scratch: &mut [M::S],
-    ) -> Result<(), StepError>;
+    ) -> Result<(), StepError> {
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
+        let stages = Self::stages(dims.state(), &mut pieces)?;
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        let stepped = Self::advance(&mut field, stages, *t, y, h);
+        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
+        *t += h;
+        Ok(())
+    }
 }
 
 /// Steps of equal size.
@@ -61,6 +80,10 @@ pub(crate) struct Nodes<S> {
     remainder: bool,
     /// Steps from one observation to the next.
     stride: usize,
+    /// The node that the last planned step leads to.
+    number: usize,
+    /// The node that ends the run.
+    last: usize,
 }
 
 impl<S: Scalar> Nodes<S> {
@@ -93,7 +116,22 @@ impl<S: Scalar> Nodes<S> {
             }
         };
         let steps = whole_steps + usize::from(remainder);
-        Ok(Self { start: span.start, end: span.end, h: S::from_f64(h), steps, remainder, stride })
+        Ok(Self {
+            start: span.start,
+            end: span.end,
+            h: S::from_f64(h),
+            steps,
+            remainder,
+            stride,
+            number: 0,
+            last: steps,
+        })
+    }
+
+    /// The steps from one node to another, the same as those of the whole run, to be made again from a saved state.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for backward sweeps, which are hooks to come"))]
+    pub(crate) fn part(self, first: usize, last: usize) -> Self {
+        Self { number: first.min(self.steps), last: last.min(self.steps), ..self }
     }
 
     /// Size of the step with this number, from 1, which begins at `t`.
@@ -110,8 +148,96 @@ impl<S: Scalar> Nodes<S> {
 
     /// Whether the node at the end of the step with this number is observed.
     #[inline(always)]
-    pub(crate) fn observed(&self, number: usize) -> bool {
+    fn is_observed(&self, number: usize) -> bool {
         number == self.steps || number.is_multiple_of(self.stride)
+    }
+}
+
+impl<S: Scalar> Plan<S> for Nodes<S> {
+    #[inline(always)]
+    fn start(&self) -> S {
+        if self.number == 0 { self.start } else { self.time(self.number) }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, t: S, _: &Statistics) -> Result<Option<Planned<S>>, StepError> {
+        // A step that was shortened has not reached its node: the next one leads there.
+        let h = if self.number == 0 || t == self.time(self.number) {
+            if self.number >= self.last {
+                return Ok(None);
+            }
+            self.number += 1;
+            self.size(self.number, t)
+        } else {
+            self.time(self.number) - t
+        };
+        let (end, observed) = (self.time(self.number), self.is_observed(self.number));
+        Ok(Some(Planned { t, h, end, observed }))
+    }
+
+    #[inline(always)]
+    fn observed(&self, t: S) -> bool {
+        if t == self.time(self.number) { self.is_observed(self.number) } else { self.stride == 1 }
+    }
+}
+
+/// Equal steps of a state with rates.
+pub(crate) struct FixedRun<'a, T, F: Rates> {
+    method: PhantomData<T>,
+    field: &'a mut F,
+    /// Values of the state; a constant for generated models, which makes steps quick.
+    n: usize,
+    memory: &'a mut [F::S],
+    y: &'a mut [F::S],
+}
+
+impl<'a, T: ExplicitMethod, F: Rates> FixedRun<'a, T, F> {
+    /// Takes the method's memory for a state of `n` values from `pieces`.
+    #[inline(always)]
+    pub(crate) fn new(
+        field: &'a mut F,
+        n: usize,
+        pieces: &mut Pieces<'a, F::S>,
+        y: &'a mut [F::S],
+    ) -> Result<Self, StepError> {
+        Ok(Self { method: PhantomData, field, n, memory: pieces.next(T::memory_len(n))?, y })
+    }
+}
+
+impl<T: ExplicitMethod, F: Rates> Stepper for FixedRun<'_, T, F> {
+    type S = F::S;
+
+    #[inline(always)]
+    fn step(&mut self, planned: &Planned<F::S>) -> Result<Taken<F::S>, StepError> {
+        let Planned { t, h, end, .. } = *planned;
+        let before = self.field.evaluations();
+        let mut pieces = Pieces::of(&mut *self.memory, T::memory_len(self.n));
+        let stages = T::stages(self.n, &mut pieces)?;
+        let stepped = T::advance(self.field, stages, t, self.y, h);
+        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
+        let evaluations = self.field.evaluations() - before;
+        Ok(Taken { t, h, end, statistics: StepStatistics { evaluations, ..StepStatistics::default() } })
+    }
+
+    fn saved_len(&self) -> usize {
+        self.y.len()
+    }
+
+    fn save(&self, to: &mut [F::S]) -> Result<(), StepError> {
+        copy_all("saved", to, self.y)
+    }
+
+    fn restore(&mut self, from: &[F::S]) -> Result<(), StepError> {
+        copy_all("saved", self.y, from)
+    }
+}
+
+impl<T: ExplicitMethod, F: Rates> ExplicitRun for FixedRun<'_, T, F> {
+    type Field = F;
+
+    #[inline(always)]
+    fn parts(&mut self) -> (&mut F, &mut [F::S]) {
+        (self.field, self.y)
     }
 }
 
@@ -127,41 +253,19 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         y: &mut [M::S],
         span: &Span<M::S>,
         scratch: &mut [M::S],
-        mut observe: O,
+        observe: O,
     ) -> Result<Statistics, StepError>
     where
         M: ForwardDynamics,
         I: Inputs<M::S>,
         O: FnMut(At<'_, M::S>) -> ControlFlow<()>,
     {
-        let nodes = Nodes::new(span, self.h)?;
+        let mut nodes = Nodes::new(span, self.h)?;
         let dims = system.dims();
-        let mut observe = |t: M::S, y: &[M::S], inputs: &mut I, scratch: &mut [M::S]| {
-            // Between steps the scratch is free; every method's is longer than the inputs.
-            let u = Pieces::of(scratch, self.scratch_len(&dims)).next(dims.nu)?;
-            if !u.is_empty() {
-                inputs.at(t, u);
-            }
-            let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), self.h))?;
-            Ok(observe(at).is_break())
-        };
-
-        let mut t = span.start;
-        let mut statistics = Statistics { t: t.real(), ..Statistics::default() };
-        statistics.stopped = observe(t, y, inputs, scratch)?;
-        while statistics.steps < nodes.steps && !statistics.stopped {
-            let number = statistics.steps + 1;
-            let h = nodes.size(number, t);
-            self.method.step(system, inputs, &mut t, y, h, scratch)?;
-            t = nodes.time(number);
-            statistics.steps = number;
-            statistics.evaluations += T::EVALUATIONS;
-            statistics.t = t.real();
-            statistics.h = h.real();
-            if nodes.observed(number) {
-                statistics.stopped = observe(t, y, inputs, scratch)?;
-            }
-        }
-        Ok(statistics)
+        check_state(&dims, y)?;
+        let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
+        let mut field = Field::new(system, inputs, &mut pieces)?;
+        let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, y)?;
+        drive(&mut run, &mut nodes, &mut Observe(of_state(dims, observe)))
     }
 }

@@ -19,54 +19,37 @@
 
 mod adaptive;
 mod dormand_prince;
+mod drive;
+mod explicit;
 mod field;
 mod fixed;
 mod newmark;
 mod renormalise;
 mod rk4;
+mod statistics;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
+pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
 pub use dormand_prince::DormandPrince;
 pub(crate) use dormand_prince::Stages;
+pub(crate) use drive::{Hooks, Next, Planned, Stepper, Taken, drive};
+pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe};
 pub(crate) use field::{Rates, check_finite, check_state};
-pub(crate) use fixed::Nodes;
 pub use fixed::{Fixed, FixedStep};
+pub(crate) use fixed::{FixedRun, Nodes};
 pub use newmark::Implicit;
 pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
 pub(crate) use renormalise::renormalise_with_rates;
 pub use rk4::Rk4;
+pub use statistics::{Statistics, StepStatistics};
 
 use core::ops::ControlFlow;
 
-use crate::error::{EvalError, StepError};
+use crate::error::StepError;
 use crate::inputs::Inputs;
-use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics};
-
-/// An explicit method, over anything that has rates.
-pub(crate) trait ExplicitMethod {
-    /// Evaluations of the rates in a step.
-    const STAGES: usize;
-    /// Its memory.
-    type Stages<'a, S: Scalar>;
-
-    /// Length of its memory for a state of `n` values.
-    fn memory_len(n: usize) -> usize;
-
-    /// Takes its memory from `pieces`.
-    fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError>;
-
-    /// Takes `y` at `t` one step further by `h`. After an error it is as before.
-    fn advance<F: Rates>(
-        field: &mut F,
-        stages: Self::Stages<'_, F::S>,
-        t: F::S,
-        y: &mut [F::S],
-        h: F::S,
-    ) -> Result<(), EvalError>;
-}
 
 /// The time of a run, and when it is observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,23 +69,6 @@ pub enum Output {
     Steps,
     /// At start + k times this. With fixed steps a multiple of the step; with adaptive steps any, by dense output.
     Every(f64),
-}
-
-/// What a run took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Statistics {
-    /// Time of the final state.
-    pub t: f64,
-    /// Size of the last step.
-    pub h: f64,
-    /// Steps taken.
-    pub steps: usize,
-    /// Steps tried and rejected.
-    pub rejected: usize,
-    /// Evaluations of the forward dynamics.
-    pub evaluations: usize,
-    /// Whether the observer ended the run.
-    pub stopped: bool,
 }
 
 /// A way to integrate a system over a span of time.
@@ -153,6 +119,15 @@ fn copy<S: Copy>(to: &mut [S], from: &[S]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
     }
+}
+
+/// Copies a slice of the same length.
+pub(crate) fn copy_all<S: Copy>(what: &'static str, to: &mut [S], from: &[S]) -> Result<(), StepError> {
+    if to.len() != from.len() {
+        return Err(StepError::Length { what, expected: from.len(), found: to.len() });
+    }
+    copy(to, from);
+    Ok(())
 }
 
 /// to = y + h Σ a k, the sum first.

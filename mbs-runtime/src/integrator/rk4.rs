@@ -8,14 +8,13 @@
 //! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
 //! ```
 
-use super::field::{self, Field, Rates, check_state};
+use super::field::{self, Rates};
 use super::fixed::FixedStep;
 use super::{ExplicitMethod, combine, copy};
 use crate::error::{EvalError, StepError};
-use crate::inputs::Inputs;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
-use crate::system::{Dims, ForwardDynamics};
+use crate::system::Dims;
 
 /// The classical method of order 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,38 +27,9 @@ impl Rk4 {
     }
 }
 
-impl FixedStep for Rk4 {
-    const EVALUATIONS: usize = 4;
-
-    #[inline(always)]
-    fn scratch_len(&self, dims: &Dims) -> usize {
-        Self::scratch_len(dims)
-    }
-
-    #[inline]
-    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
-        &self,
-        system: &M,
-        inputs: &mut I,
-        t: &mut M::S,
-        y: &mut [M::S],
-        h: M::S,
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
-        let dims = system.dims();
-        check_state(&dims, y)?;
-        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let stages = Self::stages(dims.state(), &mut pieces)?;
-        let mut field = Field::new(system, inputs, &mut pieces)?;
-        let stepped = Self::advance(&mut field, stages, *t, y, h);
-        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
-        *t += h;
-        Ok(())
-    }
-}
+impl FixedStep for Rk4 {}
 
 impl ExplicitMethod for Rk4 {
-    const STAGES: usize = 4;
     type Stages<'a, S: Scalar> = [&'a mut [S]; 5];
 
     #[inline(always)]

@@ -7,52 +7,9 @@
 //! Symbols as in [`constrained`](crate::constrained).
 
 use crate::constrained::{Constrained, Motion, Stabilisation, by_columns};
+pub use crate::dims::{Places, SensitivityDims};
 use crate::error::EvalError;
 use crate::system::{At, Start, System};
-
-/// Sizes of what a model knows of its derivatives; all zero for a model that is not differentiated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SensitivityDims {
-    /// Differentiated parameters and inputs, p.
-    pub parameters: usize,
-    /// Values of [`StartDerivatives::start_derivatives`].
-    pub start: usize,
-    /// Values of [`Sensitivities::linearise`].
-    pub newton: usize,
-    /// Values of [`Sensitivities::linearise_projections`].
-    pub projections: usize,
-    /// Values of [`ObjectiveDerivatives::integrand_derivatives`].
-    pub integrands: usize,
-    /// Values of [`ObjectiveDerivatives::terminal_derivatives`].
-    pub terminals: usize,
-    /// Values of [`JointSensitivities::joint_linearise`].
-    pub joint: usize,
-    /// Numbers of the factors it writes.
-    pub joint_factors: usize,
-    /// Values of [`JointObjectiveDerivatives::joint_integrand_derivatives`].
-    pub joint_integrands: usize,
-    /// Values of [`JointObjectiveDerivatives::joint_terminal_derivatives`].
-    pub joint_terminals: usize,
-}
-
-impl SensitivityDims {
-    /// Of a model that is not differentiated.
-    pub const ZERO: Self = Self {
-        parameters: 0,
-        start: 0,
-        newton: 0,
-        projections: 0,
-        integrands: 0,
-        terminals: 0,
-        joint: 0,
-        joint_factors: 0,
-        joint_integrands: 0,
-        joint_terminals: 0,
-    };
-}
-
-/// A list of places.
-pub type Places<'a> = &'a [(u32, u32)];
 
 /// Derivatives of the start values.
 pub trait StartDerivatives: Start {

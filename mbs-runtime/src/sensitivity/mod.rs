@@ -40,7 +40,10 @@ pub use derivatives::{
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub use objectives::Gradient;
+pub(crate) use objectives::{Weighed, transpose_derivatives};
 pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
-pub use simulate::{DifferentiableIntegrator, DifferentiatedAt, Explicit};
+pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
 pub use state::StateDerivatives;
+pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;
+pub(crate) use step::{max_columns, scratch_len as linearised_len};

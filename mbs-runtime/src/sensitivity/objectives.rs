@@ -177,6 +177,27 @@ pub(crate) fn add_chain<S: Scalar>(
     Ok(())
 }
 
+/// What objectives depend on.
+enum By {
+    /// An entry of the state.
+    State(usize),
+    /// A parameter.
+    Rho(usize),
+}
+
+/// The derivatives of objectives one by one: the objective, what by, the value.
+#[inline(always)]
+fn partials<S: Scalar>(
+    states: usize,
+    places: Places<'_>,
+    partial: &[S],
+) -> impl Iterator<Item = (usize, By, S)> {
+    places.iter().zip(partial).map(move |(&(i, j), &value)| {
+        let j = j as usize;
+        (i as usize, if j < states { By::State(j) } else { By::Rho(j - states) }, value)
+    })
+}
+
 #[inline(always)]
 fn add_partials<S: Scalar>(
     states: usize,
@@ -186,17 +207,80 @@ fn add_partials<S: Scalar>(
     derivatives: &[S],
     gradient: &mut [S],
 ) {
-    for (&(i, j), &value) in places.iter().zip(partial) {
-        let Some(gradient) = row_mut(gradient, i as usize, columns) else { continue };
-        let j = j as usize;
-        if j < states {
-            if let Some(x) = row(derivatives, j, columns) {
-                for (gradient, &x) in gradient.iter_mut().zip(x) {
-                    *gradient += value * x;
+    for (i, by, value) in partials(states, places, partial) {
+        let Some(gradient) = row_mut(gradient, i, columns) else { continue };
+        match by {
+            By::State(j) => {
+                if let Some(x) = row(derivatives, j, columns) {
+                    add_scaled(gradient, value, x);
                 }
             }
-        } else if let Some(gradient) = gradient.get_mut(j - states) {
-            *gradient += value;
+            By::Rho(k) => {
+                if let Some(gradient) = gradient.get_mut(k) {
+                    *gradient += value;
+                }
+            }
+        }
+    }
+}
+
+/// Objectives on the way back: their values, and what their weights ψ̄ make of the weights of state and parameters.
+pub(crate) struct Weighed<'a, S> {
+    pub(crate) columns: usize,
+    /// ψ̄, a row for each objective.
+    pub(crate) weights: &'a [S],
+    pub(crate) objectives: &'a mut [S],
+    pub(crate) bar: &'a mut [S],
+    pub(crate) rho: &'a mut [S],
+}
+
+impl<S: Scalar> Weighed<'_, S> {
+    /// ψ = ψ + q g, x̄ = x̄ + q g_xᵀ ψ̄, ρ̄ = ρ̄ + q g_ρᵀ ψ̄ for what a bundle wrote.
+    pub(crate) fn add(
+        &mut self,
+        dims: &Dims,
+        states: usize,
+        places: Places<'_>,
+        q: S,
+        values: &[S],
+    ) -> Result<(), EvalError> {
+        let (plain, partial) = cut("values", values, dims.n_objectives)?;
+        if let Some(index) = plain.iter().position(|x| !x.is_finite()) {
+            return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+        }
+        add_scaled(self.objectives, q, plain);
+        for (index, by, value) in partials(states, places, partial) {
+            if !value.is_finite() {
+                return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+            }
+            let to = match by {
+                By::State(j) => row_mut(self.bar, j, self.columns),
+                By::Rho(k) => row_mut(self.rho, k, self.columns),
+            };
+            if let (Some(to), Some(weights)) = (to, row(self.weights, index, self.columns)) {
+                add_scaled(to, q * value, weights);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Into `gradient`, ψ_ρ = ρ̄ᵀ + x̄ᵀ x_ρ: for `columns` objectives and p parameters, from the derivatives x_ρ of a start.
+pub(crate) fn transpose_derivatives<S: Scalar>(
+    p: usize,
+    columns: usize,
+    start: &[S],
+    bar: &[S],
+    rho: &[S],
+    gradient: &mut [S],
+) {
+    for (i, gradient) in gradient.chunks_exact_mut(p.max(1)).enumerate() {
+        for (to, rho) in gradient.iter_mut().zip(rho.iter().skip(i).step_by(columns.max(1))) {
+            *to = *rho;
+        }
+        let weights = bar.iter().skip(i).step_by(columns.max(1));
+        for (&weight, x) in weights.zip(start.chunks_exact(p.max(1))) {
+            add_scaled(gradient, weight, x);
         }
     }
 }

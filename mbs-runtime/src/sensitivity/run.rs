@@ -14,9 +14,12 @@ use super::state::StateDerivatives;
 use super::step::{LinearisedStep, Purpose, scratch_len};
 use crate::constrained::Motion;
 use crate::error::StepError;
-use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, RunStatistics, State, StepStatistics};
+use crate::formulation::run::check_start;
+use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Fixed, Nodes, Span};
+use crate::integrator::{
+    Fixed, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
+};
 use crate::linear::{all_finite, copy};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -154,93 +157,170 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         span: &Span<M::S>,
         gradient: &mut [M::S],
         scratch: &mut [M::S],
-        mut observe: O,
-    ) -> Result<RunStatistics, StepError>
+        observe: O,
+    ) -> Result<Statistics, StepError>
     where
         M: Sensitivities + ObjectiveDerivatives,
         I: Inputs<M::S>,
         O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
     {
         let Fixed { method, h } = &self.0;
-        let nodes = Nodes::new(span, *h)?;
+        let mut nodes = Nodes::new(span, *h)?;
         let dims = system.dims();
-        let t = *State::of(&dims, state)?.t;
-        if t != span.start {
-            let what = "the state's time must be the start of the span";
-            return Err(StepError::Setting { what, value: t.real() });
-        }
+        check_start(&dims, state, span)?;
         StateDerivatives::of(&dims, derivatives)?;
         let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
         let u = pieces.next(dims.nu)?;
         let record = pieces.next(Record::<M::S>::len(&dims))?;
         let kept = pieces.next(State::<M::S>::len(&dims))?;
         let next = pieces.next(StateDerivatives::<M::S>::len(&dims))?;
-        let mut integrals = Integrals::new(&dims, gradient, &mut pieces)?;
+        let integrals = Integrals::new(&dims, gradient, &mut pieces)?;
         let scratch = pieces.rest();
-
         let judged = 3 * dims.nq..3 * dims.nq + dims.rows();
         let mut places = system.objective_places().into_iter().flatten();
         let judges_multipliers = places.any(|(_, column)| judged.contains(&(*column as usize)));
-        let mut t = t;
-        let mut statistics = RunStatistics { t: t.real(), ..RunStatistics::default() };
-        let mut last = StepStatistics::default();
-        loop {
-            let number = statistics.steps;
-            if !u.is_empty() {
-                inputs.at(t, u);
-            }
-            let view = State::of(&dims, state)?;
-            let (motion, lambda) = (view.motion(u), &*view.lambda);
-            let failed = |error: crate::EvalError| error.in_step(t.real(), 0.0);
-            integrals.add_node(system, motion, lambda, derivatives, scratch).map_err(failed)?;
-            if nodes.observed(number) || number == 0 {
-                let node = DifferentiatedNode { motion, lambda, derivatives, step: last };
-                statistics.stopped = observe(node).is_break();
-            }
-            if number == nodes.steps || statistics.stopped {
-                integrals.add_terminals(system, motion, lambda, derivatives, scratch).map_err(failed)?;
-                return Ok(statistics);
-            }
-            let h = nodes.size(number + 1, t);
-            copy(kept, state);
-            // The next step does not read λ′.
-            let multipliers = nodes.observed(number + 1) || judges_multipliers;
-            let step =
-                advance(method, multipliers, system, inputs, state, derivatives, h, record, next, scratch);
-            last = step.inspect_err(|_| copy(state, kept))?;
-            t = nodes.time(number + 1);
-            *State::of(&dims, state)?.t = t;
-            statistics.add(&last);
-            (statistics.t, statistics.h) = (t.real(), h.real());
-        }
+        let mut run = DifferentiatedRun {
+            method,
+            system,
+            dims,
+            inputs,
+            state,
+            derivatives,
+            u,
+            record,
+            kept,
+            next,
+            scratch,
+            judges_multipliers,
+        };
+        drive(&mut run, &mut nodes, &mut Judge { integrals, observe })
     }
 }
 
-/// One step of the state and its derivatives; after an error the derivatives are as before.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-fn advance<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>>(
-    method: &T,
-    multipliers: bool,
-    system: &M,
-    inputs: &mut I,
-    state: &mut [M::S],
-    derivatives: &mut [M::S],
-    h: M::S,
-    record: &mut [M::S],
-    next: &mut [M::S],
-    scratch: &mut [M::S],
-) -> Result<StepStatistics, StepError> {
-    let dims = system.dims();
-    let t = State::of(&dims, state)?.t.real();
-    let (step, mut linearised) =
-        method.step_linearised(multipliers, system, inputs, state, h, record, scratch)?;
-    linearised.sensitivities(derivatives, next)?;
-    if !all_finite(next) {
-        let bad = next.iter().position(|x| !x.is_finite()).unwrap_or(0);
-        let index = bad % dims.sensitivity.parameters.max(1);
-        return Err(StepError::NotFinite { t, h: h.real(), quantity: Quantity::Sensitivity, index });
+/// Equal implicit steps of a state and its derivatives.
+struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
+    method: &'a T,
+    system: &'a M,
+    dims: Dims,
+    inputs: &'a mut I,
+    state: &'a mut [M::S],
+    derivatives: &'a mut [M::S],
+    u: &'a mut [M::S],
+    record: &'a mut [M::S],
+    /// The state before a step.
+    kept: &'a mut [M::S],
+    /// Derivatives after it.
+    next: &'a mut [M::S],
+    scratch: &'a mut [M::S],
+    /// Whether objectives read multipliers.
+    judges_multipliers: bool,
+}
+
+impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun<'_, T, M, I> {
+    /// One step of both; after an error the derivatives are as before, and the state is not.
+    #[inline(always)]
+    fn advance(&mut self, planned: &Planned<M::S>) -> Result<StepStatistics, StepError> {
+        let Planned { t, h, observed, .. } = *planned;
+        // The next step does not read λ′.
+        let multipliers = observed || self.judges_multipliers;
+        let (step, mut linearised) = self.method.step_linearised(
+            multipliers,
+            self.system,
+            self.inputs,
+            self.state,
+            h,
+            self.record,
+            self.scratch,
+        )?;
+        linearised.sensitivities(self.derivatives, self.next)?;
+        if !all_finite(self.next) {
+            let bad = self.next.iter().position(|x| !x.is_finite()).unwrap_or(0);
+            let index = bad % self.dims.sensitivity.parameters.max(1);
+            let (t, h) = (t.real(), h.real());
+            return Err(StepError::NotFinite { t, h, quantity: Quantity::Sensitivity, index });
+        }
+        Ok(step)
     }
-    copy(derivatives, next);
-    Ok(step)
+}
+
+impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> Stepper for DifferentiatedRun<'_, T, M, I> {
+    type S = M::S;
+
+    #[inline(always)]
+    fn step(&mut self, planned: &Planned<M::S>) -> Result<Taken<M::S>, StepError> {
+        let Planned { t, h, end, .. } = *planned;
+        copy(self.kept, self.state);
+        let statistics = match self.advance(planned) {
+            Ok(statistics) => statistics,
+            Err(error) => {
+                copy(self.state, self.kept);
+                return Err(error);
+            }
+        };
+        copy(self.derivatives, self.next);
+        *State::of(&self.dims, self.state)?.t = end;
+        Ok(Taken { t, h, end, statistics })
+    }
+
+    fn saved_len(&self) -> usize {
+        self.state.len() + self.derivatives.len()
+    }
+
+    fn save(&self, to: &mut [M::S]) -> Result<(), StepError> {
+        let mut pieces = Pieces::named("saved", to, self.saved_len());
+        copy_all("saved", pieces.next(self.state.len())?, self.state)?;
+        copy_all("saved", pieces.rest(), self.derivatives)
+    }
+
+    fn restore(&mut self, from: &[M::S]) -> Result<(), StepError> {
+        let wrong = StepError::Length { what: "saved", expected: self.saved_len(), found: from.len() };
+        let (state, derivatives) = from.split_at_checked(self.state.len()).ok_or(wrong)?;
+        copy_all("saved", self.derivatives, derivatives)?;
+        copy_all("saved", self.state, state)
+    }
+}
+
+/// Quadrature of the objectives at every node, output at observed ones, terminal terms at the end.
+struct Judge<'a, S, O> {
+    integrals: Integrals<'a, S>,
+    observe: O,
+}
+
+impl<T, M, I, O> Hooks<DifferentiatedRun<'_, T, M, I>> for Judge<'_, M::S, O>
+where
+    T: DifferentiableStep,
+    M: Sensitivities + ObjectiveDerivatives,
+    I: Inputs<M::S>,
+    O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
+{
+    #[inline(always)]
+    fn node(
+        &mut self,
+        run: &mut DifferentiatedRun<'_, T, M, I>,
+        step: &Taken<M::S>,
+        observed: bool,
+    ) -> Result<Next, StepError> {
+        let t = step.end;
+        if !run.u.is_empty() {
+            run.inputs.at(t, run.u);
+        }
+        let view = State::of(&run.dims, run.state)?;
+        let (motion, lambda, derivatives) = (view.motion(run.u), &*view.lambda, &*run.derivatives);
+        let added = self.integrals.add_node(run.system, motion, lambda, derivatives, run.scratch);
+        added.map_err(|error| error.in_step(t.real(), 0.0))?;
+        if !observed {
+            return Ok(Next::Continue);
+        }
+        let node = DifferentiatedNode { motion, lambda, derivatives, step: step.statistics };
+        Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
+    }
+
+    /// The inputs are those of the last node.
+    #[inline(always)]
+    fn end(&mut self, run: &mut DifferentiatedRun<'_, T, M, I>, t: M::S) -> Result<(), StepError> {
+        let view = State::of(&run.dims, run.state)?;
+        let (motion, lambda) = (view.motion(run.u), &*view.lambda);
+        let added = self.integrals.add_terminals(run.system, motion, lambda, run.derivatives, run.scratch);
+        added.map_err(|error| error.in_step(t.real(), 0.0))
+    }
 }

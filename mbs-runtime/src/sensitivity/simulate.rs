@@ -15,7 +15,8 @@ use super::run::Differentiated;
 use crate::error::StepError;
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, DormandPrince, ExplicitMethod, Fixed, Nodes, Rates, Rk4, Span, Stages, Statistics, check_state,
+    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
+    Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
 };
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -114,7 +115,7 @@ fn seen<'a, S: Scalar>(
     Ok(DifferentiatedAt { at, derivatives })
 }
 
-impl<T: Explicit> DifferentiableIntegrator for Differentiated<Fixed<T>> {
+impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
         let (dims, n) = (system.dims(), augmented::len(&system.dims()));
         n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
@@ -138,40 +139,20 @@ impl<T: Explicit> DifferentiableIntegrator for Differentiated<Fixed<T>> {
         O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>,
     {
         refuse_first_order_states(system)?;
-        let nodes = Nodes::new(span, self.0.h)?;
+        let mut nodes = Nodes::new(span, self.0.h)?;
         let dims = system.dims();
         let n = augmented::len(&dims);
         let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
         let mut pieces = Pieces::of(scratch, self.scratch_len(system));
         let all = pieces.next(n)?;
-        let memory = pieces.next(T::memory_len(n))?;
         let mut field = Augmented::new(system, inputs, &mut pieces)?;
         augment.write(all);
         field.check_multipliers(span.start, all)?;
-
-        let mut t = span.start;
-        let mut statistics = Statistics { t: t.real(), ..Statistics::default() };
-        statistics.stopped = observe(seen(&dims, t, all, field.at_node(t))?).is_break();
-        while statistics.steps < nodes.steps && !statistics.stopped {
-            let number = statistics.steps + 1;
-            let h = nodes.size(number, t);
-            let stages = T::stages(n, &mut Pieces::of(&mut *memory, T::memory_len(n)))?;
-            let stepped = T::advance(&mut field, stages, t, all, h);
-            if let Err(error) = stepped {
-                augment.read(all);
-                return Err(error.in_step(t.real(), h.real()));
-            }
-            t = nodes.time(number);
-            statistics.steps = number;
-            statistics.evaluations += T::STAGES;
-            statistics.t = t.real();
-            statistics.h = h.real();
-            if nodes.observed(number) {
-                statistics.stopped = observe(seen(&dims, t, all, field.at_node(t))?).is_break();
-            }
-        }
-        end(&mut field, t, all, &mut augment)?;
-        Ok(statistics)
+        let mut run = FixedRun::<T, _>::new(&mut field, n, &mut pieces, all)?;
+        let observe = Observe(|t, y: &[D::S], u: &[D::S]| Ok(observe(seen(&dims, t, y, u)?)));
+        let outcome = drive(&mut run, &mut nodes, &mut (observe, Terminals));
+        augment.read(run.parts().1);
+        outcome
     }
 }
 
@@ -199,6 +180,7 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
         O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>,
     {
         refuse_first_order_states(system)?;
+        let mut limits = Limits::new(&self.0, span)?;
         let dims = system.dims();
         let n = augmented::len(&dims);
         let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
@@ -208,42 +190,33 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
         let mut field = Augmented::new(system, inputs, &mut pieces)?;
         augment.write(all);
         field.check_multipliers(span.start, all)?;
-        let mut reached = span.start;
-        let run = self.0.drive(&mut field, &mut stages, all, span, |t, y, u| {
-            reached = t;
-            Ok(observe(seen(&dims, t, y, u)?))
-        });
-        match run {
-            Ok(statistics) => {
-                end(&mut field, reached, all, &mut augment)?;
-                Ok(statistics)
-            }
-            Err(error) => {
-                augment.read(all);
-                Err(error)
-            }
-        }
+        let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, all);
+        let observe =
+            ObserveDense::new(span, |t, y: &[D::S], u: &[D::S]| Ok(observe(seen(&dims, t, y, u)?)))?;
+        let outcome = drive(&mut run, &mut limits, &mut (observe, Terminals));
+        augment.read(run.parts().1);
+        outcome
     }
 }
 
-/// The explicit methods.
-#[allow(private_bounds, reason = "only the methods of this crate have stages that can be differentiated")]
-pub trait Explicit: ExplicitMethod {}
+/// Terminal terms of the objectives at the end of a run.
+struct Terminals;
 
-impl Explicit for Rk4 {}
-impl Explicit for DormandPrince {}
-
-/// Terminal terms, and everything to the caller.
-fn end<D: JointDynamics, I: Inputs<D::S>>(
-    field: &mut Augmented<'_, D, I>,
-    t: D::S,
-    all: &mut [D::S],
-    augment: &mut Augment<'_, D::S>,
-) -> Result<(), StepError>
+impl<'a, W, D, I> Hooks<W> for Terminals
 where
+    W: ExplicitRun<S = D::S, Field = Augmented<'a, D, I>>,
+    D: JointDynamics + 'a,
     D::Model: JointObjectiveDerivatives,
+    I: Inputs<D::S> + 'a,
 {
-    let added = field.add_terminals(t, all);
-    augment.read(all);
-    added.map_err(|error| error.in_step(t.real(), 0.0))
+    #[inline(always)]
+    fn node(&mut self, _: &mut W, _: &Taken<D::S>, _: bool) -> Result<Next, StepError> {
+        Ok(Next::Continue)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, run: &mut W, t: D::S) -> Result<(), StepError> {
+        let (field, y) = run.parts();
+        field.add_terminals(t, y).map_err(|error| error.in_step(t.real(), 0.0))
+    }
 }

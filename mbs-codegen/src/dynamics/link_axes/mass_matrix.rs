@@ -1,31 +1,31 @@
-//! The mass matrix by composite inertias, station by station.
+//! The mass matrix by composite inertias, in the axes of the frames.
 
-use super::stations::{Freedom, Station};
+use super::moving_frames::{FrameMotion, MovingFrame};
 use crate::dynamics::MassMatrix;
 use crate::dynamics::inertia::BodyInertia;
 use crate::graph::{Graph, Vec3};
 
 /// M in joint form.
-pub(super) fn mass_matrix(g: &mut Graph, stations: &[Station], nv: usize) -> MassMatrix {
-    let composite = composites(g, stations);
+pub(super) fn mass_matrix(g: &mut Graph, frames: &[MovingFrame], nv: usize) -> MassMatrix {
+    let composite = composites(g, frames);
     let mut m = MassMatrix::zero(g, nv);
-    for (s, station) in stations.iter().enumerate() {
-        for (place, v) in station.velocities().enumerate() {
+    for (s, frame) in frames.iter().enumerate() {
+        for (place, v) in frame.velocities().enumerate() {
             // (f, n) = Iᶜ b_v, then bᵀ (f, n) on the way to ground
-            let [mut force, mut moment] = needed(g, composite[s], &station.freedom, place);
+            let [mut force, mut moment] = inertial_wrench(g, composite[s], &frame.motion, place);
             let mut here = s;
             loop {
-                for (other, w) in stations[here].velocities().enumerate().filter(|&(_, w)| w <= v) {
-                    let entry = match &stations[here].freedom {
-                        Freedom::Slides(slides) => g.dot3(slides[other].0, force),
-                        Freedom::Turn(axis, _) => g.dot3(*axis, moment),
-                        Freedom::Ball(_) => moment[other],
+                for (other, w) in frames[here].velocities().enumerate().filter(|&(_, w)| w <= v) {
+                    let entry = match &frames[here].motion {
+                        FrameMotion::Translations(translations) => g.dot3(translations[other].0, force),
+                        FrameMotion::Rotation(axis, _) => g.dot3(*axis, moment),
+                        FrameMotion::Spherical(_) => moment[other],
                     };
                     m.set(v, w, entry);
                 }
-                let Some(p) = stations[here].parent else { break };
-                [force, moment] = [force, moment].map(|x| stations[here].passage.up(g, x));
-                let arm = g.cross3(stations[here].offset, force);
+                let Some(p) = frames[here].parent else { break };
+                [force, moment] = [force, moment].map(|x| frames[here].rotation.to_parent(g, x));
+                let arm = g.cross3(frames[here].offset, force);
                 moment = g.add3(moment, arm);
                 here = p;
             }
@@ -35,29 +35,29 @@ pub(super) fn mass_matrix(g: &mut Graph, stations: &[Station], nv: usize) -> Mas
 }
 
 /// Force and moment about the origin for a unit of one velocity: (m d, h × d) along d, (w × h, J w) about w.
-fn needed(g: &mut Graph, inertia: BodyInertia, freedom: &Freedom, place: usize) -> [Vec3; 2] {
-    let axis = match freedom {
-        Freedom::Slides(slides) => {
-            let direction = slides[place].0;
+fn inertial_wrench(g: &mut Graph, inertia: BodyInertia, motion: &FrameMotion, place: usize) -> [Vec3; 2] {
+    let axis = match motion {
+        FrameMotion::Translations(translations) => {
+            let direction = translations[place].0;
             return [g.scale3(inertia.mass, direction), g.cross3(inertia.moment, direction)];
         }
-        Freedom::Turn(axis, _) => *axis,
-        Freedom::Ball(_) => g.identity().column(place),
+        FrameMotion::Rotation(axis, _) => *axis,
+        FrameMotion::Spherical(_) => g.identity().column(place),
     };
     [g.cross3(axis, inertia.moment), g.apply(inertia.inertia.matrix(), axis)]
 }
 
-/// What each station carries, itself included, about its origin.
-fn composites(g: &mut Graph, stations: &[Station]) -> Vec<BodyInertia> {
-    let mut composite: Vec<BodyInertia> = stations.iter().map(|s| s.moments.inertia(g)).collect();
-    for (s, station) in stations.iter().enumerate().rev() {
-        if let Some(p) = station.parent {
+/// Composite inertia of each frame and its descendants, about the frame's origin.
+fn composites(g: &mut Graph, frames: &[MovingFrame]) -> Vec<BodyInertia> {
+    let mut composite: Vec<BodyInertia> = frames.iter().map(|s| s.moments.inertia(g)).collect();
+    for (s, frame) in frames.iter().enumerate().rev() {
+        if let Some(p) = frame.parent {
             let turned = BodyInertia {
                 mass: composite[s].mass,
-                moment: station.passage.up(g, composite[s].moment),
-                inertia: station.passage.up_symmetric(g, composite[s].inertia),
+                moment: frame.rotation.to_parent(g, composite[s].moment),
+                inertia: frame.rotation.tensor_to_parent(g, composite[s].inertia),
             };
-            let shifted = g.shift_inertia(turned, station.offset);
+            let shifted = g.shift_inertia(turned, frame.offset);
             composite[p] = g.add_inertia(composite[p], shifted);
         }
     }

@@ -1,39 +1,39 @@
 //! Equations of motion in the axes of the links.
 //!
-//! Enters: a mechanism. Leaves: the forces its inertia needs and its mass matrix, the same as in world axes, mostly with fewer
-//! operations: constant moments of mass need no turning, a joint's passage is a turn in a plane. The test below prints both counts.
+//! Input: a mechanism. Output: its inertial forces and its mass matrix, equal to those in world axes, mostly with fewer
+//! operations: mass moments are constant, and the rotation of a joint is about one axis. The test below prints both counts.
 //!
 //! | symbol | meaning |
 //! |---|---|
-//! | station | a frame that moves by one elementary motion against its parent: slides, a turn about its z, or a ball |
-//! | r | from the parent's origin to the station's, in the parent's axes |
-//! | ω, α, a | angular velocity, angular acceleration, acceleration of the origin, in the station's axes |
+//! | frame | moves relative to its parent by one elementary motion: translations, a rotation about its z, or a spherical motion |
+//! | r | from the parent's origin to the frame's, in the parent's axes |
+//! | ω, α, a | angular velocity, angular acceleration, acceleration of the origin, in the frame's axes |
 //! | U | α̃ + ω̃ ω̃ |
 //! | m, h, Σ | ∫ dm, ∫ ρ dm, ∫ ρ ρᵀ dm about the origin |
 //!
-//! Axes are laid as Denavit and Hartenberg do: z along the joint's axis, x so that the first passage onward is a turn about x and
-//! one about z. Loads stay in world axes: they belong to points of all bodies.
+//! Axes follow the convention of Denavit and Hartenberg: z along the joint's axis, x such that the rotation to the first child frame is one
+//! about x and one about z. Loads stay in world axes, since they act on points of all bodies.
 
 mod inverse_dynamics;
 mod mass_matrix;
-mod moments;
-mod passage;
-mod stations;
+mod mass_moments;
+mod frame_rotation;
+mod moving_frames;
 
 use super::MassMatrix;
 use super::inverse_dynamics::{ground_acceleration, load_forces};
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph};
 use crate::symbols::Group;
-use stations::{Freedom, Station};
+use moving_frames::{FrameMotion, MovingFrame};
 
-impl Station {
-    /// Places of its velocities.
+impl MovingFrame {
+    /// Indices of its velocities.
     fn velocities(&self) -> std::ops::Range<usize> {
-        match &self.freedom {
-            Freedom::Slides(slides) => slides.first().map_or(0..0, |&(_, v)| v..v + slides.len()),
-            Freedom::Turn(_, v) => *v..v + 1,
-            Freedom::Ball(v) => *v..v + 3,
+        match &self.motion {
+            FrameMotion::Translations(all) => all.first().map_or(0..0, |&(_, v)| v..v + all.len()),
+            FrameMotion::Rotation(_, v) => *v..v + 1,
+            FrameMotion::Spherical(v) => *v..v + 3,
         }
     }
 }
@@ -41,23 +41,23 @@ impl Station {
 /// A mechanism in the axes of its links.
 #[derive(Clone, Debug)]
 pub struct LinkAxes {
-    stations: Vec<Station>,
+    frames: Vec<MovingFrame>,
     nv: usize,
 }
 
 impl LinkAxes {
-    /// Lays the axes and gathers moments of mass toward ground.
+    /// Chooses the axes and regroups mass moments toward ground.
     pub fn new(g: &mut Graph, mechanism: &Mechanism<'_>) -> LinkAxes {
-        let mut stations = stations::stations(g, mechanism);
-        moments::gather(g, &mut stations);
-        LinkAxes { stations, nv: mechanism.tree.nv }
+        let mut frames = moving_frames::moving_frames(g, mechanism);
+        mass_moments::regroup(g, &mut frames);
+        LinkAxes { frames, nv: mechanism.tree.nv }
     }
 
     /// tau = M vd + (velocity terms) − Q for the vd of [`Group::Vd`].
     pub fn inverse_dynamics(&self, g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) -> Vec<ExprId> {
         let vd: Vec<ExprId> = (0..self.nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
         let ground = ground_acceleration(g, mechanism);
-        let inertial = inverse_dynamics::inertial_forces(g, &self.stations, ground, Some(&vd), self.nv);
+        let inertial = inverse_dynamics::inertial_forces(g, &self.frames, ground, Some(&vd), self.nv);
         let given = load_forces(g, mechanism, loads);
         inertial.into_iter().zip(given).map(|(needed, given)| g.sub(needed, given)).collect()
     }
@@ -65,14 +65,14 @@ impl LinkAxes {
     /// Q − (velocity terms): the right-hand side of M vd = Q.
     pub fn right_hand_side(&self, g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) -> Vec<ExprId> {
         let ground = ground_acceleration(g, mechanism);
-        let inertial = inverse_dynamics::inertial_forces(g, &self.stations, ground, None, self.nv);
+        let inertial = inverse_dynamics::inertial_forces(g, &self.frames, ground, None, self.nv);
         let given = load_forces(g, mechanism, loads);
         inertial.into_iter().zip(given).map(|(needed, given)| g.sub(given, needed)).collect()
     }
 
     /// M in joint form.
     pub fn mass_matrix(&self, g: &mut Graph) -> MassMatrix {
-        mass_matrix::mass_matrix(g, &self.stations, self.nv)
+        mass_matrix::mass_matrix(g, &self.frames, self.nv)
     }
 }
 

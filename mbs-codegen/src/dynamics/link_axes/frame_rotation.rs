@@ -1,68 +1,68 @@
-//! Rotations between the axes of neighbouring stations, as cheap as their structure allows.
+//! Rotations between a frame and its parent, as products of factors that are cheap to apply.
 
 use crate::dynamics::Symmetric;
 use crate::dynamics::inertia::turn_inertia;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 
-/// A rotation from the axes after it to those before it.
+/// A factor of a rotation, from child to parent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
-    /// About a coordinate axis: four operations for a vector, none at right angles.
-    Plane { axis: usize, sine: ExprId, cosine: ExprId },
-    /// Any other.
+pub(super) enum Factor {
+    /// Rotation about a coordinate axis: four products for a vector, none for multiples of π/2.
+    AboutAxis { axis: usize, sine: ExprId, cosine: ExprId },
+    /// Any other rotation.
     Matrix(Mat3),
 }
 
-/// From a station's axes to its parent's: rotations, the parent's side first.
+/// Rotation from a frame's axes to its parent's: factors from parent to child.
 #[derive(Clone, Debug)]
-pub(super) struct Passage(pub Vec<Step>);
+pub(super) struct FrameRotation(pub Vec<Factor>);
 
-impl Passage {
-    /// A vector in the parent's axes.
-    pub(super) fn up(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        self.0.iter().rev().fold(v, |v, step| step.up(g, v))
+impl FrameRotation {
+    /// R v: from the frame's axes to the parent's.
+    pub(super) fn to_parent(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        self.0.iter().rev().fold(v, |v, factor| factor.to_parent(g, v))
     }
 
-    /// A vector of the parent's axes in the station's.
-    pub(super) fn down(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        self.0.iter().fold(v, |v, step| step.down(g, v))
+    /// Rᵀ v: from the parent's axes to the frame's.
+    pub(super) fn to_child(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+        self.0.iter().fold(v, |v, factor| factor.to_child(g, v))
     }
 
-    /// R J Rᵀ: a symmetric matrix in the parent's axes.
-    pub(super) fn up_symmetric(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
-        self.0.iter().rev().fold(j, |j, step| step.up_symmetric(g, j))
+    /// R J Rᵀ: a symmetric tensor from the frame's axes to the parent's.
+    pub(super) fn tensor_to_parent(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
+        self.0.iter().rev().fold(j, |j, factor| factor.tensor_to_parent(g, j))
     }
 }
 
-impl Step {
-    fn up(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+impl Factor {
+    fn to_parent(&self, g: &mut Graph, v: Vec3) -> Vec3 {
         match *self {
-            Step::Plane { axis, sine, cosine } => plane(g, axis, sine, cosine, v),
-            Step::Matrix(r) => g.apply(r, v),
+            Factor::AboutAxis { axis, sine, cosine } => rotate_about_axis(g, axis, sine, cosine, v),
+            Factor::Matrix(r) => g.apply(r, v),
         }
     }
 
-    fn down(&self, g: &mut Graph, v: Vec3) -> Vec3 {
+    fn to_child(&self, g: &mut Graph, v: Vec3) -> Vec3 {
         match *self {
-            Step::Plane { axis, sine, cosine } => {
+            Factor::AboutAxis { axis, sine, cosine } => {
                 let back = g.neg(sine);
-                plane(g, axis, back, cosine, v)
+                rotate_about_axis(g, axis, back, cosine, v)
             }
-            Step::Matrix(r) => g.apply_transposed(r, v),
+            Factor::Matrix(r) => g.apply_transposed(r, v),
         }
     }
 
-    /// About z: with y = s (J_xx − J_yy) + 2 c J_xy, J_xx − s y, J_yy + s y, c y − J_xy; (J_xz, J_yz) turn as a vector.
-    fn up_symmetric(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
+    /// About z: with y = s (J_xx − J_yy) + 2 c J_xy, J_xx − s y, J_yy + s y, c y − J_xy; (J_xz, J_yz) rotate as a vector.
+    fn tensor_to_parent(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
         let (axis, sine, cosine) = match *self {
-            Step::Plane { axis, sine, cosine } => (axis, sine, cosine),
-            Step::Matrix(r) => return turn_inertia(g, r, j),
+            Factor::AboutAxis { axis, sine, cosine } => (axis, sine, cosine),
+            Factor::Matrix(r) => return turn_inertia(g, r, j),
         };
         let mut m = j.matrix().0;
         let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);
-        let carried = plane(g, axis, sine, cosine, Vec3(m[axis]));
+        let carried = rotate_about_axis(g, axis, sine, cosine, Vec3(m[axis]));
         if g.is(cosine, 0.0) {
-            // A quarter turn.
+            // Rotation by ±π/2.
             let across = g.neg(m[x][y]);
             (m[x][x], m[y][y], m[x][y]) = (m[y][y], m[x][x], across);
         } else if !g.is(sine, 0.0) {
@@ -83,8 +83,8 @@ impl Step {
     }
 }
 
-/// v turned about a coordinate axis.
-fn plane(g: &mut Graph, axis: usize, sine: ExprId, cosine: ExprId, v: Vec3) -> Vec3 {
+/// v rotated about a coordinate axis.
+fn rotate_about_axis(g: &mut Graph, axis: usize, sine: ExprId, cosine: ExprId, v: Vec3) -> Vec3 {
     let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);
     let [cx, sy, sx, cy] = [g.mul(cosine, v[x]), g.mul(sine, v[y]), g.mul(sine, v[x]), g.mul(cosine, v[y])];
     let mut turned = v.0;
@@ -93,7 +93,7 @@ fn plane(g: &mut Graph, axis: usize, sine: ExprId, cosine: ExprId, v: Vec3) -> V
     Vec3(turned)
 }
 
-/// A constant rotation as turns about z, x and z: sines and cosines of γ, α, θ with R = R_z(γ) R_x(α) R_z(θ).
+/// A constant rotation as rotations about z, x and z: sines and cosines of γ, α, θ with R = R_z(γ) R_x(α) R_z(θ).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct EulerAngles {
     pub gamma: [f64; 2],
@@ -101,11 +101,11 @@ pub(super) struct EulerAngles {
     pub theta: [f64; 2],
 }
 
-/// What counts as zero in a rotation: a rounding.
+/// Entries of a rotation matrix below this are rounding errors.
 const ROUNDING: f64 = 4e-16;
 
-/// Sine of the angle α between axes below which θ is found by way of γ. Entries of a rotation have the error ε of rounding, those
-/// that hold an angle times sin α the error ε/sin α in the angle: up to here at most two digits are lost, which no result shows.
+/// Below this sine of the angle α between axes, θ is computed from γ. Entries of a rotation matrix have the rounding error ε; an angle
+/// computed from entries proportional to sin α has the error ε/sin α. Above this limit at most two digits are lost.
 const NEARLY_PARALLEL: f64 = 1e-2;
 
 impl EulerAngles {
@@ -115,7 +115,7 @@ impl EulerAngles {
         // (sin α sin θ, sin α cos θ, cos α).
         let sine = r[0][2].hypot(r[1][2]);
         if sine == 0.0 {
-            // Parallel axes: all of it about z, after a half turn about x where they point apart.
+            // Parallel axes: a rotation about z, after one by π about x if they point in opposite directions.
             let flip = r[2][2].signum();
             return EulerAngles {
                 gamma: [0.0, 1.0],
@@ -156,7 +156,7 @@ mod tests {
         std::array::from_fn(|i| std::array::from_fn(|j| (0..3).map(|k| a[i][k] * b[k][j]).sum()))
     }
 
-    /// Axes that are parallel but for what a file's digits leave of it: rounding of the small entries must not turn the rest.
+    /// Axes that are parallel except for the limited digits of a file: rounding errors of the small entries must not affect the other angles.
     #[test]
     fn nearly_parallel_axes_turn_by_the_right_angle() {
         for alpha in [1e-15_f64, 1e-12, 3e-10, 1e-6, 1e-3] {

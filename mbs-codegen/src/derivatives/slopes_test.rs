@@ -1,6 +1,6 @@
-//! Slopes gathered by links give what changes one by one give, to rounding.
+//! Accumulated slopes and separate changes agree to rounding.
 
-use super::constraints::{changes, gathered};
+use super::constraints::{accumulated_changes, changes};
 use super::direction::{Weights, coordinate_directions, joint_directions};
 use super::tangent::Linearisation;
 use crate::constrained::Rows;
@@ -12,11 +12,11 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::symbols::Group;
 
-/// Chains that fork, a fixed body in one; forces by place, velocity and direction of their own body, of one before it, of one after it and of
-/// one in another branch; loops of several joints, a sliding contact, a nonholonomic row.
+/// Branched chains, one with a fixed body; forces that depend on position, velocity and direction of their own body, of an ancestor, of a descendant and of
+/// a body in another branch; loops of several joints, a sliding contact, a nonholonomic row.
 const MODEL: &str = "
 mbs: 1
-name: both_ways
+name: slopes_test
 gravity: [0.3, -1.2, -9.81]
 bodies:
   a: &body {mass: 1.3, com: [0.1, -0.2, 0.3], inertia: [0.5, 0.6, 0.4], points: {p: [0.3, 0.7, -0.2], q: [-0.1, 0.2, 0.5]}, vectors: {n: [0.2, 0.9, -0.4]}}
@@ -46,8 +46,8 @@ forces:
 ";
 
 #[test]
-fn gathered_slopes_are_the_changes() {
-    let (model, _) = crate::read("both_ways", MODEL).unwrap_or_else(|e| panic!("{}", e.render("", MODEL)));
+fn accumulated_slopes_give_the_separate_changes() {
+    let (model, _) = crate::read("slopes_test", MODEL).unwrap_or_else(|e| panic!("{}", e.render("", MODEL)));
     let tree = crate::topology::span(&model);
     let rows = Rows::of(&model, &tree);
     let mut g = Graph::new();
@@ -58,7 +58,7 @@ fn gathered_slopes_are_the_changes() {
     let elements: Vec<&Element<'_>> =
         pushed.iter().chain(constraints.iter().map(|constraint| &constraint.element)).collect();
     let inertias = body_inertias(&mut g, &mechanism);
-    // Weights of all three at once, so that nothing hides behind a zero.
+    // All three weights at once, so that no term is multiplied by zero.
     let [position, velocity, acceleration] = [0.7, -1.3, 0.4].map(|weight| g.constant(weight));
     let weights = Weights { position, velocity, acceleration };
     let mixed = [coordinate_directions(&mut g, &tree, weights), joint_directions(&tree, weights)];
@@ -66,16 +66,16 @@ fn gathered_slopes_are_the_changes() {
     let along = [coordinate_directions(&mut g, &tree, unit), joint_directions(&tree, unit)];
     let mut linearisation = Linearisation::new(&mut g, &mut mechanism, &inertias);
     for (rows_along, directions) in along.iter().zip(&mixed) {
-        let [(first, is_gathered), (second, _)] = [true, false]
+        let [(first, is_accumulated), (second, _)] = [true, false]
             .map(|gather| linearisation.tangent_by(&mut g, &elements, rows_along, directions, gather));
-        assert!(is_gathered);
+        assert!(is_accumulated);
         compare(&g, "tangent", first.entries(), second.entries(), &rows, tree.nq, tree.nv);
         for element in &constraints {
             for choose in 0..3 {
                 let of = |row: &crate::elements::RowRates| [row.value, row.rate, row.acceleration][choose];
                 let values: Vec<ExprId> = element.rates.iter().map(of).collect();
                 let leaves = &element.rate_leaves;
-                let first = gathered(&mut g, &mut linearisation, leaves, &values, directions);
+                let first = accumulated_changes(&mut g, &mut linearisation, leaves, &values, directions);
                 let second = changes(&mut g, &mut linearisation, leaves, &values, directions);
                 let zero = g.zero();
                 let dense = |rows: &[super::constraints::SparseRow]| -> Vec<ExprId> {

@@ -1,120 +1,120 @@
-//! The tree as stations: one frame per elementary motion, its axes laid so that passages are cheap.
+//! The tree as a list of frames, one per elementary motion, with axes chosen so that the rotations between them are cheap.
 
-use super::moments::Moments;
-use super::passage::{EulerAngles, Passage, Step};
+use super::frame_rotation::{EulerAngles, Factor, FrameRotation};
+use super::mass_moments::MassMoments;
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::kinematics::euler_parameter_rotation;
 use crate::kinematics::joint_motion::Motion;
 use crate::kinematics::positions::{joint_of, rotation_about};
 
-/// How a station moves against its parent; velocities by their places.
+/// Motion of a frame relative to its parent, with the indices of its velocities.
 #[derive(Clone, Debug)]
-pub(super) enum Freedom {
-    /// Along directions, axes parallel to the parent's.
-    Slides(Vec<(Vec3, usize)>),
-    /// About a direction of its own axes.
-    Turn(Vec3, usize),
-    /// By an angular velocity in its own axes, three in a row.
-    Ball(usize),
+pub(super) enum FrameMotion {
+    /// Translations along directions; the axes are parallel to the parent's.
+    Translations(Vec<(Vec3, usize)>),
+    /// Rotation about a direction in the frame's own axes.
+    Rotation(Vec3, usize),
+    /// Rotation with an angular velocity in the frame's own axes: three consecutive velocities.
+    Spherical(usize),
 }
 
-/// A frame that moves with one elementary motion against its parent.
+/// A frame that moves relative to its parent by one elementary motion.
 #[derive(Clone, Debug)]
-pub(super) struct Station {
-    /// The station before; `None` on ground.
+pub(super) struct MovingFrame {
+    /// The parent frame; `None` for ground.
     pub parent: Option<usize>,
     /// From the parent's origin to this one's, in the parent's axes.
     pub offset: Vec3,
-    /// To the parent's axes.
-    pub passage: Passage,
-    /// The same but for the turn of the motion.
-    pub fixed: Passage,
-    /// How it moves.
-    pub freedom: Freedom,
-    /// The moments of mass it carries.
-    pub moments: Moments,
+    /// Rotation to the parent's axes.
+    pub rotation: FrameRotation,
+    /// The constant part of the rotation, without that of the motion.
+    pub fixed: FrameRotation,
+    /// Motion relative to the parent.
+    pub motion: FrameMotion,
+    /// Moments of the mass attached to the frame.
+    pub moments: MassMoments,
 }
 
-/// A turn about z by an angle q and a constant δ more: sine and cosine of q, then of δ.
+/// A rotation about z by an angle q plus a constant δ: sine and cosine of q, then of δ.
 struct Angle {
     variable: [ExprId; 2],
     constant: [f64; 2],
 }
 
-/// A station whose axes may still be laid otherwise.
+/// A frame whose x axis may still change.
 struct Draft {
     parent: Option<usize>,
     offset: Vec3,
-    /// To the parent's axes, but for the turn.
+    /// Constant rotation to the parent's axes.
     fixed: Mat3,
-    /// The same once it is laid, its last turn taken into the angle.
+    /// The same as Euler angles once x is chosen; their last rotation is part of `angle`.
     euler: Option<EulerAngles>,
-    /// The turn about z, where there is one.
+    /// Rotation about z, if the motion is one.
     angle: Option<Angle>,
-    /// The turn of a ball, or about a direction that parameters decide.
-    turn: Option<Mat3>,
-    freedom: Freedom,
-    moments: Moments,
-    /// Whether x has a reason to be where it is.
-    laid: bool,
+    /// Rotation by Euler parameters, or about a direction that depends on parameters.
+    general: Option<Mat3>,
+    motion: FrameMotion,
+    moments: MassMoments,
+    /// Whether the direction of x is final.
+    x_is_chosen: bool,
 }
 
-/// Where a body sits.
+/// Position and orientation of a body in the frame that carries it.
 #[derive(Clone, Copy)]
-pub(super) struct Seat {
-    /// The station that carries it; `None`: ground.
-    station: Option<usize>,
-    /// A point of the body, in the station's axes from its origin: the origin itself unless the body is fixed to another.
-    place: Vec3,
+pub(super) struct BodyPlacement {
+    /// Index of the frame; `None` for ground.
+    frame: Option<usize>,
+    /// Position of a point of the body in the frame; zero unless the body is fixed to another one.
+    position: Vec3,
     /// The same point in the body's own frame.
     point: Vec3,
-    /// The body's axes → the station's.
+    /// Rotation from the body's axes to the frame's.
     pub axes: Mat3,
 }
 
-impl Seat {
-    /// A point of the body in the station's axes, from its origin.
-    pub(super) fn place_of(&self, g: &mut Graph, point: Vec3) -> Vec3 {
+impl BodyPlacement {
+    /// Position of a point of the body in the frame.
+    pub(super) fn position_of(&self, g: &mut Graph, point: Vec3) -> Vec3 {
         let arm = g.sub3(point, self.point);
         let arm = g.apply(self.axes, arm);
-        g.add3(self.place, arm)
+        g.add3(self.position, arm)
     }
 }
 
-/// All stations, parents first.
-pub(super) fn stations(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Station> {
-    let mut drafts = drafts(g, mechanism);
+/// The frames of a mechanism, parents first.
+pub(super) fn moving_frames(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<MovingFrame> {
+    let mut drafts = draft_frames(g, mechanism);
     for s in 0..drafts.len() {
-        lay(g, &mut drafts, s);
+        choose_x_axis(g, &mut drafts, s);
     }
-    drafts.into_iter().map(|draft| draft.finished(g)).collect()
+    drafts.into_iter().map(|draft| draft.finish(g)).collect()
 }
 
-fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
+fn draft_frames(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
     let (model, tree, parameters) = (mechanism.model, mechanism.tree, mechanism.parameters);
     let mut drafts: Vec<Draft> = Vec::new();
-    let mut bodies: Vec<Seat> = Vec::with_capacity(tree.links.len());
+    let mut bodies: Vec<BodyPlacement> = Vec::with_capacity(tree.links.len());
     for link in &tree.links {
         let ([parent_point, child_point], motions) = joint_of(g, model, link, parameters);
         let zero = g.zero_vector();
-        let seat = match link.parent {
+        let placement = match link.parent {
             Some(p) => bodies[p],
-            None => Seat { station: None, place: zero, point: zero, axes: g.identity() },
+            None => BodyPlacement { frame: None, position: zero, point: zero, axes: g.identity() },
         };
-        let (mut parent, mut axes) = (seat.station, seat.axes);
-        let mut offset = seat.place_of(g, parent_point);
-        let mut slides = Vec::new();
+        let (mut parent, mut axes) = (placement.frame, placement.axes);
+        let mut offset = placement.position_of(g, parent_point);
+        let mut translations = Vec::new();
         let mut v = link.v;
-        // A station for all slides together, before the first turn or at the end.
+        // One frame for consecutive translations.
         for (number, motion) in motions.iter().enumerate() {
-            if let Motion::Slide(direction, coordinate) = motion {
+            if let Motion::Translation(direction, coordinate) = motion {
                 let direction = g.apply(axes, *direction);
-                let way = g.scale3(*coordinate, direction);
-                offset = g.add3(offset, way);
-                slides.push((direction, v));
+                let displacement = g.scale3(*coordinate, direction);
+                offset = g.add3(offset, displacement);
+                translations.push((direction, v));
                 v += 1;
-                if matches!(motions.get(number + 1), Some(Motion::Slide(..))) {
+                if matches!(motions.get(number + 1), Some(Motion::Translation(..))) {
                     continue;
                 }
             }
@@ -125,20 +125,20 @@ fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
                 fixed: identity,
                 euler: None,
                 angle: None,
-                turn: None,
-                freedom: Freedom::Slides(std::mem::take(&mut slides)),
-                moments: Moments::none(g),
-                laid: true,
+                general: None,
+                motion: FrameMotion::Translations(std::mem::take(&mut translations)),
+                moments: MassMoments::none(g),
+                x_is_chosen: true,
             };
             match *motion {
-                Motion::Slide(..) => {}
-                Motion::Offset(constant) => {
+                Motion::Translation(..) => {}
+                Motion::ConstantRotation(constant) => {
                     axes = g.product(axes, constant);
                     continue;
                 }
-                Motion::Turn(direction, angle) => {
+                Motion::Rotation(direction, angle) => {
                     let variable = [g.sin(angle), g.cos(angle)];
-                    (draft.fixed, draft.freedom) = match constants(g, direction) {
+                    (draft.fixed, draft.motion) = match constants(g, direction) {
                         Some(direction) => {
                             // Axes with z along the direction: R(u, q) = C R_z(q) Cᵀ.
                             let c = along_z(direction);
@@ -146,22 +146,22 @@ fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
                             let fixed = g.product(axes, c);
                             axes = c.transposed();
                             draft.angle = Some(Angle { variable, constant: [0.0, 1.0] });
-                            draft.laid = false;
+                            draft.x_is_chosen = false;
                             let z = g.vector([0.0, 0.0, 1.0]);
-                            (fixed, Freedom::Turn(z, v))
+                            (fixed, FrameMotion::Rotation(z, v))
                         }
                         None => {
-                            draft.turn = Some(rotation_about(g, direction, angle));
+                            draft.general = Some(rotation_about(g, direction, angle));
                             let fixed = std::mem::replace(&mut axes, identity);
-                            (fixed, Freedom::Turn(direction, v))
+                            (fixed, FrameMotion::Rotation(direction, v))
                         }
                     };
                     v += 1;
                 }
-                Motion::Ball(p) => {
-                    draft.turn = Some(euler_parameter_rotation(g, p));
+                Motion::EulerParameters(p) => {
+                    draft.general = Some(euler_parameter_rotation(g, p));
                     draft.fixed = std::mem::replace(&mut axes, identity);
-                    draft.freedom = Freedom::Ball(v);
+                    draft.motion = FrameMotion::Spherical(v);
                     v += 3;
                 }
             }
@@ -169,27 +169,28 @@ fn drafts(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Draft> {
             offset = zero;
             drafts.push(draft);
         }
-        let seat = Seat { station: parent, place: offset, point: child_point, axes };
+        let placement = BodyPlacement { frame: parent, position: offset, point: child_point, axes };
         if let Some(s) = parent {
-            let moments = Moments::of_body(g, mechanism, link, &seat);
+            let moments = MassMoments::of_body(g, mechanism, link, &placement);
             drafts[s].moments = drafts[s].moments.plus(g, moments);
         }
-        bodies.push(seat);
+        bodies.push(placement);
     }
     drafts
 }
 
-/// Lays x of the parent, if that is still free, so that the passage from `s` is R_x(α) R_z(θ), and takes the last turn into the
-/// angle of `s`.
-fn lay(g: &mut Graph, drafts: &mut [Draft], s: usize) {
+/// Chooses x of the parent of `s`, if it may still change, so that the constant rotation of `s` is R_x(α) R_z(θ), and adds θ to the angle of
+/// `s` (the convention of Denavit and Hartenberg).
+fn choose_x_axis(g: &mut Graph, drafts: &mut [Draft], s: usize) {
     let (Some(p), Some(fixed)) = (drafts[s].parent, constant_matrix(g, drafts[s].fixed)) else { return };
     if drafts[s].angle.is_none() {
         return;
     }
     let mut euler = EulerAngles::of(fixed);
-    let costs = euler.gamma.iter().all(|&x| x != 0.0);
-    let slides = drafts.iter().any(|d| d.parent == Some(p) && matches!(d.freedom, Freedom::Slides(_)));
-    if costs && !drafts[p].laid && !slides {
+    let is_general = euler.gamma.iter().all(|&x| x != 0.0);
+    let translates =
+        drafts.iter().any(|d| d.parent == Some(p) && matches!(d.motion, FrameMotion::Translations(_)));
+    if is_general && !drafts[p].x_is_chosen && !translates {
         let gamma = std::mem::replace(&mut euler.gamma, [0.0, 1.0]);
         let [sine, cosine] = gamma.map(|x| g.constant(x));
         let back = about_z(g, sine, cosine).transposed();
@@ -202,7 +203,7 @@ fn lay(g: &mut Graph, drafts: &mut [Draft], s: usize) {
             angle.constant = sum(angle.constant, gamma);
         }
     }
-    drafts[p].laid = true;
+    drafts[p].x_is_chosen = true;
     if let Some(angle) = &mut drafts[s].angle {
         angle.constant = sum(angle.constant, euler.theta);
     }
@@ -210,8 +211,8 @@ fn lay(g: &mut Graph, drafts: &mut [Draft], s: usize) {
 }
 
 impl Draft {
-    fn finished(self, g: &mut Graph) -> Station {
-        let turn = self.angle.map(|angle| {
+    fn finish(self, g: &mut Graph) -> MovingFrame {
+        let rotation_z = self.angle.map(|angle| {
             // sin(q + δ), cos(q + δ)
             let [sine, cosine] = angle.variable;
             let [sine_more, cosine_more] = angle.constant.map(|x| g.constant(x));
@@ -221,30 +222,37 @@ impl Draft {
         });
         let fixed = match self.euler {
             Some(euler) => {
-                let mut constant = |axis: usize, [sine, cosine]: [f64; 2]| Step::Plane {
+                let mut constant = |axis: usize, [sine, cosine]: [f64; 2]| Factor::AboutAxis {
                     axis,
                     sine: g.constant(sine),
                     cosine: g.constant(cosine),
                 };
                 vec![constant(2, euler.gamma), constant(0, euler.alpha)]
             }
-            None => vec![Step::Matrix(self.fixed)],
+            None => vec![Factor::Matrix(self.fixed)],
         };
-        let mut steps = fixed.clone();
-        match (turn, self.turn) {
-            // What comes from ground is constant before the turn.
+        let mut factors = fixed.clone();
+        match (rotation_z, self.general) {
+            // Vectors of ground are constant before this rotation.
             (Some([sine, cosine]), _) if self.euler.is_some() || self.parent.is_none() => {
-                steps.push(Step::Plane { axis: 2, sine, cosine });
+                factors.push(Factor::AboutAxis { axis: 2, sine, cosine });
             }
             (Some([sine, cosine]), _) => {
-                let turn = about_z(g, sine, cosine);
-                steps = vec![Step::Matrix(g.product(self.fixed, turn))];
+                let rotation = about_z(g, sine, cosine);
+                factors = vec![Factor::Matrix(g.product(self.fixed, rotation))];
             }
-            (None, Some(turn)) => steps = vec![Step::Matrix(g.product(self.fixed, turn))],
+            (None, Some(rotation)) => factors = vec![Factor::Matrix(g.product(self.fixed, rotation))],
             (None, None) => {}
         }
-        let Draft { parent, offset, freedom, moments, .. } = self;
-        Station { parent, offset, passage: Passage(steps), fixed: Passage(fixed), freedom, moments }
+        let Draft { parent, offset, motion, moments, .. } = self;
+        MovingFrame {
+            parent,
+            offset,
+            rotation: FrameRotation(factors),
+            fixed: FrameRotation(fixed),
+            motion,
+            moments,
+        }
     }
 }
 

@@ -1,0 +1,92 @@
+//! Discrete adjoints: derivatives of a run's objectives by everything that enters it, at a cost that hardly grows with the number of
+//! parameters.
+//!
+//! Enters: a state at the start and weights of what the run leaves: of its objectives ψ and of its state at the end. Leaves: the same
+//! weights of what enters it, x̄ of the state at the start and ρ̄ of the parameters. It is the exact transpose of the derivative
+//! that [`Differentiated`](crate::Differentiated) takes forward, of the same discrete solution: both agree to rounding. For steps
+//! x_k+1 = s(x_k, ρ) and ψ = w(x_N, ρ) + Σ q_k g(x_k, ρ) with the weights q_k of the quadrature,
+//!
+//! ```text
+//! x̄_N = w_xᵀ ψ̄ + q_N g_xᵀ ψ̄                        ρ̄ = w_ρᵀ ψ̄ + Σ q_k g_ρᵀ ψ̄ + Σ s_ρᵀ x̄_k+1
+//! x̄_k = s_xᵀ x̄_k+1 + q_k g_xᵀ ψ̄
+//! ```
+//!
+//! | what | enters → leaves |
+//! |---|---|
+//! | [`Adjoint`] | a run → vector–Jacobian products, gradients |
+//! | [`Schedule`] | number of steps, memory → how many records and states are kept, how many steps are made again |
+//!
+//! All memory is the caller's.
+
+mod checkpoints;
+mod implicit;
+
+pub use checkpoints::Schedule;
+pub use implicit::AdjointNode;
+
+use crate::error::StepError;
+use crate::integrator::Statistics;
+use crate::linear::all_finite;
+use crate::scalar::Scalar;
+use crate::system::{Dims, Quantity};
+
+/// The adjoint of a run: that of [`Fixed`](crate::Fixed).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adjoint<T>(pub T);
+
+/// A vector–Jacobian product of the run (state at start, ρ) ↦ (objectives, state at end), several columns at once: row i of column
+/// k of a matrix is at `i * columns + k`.
+#[derive(Debug)]
+pub struct VectorJacobian<'a, S> {
+    /// Columns.
+    pub columns: usize,
+    /// Weights of the objectives, a row for each.
+    pub objective_weights: &'a [S],
+    /// Weights of the state at the end, as [`StateDerivatives`](crate::StateDerivatives) with these columns; none if it is empty.
+    pub end_weights: &'a [S],
+    /// Gets the objectives.
+    pub objectives: &'a mut [S],
+    /// Gets the weights of the state at the start, in the same layout.
+    pub start: &'a mut [S],
+    /// Gets the weights of the parameters, a row for each; what the start depends on is not in it.
+    pub rho: &'a mut [S],
+}
+
+impl<S> VectorJacobian<'_, S> {
+    /// Checks lengths; `rows` are those of a state.
+    pub(crate) fn check(&self, dims: &Dims, rows: usize) -> Result<(), StepError> {
+        let Self { columns, .. } = *self;
+        let end = if self.end_weights.is_empty() { 0 } else { rows * columns };
+        let lengths = [
+            ("objective weights", dims.n_objectives * columns, self.objective_weights.len()),
+            ("end weights", end, self.end_weights.len()),
+            ("objectives", dims.n_objectives, self.objectives.len()),
+            ("start", rows * columns, self.start.len()),
+            ("rho", dims.sensitivity.parameters * columns, self.rho.len()),
+        ];
+        match lengths.into_iter().find(|(_, expected, found)| expected != found) {
+            Some((what, expected, found)) => Err(StepError::Length { what, expected, found }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an adjoint run took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdjointStatistics {
+    /// The run itself.
+    pub run: Statistics,
+    /// Steps made again on the way back, as [`Schedule::recomputed`] said.
+    pub recomputed: usize,
+    /// How the memory was used.
+    pub schedule: Schedule,
+}
+
+/// An error that names a column if one of its weights is not finite.
+pub(crate) fn check_weights<S: Scalar>(columns: usize, t: S, h: S, bar: &[S]) -> Result<(), StepError> {
+    if all_finite(bar) {
+        return Ok(());
+    }
+    let index = bar.iter().position(|x| !x.is_finite()).unwrap_or(0) % columns.max(1);
+    Err(StepError::NotFinite { t: t.real(), h: h.real(), quantity: Quantity::Objective, index })
+}

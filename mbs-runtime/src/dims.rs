@@ -1,0 +1,193 @@
+//! Sizes of a model, and what its indices count: what every other module speaks of.
+
+/// Sizes of a system; any may be zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dims {
+    /// Coordinates z.
+    pub nq: usize,
+    /// Velocities v.
+    pub nv: usize,
+    /// First-order states x.
+    pub nx: usize,
+    /// Inputs u.
+    pub nu: usize,
+    /// Independent parameters, arrays flattened.
+    pub np: usize,
+    /// Markers.
+    pub n_markers: usize,
+    /// Outputs.
+    pub n_outputs: usize,
+    /// Holonomic constraint rows.
+    pub n_holonomic: usize,
+    /// Normalisation rows, one per block of Euler parameters; in coordinate form only.
+    pub n_normalisation: usize,
+    /// Nonholonomic constraint rows.
+    pub n_nonholonomic: usize,
+    /// Joints.
+    pub n_joints: usize,
+    /// Bodies beside ground.
+    pub n_bodies: usize,
+    /// Numbers of the leading matrix, its diagonal of small numbers included.
+    pub n_matrix: usize,
+    /// Numbers of its factors.
+    pub n_factors: usize,
+    /// Objectives.
+    pub n_objectives: usize,
+    /// Event functions.
+    pub n_events: usize,
+    /// Sizes of what it knows of its derivatives.
+    pub sensitivity: SensitivityDims,
+    /// Scratch that suffices for every bundle.
+    pub workspace: usize,
+}
+
+impl Dims {
+    /// No coordinates, no anything: for `Dims { nq: 2, nv: 2, ..Dims::ZERO }` in constants.
+    pub const ZERO: Self = Self {
+        nq: 0,
+        nv: 0,
+        nx: 0,
+        nu: 0,
+        np: 0,
+        n_markers: 0,
+        n_outputs: 0,
+        n_holonomic: 0,
+        n_normalisation: 0,
+        n_nonholonomic: 0,
+        n_joints: 0,
+        n_bodies: 0,
+        n_matrix: 0,
+        n_factors: 0,
+        n_objectives: 0,
+        n_events: 0,
+        sensitivity: SensitivityDims::ZERO,
+        workspace: 0,
+    };
+
+    /// Length of the state y = \[z, v, x\].
+    #[inline(always)]
+    pub const fn state(&self) -> usize {
+        self.nq + self.nv + self.nx
+    }
+
+    /// Constraint rows in coordinate form: holonomic, normalisation, nonholonomic.
+    #[inline(always)]
+    pub const fn rows(&self) -> usize {
+        self.n_holonomic + self.n_normalisation + self.n_nonholonomic
+    }
+
+    /// Constraint rows in joint form: holonomic, nonholonomic.
+    #[inline(always)]
+    pub const fn joint_rows(&self) -> usize {
+        self.n_holonomic + self.n_nonholonomic
+    }
+}
+
+/// Sizes of what a model knows of its derivatives; all zero for a model that is not differentiated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SensitivityDims {
+    /// Differentiated parameters and inputs, p.
+    pub parameters: usize,
+    /// Values of [`StartDerivatives::start_derivatives`](crate::StartDerivatives::start_derivatives).
+    pub start: usize,
+    /// Values of [`Sensitivities::linearise`](crate::Sensitivities::linearise).
+    pub newton: usize,
+    /// Values of [`Sensitivities::linearise_projections`](crate::Sensitivities::linearise_projections).
+    pub projections: usize,
+    /// Values of [`ObjectiveDerivatives::integrand_derivatives`](crate::ObjectiveDerivatives::integrand_derivatives).
+    pub integrands: usize,
+    /// Values of [`ObjectiveDerivatives::terminal_derivatives`](crate::ObjectiveDerivatives::terminal_derivatives).
+    pub terminals: usize,
+    /// Values of [`JointSensitivities::joint_linearise`](crate::JointSensitivities::joint_linearise).
+    pub joint: usize,
+    /// Numbers of the factors it writes.
+    pub joint_factors: usize,
+    /// Values of [`JointObjectiveDerivatives::joint_integrand_derivatives`](crate::JointObjectiveDerivatives::joint_integrand_derivatives).
+    pub joint_integrands: usize,
+    /// Values of [`JointObjectiveDerivatives::joint_terminal_derivatives`](crate::JointObjectiveDerivatives::joint_terminal_derivatives).
+    pub joint_terminals: usize,
+}
+
+impl SensitivityDims {
+    /// Of a model that is not differentiated.
+    pub const ZERO: Self = Self {
+        parameters: 0,
+        start: 0,
+        newton: 0,
+        projections: 0,
+        integrands: 0,
+        terminals: 0,
+        joint: 0,
+        joint_factors: 0,
+        joint_integrands: 0,
+        joint_terminals: 0,
+    };
+}
+
+/// A list of places.
+pub type Places<'a> = &'a [(u32, u32)];
+
+/// What an index counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Quantity {
+    /// Coordinate z.
+    Coordinate,
+    /// Velocity v.
+    Velocity,
+    /// First-order state x.
+    State,
+    /// Input u.
+    Input,
+    /// Independent parameter, arrays flattened.
+    Parameter,
+    /// Marker.
+    Marker,
+    /// Output.
+    Output,
+    /// Holonomic constraint row.
+    Holonomic,
+    /// Normalisation row of a joint with Euler parameters.
+    Normalisation,
+    /// Joint.
+    Joint,
+    /// Body beside ground.
+    Body,
+    /// Nonholonomic constraint row.
+    Nonholonomic,
+    /// Objective.
+    Objective,
+    /// Parameter or input by which the model is differentiated.
+    Sensitivity,
+    /// Event function.
+    Event,
+}
+
+impl Quantity {
+    /// The word for it in messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Coordinate => "coordinate",
+            Self::Velocity => "velocity",
+            Self::State => "state",
+            Self::Input => "input",
+            Self::Parameter => "parameter",
+            Self::Marker => "marker",
+            Self::Output => "output",
+            Self::Holonomic => "holonomic constraint",
+            Self::Normalisation => "normalisation of Euler parameters",
+            Self::Joint => "joint",
+            Self::Body => "body",
+            Self::Nonholonomic => "nonholonomic constraint",
+            Self::Objective => "objective",
+            Self::Sensitivity => "differentiated parameter",
+            Self::Event => "event",
+        }
+    }
+}
+
+/// Names of what indices count, for messages and tables.
+pub trait Names {
+    /// The name of entry `index`, as the model addresses it; none where there is no such entry.
+    fn name(&self, quantity: Quantity, index: usize) -> Option<&str>;
+}

@@ -1,0 +1,70 @@
+//! What explicit methods and their runs have in common, over anything that has rates.
+
+use core::ops::ControlFlow;
+
+use super::drive::{Hooks, Next, Stepper, Taken};
+use super::field::Rates;
+use crate::error::{EvalError, StepError};
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::system::{At, Dims};
+
+/// An explicit method.
+pub(crate) trait ExplicitMethod {
+    /// Its memory.
+    type Stages<'a, S: Scalar>;
+
+    /// Length of its memory for a state of `n` values.
+    fn memory_len(n: usize) -> usize;
+
+    /// Takes its memory from `pieces`.
+    fn stages<'a, S: Scalar>(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self::Stages<'a, S>, StepError>;
+
+    /// Takes `y` at `t` one step further by `h`. After an error it is as before.
+    fn advance<F: Rates>(
+        field: &mut F,
+        stages: Self::Stages<'_, F::S>,
+        t: F::S,
+        y: &mut [F::S],
+        h: F::S,
+    ) -> Result<(), EvalError>;
+}
+
+/// A run of explicit steps.
+pub(crate) trait ExplicitRun: Stepper {
+    /// What has the rates.
+    type Field: Rates<S = Self::S>;
+
+    /// It, and the state.
+    fn parts(&mut self) -> (&mut Self::Field, &mut [Self::S]);
+}
+
+/// Output at observed nodes: of time, state and inputs.
+pub(crate) struct Observe<O>(pub(crate) O);
+
+impl<W: ExplicitRun, O> Hooks<W> for Observe<O>
+where
+    O: FnMut(W::S, &[W::S], &[W::S]) -> Result<ControlFlow<()>, StepError>,
+{
+    #[inline(always)]
+    fn node(&mut self, run: &mut W, step: &Taken<W::S>, observed: bool) -> Result<Next, StepError> {
+        if !observed {
+            return Ok(Next::Continue);
+        }
+        let (field, y) = run.parts();
+        let stopped = (self.0)(step.end, y, field.at_node(step.end))?.is_break();
+        Ok(if stopped { Next::Stop } else { Next::Continue })
+    }
+}
+
+/// An observer of instants as one of states.
+#[inline(always)]
+pub(super) fn of_state<S: Scalar>(
+    dims: Dims,
+    mut observe: impl FnMut(At<'_, S>) -> ControlFlow<()>,
+) -> impl FnMut(S, &[S], &[S]) -> Result<ControlFlow<()>, StepError> {
+    move |t, y, u| {
+        let at = At::of_state(&dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
+        Ok(observe(at))
+    }
+}
