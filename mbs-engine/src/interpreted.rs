@@ -44,6 +44,9 @@ impl<S: Scalar> Interpreted<S> {
         let behind = nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
         // Pivots, or a right-hand side, stand behind the memory of a bundle.
         let workspace = bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0);
+        let solves = [BundleKind::Solve, BundleKind::JointSolve].map(|kind| bundles[kind as usize].as_ref());
+        let columns = solves.into_iter().flatten().map(Tape::columns_memory).max().unwrap_or(0);
+        let workspace = workspace.max(columns);
         let dims = Dims { workspace, ..dims(&program) };
         let hold = |hold| match hold {
             model::Hold::Zero => Hold::Zero,
@@ -81,6 +84,9 @@ impl<S: Scalar> Interpreted<S> {
         let compiled = BundleKind::ALL.into_iter().zip(&self.bundles).filter(|(kind, tape)| {
             tape.as_ref().is_some_and(|tape| {
                 tape.expect_run(policy, || self.program.bundle(kind.name()));
+                if matches!(kind, BundleKind::Solve | BundleKind::JointSolve) {
+                    tape.expect_columns(policy, || self.program.bundle(kind.name()));
+                }
                 tape.is_compiled()
             })
         });
@@ -192,6 +198,11 @@ impl<S: Scalar> Interpreted<S> {
         let tape = self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })?;
         tape.expect_run(self.policy, || self.program.bundle(kind.name()));
         Ok(tape)
+    }
+
+    /// Says that a solve of several columns comes.
+    pub(crate) fn expect_columns(&self, kind: BundleKind, tape: &Tape<S>) {
+        tape.expect_columns(self.policy, || self.program.bundle(kind.name()));
     }
 }
 

@@ -65,7 +65,7 @@ pub mod modes;
 
 pub use interpreted::Interpreted;
 pub use machine_code::{BREAK_EVEN, Engine};
-pub use mbs_jit::Fusing;
+pub use mbs_jit::{Fusing, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;

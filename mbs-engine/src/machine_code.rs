@@ -4,8 +4,7 @@
 //! evaluations. Who does not know how many will come does best to begin on the tape and to compile when it has run for as long as compiling
 //! takes: this is never worse than twice the better of the two. Results have the same bits either way, so nobody can tell.
 
-use mbs_codegen::bundle::Bundle;
-use mbs_jit::{Compiled, Fusing};
+use mbs_jit::{Compiled, Fusing, Refusal};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -38,7 +37,8 @@ impl Policy {
         let after = match (engine, expected) {
             (Engine::Tape, _) => None,
             (Engine::Jit, _) => Some(0),
-            (Engine::Auto, Some(expected)) if expected > BREAK_EVEN as usize => Some(0),
+            // A bundle that only the start or the end evaluates stays on the tape.
+            (Engine::Auto, Some(expected)) if expected > BREAK_EVEN as usize => Some(2),
             (Engine::Auto, _) => Some(BREAK_EVEN),
         };
         Policy { after, fusing }
@@ -72,13 +72,13 @@ impl Native {
         *self = Native::default();
     }
 
-    /// Counts an evaluation to come; compiles the bundle if it is time. Code that needs more than `memory` is refused.
+    /// Counts an evaluation to come; compiles if it is time. Code that needs more than `memory` is refused.
     #[inline]
-    pub(crate) fn count<'b>(
+    pub(crate) fn count(
         &self,
         policy: Policy,
         memory: usize,
-        bundle: impl FnOnce() -> Option<&'b Bundle>,
+        compile: impl FnOnce(Fusing) -> Option<Result<Compiled, Refusal>>,
     ) {
         let Some(after) = policy.after else { return };
         if self.compiled.get().is_some() {
@@ -90,13 +90,13 @@ impl Native {
             self.evaluations.store(evaluations + 1, Ordering::Relaxed);
             return;
         }
-        self.compile(policy, memory, bundle);
+        self.compile(memory, || compile(policy.fusing));
     }
 
     #[cold]
-    fn compile<'b>(&self, policy: Policy, memory: usize, bundle: impl FnOnce() -> Option<&'b Bundle>) {
+    fn compile(&self, memory: usize, compile: impl FnOnce() -> Option<Result<Compiled, Refusal>>) {
         self.compiled.get_or_init(|| {
-            let compiled = mbs_jit::compile(bundle()?, policy.fusing).ok()?;
+            let compiled = compile()?.ok()?;
             (compiled.memory() <= memory).then(|| Arc::new(compiled))
         });
     }

@@ -21,6 +21,7 @@ use crate::rolled;
 use mbs_codegen::bundle::{Bundle, Loop, Operand, Operation, Run, Segment, Statement};
 use mbs_codegen::graph::{BinaryOp, Comparison, Kernel, UnaryOp};
 use mbs_codegen::symbols::Group;
+use mbs_jit::LANES;
 use mbs_runtime::{EvalError, Scalar, math};
 use std::collections::{HashMap, VecDeque};
 
@@ -80,8 +81,11 @@ pub(crate) struct Tape<S> {
     /// The arrays of the loops.
     arrays: Vec<Stretch>,
     memory: usize,
-    /// The same as machine code, if there is some.
+    /// The same as machine code, if there is some; and over four columns, for solves.
     native: Native,
+    lanes: Native,
+    /// How much memory machine code needs at most.
+    native_memory: usize,
 }
 
 /// The most results of a bundle that is compiled.
@@ -116,6 +120,8 @@ impl<S: Scalar> Tape<S> {
             arrays: Vec::new(),
             memory: 0,
             native: Native::default(),
+            lanes: Native::default(),
+            native_memory: 0,
         }
     }
 
@@ -133,13 +139,64 @@ impl<S: Scalar> Tape<S> {
     #[inline]
     pub(crate) fn expect_run<'b>(&self, policy: Policy, bundle: impl FnOnce() -> Option<&'b Bundle>) {
         if S::doubles(&[]).is_some() && self.results.len() <= RESULTS {
-            self.native.count(policy, self.memory, bundle);
+            self.native.count(policy, self.memory, |fusing| Some(mbs_jit::compile(bundle()?, fusing)));
         }
+    }
+
+    /// Says that a solve of several columns comes: as [`Tape::expect_run`], for code over four columns, which share everything but the
+    /// right-hand side.
+    pub(crate) fn expect_columns<'b>(&self, policy: Policy, bundle: impl FnOnce() -> Option<&'b Bundle>) {
+        const SHARED: [Group; 2] = [Group::Factors, Group::Prepared];
+        if S::doubles(&[]).is_some() && self.results.len() == 1 {
+            let memory = LANES * self.native_memory;
+            let compile = |fusing| Some(mbs_jit::compile_lanes(bundle()?, &SHARED, fusing));
+            self.lanes.count(policy, memory, compile);
+        }
+    }
+
+    /// How long the scratch of [`Tape::run_columns`] is.
+    pub(crate) fn columns_memory(&self) -> usize {
+        LANES * (self.native_memory + 2 * self.result_len(0))
+    }
+
+    /// Solves for up to four columns from `first` on: row i of column k is `x[i * columns + k]`. None where there is no machine code for it.
+    pub(crate) fn run_columns(
+        &self,
+        arguments: &Arguments<'_, S>,
+        [first, columns]: [usize; 2],
+        w: &mut [S],
+        x: &mut [S],
+    ) -> Option<()> {
+        let lanes = self.lanes.get()?;
+        let n = self.result_len(0);
+        let (memory, rest) = S::doubles_mut(w)?.split_at_mut_checked(lanes.memory())?;
+        let (rhs, rest) = rest.split_at_mut_checked(LANES * n)?;
+        let solution = rest.get_mut(..LANES * n)?;
+        let x = S::doubles_mut(x)?.get_mut(..n * columns)?;
+        let these = first..columns.min(first + LANES);
+        // Columns that are not there are zero.
+        rhs.fill(0.0);
+        for (rhs, row) in rhs.chunks_exact_mut(LANES).zip(x.chunks_exact(columns)) {
+            rhs.iter_mut().zip(row.get(these.clone())?).for_each(|(to, &from)| *to = from);
+        }
+        let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
+        for (given, &(group, len)) in given.iter_mut().zip(&self.arguments) {
+            *given = match group {
+                Group::Rhs => rhs,
+                _ => S::doubles(arguments[group as usize]).filter(|slice| slice.len() == len)?,
+            };
+        }
+        lanes.run(&given[..self.arguments.len()], memory, &mut [&mut *solution]).ok()?;
+        for (solution, row) in solution.chunks_exact(LANES).zip(x.chunks_exact_mut(columns)) {
+            row.get_mut(these.clone())?.iter_mut().zip(solution).for_each(|(to, &from)| *to = from);
+        }
+        Some(())
     }
 
     /// Forgets machine code and evaluations.
     pub(crate) fn reset(&mut self) {
         self.native.reset();
+        self.lanes.reset();
     }
 
     /// Whether machine code runs in its place.
@@ -527,6 +584,7 @@ impl<S: Scalar> Assembler<S> {
         // Arrays are the first of the slots.
         let first = self.slots;
         let mut tape = self.choose_places();
+        tape.native_memory = native;
         tape.memory = tape.memory.max(native);
         tape.loops = bundle.loops.clone();
         tape.arrays = (0..bundle.arrays.len() as u32)
@@ -713,6 +771,8 @@ impl<S: Scalar> Assembler<S> {
             arrays: Vec::new(),
             memory: places.end as usize,
             native: Native::default(),
+            lanes: Native::default(),
+            native_memory: 0,
         }
     }
 }

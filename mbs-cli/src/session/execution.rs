@@ -36,8 +36,9 @@ pub(crate) fn prepare<'a>(
     let settled = settle(simulation::simulation(source, case), is_constrained(source));
     let settings = settled.map_err(|error| settings::refuse(&error))?;
     let further = further(&settings, case);
-    let Instance { model, settings } =
+    let Instance { mut model, settings } =
         model::write_equations(source, || Instance::new(source, case, &common.set, settings, &further))?;
+    settings::choose_engine(&mut model, common.engine, &settings);
     settings::note_idle(&settings);
     Ok(Prepared { source, case, model, settings })
 }

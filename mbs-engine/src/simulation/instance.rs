@@ -4,7 +4,7 @@
 //! [`InstanceError`] that names what is wrong.
 
 use super::settings::{Overrides, SettingError, Settings};
-use crate::{Interpreted, ParameterError};
+use crate::{Engine, Fusing, Interpreted, ParameterError};
 use mbs_codegen::constrained::Rows;
 use mbs_codegen::model::evaluate::Values;
 use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterId, ParameterValue, Simulation};
@@ -117,7 +117,8 @@ impl Instance {
         settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
         let mut bundles = settings.bundles();
         bundles.extend(further);
-        let interpreted = interpret(model, case, set, bundles)?;
+        let mut interpreted = interpret(model, case, set, bundles)?;
+        interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
         if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
             return Err(InstanceError::NothingMoves);
         }
