@@ -208,6 +208,22 @@ pub mod cart_pole {
         "pivot_friction",
         "theta0",
     ];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -224,6 +240,10 @@ pub mod cart_pole {
         /// angle of the pole at start, in rad.
         pub theta0: S,
     }
+    rt::fields!(
+        Parameters[6] { cart_mass, pole_mass, half, rail_friction, pivot_friction, theta0
+        }
+    );
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -246,27 +266,9 @@ pub mod cart_pole {
             (0.0, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [
-                self.cart_mass,
-                self.pole_mass,
-                self.half,
-                self.rail_friction,
-                self.pivot_friction,
-                self.theta0,
-            ]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                cart_mass: values[0],
-                pole_mass: values[1],
-                half: values[2],
-                rail_friction: values[3],
-                pivot_friction: values[4],
-                theta0: values[5],
-            }
+        /// Whether the model allows these values.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -334,23 +336,7 @@ pub mod cart_pole {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -370,6 +356,143 @@ pub mod cart_pole {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `rail.x`.
+        pub rail: S,
+        /// `pivot.theta`.
+        pub pivot: S,
+    }
+    rt::fields!(Coordinates[2] { rail, pivot });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `rail.x_rate`.
+        pub rail: S,
+        /// `pivot.theta_rate`.
+        pub pivot: S,
+    }
+    rt::fields!(Velocities[2] { rail, pivot });
+    /// Inputs u.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Inputs {
+        /// force on the cart along the rail, in N.
+        pub push: S,
+    }
+    rt::fields!(Inputs[1] { push });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `position`, in m.
+        pub position: S,
+        /// Output `angle`, in rad.
+        pub angle: S,
+        /// Output `tip`.
+        pub tip: [S; 3],
+        /// Output `energy`, in J.
+        pub energy: S,
+    }
+    rt::fields!(Outputs[6] { position, angle, tip, energy });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `pole.tip`.
+        pub pole_tip: [S; 3],
+    }
+    rt::fields!(Markers[3] { pole_tip });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 5.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, Inputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = Inputs;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `cart_mass`.
+        pub cart_mass: S,
+        /// By `pole_mass`.
+        pub pole_mass: S,
+        /// By `half`.
+        pub half: S,
+        /// By `rail_friction`.
+        pub rail_friction: S,
+        /// By `pivot_friction`.
+        pub pivot_friction: S,
+        /// By `theta0`.
+        pub theta0: S,
+        /// By `push`.
+        pub push: S,
+    }
+    rt::fields!(
+        Derivatives[7] { cart_mass, pole_mass, half, rail_friction, pivot_friction,
+        theta0, push }
+    );
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `lean`, in s.
+        pub lean: rt::named::Objective<Derivatives>,
+        /// Objective `effort`, in N²s.
+        pub effort: rt::named::Objective<Derivatives>,
+        /// Objective `drift`, in m².
+        pub drift: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[24] { lean, effort, drift });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

@@ -206,6 +206,22 @@ pub mod slider_crank {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 8] = ["k", "c", "l0", "F", "a", "J1", "m2", "J2"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -226,6 +242,7 @@ pub mod slider_crank {
         /// inertia of the rod about the slider, in kg m².
         pub J2: S,
     }
+    rt::fields!(Parameters[8] { k, c, l0, F, a, J1, m2, J2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -252,22 +269,9 @@ pub mod slider_crank {
             (0.0, S::INFINITY),
             (0.0, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.k, self.c, self.l0, self.F, self.a, self.J1, self.m2, self.J2]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                k: values[0],
-                c: values[1],
-                l0: values[2],
-                F: values[3],
-                a: values[4],
-                J1: values[5],
-                m2: values[6],
-                J2: values[7],
-            }
+        /// Whether the model allows these values.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -335,23 +339,7 @@ pub mod slider_crank {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -371,6 +359,154 @@ pub mod slider_crank {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `pivot.angle`.
+        pub pivot: S,
+        /// `slide.displacement`.
+        pub slide: S,
+        /// `wrist.angle`.
+        pub wrist: S,
+    }
+    rt::fields!(Coordinates[3] { pivot, slide, wrist });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `pivot.angle_rate`.
+        pub pivot: S,
+        /// `slide.displacement_rate`.
+        pub slide: S,
+        /// `wrist.angle_rate`.
+        pub wrist: S,
+    }
+    rt::fields!(Velocities[3] { pivot, slide, wrist });
+    /// Multipliers of the constraints.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Multipliers {
+        /// Of `pin.x`.
+        pub pin_x: S,
+        /// Of `pin.y`.
+        pub pin_y: S,
+    }
+    rt::fields!(Multipliers[2] { pin_x, pin_y });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `x`, in m.
+        pub x: S,
+    }
+    rt::fields!(Outputs[1] { x });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `crank.middle`.
+        pub crank_middle: [S; 3],
+        /// Of `crank.pin`.
+        pub crank_pin: [S; 3],
+        /// Of `rod.pin`.
+        pub rod_pin: [S; 3],
+        /// Of `rod.middle`.
+        pub rod_middle: [S; 3],
+        /// Of `rod.tip`.
+        pub rod_tip: [S; 3],
+    }
+    rt::fields!(Markers[15] { crank_middle, crank_pin, rod_pin, rod_middle, rod_tip });
+    /// What each joint transmits from its parent to its child.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Reactions {
+        /// Through `pivot`.
+        pub pivot: rt::named::Wrench,
+        /// Through `slide`.
+        pub slide: rt::named::Wrench,
+        /// Through `wrist`.
+        pub wrist: rt::named::Wrench,
+        /// Through `pin`.
+        pub pin: rt::named::Wrench,
+    }
+    rt::fields!(Reactions[24] { pivot, slide, wrist, pin });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 10.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = Multipliers;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = Reactions;
+        type State = [S; rt::simulation::ImplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ImplicitMemory::scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::Ali3p;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::Ali3p {
+            integrator: rt::Implicit::TRAPEZOIDAL,
+            tolerance: 0.0000000001,
+            max_iterations: 20,
+            penalty: rt::Penalty::DEFAULT,
+            projection: rt::ProjectionMatrix::Mass,
+            ..rt::Ali3p::DEFAULT
+        };
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `k`.
+        pub k: S,
+        /// By `c`.
+        pub c: S,
+    }
+    rt::fields!(Derivatives[2] { k, c });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `G`, in J s.
+        pub G: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[3] { G });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::implicit_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::Energy for Model {
         #[inline]

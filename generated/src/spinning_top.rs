@@ -180,6 +180,22 @@ pub mod spinning_top {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &["pivot"],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -196,6 +212,7 @@ pub mod spinning_top {
         /// Parameter `spin`, in rad/s.
         pub spin: S,
     }
+    rt::fields!(Parameters[6] { m, h, A, C, tilt, spin });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -218,20 +235,9 @@ pub mod spinning_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m, self.h, self.A, self.C, self.tilt, self.spin]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m: values[0],
-                h: values[1],
-                A: values[2],
-                C: values[3],
-                tilt: values[4],
-                spin: values[5],
-            }
+        /// Whether the model allows these values.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -299,23 +305,7 @@ pub mod spinning_top {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &["pivot"],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -335,6 +325,132 @@ pub mod spinning_top {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `pivot.e0`.
+        pub pivot_e0: S,
+        /// `pivot.e1`.
+        pub pivot_e1: S,
+        /// `pivot.e2`.
+        pub pivot_e2: S,
+        /// `pivot.e3`.
+        pub pivot_e3: S,
+    }
+    rt::fields!(Coordinates[4] { pivot_e0, pivot_e1, pivot_e2, pivot_e3 });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `pivot.wx`.
+        pub pivot_wx: S,
+        /// `pivot.wy`.
+        pub pivot_wy: S,
+        /// `pivot.wz`.
+        pub pivot_wz: S,
+    }
+    rt::fields!(Velocities[3] { pivot_wx, pivot_wy, pivot_wz });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `axis`.
+        pub axis: [S; 3],
+        /// Output `nutation`, in rad.
+        pub nutation: S,
+        /// Output `precession`, in rad.
+        pub precession: S,
+    }
+    rt::fields!(Outputs[5] { axis, nutation, precession });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 2.0,
+        step: 0.0001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = rt::named::Nothing;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Adaptive>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Adaptive {
+            h_first: Some(0.0001),
+            max_steps: usize::MAX,
+            ..rt::Adaptive::new(0.0000000001, 0.000000000001)
+        });
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `m`.
+        pub m: S,
+        /// By `h`.
+        pub h: S,
+        /// By `A`.
+        pub A: S,
+        /// By `C`.
+        pub C: S,
+        /// By `tilt`.
+        pub tilt: S,
+        /// By `spin`.
+        pub spin: S,
+    }
+    rt::fields!(Derivatives[6] { m, h, A, C, tilt, spin });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `upright`, in s.
+        pub upright: rt::named::Objective<Derivatives>,
+        /// Objective `sway`, in rad²/s.
+        pub sway: rt::named::Objective<Derivatives>,
+        /// Objective `aside`.
+        pub aside: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[21] { upright, sway, aside });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

@@ -213,6 +213,22 @@ pub mod torque_free_top {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m", "J1", "J2", "J3", "speed", "wobble"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &["free"],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -229,6 +245,7 @@ pub mod torque_free_top {
         /// about the first axis at start, in rad/s.
         pub wobble: S,
     }
+    rt::fields!(Parameters[6] { m, J1, J2, J3, speed, wobble });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -251,20 +268,9 @@ pub mod torque_free_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m, self.J1, self.J2, self.J3, self.speed, self.wobble]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m: values[0],
-                J1: values[1],
-                J2: values[2],
-                J3: values[3],
-                speed: values[4],
-                wobble: values[5],
-            }
+        /// Whether the model allows these values.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -332,23 +338,7 @@ pub mod torque_free_top {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &["free"],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -368,6 +358,148 @@ pub mod torque_free_top {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `free.x`.
+        pub free_x: S,
+        /// `free.y`.
+        pub free_y: S,
+        /// `free.z`.
+        pub free_z: S,
+        /// `free.e0`.
+        pub free_e0: S,
+        /// `free.e1`.
+        pub free_e1: S,
+        /// `free.e2`.
+        pub free_e2: S,
+        /// `free.e3`.
+        pub free_e3: S,
+    }
+    rt::fields!(
+        Coordinates[7] { free_x, free_y, free_z, free_e0, free_e1, free_e2, free_e3 }
+    );
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `free.x_rate`.
+        pub free_x_rate: S,
+        /// `free.y_rate`.
+        pub free_y_rate: S,
+        /// `free.z_rate`.
+        pub free_z_rate: S,
+        /// `free.wx`.
+        pub free_wx: S,
+        /// `free.wy`.
+        pub free_wy: S,
+        /// `free.wz`.
+        pub free_wz: S,
+    }
+    rt::fields!(
+        Velocities[6] { free_x_rate, free_y_rate, free_z_rate, free_wx, free_wy, free_wz
+        }
+    );
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `spin`.
+        pub spin: [S; 3],
+        /// Output `mark`.
+        pub mark: [S; 3],
+    }
+    rt::fields!(Outputs[6] { spin, mark });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `body.mark`.
+        pub body_mark: [S; 3],
+    }
+    rt::fields!(Markers[3] { body_mark });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 10.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `J1`.
+        pub J1: S,
+        /// By `J2`.
+        pub J2: S,
+        /// By `J3`.
+        pub J3: S,
+        /// By `speed`.
+        pub speed: S,
+        /// By `wobble`.
+        pub wobble: S,
+    }
+    rt::fields!(Derivatives[5] { J1, J2, J3, speed, wobble });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `tumble`, in rad.
+        pub tumble: rt::named::Objective<Derivatives>,
+        /// Objective `haste`, in m²/s.
+        pub haste: rt::named::Objective<Derivatives>,
+        /// Objective `side`, in m.
+        pub side: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[18] { tumble, haste, side });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

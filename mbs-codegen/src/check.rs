@@ -3,6 +3,7 @@
 //!
 //! Enters: a model that the reader accepts. Leaves: diagnostics by place and name.
 
+use crate::analysis::Analysed;
 use crate::constrained::{Rows, bordered_matrix};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
@@ -12,7 +13,7 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::Model;
 use crate::symbols::Group;
-use crate::topology::{self, Row, RowSource, Tree};
+use crate::topology::{Row, RowSource, Tree};
 use std::collections::HashSet;
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
@@ -24,14 +25,13 @@ const SINGULAR: f64 = 1e-12;
 const STATES: usize = 4;
 
 /// All checks.
-pub fn equations(model: &Model, diagnostics: &mut Diagnostics) {
-    let tree = topology::span(model);
-    let rows = Rows::of(model, &tree);
-    multipliers_mean_something(model, &rows, diagnostics);
-    if rows.kept.is_empty() && model.variables.is_empty() {
-        mass_matrix_is_regular(model, &tree, diagnostics);
+pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
+    let Analysed { model, tree, rows } = analysed;
+    multipliers_mean_something(model, rows, diagnostics);
+    if analysed.is_constrained() {
+        constraints_determine(model, tree, rows, diagnostics);
     } else {
-        constraints_determine(model, &tree, &rows, diagnostics);
+        mass_matrix_is_regular(model, tree, diagnostics);
     }
 }
 

@@ -30,7 +30,7 @@
 //! let mut scratch = vec![0.0; method.scratch_len(&pendulum.dims())];
 //! let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
 //! let mut inputs = pendulum.input_signals();
-//! let run = method.simulate(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
+//! let run = method.run(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
 //!
@@ -54,6 +54,8 @@ mod method;
 
 pub mod simulation;
 
+mod stepwise;
+
 pub mod gradient;
 
 pub mod verify;
@@ -69,4 +71,5 @@ pub use mbs_jit::{Fusing, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use stepwise::{Simulation, SimulationError, SimulationState};
 pub use tape::Arguments;

@@ -29,8 +29,8 @@ fn stepping_allocates_nothing() {
                 model.outputs(at, &vd, &mut w, &mut out).expect("outputs");
                 ControlFlow::Continue(())
             };
-            fixed.simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
-            adaptive.simulate(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
+            fixed.run(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
+            adaptive.run(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
         });
         assert_eq!(counted.count_total, 0, "{name}");
     }

@@ -14,7 +14,7 @@ use mbs_codegen::model::{Model, Objective};
 use mbs_engine::Interpreted;
 use mbs_engine::gradient::{self, Effort, Ran};
 use mbs_engine::simulation::{
-    Column, InstanceError, RunFailure, Settings, interpret, is_constrained, refuse_held_signals, simulation,
+    Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
 use mbs_runtime::StepError;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     differentiated::check_list(&source, common)?;
     let chosen = choose(&source, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;
-    let constrained = is_constrained(&source);
+    let constrained = source.is_constrained();
     let overrides = overrides(common, *output_step, Some(method));
     let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
     let settings = settings.map_err(|error| settings::refuse(&error))?;

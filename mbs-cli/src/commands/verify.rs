@@ -9,7 +9,7 @@ use crate::session::progress::Progress;
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
-use mbs_engine::simulation::{InstanceError, Settings, interpret, is_constrained, simulation};
+use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
 use mbs_engine::verify::{self, Check, Oracle, Report, RunCheck};
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     }
     let model = differentiated::read(common, by)?;
     let case = session::find_case(&model, common.case.as_deref())?;
-    let constrained = is_constrained(&model);
+    let constrained = model.is_constrained();
     let overrides = overrides(common, None, Some(method));
     let settings = Settings::of_dynamics(simulation(&model, case), constrained, &overrides);
     let settings = settings.map_err(|error| settings::refuse(&error))?;

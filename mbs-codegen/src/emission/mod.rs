@@ -12,8 +12,10 @@ mod face;
 mod free_text;
 mod glue;
 mod lanes;
+mod named;
 mod names;
 mod rolled;
+mod simulation;
 mod statement;
 
 pub use names::identifier;

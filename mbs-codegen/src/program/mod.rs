@@ -11,15 +11,16 @@ mod rolled;
 mod sensitivities;
 mod tree;
 
+use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
-use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
+use crate::constrained::{JointPlaces, ParameterPlaces, Pattern};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
-use crate::topology::{self, Row, Tree};
+use crate::topology::{Row, Tree};
 use equations::Equations;
 use estimate::Measured;
 pub use mbs_bundles::BundleKind;
@@ -184,23 +185,27 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let mut model = under_case(model, case);
-        if options.freeze {
+        Program::of(&Analysed::of(model.clone()), case, options)
+    }
+
+    /// The same of a model that is analysed already.
+    pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
+        let mut analysed = analysed.under(case);
+        if options.freeze && !analysed.sensitivity.is_empty() {
             // What is a constant has no derivatives.
-            model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+            let sensitivity = &mut analysed.to_mut().model.sensitivity;
+            sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        let model = &model;
-        let tree = topology::span(model);
-        let rows = Rows::of(model, &tree);
-        let mut program = Program::named(model, case, options, &tree, &rows);
-        program.refuse_too_large(model, &tree)?;
+        let Analysed { model, tree, rows } = &*analysed;
+        let mut program = Program::named(&analysed, case, options);
+        program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
-        let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
+        let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &seeds, np, options.pairs);
+        let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         for &kind in &program.kinds {
@@ -213,19 +218,25 @@ impl Program {
         Ok(program)
     }
 
-    /// All but structure and bundles.
-    fn named(model: &Model, case: Option<&Case>, options: &Options, tree: &Tree, rows: &Rows) -> Program {
+    /// Names and sizes, without bundles.
+    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Program {
+        let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
-        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
+        let simulation = case.map_or(&model.simulation, |case| &case.simulation);
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            kinds: resolve(&options.bundles, constrained, !model.sensitivity.is_empty()),
+            kinds: resolve(
+                &options.bundles,
+                simulation,
+                analysed.is_constrained(),
+                !model.sensitivity.is_empty(),
+            ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
@@ -245,7 +256,7 @@ impl Program {
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
-            simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
+            simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
         }
@@ -470,26 +481,6 @@ fn seeds(model: &Model) -> Vec<(Group, u32)> {
         parameter => model.sensitivity_parameter(parameter).map(|place| (Group::Parameters, place as u32)),
     };
     model.sensitivity.iter().filter_map(place).collect()
-}
-
-/// The model with a case's parameters and start values in place of its own.
-fn under_case(model: &Model, case: Option<&Case>) -> Model {
-    let mut model = model.clone();
-    if let Some(case) = case {
-        for (id, value) in &case.parameters {
-            model.parameters[id.index()].value = value.clone();
-        }
-        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
-        for (id, start) in &case.start {
-            model.joints[id.index()].start = start.clone();
-        }
-        for (id, start) in &case.variables {
-            let variable = &mut model.variables[id.index()];
-            (variable.value, variable.rate, variable.hold) =
-                (start.value.clone(), start.rate.clone(), start.hold);
-        }
-    }
-    model
 }
 
 fn parameter_infos(model: &Model) -> Vec<ParameterInfo> {

@@ -5,11 +5,10 @@
 
 use super::settings::{Overrides, SettingError, Settings};
 use crate::{Engine, Fusing, Interpreted, ParameterError};
-use mbs_codegen::constrained::Rows;
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::Values;
 use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterId, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
-use mbs_codegen::topology;
 use mbs_runtime::formulation::StartStatistics;
 use std::fmt;
 
@@ -85,29 +84,29 @@ impl std::error::Error for InstanceError {}
 impl Instance {
     /// Of a motion under forces.
     pub fn of_dynamics(
-        model: &Model,
+        model: &Analysed,
         case: Option<&Case>,
         set: &[(String, f64)],
         overrides: &Overrides,
     ) -> Result<Instance, InstanceError> {
-        let settings = Settings::of_dynamics(simulation(model, case), is_constrained(model), overrides);
+        let settings = Settings::of_dynamics(simulation(model, case), model.is_constrained(), overrides);
         Instance::new(model, case, set, settings.map_err(InstanceError::Setting)?, &[])
     }
 
     /// Of the motion that drives prescribe.
     pub fn of_kinematics(
-        model: &Model,
+        model: &Analysed,
         case: Option<&Case>,
         set: &[(String, f64)],
         overrides: &Overrides,
     ) -> Result<Instance, InstanceError> {
-        let settings = Settings::of_kinematics(simulation(model, case), is_constrained(model), overrides);
+        let settings = Settings::of_kinematics(simulation(model, case), model.is_constrained(), overrides);
         Instance::new(model, case, set, settings.map_err(InstanceError::Setting)?, &[])
     }
 
     /// Under any settings, with the bundles they need and further ones.
     pub fn new(
-        model: &Model,
+        model: &Analysed,
         case: Option<&Case>,
         set: &[(String, f64)],
         mut settings: Settings,
@@ -129,12 +128,6 @@ impl Instance {
 /// The settings of a model under a case.
 pub fn simulation<'m>(model: &'m Model, case: Option<&'m Case>) -> &'m Simulation {
     case.map_or(&model.simulation, |case| &case.simulation)
-}
-
-/// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.
-pub fn is_constrained(model: &Model) -> bool {
-    let tree = topology::span(model);
-    !model.variables.is_empty() || !Rows::of(model, &tree).kept.is_empty()
 }
 
 /// Step control sees nothing of a signal that is held over its steps, however long they are.
@@ -169,13 +162,13 @@ pub fn independent(model: &Model) -> impl Iterator<Item = &str> {
 
 /// The model with its case, some parameters set, and these bundles.
 pub fn interpret(
-    model: &Model,
+    model: &Analysed,
     case: Option<&Case>,
     set: &[(String, f64)],
     bundles: Vec<BundleKind>,
 ) -> Result<Interpreted, InstanceError> {
     let options = Options { bundles, ..Options::default() };
-    let program = Program::new(model, case, &options).map_err(InstanceError::Program)?;
+    let program = Program::of(model, case, &options).map_err(InstanceError::Program)?;
     let mut interpreted = Interpreted::new(program);
     for (name, value) in set {
         interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, error))?;

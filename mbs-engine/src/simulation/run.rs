@@ -179,7 +179,7 @@ impl<'a> Job<'a> {
         let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
         let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
         let mut inputs = model.input_signals();
-        let outcome = method.simulate(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
+        let outcome = method.run(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
             observe(&mut observer, |now| {
                 now.set(at);
                 Ok(())

@@ -371,6 +371,13 @@ impl Checks {
         self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant });
     }
 
+    /// A list whose sections do not fit its length fails, whatever it says.
+    fn unreadable(&mut self, bundle: &'static str) {
+        let (of, by, instant) = (String::new(), String::new(), self.instant);
+        let (derivative, error, tolerance) = ("sections", f64::NAN, TOLERANCE);
+        self.note(Check { bundle, derivative, entries: 0, error, tolerance, of, by, instant });
+    }
+
     /// Keeps the worst.
     fn note(&mut self, check: Check) {
         keep_worse(&mut self.all, check);
@@ -440,22 +447,11 @@ fn keep_worse(all: &mut Vec<Check>, check: Check) {
     }
 }
 
-/// The sections of what a bundle writes, one after the other.
-struct Sections<'a>(&'a [f64]);
-
-impl Sections<'_> {
-    fn take(&mut self, count: usize) -> Vec<f64> {
-        let (first, rest) = self.0.split_at(count.min(self.0.len()));
-        self.0 = rest;
-        first.to_vec()
+/// A matrix of `columns` columns by its nonzero entries.
+fn matrix(values: &[f64], places: &[(u32, u32)], rows: usize, columns: usize) -> Columns {
+    let mut matrix = vec![vec![0.0; rows]; columns];
+    for (&(i, j), &value) in places.iter().zip(values) {
+        matrix[j as usize][i as usize] = value;
     }
-
-    /// A matrix of `columns` columns by its nonzero entries.
-    fn matrix(&mut self, places: &[(u32, u32)], rows: usize, columns: usize) -> Columns {
-        let mut matrix = vec![vec![0.0; rows]; columns];
-        for (&(i, j), value) in places.iter().zip(self.take(places.len())) {
-            matrix[j as usize][i as usize] = value;
-        }
-        matrix
-    }
+    matrix
 }

@@ -19,9 +19,11 @@
 //! All memory is the caller's.
 
 mod checkpoints;
+mod explicit;
 mod implicit;
 
 pub use checkpoints::Schedule;
+pub use explicit::AdjointIntegrator;
 pub use implicit::AdjointNode;
 
 use crate::error::StepError;

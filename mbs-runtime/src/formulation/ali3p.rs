@@ -26,7 +26,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy, largest};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -140,7 +140,7 @@ impl Ali3p {
         };
         step.iterate(&settings, border, |_, _, _, _, values| {
             // g = Φ/(βh²), g' = Ψ/(γh)
-            let (phi, psi) = values.split_at_mut_checked(holonomic_rows(&dims)).unwrap_or_default();
+            let (phi, psi) = cut_mut("phi", values, holonomic_rows(&dims))?;
             (phi_left, psi_left) = (largest(phi), largest(psi));
             for value in phi {
                 *value *= by_position;

@@ -30,7 +30,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -128,7 +128,8 @@ impl ImplicitIndex1 {
         let diagonal = step.compliance()?;
         if penalised {
             // E = e/s
-            let (phi, psi) = diagonal.split_at_mut_checked(holonomic).unwrap_or_default();
+            let (phi, psi) = cut_mut("compliance", diagonal, holonomic)
+                .map_err(|error| error.in_step(moving.t.real(), h.real()))?;
             phi.fill(number((e / by_position).real()));
             psi.fill(number((e / by_velocity).real()));
         } else {

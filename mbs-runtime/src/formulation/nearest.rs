@@ -25,6 +25,7 @@ use crate::constrained::{Constrained, Motion, Weights};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, add_product, add_transposed_product};
 use crate::linear::{add_scaled, copy, largest, lu};
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 
 /// Steps that may be taken, and cuts of each.
@@ -81,7 +82,7 @@ impl<M: Constrained> Work<'_, M> {
             }
         }
         self.solve_refined(held, false)?;
-        let (g, y) = self.x.split_at_checked(nq).unwrap_or_default();
+        let (g, y) = cut("x", self.x, nq)?;
         copy(self.kept, g);
         let way = largest(g);
         for (to, (&y, n)) in self.scale.iter_mut().zip(y.iter().zip(self.sizes.iter())) {
@@ -96,7 +97,7 @@ impl<M: Constrained> Work<'_, M> {
         // W(y) − W(0) = (Φ_zᵀ y)_z where the weights are those of positions alone
         let weights = Weights { velocity: M::S::ZERO, position: M::S::ONE, ratio: M::S::ZERO };
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
-        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (g, _) = cut("kept", self.kept, nq)?;
         copy(self.b, g);
         let (r, phi) = (&mut *self.r, &mut *self.phi);
         self.system.newton(at, self.scale, weights, self.w, r, phi, self.curved)?;
@@ -106,19 +107,19 @@ impl<M: Constrained> Work<'_, M> {
         }
         self.positions(false)?;
         let solved = self.add_curvature(held) && {
-            let (_, b) = self.b.split_at_mut_checked(nq).unwrap_or_default();
+            let (_, b) = cut_mut("b", self.b, nq)?;
             for (b, (&phi, size)) in b.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
                 *b = -phi / M::S::from_f64(size_of(*size));
             }
             self.solve_refined(held, true).is_ok()
         };
-        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (g, _) = cut("kept", self.kept, nq)?;
         let steep = |d: &[M::S]| d.iter().zip(g).map(|(d, g)| d.real() * g.real()).sum::<f64>();
         let finite = self.x.iter().all(|x| x.is_finite());
         if !(solved && finite && steep(self.x) > 0.0) {
             copy(self.x, g);
         }
-        let (d, _) = self.x.split_at_checked(nq).unwrap_or_default();
+        let (d, _) = cut("x", self.x, nq)?;
         Ok((largest(d), steep(d)))
     }
 
@@ -149,8 +150,8 @@ impl<M: Constrained> Work<'_, M> {
             let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
             let free = |k: usize| !held.get(k).is_some_and(|held| *held);
             copy(self.spare, self.b);
-            let (top, bottom) = self.spare.split_at_mut_checked(nq).unwrap_or_default();
-            let (x, y) = self.x.split_at_checked(nq).unwrap_or_default();
+            let (top, bottom) = cut_mut("spare", self.spare, nq)?;
+            let (x, y) = cut("x", self.x, nq)?;
             for (top, &x) in top.iter_mut().zip(x) {
                 *top -= x;
             }
@@ -191,11 +192,14 @@ impl<M: Constrained> Work<'_, M> {
     ) -> Result<bool, StepError> {
         let nq = self.dims.nq;
         let (from, step) = (self.distance(held), sqrt(M::S::EPSILON) * size);
-        copy(self.kept, self.z);
-        copy(self.kept.get_mut(nq..).unwrap_or_default(), self.x);
+        let t = self.t.real();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let (z, d) = cut_mut("kept", self.kept, nq).map_err(fail)?;
+        copy(z, self.z);
+        copy(d, self.x);
         let mut part = if length > LONGEST * size { LONGEST * size / length } else { 1.0 };
         for _ in 0..MAX_CUTS {
-            let (z, d) = self.kept.split_at_checked(nq).unwrap_or_default();
+            let (z, d) = cut("kept", self.kept, nq).map_err(fail)?;
             copy(self.z, z);
             add_scaled(self.z, M::S::from_f64(part), d);
             let known = self.positions(false).is_ok();
@@ -207,7 +211,7 @@ impl<M: Constrained> Work<'_, M> {
             }
             part *= 0.5;
         }
-        let (z, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (z, _) = cut("kept", self.kept, nq).map_err(fail)?;
         copy(self.z, z);
         self.positions(false).map_err(|error| self.failed(error))?;
         Ok(false)

@@ -52,7 +52,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics, StepStatistics};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
@@ -298,7 +298,8 @@ impl<M: Constrained> Step<'_, M> {
                     *x = -value;
                 }
                 self.leading.solve(self.w, self.x).map_err(fail)?;
-                let increment = position * largest(self.x.get(..dims.nq).unwrap_or_default());
+                let (delta, _) = cut("x", self.x, dims.nq).map_err(fail)?;
+                let increment = position * largest(delta);
                 let contraction = increment / previous;
                 // A correction by an old tangent is taken if it is small, or from a better one.
                 if !reuse || contraction <= POOR || increment <= threshold * (1.0 - contraction) {
@@ -308,7 +309,7 @@ impl<M: Constrained> Step<'_, M> {
             };
             self.statistics.increment = increment;
 
-            let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            let (delta, dlambda) = cut("x", self.x, dims.nq).map_err(fail)?;
             self.formulas.correct(delta, &mut self.next);
             for (lambda, &d) in self.lambda.iter_mut().zip(dlambda) {
                 *lambda += d;
@@ -371,10 +372,10 @@ impl<M: Constrained> Step<'_, M> {
         self.system.newton(at, self.lambda, self.formulas.weights, self.w, self.r, self.phi, matrix)?;
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         if let Some(active) = self.active {
-            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active);
+            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active)?;
         }
         if first {
-            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes);
+            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes)?;
         }
         self.leading.factor(self.w, dense)
     }
@@ -419,7 +420,7 @@ pub(crate) fn sizes_of_start<M: Constrained>(
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     let blocks = Blocks::of(&dims, &pattern, matrix)?;
-    blocks.row_sizes(&dims, &pattern, sizes);
+    blocks.row_sizes(&dims, &pattern, sizes)?;
     let (mut holonomic, mut nonholonomic) = (0..holonomic_rows(&dims), holonomic_rows(&dims)..dims.rows());
     let parts = [
         (&mut holonomic, pattern.holonomic, blocks.holonomic),
@@ -461,7 +462,7 @@ fn part_that_acts<M: Constrained>(
 ) -> Result<f64, EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     force.fill(M::S::ZERO);
-    Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force);
+    Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force)?;
     let rows = dlambda.iter().zip(sizes).map(|(d, n)| d.real().abs() * size_of(*n));
     let most = rows.fold(0.0, |most: f64, row| if row > most { row } else { most });
     let part = largest(force) / most;

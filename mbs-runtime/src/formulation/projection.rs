@@ -29,6 +29,7 @@ use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
 use crate::linear::{Leading, add_scaled, copy, largest};
+use crate::pieces::cut;
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -73,7 +74,8 @@ impl<M: Constrained> Step<'_, M> {
             // That used the memory of the rows' sizes.
             let (dims, pattern) = (self.system.dims(), self.system.pattern());
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix);
-            blocks.map_err(|error| failure.of(error))?.row_sizes(&dims, &pattern, self.sizes);
+            let sized = blocks.and_then(|blocks| blocks.row_sizes(&dims, &pattern, self.sizes));
+            sized.map_err(|error| failure.of(error))?;
         }
         if let Some(record) = &mut record {
             copy(record.lambda_star, self.lambda);
@@ -126,7 +128,7 @@ impl<M: Constrained> Step<'_, M> {
         let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
         write_least(scale, redundant, blocks.compliance);
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
         }
         self.leading.factor(self.w, false)
     }
@@ -169,7 +171,7 @@ impl<M: Constrained> Step<'_, M> {
             self.leading.solve(self.w, self.x).map_err(fail)?;
             solutions += 1;
 
-            let (d, multipliers) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            let (d, multipliers) = cut("x", self.x, dims.nq).map_err(fail)?;
             if velocity {
                 add_scaled(self.next.zd, M::S::ONE, d);
                 if let Some(sigma) = &mut sigma {
@@ -181,7 +183,7 @@ impl<M: Constrained> Step<'_, M> {
             }
             // residual += (Φ_z; A) d
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
-            blocks.add_rows_times(&dims, &pattern, d, self.phi);
+            blocks.add_rows_times(&dims, &pattern, d, self.phi).map_err(fail)?;
 
             let rounding = ROUNDING * M::S::EPSILON;
             let mut done = true;

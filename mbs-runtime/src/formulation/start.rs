@@ -35,7 +35,7 @@ use crate::integrator::renormalise_with_rates;
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row, unknown};
 use crate::linear::rank::rank;
 use crate::linear::{add_scaled, all_finite, copy, largest, lu};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
@@ -253,7 +253,7 @@ impl<'a, M: Constrained> Work<'a, M> {
         let at = Motion { t: self.t, z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
         // Ψ says nothing of positions.
-        let (_, psi) = self.phi.split_at_mut_checked(holonomic_rows(&self.dims)).unwrap_or_default();
+        let (_, psi) = cut_mut("phi", self.phi, holonomic_rows(&self.dims))?;
         psi.fill(M::S::ZERO);
         self.silence();
         Ok(())
@@ -286,10 +286,9 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.system.projection(self.t, self.z, self.u, self.w, self.matrix)?;
         let pattern = self.system.pattern();
         if self.masked {
-            BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active);
+            BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active)?;
         }
-        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes);
-        Ok(())
+        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes)
     }
 
     /// Factors \[D Bᵀ; B −μ\]; without the nonholonomic rows for positions.
@@ -350,13 +349,16 @@ impl<'a, M: Constrained> Work<'a, M> {
     }
 
     /// Into x: the smallest change for the residual in phi.
-    fn solve_smallest_change(&mut self) {
-        let (top, bottom) = self.x.split_at_mut_checked(self.dims.nq).unwrap_or_default();
+    fn solve_smallest_change(&mut self) -> Result<(), StepError> {
+        let t = self.t.real();
+        let parts = cut_mut("x", self.x, self.dims.nq);
+        let (top, bottom) = parts.map_err(|error| error.in_step(t, 0.0))?;
         top.fill(M::S::ZERO);
         for (x, (&residual, n)) in bottom.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
             *x = -residual / M::S::from_f64(size_of(*n));
         }
         lu::solve(self.dims.nq + self.dims.rows(), self.dense, self.pivots, self.x);
+        Ok(())
     }
 
     /// max_k |residual_k|/n_k and its row.
@@ -408,8 +410,8 @@ impl<'a, M: Constrained> Work<'a, M> {
                 self.statistics.iterations = tried;
                 let factored = self.factor_smallest_change(held, damping, Level::Position);
                 factored.map_err(|error| self.failed(error))?;
-                self.solve_smallest_change();
-                let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+                self.solve_smallest_change()?;
+                let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
                 let length = largest(d);
                 let limit = LONGEST * size;
                 let part = if length > limit { limit / length } else { 1.0 };
@@ -443,8 +445,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.evaluate_matrix().map_err(|error| self.failed(error))?;
         let factored = self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position);
         factored.map_err(|error| self.failed(error))?;
-        self.solve_smallest_change();
-        let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+        self.solve_smallest_change()?;
+        let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
         if largest(d) <= BAD_ROUNDING * M::S::EPSILON * size {
             add_scaled(self.z, M::S::ONE, d);
             self.positions(false).map_err(|error| self.failed(error))?;
@@ -472,8 +474,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.rates().map_err(|error| fail(self, error))?;
         let before = self.worst().0;
         for _ in 0..REFINEMENTS {
-            self.solve_smallest_change();
-            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            self.solve_smallest_change()?;
+            let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
             add_scaled(self.zd, M::S::ONE, d);
             self.rates().map_err(|error| fail(self, error))?;
         }
@@ -488,8 +490,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.accelerations().map_err(|error| self.failed(error))?;
         let before = self.worst().0;
         for _ in 0..REFINEMENTS {
-            self.solve_smallest_change();
-            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            self.solve_smallest_change()?;
+            let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
             add_scaled(self.zdd, M::S::ONE, d);
             self.accelerations().map_err(|error| self.failed(error))?;
         }
@@ -517,15 +519,17 @@ impl<'a, M: Constrained> Work<'a, M> {
         let rows = holonomic_rows(&self.dims);
         let pattern = self.system.pattern();
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
-        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        let t = self.t.real();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let (dense, _) = cut_mut("dense", self.dense, rows * nq).map_err(fail)?;
         dense.fill(M::S::ZERO);
         for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
             if let Some(entry) = dense.get_mut(k as usize * nq + j as usize) {
                 *entry = value;
             }
         }
-        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
-        let found = rank(nq, dense, used, sqrt(M::S::EPSILON));
+        let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
+        let found = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?;
         (self.statistics.rows, self.statistics.rank) = (rows, found.rank);
         let free = if rows == 0 { Some(0).filter(|_| nq > 0) } else { found.free_column };
         match free {

@@ -142,7 +142,8 @@ impl Adaptive {
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let mut stages = Stages::new(dims.state(), &mut pieces)?;
-        copy(y, stages.dense(step.h, theta, |y| renormalise(system, y)));
+        copy(y, stages.dense(step.h, theta));
+        renormalise(system, y);
         Ok(())
     }
 
@@ -472,7 +473,8 @@ where
             }
             self.outputs += 1;
             let theta = (t - step.t) / step.h;
-            let y = run.stages.dense(step.h, theta, |y| run.field.normalise(y));
+            let y = run.stages.dense(step.h, theta);
+            run.field.normalise(y).map_err(|error| error.in_step(step.t.real(), step.h.real()))?;
             if (self.nodes.0)(t, y, run.field.during_step(t, theta))?.is_break() {
                 copy(run.y, y);
                 return Ok(Verdict::Stop(t));
@@ -493,7 +495,7 @@ impl Integrator for Adaptive {
         Self::scratch_len(dims)
     }
 
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

@@ -8,6 +8,7 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
+use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
 use super::{ExplicitMethod, combine, copy, weighted_sum};
@@ -120,14 +121,14 @@ impl<'a, S: Scalar> Stages<'a, S> {
         k2
     }
 
-    /// Into k2: the state at t0 + theta h, 0 <= theta <= 1, with Euler parameters renormalised.
+    /// Into k2: the state at t0 + theta h, 0 <= theta <= 1, with Euler parameters that are not renormalised.
     ///
     /// ```text
     /// y = y0 + theta (r2 + (1 - theta) (r3 + theta (r4 + (1 - theta) r5)))                [II.6, code DOPRI5]
     /// r2 = y1 - y0    r3 = h k1 - r2    r4 = r2 - h k7 - r3    r5 = h Σ d k
     /// ```
     #[inline(always)]
-    pub(crate) fn dense(&mut self, h: S, theta: S, normalise: impl FnOnce(&mut [S])) -> &[S] {
+    pub(crate) fn dense(&mut self, h: S, theta: S) -> &mut [S] {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, k7 } = self;
         weighted_sum(k2, [(D[0], k1), (D[1], k3), (D[2], k4), (D[3], k5), (D[4], k6), (D[5], k7)]);
         let rest = S::ONE - theta;
@@ -139,7 +140,6 @@ impl<'a, S: Scalar> Stages<'a, S> {
             let r4 = r2 - h * k7 - r3;
             *y = y0 + theta * (r2 + rest * (r3 + theta * (r4 + rest * r5)));
         }
-        normalise(k2);
         k2
     }
 }
@@ -147,6 +147,13 @@ impl<'a, S: Scalar> Stages<'a, S> {
 impl FixedStep for DormandPrince {}
 
 impl ExplicitMethod for DormandPrince {
+    /// Without the seventh stage, which serves error and dense output.
+    const TABLEAU: Tableau = Tableau {
+        a: &[&[], &A2, &A3, &A4, &A5, &A6],
+        b: &[B[0], 0.0, B[1], B[2], B[3], B[4]],
+        c: &[C[0], C[1], C[2], C[3], C[4], C[5]],
+    };
+
     type Stages<'a, S: Scalar> = Stages<'a, S>;
 
     #[inline(always)]

@@ -9,8 +9,19 @@ use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
+/// The numbers of an explicit method of s stages: k_i = f(t + c_i h, y + h Σ a_ij k_j), y_next = y + h Σ b_i k_i.
+pub(crate) struct Tableau {
+    /// Rows of a, of i − 1 numbers.
+    pub(crate) a: &'static [&'static [f64]],
+    pub(crate) b: &'static [f64],
+    pub(crate) c: &'static [f64],
+}
+
 /// An explicit method.
 pub(crate) trait ExplicitMethod {
+    /// Its numbers, for those who go over a step backward.
+    const TABLEAU: Tableau;
+
     /// Its memory.
     type Stages<'a, S: Scalar>;
 

@@ -246,7 +246,7 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         self.method.scratch_len(dims)
     }
 
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

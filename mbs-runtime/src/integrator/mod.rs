@@ -33,7 +33,7 @@ pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
 pub use dormand_prince::DormandPrince;
 pub(crate) use dormand_prince::Stages;
 pub(crate) use drive::{Hooks, Next, Planned, Stepper, Taken, drive};
-pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe};
+pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe, Tableau};
 pub(crate) use field::{Rates, check_finite, check_state};
 pub use fixed::{Fixed, FixedStep};
 pub(crate) use fixed::{FixedRun, Nodes};
@@ -81,7 +81,7 @@ pub trait Integrator {
     /// The observer sees start, end, and what [`Span::output`] says, each time once and in order; at the end of a step
     /// its inputs are those with which the next step begins. Where it breaks the run ends: `y` is then what it saw.
     /// After an error `y` is the state after the last good step.
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

@@ -8,6 +8,7 @@
 //! y_next = y + h/6 (k1 + 2 k2 + 2 k3 + k4)
 //! ```
 
+use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
 use super::{ExplicitMethod, combine, copy};
@@ -30,6 +31,12 @@ impl Rk4 {
 impl FixedStep for Rk4 {}
 
 impl ExplicitMethod for Rk4 {
+    const TABLEAU: Tableau = Tableau {
+        a: &[&[], &[0.5], &[0.0, 0.5], &[0.0, 0.0, 1.0]],
+        b: &[1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0],
+        c: &[0.0, 0.5, 0.5, 1.0],
+    };
+
     type Stages<'a, S: Scalar> = [&'a mut [S]; 5];
 
     #[inline(always)]

@@ -20,32 +20,27 @@
 //! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
 //! that step, and the objectives by its own weights. What ends a step is differentiated too.
 
-use super::columns::{Directions, subtract_parameters, subtract_product};
+use super::blocks::Product;
+use super::columns::Directions;
 use super::correction::Correction;
 use super::derivatives::{JointObjectiveDerivatives, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
 use super::objectives::{Gradient, add_chain, chain, check};
-use crate::constrained::Stabilisation;
+use super::redundancy::{self, objective_rows, refuse_redundant_multipliers};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Rates, check_finite, renormalise};
 use crate::linear::copy;
-use crate::linear::rank::rank;
-use crate::pieces::Pieces;
-use crate::scalar::{Scalar, sqrt};
+use crate::pieces::{Pieces, cut, cut_mut};
+use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
 /// Length of y.
 pub(crate) const fn len(dims: &Dims) -> usize {
     let derivatives = (dims.nq + dims.nv) * dims.sensitivity.parameters;
     dims.state() + derivatives + Gradient::<f64>::len(dims)
-}
-
-/// Rows of θ_ρ, v_ρ, vd_ρ, λ_ρ: the columns of an objective's derivatives before those of ρ.
-pub(crate) const fn objective_rows(dims: &Dims) -> usize {
-    3 * dims.nv + dims.joint_rows()
 }
 
 /// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
@@ -55,14 +50,9 @@ pub(crate) const fn scratch_len(dims: &Dims, corrects: bool) -> usize {
         + dims.sensitivity.joint_factors
         + dims.sensitivity.joint_integrands
         + dims.sensitivity.joint_terminals;
-    let own = 3 * dims.nu + dims.nq + 2 * n + objective_rows(dims) * p + spare_len(dims);
-    let correction = if corrects { Correction::<f64>::len(dims) } else { 0 };
+    let own = 3 * dims.nu + dims.nq + 2 * n + objective_rows(dims) * p + redundancy::len(dims);
+    let correction = if corrects { Correction::<f64>::len(dims, dims.sensitivity.parameters) } else { 0 };
     own + lists + correction + dims.workspace
-}
-
-/// Length of what a check of the rows needs.
-const fn spare_len(dims: &Dims) -> usize {
-    dims.sensitivity.joint + dims.joint_rows() * dims.nv + dims.joint_rows() + dims.nv
 }
 
 /// The augmented field.
@@ -157,10 +147,10 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             column: pieces.next(dims.nv + rows)?,
             objectives: pieces.next(lists.joint_integrands + lists.joint_terminals)?,
             correction: match D::CORRECTS_STEPS {
-                true => Correction::new(&dims, pieces)?,
+                true => Correction::new(&dims, p, pieces)?,
                 false => Correction::none(),
             },
-            spare: pieces.next(spare_len(&dims))?,
+            spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
         Ok(Self { inputs: Held::new(inputs, system.holds(), held), tangent, evaluations: 0 })
@@ -174,24 +164,12 @@ where
     /// An error if objectives read multipliers of constraints that depend on each other, at the start `t` of a run: there is no
     /// telling how those move.
     pub(crate) fn check_multipliers(&mut self, t: D::S, y: &[D::S]) -> Result<(), StepError> {
-        let dims = self.tangent.dims;
-        let multipliers = 3 * dims.nv..objective_rows(&dims);
-        let read = |place: &(u32, u32)| multipliers.contains(&(place.1 as usize));
-        let places = self.tangent.system.model().joint_objective_places();
-        let penalised = self.tangent.system.stabilisation().compliance != D::S::ZERO;
-        if penalised || !places.into_iter().any(|places| places.iter().any(read)) {
-            return Ok(());
-        }
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         let u = self.inputs.at_node(t);
-        let parts = Parts::of(&dims, y).map_err(fail)?;
+        let parts = Parts::of(&self.tangent.dims, y).map_err(fail)?;
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
-        if self.tangent.is_redundant(at).map_err(fail)? {
-            let what = "there are no derivatives of multipliers of constraints that depend on each other under explicit \
-                        integrators: take an implicit one, or an objective without reactions";
-            return Err(StepError::NotDifferentiable { what });
-        }
-        Ok(())
+        let Tangent { system, spare, w, .. } = &mut self.tangent;
+        refuse_redundant_multipliers(*system, at, spare, w)
     }
 
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
@@ -208,7 +186,7 @@ where
         tangent.differentiate(at, &parts)?;
         let model = tangent.system.model();
         let [_, places] = model.joint_objective_places();
-        let values = tangent.objectives.get_mut(..dims.sensitivity.joint_terminals).unwrap_or_default();
+        let values = cut_mut("terminals", tangent.objectives, dims.sensitivity.joint_terminals)?.0;
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
         add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
@@ -217,30 +195,6 @@ where
 }
 
 impl<D: JointDynamics> Tangent<'_, D> {
-    /// Whether rows depend on each other: the rank of B = c_v with a = 1, minus the same with a = 0.
-    fn is_redundant(&mut self, at: At<'_, D::S>) -> Result<bool, EvalError> {
-        let (dims, model) = (self.dims, self.system.model());
-        let (rows, nv) = (dims.joint_rows(), dims.nv);
-        let (other, spare) = self.spare.split_at_mut_checked(dims.sensitivity.joint).unwrap_or_default();
-        let (dense, used) = spare.split_at_mut_checked(rows * nv).unwrap_or_default();
-        self.vd.fill(D::S::ZERO);
-        self.lambda.fill(D::S::ZERO);
-        let exact = Stabilisation { rate: D::S::ZERO, value: D::S::ZERO, compliance: D::S::ZERO };
-        let rate = Stabilisation { rate: D::S::ONE, ..exact };
-        model.joint_linearise(at, self.vd, self.lambda, exact, self.w, self.values, self.factors)?;
-        model.joint_linearise(at, self.vd, self.lambda, rate, self.w, other, self.factors)?;
-        let places = model.joint_places();
-        let (base, other) = (JointValues::of(&places, self.values)?, JointValues::of(&places, other)?);
-        dense.fill(D::S::ZERO);
-        let values = other.rows_v.iter().zip(base.rows_v);
-        for (&(k, j), (&with, &without)) in places.rows.iter().zip(values) {
-            if let Some(entry) = dense.get_mut(k as usize * nv + j as usize) {
-                *entry = with - without;
-            }
-        }
-        Ok(rank(nv, dense, used, sqrt(D::S::EPSILON)).rank < rows)
-    }
-
     /// θ_ρ, v_ρ, vd_ρ, λ_ρ at an instant whose vd and λ are known.
     #[inline(always)]
     fn differentiate(&mut self, at: At<'_, D::S>, y: &Parts<'_, D::S>) -> Result<(), EvalError> {
@@ -250,19 +204,13 @@ impl<D: JointDynamics> Tangent<'_, D> {
         model.joint_linearise(at, self.vd, self.lambda, stabilisation, self.w, self.values, self.factors)?;
         let places = model.joint_places();
         let values = JointValues::of(&places, self.values)?;
-        let (theta, rest) = self.changes.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
-        let (v_rho, solution) = rest.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
-        tangents(self.system, y.z, columns, y.z_rho, theta);
+        let (theta, rest) = cut_mut("changes", self.changes, dims.nv * columns)?;
+        let (v_rho, solution) = cut_mut("changes", rest, dims.nv * columns)?;
+        tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
-        let (top, rows) = solution.split_at_mut_checked(dims.nv * columns).unwrap_or_default();
-        let (each, one) = (Directions::Each, D::S::ONE);
-        subtract_product(places.tangent, values.force_theta, columns, theta, top);
-        subtract_product(places.tangent, values.force_v, columns, v_rho, top);
-        subtract_parameters(places.force, values.force_rho, one, columns, each, top);
-        subtract_product(places.rows, values.rows_theta, columns, theta, rows);
-        subtract_product(places.rows, values.rows_v, columns, v_rho, rows);
-        subtract_parameters(places.row, values.rows_rho, one, columns, each, rows);
+        let (x, directions) = ([&*theta, v_rho, &[], &[]], Directions::Each);
+        values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
         match solution.iter().position(|x| !x.is_finite()) {
             None => Ok(()),
@@ -311,13 +259,13 @@ where
         tangent.differentiate(at, &parts)?;
 
         let columns = dims.sensitivity.parameters;
-        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho);
-        copy(out.v_rho, tangent.changes.get(2 * dims.nv * columns..).unwrap_or_default());
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
+        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
         if dims.n_objectives > 0 {
             let model = tangent.system.model();
             let [places, _] = model.joint_objective_places();
             let count = dims.sensitivity.joint_integrands;
-            let values = tangent.objectives.get_mut(..count).unwrap_or_default();
+            let values = cut_mut("integrands", tangent.objectives, count)?.0;
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
             chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
             check(&dims, out.gradient)?;
@@ -327,7 +275,7 @@ where
 
     #[inline(always)]
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
-        self.normalise(y);
+        self.normalise(y)?;
         if D::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
@@ -337,12 +285,12 @@ where
     }
 
     #[inline(always)]
-    fn normalise(&self, y: &mut [D::S]) {
+    fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
         let Tangent { system, dims, .. } = &self.tangent;
-        if let Ok(parts) = PartsMut::of(dims, y) {
-            normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho);
-            renormalise(*system, parts.z);
-        }
+        let parts = PartsMut::of(dims, y)?;
+        normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho)?;
+        renormalise(*system, parts.z);
+        Ok(())
     }
 
     #[inline(always)]

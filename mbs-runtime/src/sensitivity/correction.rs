@@ -18,13 +18,14 @@
 //! and alike for dθ. Everything comes from `joint_linearise`, whose tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose
 //! c = Φdd + a Φd + b Φ is linear in vd, a, b: differences of lists give each term alone.
 
-use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
+use super::blocks::{Product, Reader, TransposedProduct};
+use super::columns::{Directions, subtract_product};
 use super::derivatives::{JointPlaces, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
-use super::joint_values::JointValues;
+use super::joint_values::{JointValues, THETA, V};
 use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
-use crate::euler_parameters::{rates, tangents};
+use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, rates, tangents};
 use crate::formulation::compliance::least_part;
 use crate::linear::{add_scaled, copy, lu};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -69,15 +70,16 @@ enum Which {
 }
 
 impl<'a, S: Scalar> Correction<'a, S> {
-    pub(crate) const fn len(dims: &Dims) -> usize {
-        let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
+    /// Its length, for this many columns.
+    pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
+        let (n, p) = (dims.nv + dims.joint_rows(), if columns > 0 { columns } else { 1 });
         let lists = 6 * dims.sensitivity.joint + dims.sensitivity.joint_factors;
         lists + 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
     }
 
     /// Takes its memory from `pieces`.
-    pub(crate) fn new(dims: &Dims, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
-        let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
+    pub(crate) fn new(dims: &Dims, columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let (n, p) = (dims.nv + dims.joint_rows(), columns.max(1));
         let list = dims.sensitivity.joint;
         Ok(Self {
             base: pieces.next(list)?,
@@ -145,20 +147,20 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let places = model.joint_places();
         self.zero.fill(S::ZERO);
         self.evaluate_rows(model, dims, &places, at, w)?;
-        tangents(system, at.z, columns, z_rho, self.theta);
+        tangents(system, at.z, columns, z_rho, self.theta)?;
 
         // dθ_ρ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
-        self.right_hand_side(dims, &places, Which::Positions, v_rho)?;
+        self.right_hand_side(dims, &places, Which::Positions, columns, v_rho)?;
         self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
-        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
+        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
 
         // dv_ρ
         copy(self.change, dv);
         self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
-        self.right_hand_side(dims, &places, Which::Velocities, v_rho)?;
+        self.right_hand_side(dims, &places, Which::Velocities, columns, v_rho)?;
         self.solve(dims, columns)?;
         add_scaled(z_rho, S::ONE, self.moved);
         add_scaled(v_rho, S::ONE, self.x);
@@ -190,11 +192,6 @@ impl<'a, S: Scalar> Correction<'a, S> {
         Ok(())
     }
 
-    /// Whether a row has a say.
-    fn counts(dims: &Dims, which: Which, k: usize) -> bool {
-        which == Which::Velocities || k < dims.n_holonomic
-    }
-
     /// The matrix of a correction and its factors; σ; and the list with vd = dθ or dv and λ = σ.
     fn evaluate_impulse<M: JointSensitivities<S = S>>(
         &mut self,
@@ -218,13 +215,13 @@ impl<'a, S: Scalar> Correction<'a, S> {
         }
         for (&(k, j), &value) in places.rows.iter().zip(self.jacobian.iter()) {
             let (k, j) = (k as usize, j as usize);
-            if Self::counts(dims, which, k) {
+            if counts(dims, which, k) {
                 put(nv + k, j, value);
                 put(j, nv + k, value);
             }
         }
         for k in 0..dims.joint_rows() {
-            if !Self::counts(dims, which, k) {
+            if !counts(dims, which, k) {
                 put(nv + k, nv + k, -S::ONE);
             }
         }
@@ -260,42 +257,93 @@ impl<'a, S: Scalar> Correction<'a, S> {
         dims: &Dims,
         places: &JointPlaces<'_>,
         which: Which,
+        columns: usize,
         v_rho: &[S],
     ) -> Result<(), EvalError> {
-        let columns = dims.sensitivity.parameters;
-        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
         self.b.fill(S::ZERO);
-        let (top, rows) = cut_mut("b", self.b, dims.nv * columns)?;
-        let (each, one) = (Directions::Each, S::ONE);
-        // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
-        subtract_product(places.tangent, other.force_theta, columns, self.theta, top);
-        add_product(places.tangent, base.force_theta, columns, self.theta, top);
-        subtract_parameters(places.force, other.force_rho, one, columns, each, top);
-        subtract_parameters(places.force, base.force_rho, -one, columns, each, top);
-        // −((B dv)_θ θ_ρ + (B dv)_ρ)
-        subtract_product(places.rows, other.rows_theta, columns, self.theta, rows);
-        add_product(places.rows, base.rows_theta, columns, self.theta, rows);
-        subtract_parameters(places.row, other.rows_rho, one, columns, each, rows);
-        subtract_parameters(places.row, base.rows_rho, -one, columns, each, rows);
-        match which {
-            // −(Φ_v θ_ρ + Φ_ρ)
-            Which::Positions => {
-                subtract_product(places.rows, self.jacobian, columns, self.theta, rows);
-                subtract_parameters(places.row, self.phi_rho, one, columns, each, rows);
-            }
-            // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
-            Which::Velocities => {
-                subtract_product(places.rows, self.rates_theta, columns, self.theta, rows);
-                subtract_product(places.rows, self.jacobian, columns, v_rho, rows);
-                subtract_parameters(places.row, self.rates_rho, one, columns, each, rows);
-            }
-        }
-        for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
-            if !Self::counts(dims, which, k) {
-                row.fill(S::ZERO);
-            }
-        }
+        let x = [&*self.theta, v_rho, &[], &[]];
+        let lists = Lists {
+            base: self.base,
+            other: self.other,
+            jacobian: self.jacobian,
+            rates_theta: self.rates_theta,
+            rates_rho: self.rates_rho,
+            phi_rho: self.phi_rho,
+        };
+        lists.read(
+            dims,
+            places,
+            which,
+            &mut Product { columns, x, directions: Directions::Each, y: self.b },
+        )?;
+        let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
+        silence(dims, which, columns, rows);
         Ok(())
+    }
+
+    /// The transpose of [`Correction::differentiate`]: takes weights of z and v after the correction to those before it, and adds those of ρ.
+    #[allow(clippy::too_many_arguments, reason = "a correction and its weights")]
+    pub(crate) fn transpose<D: JointDynamics<S = S>>(
+        &mut self,
+        system: &D,
+        dims: &Dims,
+        columns: usize,
+        at: At<'_, S>,
+        dz: &[S],
+        dv: &[S],
+        z_bar: &mut [S],
+        v_bar: &mut [S],
+        rho: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let model = system.model();
+        let places = model.joint_places();
+        self.zero.fill(S::ZERO);
+        self.evaluate_rows(model, dims, &places, at, w)?;
+        self.theta.fill(S::ZERO);
+
+        // dv′
+        copy(self.change, dv);
+        self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
+        self.b.fill(S::ZERO);
+        copy(cut_mut("b", self.b, dims.nv * columns)?.0, v_bar);
+        self.transpose_blocks(dims, &places, Which::Velocities, columns, v_bar, rho)?;
+
+        // dz′ = N dθ′ + N(z′) dθ
+        tangents(system, at.z, 1, dz, self.change)?;
+        self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
+        self.b.fill(S::ZERO);
+        self.moved.fill(S::ZERO);
+        add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b)?;
+        add_scaled(z_bar, S::ONE, self.moved);
+        self.transpose_blocks(dims, &places, Which::Positions, columns, v_bar, rho)?;
+        add_tangents_transposed(system, at.z, columns, self.theta, z_bar)?;
+        Ok(())
+    }
+
+    /// From weights of a solution, in b, to those of θ, v and ρ. The matrix is symmetric.
+    fn transpose_blocks(
+        &mut self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        which: Which,
+        columns: usize,
+        v_bar: &mut [S],
+        rho: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.solve(dims, columns)?;
+        let (_, rows) = cut_mut("x", self.x, dims.nv * columns)?;
+        silence(dims, which, columns, rows);
+        let lists = Lists {
+            base: self.base,
+            other: self.other,
+            jacobian: self.jacobian,
+            rates_theta: self.rates_theta,
+            rates_rho: self.rates_rho,
+            phi_rho: self.phi_rho,
+        };
+        let x: [&mut [S]; 4] = [&mut *self.theta, v_bar, &mut [], &mut []];
+        lists.read(dims, places, which, &mut TransposedProduct { columns, y: self.x, x, rho })
     }
 
     /// x from b, refined; the matrix without E.
@@ -319,6 +367,67 @@ impl<'a, S: Scalar> Correction<'a, S> {
             add_scaled(x, S::ONE, residual);
         }
         Ok(())
+    }
+}
+
+/// The lists of a correction.
+struct Lists<'a, S> {
+    base: &'a [S],
+    other: &'a [S],
+    jacobian: &'a [S],
+    rates_theta: &'a [S],
+    rates_rho: &'a [S],
+    phi_rho: &'a [S],
+}
+
+impl<S: Scalar> Lists<'_, S> {
+    /// Shows the blocks of the right-hand side.
+    fn read(
+        &self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        which: Which,
+        reader: &mut impl Reader<S>,
+    ) -> Result<(), EvalError> {
+        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
+        let (top, rows, one, minus) = (0, dims.nv, S::ONE, -S::ONE);
+        // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
+        let terms = [(THETA, minus, other.force_theta), (THETA, one, base.force_theta)];
+        reader.blocks(top, places.tangent, terms)?;
+        reader.parameters(top, places.force, minus, other.force_rho)?;
+        reader.parameters(top, places.force, one, base.force_rho)?;
+        // −((B dv)_θ θ_ρ + (B dv)_ρ)
+        let terms = [(THETA, minus, other.rows_theta), (THETA, one, base.rows_theta)];
+        reader.blocks(rows, places.rows, terms)?;
+        reader.parameters(rows, places.row, minus, other.rows_rho)?;
+        reader.parameters(rows, places.row, one, base.rows_rho)?;
+        match which {
+            // −(Φ_v θ_ρ + Φ_ρ)
+            Which::Positions => {
+                reader.block(rows, places.rows, (THETA, minus, self.jacobian))?;
+                reader.parameters(rows, places.row, minus, self.phi_rho)
+            }
+            // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
+            Which::Velocities => {
+                let terms = [(THETA, minus, self.rates_theta), (V, minus, self.jacobian)];
+                reader.blocks(rows, places.rows, terms)?;
+                reader.parameters(rows, places.row, minus, self.rates_rho)
+            }
+        }
+    }
+}
+
+/// Whether a row has a say.
+fn counts(dims: &Dims, which: Which, k: usize) -> bool {
+    which == Which::Velocities || k < dims.n_holonomic
+}
+
+/// Zero in the rows that have no say.
+fn silence<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
+    for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
+        if !counts(dims, which, k) {
+            row.fill(S::ZERO);
+        }
     }
 }
 

@@ -23,9 +23,10 @@ mod joint_state;
 mod joint_values;
 mod least_norm;
 mod objectives;
+mod redundancy;
 mod residual;
 mod run;
-mod simulate;
+mod explicit_run;
 mod stages;
 mod start;
 mod state;
@@ -33,17 +34,26 @@ mod step;
 mod transposed;
 mod values;
 
+pub(crate) use blocks::TransposedProduct;
+pub(crate) use correction::Correction;
 pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub(crate) use explicit_run::scratch_len_of_any;
+pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
+pub(crate) use joint_state::refuse_first_order_states;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Weighed, transpose_derivatives};
-pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
-pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
+pub(crate) use redundancy::{
+    len as redundancy_len, objective_rows as joint_objective_rows, refuse_redundant_multipliers,
+};
+pub(crate) use run::scratch_len_of_run;
+pub use run::{DifferentiableStep, Differentiated};
 pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;
 pub(crate) use step::{max_columns, scratch_len as linearised_len};
+pub use values::{JointValues, MotionValues, ObjectiveValues, ProjectionValues, StartValues};

@@ -303,7 +303,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
         write_compliance(record.scale, self.redundant, blocks.compliance);
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
         }
         if stabilised {
             self.evaluate_rows()?;
@@ -321,7 +321,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             copy(blocks.nonholonomic_newton, values.nonholonomic);
             write_compliance(record.scale, self.redundant, blocks.compliance);
             if let Some(active) = self.active {
-                blocks.mask(&dims, &pattern, active);
+                blocks.mask(&dims, &pattern, active)?;
             }
             self.projection.leading.factor(self.w, false)?;
         }
@@ -396,7 +396,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             }
         }
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
             let (holonomic, nonholonomic) = cut_mut("values", lower.values, n)?;
             let (first, second) = cut("active", active, holonomic_rows(&dims))?;
             for (active, places, values) in

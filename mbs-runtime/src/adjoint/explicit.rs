@@ -1,0 +1,824 @@
+//! Adjoints of explicit runs: Runge–Kutta steps over open trees, over index 1 and penalty, with steps that end on the constraints.
+//!
+//! A step is made again from its first state, with all its stages, and reversed. For k_i = f(t + c_i h, Y_i), Y_i = y + h Σ a_ij k_j,
+//! y_next = F(y + h Σ b_i k_i) with the corrections F that end a step, and ψ = w + Σ h b_i g(Y_i),
+//!
+//! ```text
+//! ȳ = F_yᵀ ȳ_next      k̄_i = h b_i ȳ + h Σ_j>i a_ji Ȳ_j      Ȳ_i = f_yᵀ k̄_i + h b_i g_yᵀ ψ̄      ȳ_before = ȳ + Σ Ȳ_i
+//! ```
+//!
+//! f_yᵀ takes the weights of zd = N v and of the accelerations: with s, σ from the symmetric matrix of [`JointSensitivities`],
+//!
+//! ```text
+//! [ M    Φ_vᵀ ] [s]   [ v̄d + g_vdᵀ ]        θ̄ = −tau_θᵀ s − c_θᵀ σ + g_θᵀ      z̄ = Lᵀ θ̄ + (N(·) v)ᵀ z̄d
+//! [ Φ_v  −e   ] [σ] = [ g_λᵀ       ]        v̄ = −tau_vᵀ s − c_vᵀ σ + g_vᵀ + Nᵀ z̄d
+//! ```
+//!
+//! Steps of controlled size are those of the run, taken as they are.
+
+use core::marker::PhantomData;
+use core::ops::ControlFlow;
+
+use super::checkpoints::{Before, Reversible, Schedule, sweep};
+use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
+use crate::error::{EvalError, StepError};
+use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
+use crate::inputs::{Held, Inputs};
+use crate::integrator::{
+    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, Fixed, FixedStep, Hooks, Limits, Next, Nodes,
+    Rates, Span, Stages, Statistics, StepStatistics, Stepper, Tableau, Taken, check_finite, check_state,
+    drive, renormalise,
+};
+use crate::linear::{add_scaled, copy};
+use crate::pieces::{Pieces, cut, cut_mut};
+use crate::scalar::Scalar;
+use crate::sensitivity::{
+    Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives, JointSensitivities,
+    JointValues, TransposedProduct, Weighed, joint_objective_rows, redundancy_len, refuse_first_order_states,
+    refuse_redundant_multipliers, transpose_derivatives,
+};
+use crate::system::{At, Dims};
+
+/// Corrections that a step may take, as in `index1`.
+const MAX_CORRECTIONS: usize = 10;
+
+/// The adjoint of a way to integrate a system in joint form.
+pub trait AdjointIntegrator {
+    /// Length of the scratch that a product with this many columns needs, at least.
+    fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize;
+
+    /// How a run over the span would use this much memory, in numbers; none if the number of steps is not known before it.
+    fn schedule<D: JointDynamics>(
+        &self,
+        system: &D,
+        span: &Span<D::S>,
+        memory: usize,
+    ) -> Result<Option<Schedule>, StepError>;
+
+    /// Integrates `y` = \[z, v\] from start to end of the span and takes the weights back; weights of states have a row for each entry of y.
+    /// `y` is that at the end afterwards. After an error, or where the observer breaks, the products are meaningless.
+    ///
+    /// With step control the memory also holds times and sizes of all steps, and the first run only finds them.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>;
+
+    /// Length of the scratch of [`AdjointIntegrator::gradient`], at least.
+    fn gradient_scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
+        let dims = system.dims();
+        let columns = dims.n_objectives;
+        (columns + dims.state() + dims.sensitivity.parameters) * columns + self.scratch_len(system, columns)
+    }
+
+    /// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on.
+    /// `start`: the derivatives of the start, as [`JointDerivatives`].
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn gradient<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        start: &[D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        let dims = system.dims();
+        let (columns, p) = (dims.n_objectives, dims.sensitivity.parameters);
+        let lengths = [
+            ("gradient", Gradient::<D::S>::len(&dims), gradient.len()),
+            ("start", JointDerivatives::<D::S>::len(&dims), start.len()),
+        ];
+        if let Some((what, expected, found)) = lengths.into_iter().find(|(_, a, b)| a != b) {
+            return Err(StepError::Length { what, expected, found });
+        }
+        let mut pieces = Pieces::of(scratch, self.gradient_scratch_len(system));
+        let weights = pieces.next(columns * columns)?;
+        let bar = pieces.next(dims.state() * columns)?;
+        let rho = pieces.next(p * columns)?;
+        weights.fill(D::S::ZERO);
+        for weight in weights.iter_mut().step_by(columns + 1) {
+            *weight = D::S::ONE;
+        }
+        let (objectives, derivatives) =
+            cut_mut("gradient", gradient, columns).map_err(|error| error.in_step(span.start.real(), 0.0))?;
+        let product = VectorJacobian {
+            columns,
+            objective_weights: weights,
+            end_weights: &[],
+            objectives,
+            start: bar,
+            rho,
+        };
+        let statistics = self.run(system, inputs, y, span, product, memory, pieces.rest(), observe)?;
+        // ψ_ρ = ρ̄ᵀ + ȳᵀ y_ρ
+        transpose_derivatives(p, columns, start, bar, rho, derivatives);
+        check_weights(1, span.end, D::S::ZERO, derivatives)?;
+        Ok(statistics)
+    }
+}
+
+impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
+    fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
+        way_len::<T, D>(&system.dims(), columns)
+    }
+
+    fn schedule<D: JointDynamics>(
+        &self,
+        system: &D,
+        span: &Span<D::S>,
+        memory: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, system.dims().state());
+        Schedule::new(steps, n, n, memory).map(Some)
+    }
+
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        let nodes = Nodes::new(span, self.0.h)?;
+        let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
+        let way = Way::<T, _, _, _, _>::new(system, inputs, nodes, product, &mut pieces, observe)?;
+        way.run(y, memory)
+    }
+}
+
+impl AdjointIntegrator for Adjoint<Adaptive> {
+    fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
+        way_len::<DormandPrince, D>(&system.dims(), columns)
+    }
+
+    fn schedule<D: JointDynamics>(
+        &self,
+        _: &D,
+        _: &Span<D::S>,
+        _: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        Ok(None)
+    }
+
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        mut observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        let dims = system.dims();
+        check_state(&dims, y)?;
+        // The sizes of the steps.
+        let mut pieces =
+            Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
+        let moving = pieces.next(dims.state())?;
+        copy(moving, y);
+        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut field = Plain::new(system, inputs, &mut pieces)?;
+        let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
+        let mut sizes = Sizes { list: memory, steps: 0, observe: &mut observe };
+        let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
+        let steps = sizes.steps;
+        let short = StepError::Length { what: "memory", expected: 2 * steps, found: memory.len() };
+        let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
+        let times = Listed { start: span.start, steps, list };
+        let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
+        let way =
+            Way::<DormandPrince, _, _, _, _>::new(system, inputs, times, product, &mut pieces, observe)?;
+        if statistics.stopped {
+            let schedule = Schedule::new(0, dims.state(), dims.state(), usize::MAX)?;
+            return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
+        }
+        let mut found = way.run(y, memory)?;
+        // What the first run took, rejected steps included.
+        found.recomputed += steps;
+        found.run = Statistics { stopped: found.run.stopped, ..statistics };
+        Ok(found)
+    }
+}
+
+/// When the steps of a run begin and end.
+trait Times<S> {
+    fn steps(&self) -> usize;
+    /// Time of a node.
+    fn time(&self, number: usize) -> S;
+    /// Size of a step, from 1.
+    fn size(&self, number: usize) -> S;
+}
+
+impl<S: Scalar> Times<S> for Nodes<S> {
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn time(&self, number: usize) -> S {
+        self.time(number)
+    }
+
+    fn size(&self, number: usize) -> S {
+        self.size(number, self.time(number.saturating_sub(1)))
+    }
+}
+
+/// Steps of any size: of each the time at its end, and its size.
+struct Listed<'a, S> {
+    start: S,
+    steps: usize,
+    list: &'a [S],
+}
+
+impl<S: Scalar> Times<S> for Listed<'_, S> {
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn time(&self, number: usize) -> S {
+        let place = number.checked_sub(1).and_then(|step| self.list.get(2 * step));
+        place.copied().unwrap_or(self.start)
+    }
+
+    fn size(&self, number: usize) -> S {
+        let place = number.checked_sub(1).and_then(|step| self.list.get(2 * step + 1));
+        place.copied().unwrap_or(S::ZERO)
+    }
+}
+
+/// Keeps times and sizes of steps.
+struct Sizes<'a, S, O> {
+    list: &'a mut [S],
+    steps: usize,
+    observe: &'a mut O,
+}
+
+impl<W: Stepper, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W> for Sizes<'_, W::S, O> {
+    fn node(&mut self, _: &mut W, step: &Taken<W::S>, _: bool) -> Result<Next, StepError> {
+        if step.h == W::S::ZERO {
+            return Ok(Next::Continue);
+        }
+        let (at, found) = (2 * self.steps, self.list.len());
+        self.steps += 1;
+        let expected = 2 * self.steps;
+        let place = self.list.get_mut(at..expected);
+        let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
+        copy(place, &[step.end, step.h]);
+        let node = AdjointNode::Forward { number: self.steps, t: step.end, again: false };
+        Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
+    }
+}
+
+/// Rates without derivatives, and the multipliers.
+struct Plain<'a, D: JointDynamics, I> {
+    system: &'a D,
+    dims: Dims,
+    inputs: Held<'a, D::S, I>,
+    lambda: &'a mut [D::S],
+    w: &'a mut [D::S],
+    evaluations: usize,
+}
+
+const fn plain_len(dims: &Dims) -> usize {
+    3 * dims.nu + dims.joint_rows() + dims.workspace
+}
+
+impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
+    fn new(system: &'a D, inputs: &'a mut I, pieces: &mut Pieces<'a, D::S>) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
+        Ok(Self {
+            system,
+            dims,
+            inputs: Held::new(inputs, system.holds(), held),
+            lambda: pieces.next(dims.joint_rows())?,
+            w: pieces.next(dims.workspace)?,
+            evaluations: 0,
+        })
+    }
+}
+
+impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I> {
+    type S = D::S;
+
+    fn begin_step(&mut self, t0: D::S, t1: D::S) {
+        self.inputs.begin_step(t0, t1);
+    }
+
+    fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let at = At::of_state(&self.dims, t, y, u)?;
+        let (zd, vd) = cut_mut("yd", yd, self.dims.nq)?;
+        self.evaluations += 1;
+        self.system.accelerate(at, self.w, zd, vd, self.lambda)?;
+        check_finite(&self.dims, yd)
+    }
+
+    fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
+        renormalise(self.system, y);
+        if D::CORRECTS_STEPS {
+            let u = self.inputs.during_step(t, D::S::ONE);
+            let (z, v) = cut_mut("y", y, self.dims.nq)?;
+            let at = At { t, z: &[], v: &[], x: &[], u };
+            self.system.correct(at, self.w, z, v, |_, _, _, _| Ok(()))?;
+        }
+        check_finite(&self.dims, y)
+    }
+
+    fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
+        renormalise(self.system, y);
+        Ok(())
+    }
+
+    fn dims(&self) -> Dims {
+        self.dims
+    }
+
+    fn evaluations(&self) -> usize {
+        self.evaluations
+    }
+
+    fn jumps_between_steps(&self) -> bool {
+        self.inputs.jumps_between_steps()
+    }
+
+    fn at_node(&mut self, t: D::S) -> &[D::S] {
+        self.inputs.at_node(t)
+    }
+
+    fn during_step(&mut self, t: D::S, c: D::S) -> &[D::S] {
+        self.inputs.during_step(t, c)
+    }
+}
+
+/// Length of the scratch of a [`Way`].
+fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
+    let (n, stages) = (dims.state(), T::TABLEAU.b.len());
+    let lists = dims.sensitivity.joint
+        + dims.sensitivity.joint_factors
+        + dims.sensitivity.joint_integrands
+        + dims.sensitivity.joint_terminals;
+    let weights = (2 + stages) * n + joint_objective_rows(dims) + dims.sensitivity.parameters;
+    let correction = match D::CORRECTS_STEPS {
+        true => 2 * n * MAX_CORRECTIONS + Correction::<f64>::len(dims, columns),
+        false => 0,
+    };
+    let own = 4 * n + 2 * stages * n + stages * dims.joint_rows() + (dims.nv + dims.joint_rows()) + dims.nu;
+    let stepped = T::memory_len(n);
+    own + plain_len(dims) + lists + weights * columns + correction + redundancy_len(dims) + stepped
+}
+
+/// A run on its way forward and back.
+struct Way<'a, T, D: JointDynamics, I, P, O> {
+    method: PhantomData<T>,
+    field: Plain<'a, D, I>,
+    dims: Dims,
+    times: P,
+    columns: usize,
+    objective_weights: &'a [D::S],
+    objectives: &'a mut [D::S],
+    start: &'a mut [D::S],
+    /// ȳ at the node the way back has reached.
+    bar: &'a mut [D::S],
+    /// ρ̄ of one step, and of all.
+    now: &'a mut [D::S],
+    rho: &'a mut [D::S],
+    moving: &'a mut [D::S],
+    end: &'a mut [D::S],
+    raw: &'a mut [D::S],
+    u: &'a mut [D::S],
+    /// Y, k, λ and Ȳ of the stages.
+    states: &'a mut [D::S],
+    rates: &'a mut [D::S],
+    multipliers: &'a mut [D::S],
+    stage_bars: &'a mut [D::S],
+    rate_bar: &'a mut [D::S],
+    /// θ̄, v̄, v̄d, λ̄
+    changes: &'a mut [D::S],
+    values: &'a mut [D::S],
+    factors: &'a mut [D::S],
+    column: &'a mut [D::S],
+    lists: &'a mut [D::S],
+    /// z, v, dz, dv of the corrections that ended a step.
+    corrections: &'a mut [D::S],
+    correction: Correction<'a, D::S>,
+    spare: &'a mut [D::S],
+    memory: &'a mut [D::S],
+    statistics: Statistics,
+    observe: O,
+}
+
+impl<'a, T, D, I, P, O> Way<'a, T, D, I, P, O>
+where
+    T: ExplicitMethod,
+    D: JointDynamics,
+    D::Model: JointObjectiveDerivatives,
+    I: Inputs<D::S>,
+    P: Times<D::S>,
+    O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+{
+    fn new(
+        system: &'a D,
+        inputs: &'a mut I,
+        times: P,
+        product: VectorJacobian<'a, D::S>,
+        pieces: &mut Pieces<'a, D::S>,
+        observe: O,
+    ) -> Result<Self, StepError> {
+        let dims = system.dims();
+        let (n, rows, stages) = (dims.state(), dims.joint_rows(), T::TABLEAU.b.len());
+        product.check(&dims, n)?;
+        let VectorJacobian { columns, objective_weights, end_weights, objectives, start, rho } = product;
+        if columns == 0 {
+            let what = "a product has at least one column";
+            return Err(StepError::Setting { what, value: 0.0 });
+        }
+        let way = Self {
+            method: PhantomData,
+            field: Plain::new(system, inputs, pieces)?,
+            dims,
+            times,
+            columns,
+            objective_weights,
+            objectives,
+            start,
+            bar: pieces.next(n * columns)?,
+            now: pieces.next(dims.sensitivity.parameters * columns)?,
+            rho,
+            moving: pieces.next(n)?,
+            end: pieces.next(n)?,
+            raw: pieces.next(2 * n)?,
+            u: pieces.next(dims.nu)?,
+            states: pieces.next(stages * n)?,
+            rates: pieces.next(stages * n)?,
+            multipliers: pieces.next(stages * rows)?,
+            stage_bars: pieces.next(stages * n * columns)?,
+            rate_bar: pieces.next(n * columns)?,
+            changes: pieces.next(joint_objective_rows(&dims) * columns)?,
+            values: pieces.next(dims.sensitivity.joint)?,
+            factors: pieces.next(dims.sensitivity.joint_factors)?,
+            column: pieces.next(dims.nv + rows)?,
+            lists: pieces.next(dims.sensitivity.joint_integrands + dims.sensitivity.joint_terminals)?,
+            corrections: pieces.next(if D::CORRECTS_STEPS { 2 * n * MAX_CORRECTIONS } else { 0 })?,
+            correction: match D::CORRECTS_STEPS {
+                true => Correction::new(&dims, columns, pieces)?,
+                false => Correction::none(),
+            },
+            spare: pieces.next(redundancy_len(&dims))?,
+            memory: pieces.next(T::memory_len(n))?,
+            statistics: Statistics::default(),
+            observe,
+        };
+        for part in [&mut *way.objectives, way.bar, way.now, way.rho] {
+            part.fill(D::S::ZERO);
+        }
+        copy(way.bar, end_weights);
+        Ok(way)
+    }
+
+    fn run(mut self, y: &mut [D::S], memory: &mut [D::S]) -> Result<AdjointStatistics, StepError> {
+        let (n, t) = (self.dims.state(), self.times.time(0));
+        check_state(&self.dims, y)?;
+        let schedule = Schedule::new(self.times.steps(), n, n, memory.len())?;
+        self.statistics.t = t.real();
+        let system = self.field.system;
+        let u = self.field.inputs.at_node(t);
+        let at = At::of_state(&self.dims, t, y, u).map_err(|error| error.in_step(t.real(), 0.0))?;
+        refuse_redundant_multipliers(system, at, self.spare, self.field.w)?;
+        let (moving, end) = (core::mem::take(&mut self.moving), core::mem::take(&mut self.end));
+        copy(moving, y);
+        if self.times.steps() == 0 {
+            copy(end, y);
+            self.terminals(end)?;
+        }
+        let swept = sweep(&schedule, &mut self, moving, end, memory)?;
+        let mut statistics = self.statistics;
+        statistics.stopped = swept.stopped;
+        if !swept.stopped {
+            copy(y, end);
+            if self.times.steps() == 0 {
+                statistics.stopped = self.pass(0)?.is_break();
+            }
+        }
+        copy(self.start, self.bar);
+        Ok(AdjointStatistics { run: statistics, recomputed: swept.recomputed, schedule })
+    }
+
+    /// Adds the weights that the terminal terms give the last state.
+    fn terminals(&mut self, y: &[D::S]) -> Result<(), StepError> {
+        let t = self.times.time(self.times.steps());
+        if self.dims.n_objectives == 0 {
+            return Ok(());
+        }
+        copy(self.u, self.field.inputs.at_node(t));
+        self.rate_bar.fill(D::S::ZERO);
+        let weighed = self.weigh(t, y, None, 1.0, D::S::ONE, true);
+        weighed.map_err(|error| error.in_step(t.real(), 0.0))?;
+        let (z, v) = cut_mut("bar", self.bar, self.dims.nq * self.columns)
+            .map_err(|error| error.in_step(t.real(), 0.0))?;
+        pull_back(self.field.system, &self.dims, self.columns, y, self.rate_bar, self.changes, z, v)
+            .map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
+    /// Into the changes: weights of θ and v, from those of the rate in `rate_bar` and those of the objectives times q. `known`: the
+    /// stage whose rate is known. Inputs are in `u`.
+    fn weigh(
+        &mut self,
+        t: D::S,
+        y: &[D::S],
+        known: Option<usize>,
+        b: f64,
+        q: D::S,
+        terminal: bool,
+    ) -> Result<(), EvalError> {
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let Self { field, u, changes, values, factors, lists, .. } = self;
+        let Plain { system, w, .. } = field;
+        let (system, model) = (*system, system.model());
+        let at = At::of_state(&dims, t, y, u)?;
+        // vd and λ at this instant.
+        let rows = dims.joint_rows();
+        let (vd, lambda): (&[D::S], &[D::S]) = match known {
+            Some(stage) => {
+                let (_, rate) = cut("rates", self.rates, stage * n + dims.nq)?;
+                let (_, lambda) = cut("multipliers", self.multipliers, stage * rows)?;
+                (cut("rates", rate, dims.nv)?.0, cut("multipliers", lambda, rows)?.0)
+            }
+            None => {
+                let (zd, vd) = cut_mut("raw", self.raw, dims.nq)?;
+                let (vd, _) = cut_mut("raw", vd, dims.nv)?;
+                system.accelerate(at, w, zd, vd, field.lambda)?;
+                (vd, field.lambda)
+            }
+        };
+        changes.fill(D::S::ZERO);
+        if dims.n_objectives > 0 && b != 0.0 {
+            let [integrands, terminals] = model.joint_objective_places();
+            let (first, last) = cut_mut("lists", lists, dims.sensitivity.joint_integrands)?;
+            let mut weighed = Weighed {
+                columns,
+                weights: self.objective_weights,
+                objectives: self.objectives,
+                bar: changes,
+                rho: self.now,
+            };
+            let states = joint_objective_rows(&dims);
+            if terminal {
+                model.joint_terminal_derivatives(at, vd, lambda, w, last)?;
+                weighed.add(&dims, states, terminals, q, last)?;
+            } else {
+                model.joint_integrand_derivatives(at, vd, lambda, w, first)?;
+                weighed.add(&dims, states, integrands, q, first)?;
+            }
+        }
+        model.joint_linearise(at, vd, lambda, system.stabilisation(), w, values, factors)?;
+        let (moved, solution) = cut_mut("changes", changes, 2 * dims.nv * columns)?;
+        let (_, vd_bar) = cut("rate", self.rate_bar, dims.nq * columns)?;
+        add_scaled(solution, D::S::ONE, vd_bar);
+        model.joint_solve_many(factors, columns, w, self.column, solution)?;
+        let places = model.joint_places();
+        let (theta, v) = cut_mut("changes", moved, dims.nv * columns)?;
+        let x: [&mut [D::S]; 4] = [theta, v, &mut [], &mut []];
+        let mut product = TransposedProduct { columns, y: solution, x, rho: self.now };
+        JointValues::of(&places, values)?.read(&dims, &places, &mut product)
+    }
+
+    /// Shows a node, and takes its part of ρ̄ to that of all.
+    fn pass(&mut self, number: usize) -> Result<ControlFlow<()>, StepError> {
+        let t = self.times.time(number);
+        check_weights(self.columns, t, D::S::ZERO, self.bar)?;
+        let flow = (self.observe)(AdjointNode::Backward { number, t, state: self.bar, rho: self.now });
+        add_scaled(self.rho, D::S::ONE, self.now);
+        self.now.fill(D::S::ZERO);
+        Ok(flow)
+    }
+
+    /// Makes the stages of a step, and what ends it, again; keeps the corrections and says how many there were.
+    fn stages(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<usize, EvalError> {
+        let (dims, n) = (self.dims, self.dims.state());
+        let Tableau { a, b, c } = T::TABLEAU;
+        let Self { field, states, rates, multipliers, raw, corrections, .. } = self;
+        field.begin_step(t, t + h);
+        for (i, (row, &c)) in a.iter().zip(c).enumerate() {
+            let (known, rate) = cut_mut("rates", rates, i * n)?;
+            let (_, state) = cut_mut("states", states, i * n)?;
+            let ((rate, _), (state, _)) = (cut_mut("rates", rate, n)?, cut_mut("states", state, n)?);
+            copy(state, y);
+            for (&a, k) in row.iter().zip(known.chunks_exact(n.max(1))) {
+                add_scaled(state, D::S::from_f64(a) * h, k);
+            }
+            field.rate(t + D::S::from_f64(c) * h, c, state, rate)?;
+            let (_, lambda) = cut_mut("multipliers", multipliers, i * dims.joint_rows())?;
+            copy(lambda, field.lambda);
+        }
+        let (end, raw) = cut_mut("raw", raw, n)?;
+        copy(end, y);
+        for (&b, k) in b.iter().zip(rates.chunks_exact(n.max(1))) {
+            add_scaled(end, D::S::from_f64(b) * h, k);
+        }
+        copy(raw, end);
+        renormalise(field.system, end);
+        let mut count = 0;
+        if D::CORRECTS_STEPS {
+            let u = field.inputs.during_step(t + h, D::S::ONE);
+            let (z, v) = cut_mut("raw", end, dims.nq)?;
+            let at = At { t: t + h, z: &[], v: &[], x: &[], u };
+            field.system.correct(at, field.w, z, v, |at, dz, dv, _| {
+                let (_, kept) = cut_mut("corrections", corrections, count * 2 * n)?;
+                let parts = at.z.iter().chain(at.v).chain(dz).chain(dv);
+                for (to, &from) in kept.iter_mut().zip(parts) {
+                    *to = from;
+                }
+                count += 1;
+                Ok(())
+            })?;
+        }
+        Ok(count)
+    }
+
+    /// ȳ before a step from ȳ after it.
+    fn transpose(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<(), EvalError> {
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let count = self.stages(t, h, y)?;
+        self.transpose_corrections(t + h, count)?;
+        let Tableau { a, b, c } = T::TABLEAU;
+        let each = n * columns;
+        for i in (0..b.len()).rev() {
+            let (weight, c) = (b.get(i).copied().unwrap_or(0.0), c.get(i).copied().unwrap_or(0.0));
+            // k̄_i = h b_i ȳ + h Σ a_ji Ȳ_j
+            self.rate_bar.fill(D::S::ZERO);
+            add_scaled(self.rate_bar, D::S::from_f64(weight) * h, self.bar);
+            for (row, stage) in a.iter().zip(self.stage_bars.chunks_exact(each.max(1))).skip(i + 1) {
+                let a = row.get(i).copied().unwrap_or(0.0);
+                if a != 0.0 {
+                    add_scaled(self.rate_bar, D::S::from_f64(a) * h, stage);
+                }
+            }
+            let t = t + D::S::from_f64(c) * h;
+            copy(self.u, self.field.inputs.during_step(t, D::S::from_f64(c)));
+            let states = core::mem::take(&mut self.states);
+            let weighed = cut("states", states, i * n).and_then(|(_, state)| {
+                let (state, _) = cut("states", state, n)?;
+                self.weigh(t, state, Some(i), weight, D::S::from_f64(weight) * h, false)?;
+                let (_, bar) = cut_mut("stages", self.stage_bars, i * each)?;
+                let (bar, _) = cut_mut("stages", bar, each)?;
+                bar.fill(D::S::ZERO);
+                let (z, v) = cut_mut("stages", bar, dims.nq * columns)?;
+                pull_back(self.field.system, &dims, columns, state, self.rate_bar, self.changes, z, v)
+            });
+            self.states = states;
+            weighed?;
+        }
+        for stage in self.stage_bars.chunks_exact(each.max(1)) {
+            add_scaled(self.bar, D::S::ONE, stage);
+        }
+        Ok(())
+    }
+
+    /// Through what ends a step, backward.
+    fn transpose_corrections(&mut self, t: D::S, count: usize) -> Result<(), EvalError> {
+        let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
+        let Self { field, bar, now, raw, corrections, correction, .. } = self;
+        let (z_bar, v_bar) = cut_mut("bar", bar, dims.nq * columns)?;
+        let u = field.inputs.during_step(t, D::S::ONE);
+        for index in (0..count).rev() {
+            let (_, kept) = cut("corrections", corrections, index * 2 * n)?;
+            let (z, rest) = cut("corrections", kept, dims.nq)?;
+            let (v, rest) = cut("corrections", rest, dims.nv)?;
+            let (dz, rest) = cut("corrections", rest, dims.nq)?;
+            let (dv, _) = cut("corrections", rest, dims.nv)?;
+            let at = At { t, z, v, x: &[], u };
+            correction.transpose(field.system, &dims, columns, at, dz, dv, z_bar, v_bar, now, field.w)?;
+        }
+        // p′/|p| − p (p·p′)/|p|³ is its own transpose.
+        let (_, raw) = cut("raw", raw, n)?;
+        normalised(field.system, raw, columns, z_bar)?;
+        Ok(())
+    }
+}
+
+/// Adds to z̄, v̄ what the weights of a rate are of its state: z̄ + Lᵀ θ̄ + (N(·) v)ᵀ z̄d, v̄ + Nᵀ z̄d.
+#[allow(clippy::too_many_arguments, reason = "a state and weights")]
+fn pull_back<D: JointDynamics>(
+    system: &D,
+    dims: &Dims,
+    columns: usize,
+    y: &[D::S],
+    rate_bar: &[D::S],
+    changes: &[D::S],
+    z_bar: &mut [D::S],
+    v_bar: &mut [D::S],
+) -> Result<(), EvalError> {
+    let (z, v) = cut("y", y, dims.nq)?;
+    let (theta, rest) = cut("changes", changes, dims.nv * columns)?;
+    let (v_change, _) = cut("changes", rest, dims.nv * columns)?;
+    add_scaled(v_bar, D::S::ONE, v_change);
+    add_tangents_transposed(system, z, columns, theta, z_bar)?;
+    add_rates_transposed(system, z, v, columns, rate_bar, z_bar, v_bar)?;
+    Ok(())
+}
+
+impl<T, D, I, P, O> Reversible for Way<'_, T, D, I, P, O>
+where
+    T: ExplicitMethod,
+    D: JointDynamics,
+    D::Model: JointObjectiveDerivatives,
+    I: Inputs<D::S>,
+    P: Times<D::S>,
+    O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+{
+    type S = D::S;
+
+    fn advance(
+        &mut self,
+        number: usize,
+        again: bool,
+        state: &mut [D::S],
+    ) -> Result<ControlFlow<()>, StepError> {
+        let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
+        let n = self.dims.state();
+        let before = self.field.evaluations;
+        let stages = T::stages(n, &mut Pieces::of(&mut *self.memory, T::memory_len(n)))?;
+        let stepped = T::advance(&mut self.field, stages, t, state, h);
+        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
+        let end = self.times.time(number);
+        if !again {
+            let evaluations = self.field.evaluations - before;
+            let step = StepStatistics { evaluations, ..StepStatistics::default() };
+            self.statistics.add(end.real(), h.real(), &step);
+        }
+        Ok((self.observe)(AdjointNode::Forward { number, t: end, again }))
+    }
+
+    fn record(
+        &mut self,
+        number: usize,
+        again: bool,
+        state: &mut [D::S],
+        record: &mut [D::S],
+    ) -> Result<ControlFlow<()>, StepError> {
+        copy(record, state);
+        let flow = self.advance(number, again, state)?;
+        if number == self.times.steps() {
+            self.terminals(state)?;
+            if self.pass(number)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(flow)
+    }
+
+    fn reverse(
+        &mut self,
+        number: usize,
+        record: &mut [D::S],
+        _: Before<'_, D::S>,
+    ) -> Result<ControlFlow<()>, StepError> {
+        let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
+        self.transpose(t, h, record).map_err(|error| error.in_step(t.real(), h.real()))?;
+        self.pass(number.saturating_sub(1))
+    }
+}
