@@ -486,3 +486,57 @@ fn random_programs_have_the_bits_of_the_tape() {
         check(seed);
     }
 }
+
+/// Many right-hand sides at once, for any number of columns, against the tape column by column.
+#[test]
+fn many_columns_have_the_bits_of_each() {
+    use crate::{Engine, Interpreted};
+    use mbs_codegen::program::{BundleKind, Options, Program};
+    use mbs_runtime::{Constrained, JointSensitivities, System};
+
+    let text = include_str!("../../../models/five_bar.yaml");
+    let (model, _) = mbs_codegen::read("five_bar.yaml", text).expect("a valid model");
+    let options = Options { bundles: BundleKind::ALL.to_vec(), ..Options::default() };
+    let program = Program::new(&model, None, &options).expect("a program");
+    let mut tape: Interpreted = Interpreted::new(program);
+    let mut code = tape.clone();
+    tape.set_engine(Engine::Tape, None, Fusing::AsCompiled);
+    code.set_engine(Engine::Jit, None, Fusing::AsCompiled);
+    let mut r = Random(3);
+    let mut w = vec![f64::NAN; code.dims().workspace];
+    for kind in [BundleKind::Solve, BundleKind::JointSolve] {
+        let bundle = code.program().bundle(kind.name()).expect("the bundle");
+        let of = |group: Group| {
+            bundle.arguments.iter().find(|&&(g, _)| g == group).map_or(0, |&(_, len)| len as usize)
+        };
+        let (n, factors) = (bundle.results[0].len as usize, of(Group::Factors));
+        let factors: Vec<f64> = (0..factors).map(|_| r.number()).collect();
+        for columns in 0..=9 {
+            let x: Vec<f64> = (0..n * columns).map(|_| r.number()).collect();
+            let (mut found, mut column) = (x.clone(), vec![0.0; n]);
+            let solved = match kind {
+                BundleKind::Solve => code.solve_many(&factors, columns, &mut w, &mut column, &mut found),
+                _ => code.joint_solve_many(&factors, columns, &mut w, &mut column, &mut found),
+            };
+            solved.expect("right lengths");
+            for k in 0..columns {
+                let mut expected: Vec<f64> = (0..n).map(|i| x[i * columns + k]).collect();
+                let solved = match kind {
+                    BundleKind::Solve => tape.solve(&factors, &mut w, &mut expected),
+                    _ => tape.joint_solve(&factors, &mut w, &mut expected),
+                };
+                solved.expect("right lengths");
+                for (i, &expected) in expected.iter().enumerate() {
+                    let found = found[i * columns + k];
+                    assert!(
+                        same(found, expected),
+                        "{}, {columns} columns: {found:?}, not {expected:?}",
+                        kind.name()
+                    );
+                }
+            }
+        }
+        let compiled = code.bundle(kind).expect("the bundle").lanes.get().is_some();
+        assert_eq!(compiled, mbs_jit::availability().is_ok(), "{}", kind.name());
+    }
+}

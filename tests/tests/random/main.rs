@@ -4,7 +4,6 @@
 mod closed;
 mod derivatives;
 mod gradients;
-mod machine_code;
 mod robotics;
 mod trees;
 mod verify;
