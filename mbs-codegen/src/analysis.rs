@@ -1,6 +1,6 @@
 //! What is found of a model once: its tree and its constraint rows.
 //!
-//! Enters: a [`Model`] that the reader accepts. Leaves: [`Analysed`], from which checks, programs and front ends start.
+//! Input: a [`Model`] that the reader accepts. Output: [`Analysed`], from which checks, programs and front ends start.
 
 use crate::constrained::Rows;
 use crate::model::{Case, Model};

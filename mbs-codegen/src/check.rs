@@ -1,7 +1,7 @@
 //! Checks that need the equations: can every constraint hold, are nonholonomic rows linear in velocities, do
 //! inertia and constraints determine every acceleration?
 //!
-//! Enters: a model that the reader accepts. Leaves: diagnostics by place and name.
+//! Input: a model that the reader accepts. Output: diagnostics by place and name.
 
 use crate::analysis::Analysed;
 use crate::constrained::{Rows, bordered_matrix};

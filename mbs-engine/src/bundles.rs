@@ -57,7 +57,7 @@ impl<S: Scalar> Interpreted<S> {
             _ if entry.written == Written::InPlace => tape.result_len(0),
             _ => columns.len(),
         };
-        let (w, more) = behind(tape, w, more)?;
+        let (w, more) = split_scratch(tape, w, more)?;
         let (rhs, pivots): (&[S], &mut [S]) = match results.first() {
             Some(x) if entry.written == Written::InPlace => {
                 exactly(entry.results[0].name, more.len(), x.len())?;
@@ -151,8 +151,8 @@ impl<S: Scalar> Interpreted<S> {
     }
 }
 
-/// The scratch of a bundle, and as many values behind it.
-fn behind<'w, S: Scalar>(
+/// Splits `w` into the scratch of a bundle and `len` further values.
+fn split_scratch<'w, S: Scalar>(
     tape: &Tape<S>,
     w: &'w mut [S],
     len: usize,

@@ -1,6 +1,6 @@
 //! Static equilibrium: a position in which a model stays at rest, and the forces of its constraints there.
 //!
-//! Enters: a model, and the position the search begins at. Leaves: z and λ with r(z, λ) = 0 and Φ(z) = 0 at rest, or what could
+//! Input: a model, and the position the search begins at. Output: z and λ with r(z, λ) = 0 and Φ(z) = 0 at rest, or what could
 //! not be balanced. Time stands still: constraints are those of the given time.
 //!
 //! | symbol | meaning |

@@ -1,4 +1,4 @@
-//! A model that is interpreted, behind the traits of generated code.
+//! An interpreted model, with the traits of generated code.
 //!
 //! What generated code has as constants stands here as values; what it turns into a compile error (a bundle that
 //! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
@@ -41,9 +41,10 @@ impl<S: Scalar> Interpreted<S> {
         let bundles = BundleKind::ALL.map(|kind| tape(kind.name()));
         let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
         let nv = program.velocities.len();
-        let behind = nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
-        // Pivots, or a right-hand side, stand behind the memory of a bundle.
-        let workspace = bundles.iter().flatten().map(|tape| tape.memory() + behind).max().unwrap_or(0);
+        let after_scratch =
+            nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
+        // Pivots, or a right-hand side, follow the scratch of a bundle.
+        let workspace = bundles.iter().flatten().map(|tape| tape.memory() + after_scratch).max().unwrap_or(0);
         let solves = [BundleKind::Solve, BundleKind::JointSolve].map(|kind| bundles[kind as usize].as_ref());
         let columns = solves.into_iter().flatten().map(Tape::columns_memory).max().unwrap_or(0);
         let workspace = workspace.max(columns);

@@ -1,6 +1,6 @@
 //! Runs a multibody model without compiling it.
 //!
-//! Enters: a [`Program`](mbs_codegen::program::Program). Leaves: [`Interpreted`], a system that every integrator
+//! Input: a [`Program`](mbs_codegen::program::Program). Output: [`Interpreted`], a system that every integrator
 //! of the runtime takes, as it takes generated code.
 //! Holds afterwards: the operations of a bundle, their order and their functions are those of the generated
 //! module, so results agree with it bit for bit (same build flags); stepping allocates nothing.

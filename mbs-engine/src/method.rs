@@ -1,6 +1,6 @@
 //! The method that a model's `simulation` names, as the runtime's integrators take it.
 //!
-//! Enters: settings as a file or a command line gives them. Leaves: a [`Method`] in which every number is fixed, so that all
+//! Input: settings as a file or a command line gives them. Output: a [`Method`] in which every number is fixed, so that all
 //! runs made with it, differentiated ones and those they are compared with, are the same map.
 
 use mbs_codegen::model::{self, Formulation, Simulation};

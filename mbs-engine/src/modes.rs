@@ -1,6 +1,6 @@
 //! Linearisation about a motion, its eigenvalues and the shapes of its modes; with constraints of every kind.
 //!
-//! Enters: a model and an instant that satisfies its constraints and equations of motion: an equilibrium, or steady motion. Leaves: the
+//! Input: a model and an instant that satisfies its constraints and equations of motion: an equilibrium, or steady motion. Output: the
 //! matrix of its small changes in independent coordinates.
 //!
 //! | symbol | meaning |

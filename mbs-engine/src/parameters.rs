@@ -1,6 +1,6 @@
 //! Parameters by name: which index a name has, and which values it may take.
 //!
-//! Enters: the table of a program and what a person wrote. Leaves: indices into the flattened parameters, or an
+//! Input: the table of a program and what a person wrote. Output: indices into the flattened parameters, or an
 //! error that names the thing and, where there is one, the nearest valid name.
 
 use mbs_codegen::diagnostics::nearest;

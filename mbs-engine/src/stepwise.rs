@@ -1,6 +1,6 @@
 //! A simulation of a model that is not compiled, step by step, with values by name: the verbs of a generated module's `Simulation`.
 //!
-//! Enters: a model. Leaves: its consistent start, and steps of the file's method, which the runtime makes as it makes those of generated
+//! Input: a model. Output: its consistent start, and steps of the file's method, which the runtime makes as it makes those of generated
 //! modules.
 //!
 //! ```

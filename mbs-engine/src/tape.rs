@@ -1,6 +1,6 @@
 //! A bundle as a tape: operations over one stretch of memory.
 //!
-//! Enters: a verified [`Bundle`]. Leaves: a [`Tape`], whose operands are plain indices.
+//! Input: a verified [`Bundle`]. Output: a [`Tape`], whose operands are plain indices.
 //! Holds afterwards: the tape computes what the bundle computes, with the same operations on the same operands and
 //! the runtime's functions, so to the same bits. Operations that do not wait for each other may have changed
 //! places: those of one kind stand together in batches, so that the kind is decided upon once a batch and not

@@ -1,7 +1,7 @@
 //! `model_solver!`: a multibody solver from a YAML file at compile time.
 //!
-//! Enters: the macro's tokens. Leaves: the module that `mbs_codegen::generate` prints for the file, the same text
-//! that the build-script door and the command print, or a `compile_error!` at the file's name with every problem in
+//! Input: the macro's tokens. Output: the module that `mbs_codegen::generate` prints for the file, the same text
+//! that the build script and the command print, or a `compile_error!` at the file's name with every problem in
 //! it. No mathematics here.
 
 mod expand;

@@ -1,6 +1,6 @@
 //! `mbs run`: simulate a model, differentiate its objectives, show both and write a page.
 //!
-//! Enters: the command line. Leaves: a page with everything that is known, also where the run did not come to its end; a run without a
+//! Input: the command line. Output: a page with everything that is known, also where the run did not come to its end; a run without a
 //! step has nothing to show, and leaves the page of another as it is.
 
 use crate::arguments::Run;

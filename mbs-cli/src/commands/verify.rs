@@ -87,13 +87,13 @@ impl Shown<'_> {
         let program = self.model.program();
         let mut out = text::head(program, self.settings, self.settings.simulation.end);
         out.push_str(&text::with(&self.arguments.common.set));
-        self.tell_of_derivatives(&mut out);
-        self.tell_of_runs(&mut out);
+        self.print_derivatives(&mut out);
+        self.print_runs(&mut out);
         let _ = writeln!(out, "\n{}  in {}", verdict(self.report.passed()), duration(self.seconds));
         out
     }
 
-    fn tell_of_derivatives(&self, out: &mut String) {
+    fn print_derivatives(&self, out: &mut String) {
         let report = self.report;
         let visited: Vec<String> = report
             .instants
@@ -148,7 +148,7 @@ impl Shown<'_> {
         }
     }
 
-    fn tell_of_runs(&self, out: &mut String) {
+    fn print_runs(&self, out: &mut String) {
         let runs = &self.report.runs;
         if self.model.program().sensitivity.is_empty() {
             out.push_str(

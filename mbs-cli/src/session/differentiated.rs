@@ -1,6 +1,6 @@
 //! A model that is differentiated: what `mbs gradient` and `mbs verify` have in common.
 //!
-//! Enters: a model file and the names of the command line. Leaves: the model with the list by which it is differentiated.
+//! Input: a model file and the names of the command line. Output: the model with the list by which it is differentiated.
 
 use super::choices::some;
 use super::failure::Failure;

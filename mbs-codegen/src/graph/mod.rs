@@ -1,6 +1,6 @@
 //! The expression graph: hash-consed, acyclic, scalar.
 //!
-//! Enters: symbols and constants. Leaves: expressions by [`ExprId`], each structurally unique.
+//! Input: symbols and constants. Output: expressions by [`ExprId`], each structurally unique.
 //! Holds always: a node's operands have smaller ids than the node; no constant is NaN or infinite; equal
 //! nodes are one node. Constructors fold, order and share, so nobody pushes a node by hand.
 //!

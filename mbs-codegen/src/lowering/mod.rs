@@ -1,6 +1,6 @@
 //! Typed expressions of the model → expressions of the graph.
 //!
-//! Enters: [`Scalar`] and [`Vector`] of the model. Leaves: [`ExprId`] and [`Vec3`].
+//! Input: [`Scalar`] and [`Vector`] of the model. Output: [`ExprId`] and [`Vec3`].
 //! Holds afterwards: inside a branch of `if`, whatever has no value or no slope somewhere (√, ln, a
 //! division…) reads a guarded argument, so that the branch not taken makes no NaN, in value or derivative.
 //!

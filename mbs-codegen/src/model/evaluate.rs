@@ -1,6 +1,6 @@
 //! Numbers of parameter expressions: default values, start values, signals of cases.
 //!
-//! Enters: the parameter table (and a case's overlay). Leaves: [`Values`], which evaluates any expression of
+//! Input: the parameter table (and a case's overlay). Output: [`Values`], which evaluates any expression of
 //! parameters and, if a time is set, of time. What depends on the state is an error value, never a panic.
 
 use std::collections::HashMap;

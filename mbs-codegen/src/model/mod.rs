@@ -1,7 +1,7 @@
 //! The typed model: what a YAML file means, with every name resolved.
 //!
-//! Enters: nothing but values built by [`crate::yaml`] (or by a test).
-//! Leaves: [`Model`], in which bodies, joints, parameters and inputs are addressed by typed ids and every
+//! Input: nothing but values built by [`crate::yaml`] (or by a test).
+//! Output: [`Model`], in which bodies, joints, parameters and inputs are addressed by typed ids and every
 //! expression is typed (scalar or vector) and free of unknown symbols.
 //! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
 //! expanded; `bodies[0]` is `ground`.

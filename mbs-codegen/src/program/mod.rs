@@ -1,6 +1,6 @@
 //! The program of a model: its bundles and every name the outside needs. Printer and interpreter read it.
 //!
-//! Enters: a [`Model`], optionally one of its cases, and [`Options`]. Leaves: a [`Program`].
+//! Input: a [`Model`], optionally one of its cases, and [`Options`]. Output: a [`Program`].
 //! Holds afterwards: the graph and every bundle are verified, and every result has the shape that the table of bundles says.
 
 mod equations;

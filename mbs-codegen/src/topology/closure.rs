@@ -1,6 +1,6 @@
 //! All constraint rows of a model: closure of the cut joints, then the file's constraints.
 //!
-//! Enters: a [`Model`] and its [`Tree`]. Leaves: [`Row`]s, each one expression that must vanish.
+//! Input: a [`Model`] and its [`Tree`]. Output: [`Row`]s, each one expression that must vanish.
 //!
 //! | symbol | meaning |
 //! |---|---|

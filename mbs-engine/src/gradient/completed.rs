@@ -1,6 +1,6 @@
 //! What an explicit run does not know of a node: rates, accelerations and multipliers, and their derivatives.
 //!
-//! Enters: positions, velocities and their derivatives by the parameters. Leaves: a [`Node`] in coordinate form. With θ_ρ = L(z) z_ρ,
+//! Input: positions, velocities and their derivatives by the parameters. Output: a [`Node`] in coordinate form. With θ_ρ = L(z) z_ρ,
 //!
 //! ```text
 //! [ M    Φ_vᵀ ] [vd_ρ]     [ tau_θ θ_ρ + tau_v v_ρ + tau_ρ ]

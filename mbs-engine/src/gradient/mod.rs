@@ -1,6 +1,6 @@
 //! Objectives of a run and their gradient by what a model is differentiated by.
 //!
-//! Enters: a model whose program has bundles of derivatives, a span of time and a [`Method`]. Leaves: a [`Found`] gradient,
+//! Input: a model whose program has bundles of derivatives, a span of time and a [`Method`]. Output: a [`Found`] gradient,
 //! derivatives of the state at every node for an observer. It is the gradient of the discrete solution: of the numbers that a run with
 //! these steps converges to, not of the motion they approximate.
 //!

@@ -1,6 +1,6 @@
 //! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
 //!
-//! Enters: a model with bundles of derivatives, settings, a [`Follower`]. Leaves: the gradient, or why there is none; rows under
+//! Input: a model with bundles of derivatives, settings, a [`Follower`]. Output: the gradient, or why there is none; rows under
 //! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.
 
 use super::trajectory::trajectory_row;

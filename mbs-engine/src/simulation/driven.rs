@@ -1,6 +1,6 @@
 //! The motion that drives prescribe, step by step.
 //!
-//! Enters: a state in which all constraints hold. Leaves: the one a step later. Guesses are what velocities and accelerations
+//! Input: a state in which all constraints hold. Output: the one a step later. Guesses are what velocities and accelerations
 //! make of the position before, so that a mechanism with several positions stays in the one it is in.
 
 use mbs_runtime::formulation::ImplicitStep;

@@ -1,6 +1,6 @@
 //! A model that can be run: its case, its parameters as a person sets them, and settings that go with both.
 //!
-//! Enters: a model, the name of a parameter and a number for each that is set, [`Settings`]. Leaves: an [`Instance`], or an
+//! Input: a model, the name of a parameter and a number for each that is set, [`Settings`]. Output: an [`Instance`], or an
 //! [`InstanceError`] that names what is wrong.
 
 use super::settings::{Overrides, SettingError, Settings};

@@ -1,6 +1,6 @@
 //! What is seen of a run: at every node whatever a report or a table needs is evaluated.
 //!
-//! Enters: the nodes of a run in the order of time, as [`Now`]. Leaves: rows of results for a [`Follower`], and sums and extremes over all
+//! Input: the nodes of a run in the order of time, as [`Now`]. Output: rows of results for a [`Follower`], and sums and extremes over all
 //! nodes. A node is a *result* if it is the first, the last, or one of those the output interval asks for.
 
 use super::columns::{Column, columns};

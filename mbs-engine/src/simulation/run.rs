@@ -1,6 +1,6 @@
 //! One run of an interpreted model: starts it, steps it and records what the report needs.
 //!
-//! Enters: a model, the settings of the run, somebody who follows it. Leaves: a [`Record`], also where the run failed on its way.
+//! Input: a model, the settings of the run, somebody who follows it. Output: a [`Record`], also where the run failed on its way.
 
 use super::driven::Driven;
 use super::failure::RunFailure;
@@ -53,7 +53,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
     let guess = model.start_state();
     let stride = match stride(settings) {
         Ok(stride) => stride,
-        Err(error) => return stillborn(model, settings, guess, RunFailure::Step(error)),
+        Err(error) => return failed_before_start(model, settings, guess, RunFailure::Step(error)),
     };
     if settings.is_explicit() && !settings.constrained {
         let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
@@ -69,12 +69,17 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
             Job { model, settings, start, assembly: Some(found), damping: None, stride, follower }
                 .constrained()
         }
-        Err(error) => stillborn(model, settings, guess, RunFailure::Start(error)),
+        Err(error) => failed_before_start(model, settings, guess, RunFailure::Start(error)),
     }
 }
 
-/// A run that never began.
-fn stillborn(model: &Interpreted, settings: &Settings, guess: Vec<f64>, failure: RunFailure) -> Record {
+/// The record of a run that failed before its start.
+fn failed_before_start(
+    model: &Interpreted,
+    settings: &Settings,
+    guess: Vec<f64>,
+    failure: RunFailure,
+) -> Record {
     Record {
         seen: Seen::new(model, settings, &guess),
         start: guess,

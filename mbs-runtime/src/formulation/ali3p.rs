@@ -1,7 +1,7 @@
 //! The augmented Lagrangian formulation of index 3 with projections of velocities and accelerations
 //! [Dopico2018, Eqs. 6–18; LopezVarela2023, Eqs. 8–11], with nonholonomic rows inside Newton's iteration.
 //!
-//! Enters: the state at t. Leaves: the state at t + h, in which
+//! Input: the state at t. Output: the state at t + h, in which
 //!
 //! - r(t, z, zd*, zdd*, λ*) = 0, Φ(t, z) = 0 and Ψ(t, z, zd*) = 0 at z, zd*, zdd* that the integrator's formulas connect;
 //! - zd, zdd are zd*, zdd* projected: Φd = 0, Ψ = 0, Φdd = 0, Ψd = 0;
@@ -165,7 +165,7 @@ impl Ali3p {
             step.project(&settings, rows.scale, rows.redundant, record.as_mut())?;
         } else {
             if rows.redundant {
-                step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+                step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
             }
             if let Some(record) = &mut record {
                 copy(record.lambda_star, step.lambda);

@@ -1,7 +1,7 @@
 //! Index 1 and penalty under an implicit integrator: constraints at the level of accelerations, with Baumgarte's stabilisation
 //! [Dopico2018, Eqs. 41–43; Baumgarte 1972].
 //!
-//! Enters: the state at t. Leaves: the state at t + h with r = 0 and, for each row,
+//! Input: the state at t. Output: the state at t + h with r = 0 and, for each row,
 //!
 //! ```text
 //! Φdd + 2ξω Φd + ω² Φ − λ/α = 0        Ψd + 2ξω Ψ − μ/α = 0
@@ -162,7 +162,7 @@ impl ImplicitIndex1 {
             Ok(())
         })?;
         if rows.redundant && !penalised {
-            step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+            step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
         }
         if let Some(record) = record {
             let mut record = Record::of(&dims, record)?;

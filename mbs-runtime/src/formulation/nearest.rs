@@ -1,6 +1,6 @@
 //! The position nearest to a guess in which all constraints hold.
 //!
-//! Enters: a position z near the guess z0 in which they hold. Leaves: the one that makes Σ (z_j − z0_j)² over free coordinates
+//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)² over free coordinates
 //! smallest, so that a start is a function of its guess, with derivatives, and not of the way there.
 //!
 //! | symbol | meaning |
@@ -28,12 +28,12 @@ use crate::linear::{add_scaled, copy, largest, lu};
 use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 
-/// Steps that may be taken, and cuts of each.
+/// Maximum number of steps, and of halvings in the line search of each.
 const MAX_STEPS: usize = 50;
 const MAX_CUTS: usize = 30;
-/// A way that is no longer than rounding of positions, in units of ε max(1, ‖z‖).
+/// A descent direction no longer than the rounding of positions, in units of ε max(1, ‖z‖).
 const ROUNDING: f64 = 16.0;
-/// Of a way along the constraints at least this part must be gained.
+/// The line search accepts a decrease of at least this fraction of the predicted one (Armijo).
 const GAIN: f64 = 1e-4;
 /// Largest step, in units of max(1, ‖z‖).
 const LONGEST: f64 = 0.5;
@@ -41,36 +41,36 @@ const LONGEST: f64 = 0.5;
 const REFINEMENTS: usize = 3;
 
 impl<M: Constrained> Work<'_, M> {
-    /// Goes to the nearest position.
+    /// Moves to the nearest position.
     pub(super) fn find_nearest(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
         let mut before = f64::INFINITY;
         for step in 0..MAX_STEPS {
             let size = largest(self.z).max(1.0);
-            let way = self.find_way(held).map_err(|error| self.failed(error))?;
-            // Steps that do not help any more have come as far as rounding lets them.
-            let arrived = way <= ROUNDING * M::S::EPSILON * size
-                || (way <= sqrt(M::S::EPSILON) * size && way > 0.5 * before);
+            let descent = self.find_descent(held).map_err(|error| self.failed(error))?;
+            // Steps that no longer reduce it have reached rounding.
+            let arrived = descent <= ROUNDING * M::S::EPSILON * size
+                || (descent <= sqrt(M::S::EPSILON) * size && descent > 0.5 * before);
             if arrived && step == 0 {
                 return Ok(());
             }
             let (length, slope) = self.find_newton_step(held).map_err(|error| self.failed(error))?;
             if arrived {
-                // One more, for parts of the positions that decisions do not see.
+                // One more step, for imaginary parts, which convergence checks do not see.
                 if length <= sqrt(M::S::EPSILON) * size {
                     add_scaled(self.z, M::S::ONE, self.x);
                 }
                 return self.positions(false).map_err(|error| self.failed(error));
             }
-            before = way;
-            if !self.go(settings, held, size, length, slope)? {
+            before = descent;
+            if !self.line_search(settings, held, size, length, slope)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Into kept: g, and into scale: y. Gives the largest entry of g.
-    fn find_way(&mut self, held: &[bool]) -> Result<f64, EvalError> {
+    /// Computes into `kept` the descent direction g, the part of z0 − z along the constraints, and y into `scale`. Returns the largest entry of g.
+    fn find_descent(&mut self, held: &[bool]) -> Result<f64, EvalError> {
         self.evaluate_matrix()?;
         self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position)?;
         let nq = self.dims.nq;
@@ -84,14 +84,14 @@ impl<M: Constrained> Work<'_, M> {
         self.solve_refined(held, false)?;
         let (g, y) = cut("x", self.x, nq)?;
         copy(self.kept, g);
-        let way = largest(g);
+        let descent = largest(g);
         for (to, (&y, n)) in self.scale.iter_mut().zip(y.iter().zip(self.sizes.iter())) {
             *to = y / M::S::from_f64(size_of(*n));
         }
-        Ok(way)
+        Ok(descent)
     }
 
-    /// Into x: the step from g and y, if it leads down; or g itself. Gives its length and how steep it is.
+    /// Computes into x the Newton step from g and y if it is a descent direction, otherwise g itself. Returns its length and slope.
     fn find_newton_step(&mut self, held: &[bool]) -> Result<(f64, f64), EvalError> {
         let nq = self.dims.nq;
         // W(y) − W(0) = (Φ_zᵀ y)_z where the weights are those of positions alone
@@ -181,8 +181,8 @@ impl<M: Constrained> Work<'_, M> {
         free.map(|(_, (z, guess))| (z.real() - guess.real()) * (z.real() - guess.real())).sum()
     }
 
-    /// Takes the step in x, or a part of it; whether one was found that leads nearer.
-    fn go(
+    /// Line search along the step in x; returns whether it found a nearer position.
+    fn line_search(
         &mut self,
         settings: &Assembly,
         held: &[bool],
@@ -204,7 +204,7 @@ impl<M: Constrained> Work<'_, M> {
             add_scaled(self.z, M::S::from_f64(part), d);
             let known = self.positions(false).is_ok();
             let assembled = known && self.assemble(settings, held).is_ok();
-            // Distances know nothing of steps that are smaller than half the digits.
+            // The distance has no precision for steps smaller than half the digits.
             let nearer = part * length <= step || self.distance(held) < from - GAIN * part * slope;
             if assembled && nearer {
                 return Ok(true);

@@ -1,6 +1,6 @@
 //! Newton's method for one implicit step: r = 0 beside one equation g_k = 0 a constraint row.
 //!
-//! Enters: a predicted instant, and what the formulation makes of the constraint rows. Leaves: z, zd, zdd, a, λ at which
+//! Input: a predicted instant, and what the formulation makes of the constraint rows. Output: z, zd, zdd, a, λ at which
 //! both hold.
 //!
 //! ```text
@@ -190,7 +190,7 @@ impl<'a, M: Constrained> Step<'a, M> {
         formulas.predict(&moving.now, &mut step.next);
         copy(step.lambda, moving.lambda);
         if let Some(active) = active {
-            silence(active, step.lambda);
+            zero_inactive_rows(active, step.lambda);
         }
         Ok(step)
     }
@@ -290,7 +290,7 @@ impl<M: Constrained> Step<'_, M> {
                 self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
                 rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
                 if let Some(active) = self.active {
-                    silence(active, self.phi);
+                    zero_inactive_rows(active, self.phi);
                 }
                 // x = (−r, −g)
                 let right_hand_side = self.r.iter().chain(self.phi.iter());
@@ -315,20 +315,20 @@ impl<M: Constrained> Step<'_, M> {
                 *lambda += d;
             }
 
-            let settled = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
+            let converged = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
                 if settles {
                     return Ok(true);
                 }
                 let least = if redundant { ROUNDING * rounding * largest(sizes) } else { 0.0 };
                 let rows = Blocks::of(&dims, &pattern, matrix)?.compliance.iter().zip(dlambda).zip(sizes);
-                Ok(rows.fold(true, |settled, ((e, d), n)| {
-                    settled & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
+                Ok(rows.fold(true, |converged, ((e, d), n)| {
+                    converged & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
                 }))
             };
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
             if increment <= threshold * remains
-                && settled(threshold, self.leading.matrix, self.sizes).map_err(fail)?
+                && converged(threshold, self.leading.matrix, self.sizes).map_err(fail)?
             {
                 return Ok(());
             }
@@ -339,9 +339,9 @@ impl<M: Constrained> Step<'_, M> {
             if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
                 sizes_of_start(self.system, self.leading.matrix, scale, self.sizes).map_err(fail)?;
                 let (matrix, sizes, force) = (&*self.leading.matrix, &*self.sizes, &mut *self.r);
-                let part = part_that_acts(self.system, matrix, dlambda, sizes, force).map_err(fail)?;
+                let part = effective_fraction(self.system, matrix, dlambda, sizes, force).map_err(fail)?;
                 if correction * part <= BAD_ROUNDING * rounding
-                    && settled(BAD_ROUNDING * rounding, matrix, sizes).map_err(fail)?
+                    && converged(BAD_ROUNDING * rounding, matrix, sizes).map_err(fail)?
                 {
                     return Ok(());
                 }
@@ -453,7 +453,7 @@ fn diagonal<S: Scalar>(pattern: &Pattern<'_>, blocks: &Blocks<'_, S>, j: u32) ->
 /// singular. `force`: for nq values.
 #[cold]
 #[inline(never)]
-fn part_that_acts<M: Constrained>(
+fn effective_fraction<M: Constrained>(
     system: &M,
     matrix: &[M::S],
     dlambda: &[M::S],
@@ -477,7 +477,7 @@ pub(crate) fn size_of<S: Scalar>(n: S) -> f64 {
 }
 
 /// Zero for rows that are not active.
-pub(crate) fn silence<S: Scalar>(active: &[S], values: &mut [S]) {
+pub(crate) fn zero_inactive_rows<S: Scalar>(active: &[S], values: &mut [S]) {
     for (value, active) in values.iter_mut().zip(active) {
         if *active == S::ZERO {
             *value = S::ZERO;

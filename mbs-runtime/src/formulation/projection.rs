@@ -1,6 +1,6 @@
 //! Projections of velocities and accelerations onto the constraints [Dopico2018, Eqs. 11–18; LopezVarela2023, Eqs. 10–11].
 //!
-//! Enters: the accepted z, and zd*, zdd* that Newton's method left. Leaves: the nearest zd, zdd in the norm of P that satisfy
+//! Input: the accepted z, and zd*, zdd* that Newton's method left. Output: the nearest zd, zdd in the norm of P that satisfy
 //!
 //! Φ_z zd + Φ_t = 0,  A zd + b = 0;  Φ_z zdd + (terms of zd and t) = 0,  A zdd + (terms of zd and t) = 0.
 //!
@@ -23,7 +23,7 @@
 
 use super::compliance::write_least;
 use super::multipliers::least_norm;
-use super::newton::{Failure, Step, instant, silence, size_of, sizes_of_start};
+use super::newton::{Failure, Step, instant, size_of, sizes_of_start, zero_inactive_rows};
 use super::record::Record;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
@@ -92,7 +92,7 @@ impl<M: Constrained> Step<'_, M> {
 
     /// Replaces λ by its representative of least norm, without a projection.
     #[inline(always)]
-    pub(crate) fn settle_multipliers(
+    pub(crate) fn least_norm_multipliers(
         &mut self,
         matrix: ProjectionMatrix,
         scale: &[M::S],
@@ -154,7 +154,7 @@ impl<M: Constrained> Step<'_, M> {
         };
         evaluated.map_err(fail)?;
         if let Some(active) = self.active {
-            silence(active, self.phi);
+            zero_inactive_rows(active, self.phi);
         }
         let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
         let before = largest(self.phi);
@@ -224,7 +224,15 @@ impl<M: Constrained> Step<'_, M> {
     /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
     #[inline(always)]
     fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.sizes, self.x, self.w)
+        least_multipliers(
+            self.system,
+            self.leading.reborrow(),
+            self.lambda,
+            self.phi,
+            self.sizes,
+            self.x,
+            self.w,
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! A consistent start: positions, velocities, accelerations and multipliers that satisfy the constraints and the equations of
 //! motion at t0. And the analysis of a fully driven mechanism at any t, which is the same without the equations of motion.
 //!
-//! Enters: guesses z, zd; coordinates that are held at theirs. Leaves: the state, with the scale of its rows, and whether rows
+//! Input: guesses z, zd; coordinates that are held at theirs. Output: the state, with the scale of its rows, and whether rows
 //! depend on each other.
 //!
 //! | symbol | meaning |
@@ -25,7 +25,7 @@
 //! Steps of positions are limited and must reduce Σ (Φ_k/n_k)²; where one does not, the damping grows [Levenberg 1944;
 //! Marquardt 1963]. Damping also decides where rows depend on each other.
 
-use super::newton::{silence, size_of};
+use super::newton::{size_of, zero_inactive_rows};
 use super::refuse_first_order_states;
 use super::state::State;
 use crate::constrained::{Constrained, Motion};
@@ -101,7 +101,7 @@ impl Assembly {
         work.find_positions(self, system.held())?;
         work.find_nearest(self, system.held())?;
         work.find_rates(system.held())?;
-        work.judge_rows()?;
+        work.scale_and_rank_rows()?;
         work.find_accelerations()?;
         copy(z, work.z);
         copy(zd, work.zd);
@@ -255,7 +255,7 @@ impl<'a, M: Constrained> Work<'a, M> {
         // Ψ says nothing of positions.
         let (_, psi) = cut_mut("phi", self.phi, holonomic_rows(&self.dims))?;
         psi.fill(M::S::ZERO);
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
@@ -263,7 +263,7 @@ impl<'a, M: Constrained> Work<'a, M> {
     fn rates(&mut self) -> Result<(), EvalError> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.constraint_rates(at, self.w, self.phi)?;
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
@@ -271,13 +271,13 @@ impl<'a, M: Constrained> Work<'a, M> {
     pub(super) fn accelerations(&mut self) -> Result<(), EvalError> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.constraint_accelerations(at, self.w, self.phi)?;
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
-    fn silence(&mut self) {
+    fn zero_inactive_rows(&mut self) {
         if self.masked {
-            silence(self.active, self.phi);
+            zero_inactive_rows(self.active, self.phi);
         }
     }
 

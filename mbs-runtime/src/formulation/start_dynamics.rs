@@ -1,6 +1,6 @@
 //! What a start takes from the equations of motion: accelerations and multipliers, and what is known of the rows.
 //!
-//! Enters: positions and rates that satisfy the constraints. Leaves: zdd and λ; the scale of each row, how many of them are
+//! Input: positions and rates that satisfy the constraints. Output: zdd and λ; the scale of each row, how many of them are
 //! independent, and an error where neither inertia nor constraints determine a coordinate.
 
 use super::compliance::write_least;
@@ -20,7 +20,7 @@ const REFINEMENTS: usize = 5;
 
 impl<M: Constrained> Work<'_, M> {
     /// Row scales; how many rows are independent; and whether every direction has inertia or a constraint.
-    pub(super) fn judge_rows(&mut self) -> Result<(), StepError> {
+    pub(super) fn scale_and_rank_rows(&mut self) -> Result<(), StepError> {
         self.evaluate_matrix().map_err(|error| self.failed(error))?;
         let pattern = self.system.pattern();
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;

@@ -1,7 +1,7 @@
 //! Runs whose steps keep an error tolerance: [`DormandPrince`] under proportional-integral control of the step size
 //! [Hairer, Nørsett, Wanner, Solving ODEs I, II.4 and the code DOPRI5; Hairer, Wanner, Solving ODEs II, IV.2].
 //!
-//! Enters: tolerances and limits. A step of size h has the error estimate e, measured as
+//! Input: tolerances and limits. A step of size h has the error estimate e, measured as
 //!
 //! ```text
 //! error = sqrt(mean((e_i / (atol + rtol max(|y0_i|, |y1_i|)))²))

@@ -1,7 +1,7 @@
 //! The method of Dormand and Prince of order 5 with its embedded error estimate of order 4 and its dense output of
 //! order 4 [Hairer, Nørsett, Wanner, Solving ODEs I: Table 5.2 in II.5, dense output II.6 and the code DOPRI5].
 //!
-//! Enters: t, y, h. Leaves: y after the step, with the seven stages kept in the scratch for error and dense output.
+//! Input: t, y, h. Output: y after the step, with the seven stages kept in the scratch for error and dense output.
 //!
 //! Euler parameters are renormalised *before* the seventh stage, which is therefore the rate at the very state that
 //! the step returns: it serves as the first stage of the next step bit for bit. Renormalising moves y by its local

@@ -8,7 +8,7 @@
 //! | [`Rk4`] | [`Fixed`] |
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
 //!
-//! Enters: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Leaves:
+//! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
 //!
 //! - The scratch carries nothing from one step to the next. The state of a run is time and y, for [`Adaptive`] with its

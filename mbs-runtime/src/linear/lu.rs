@@ -1,6 +1,6 @@
 //! Dense LU with partial pivoting, P A = L U, in place [Golub, Van Loan, Matrix Computations, Algorithm 3.4.1].
 //!
-//! Enters: an n × n matrix, column-major. Leaves: its factors in its place, and in `pivots` for each column the row that was
+//! Input: an n × n matrix, column-major. Output: its factors in its place, and in `pivots` for each column the row that was
 //! exchanged into the diagonal. Pivots are chosen by real part; the transpose does not conjugate.
 
 use crate::scalar::Scalar;

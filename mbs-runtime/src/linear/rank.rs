@@ -1,7 +1,7 @@
 //! Rank of a matrix by elimination with complete pivoting.
 //!
-//! Enters: m × n, row by row (each row n values). Rows are scaled to largest entry one first, so that the tolerance compares
-//! rows of any unit. Leaves: the number of independent rows.
+//! Input: m × n, row by row (each row n values). Rows are scaled to largest entry one first, so that the tolerance compares
+//! rows of any unit. Output: the number of independent rows.
 
 use crate::error::EvalError;
 use crate::pieces::cut_mut;

@@ -1,6 +1,6 @@
 //! The rates of a state together with those of its derivatives and of the objectives' integrals.
 //!
-//! Enters: forward dynamics whose model knows its derivatives. Leaves: rates of
+//! Input: forward dynamics whose model knows its derivatives. Output: rates of
 //!
 //! | part of y | rate | length |
 //! |---|---|---|

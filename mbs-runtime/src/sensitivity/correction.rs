@@ -277,7 +277,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             &mut Product { columns, x, directions: Directions::Each, y: self.b },
         )?;
         let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
-        silence(dims, which, columns, rows);
+        zero_inactive_rows(dims, which, columns, rows);
         Ok(())
     }
 
@@ -333,7 +333,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         self.solve(dims, columns)?;
         let (_, rows) = cut_mut("x", self.x, dims.nv * columns)?;
-        silence(dims, which, columns, rows);
+        zero_inactive_rows(dims, which, columns, rows);
         let lists = Lists {
             base: self.base,
             other: self.other,
@@ -417,13 +417,13 @@ impl<S: Scalar> Lists<'_, S> {
     }
 }
 
-/// Whether a row has a say.
+/// Whether a row belongs to the correction.
 fn counts(dims: &Dims, which: Which, k: usize) -> bool {
     which == Which::Velocities || k < dims.n_holonomic
 }
 
-/// Zero in the rows that have no say.
-fn silence<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
+/// Zero in the rows that do not belong to the correction.
+fn zero_inactive_rows<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
     for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
         if !counts(dims, which, k) {
             row.fill(S::ZERO);

@@ -1,6 +1,6 @@
 //! Explicit runs together with their derivatives by the parameters.
 //!
-//! Enters: y = \[z, v\] and its derivatives at the start. Leaves: both at the end, objectives by the weights of the method itself, their
+//! Input: y = \[z, v\] and its derivatives at the start. Output: both at the end, objectives by the weights of the method itself, their
 //! gradient; derivatives at every observed time. The states are those of [`Integrator::run`](crate::Integrator::run), bit for
 //! bit; with step control the sequence of steps is taken as it is.
 

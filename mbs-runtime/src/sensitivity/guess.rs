@@ -1,6 +1,6 @@
 //! The model's start values as guesses of a state, and their derivatives.
 //!
-//! Enters: z and v of [`Start`](crate::Start) and their derivatives. Leaves: z with Euler parameters of unit norm, zd = N(z) v, and the
+//! Input: z and v of [`Start`](crate::Start) and their derivatives. Output: z with Euler parameters of unit norm, zd = N(z) v, and the
 //! derivatives of both.
 
 use super::derivatives::{Sensitivities, StartDerivatives};

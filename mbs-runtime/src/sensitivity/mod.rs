@@ -1,6 +1,6 @@
 //! Derivatives of a run by parameters: what a model must know ([`derivatives`]), and what is made of it.
 //!
-//! | what | enters → leaves |
+//! | what | input → output |
 //! |---|---|
 //! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
 //! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |

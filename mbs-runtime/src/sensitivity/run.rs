@@ -1,6 +1,6 @@
 //! Runs of equal implicit steps together with their derivatives by the parameters.
 //!
-//! Enters: a state and its derivatives at the start, see [`Assembly::start_differentiated`](crate::Assembly). Leaves: both at the
+//! Input: a state and its derivatives at the start, see [`Assembly::start_differentiated`](crate::Assembly). Output: both at the
 //! end, objectives and their gradient; derivatives at every node for an observer. The states are those of
 //! [`Fixed::run`](crate::Fixed), bit for bit.
 

@@ -1,6 +1,6 @@
 //! Derivatives of a consistent start.
 //!
-//! Enters: guesses z0, zd0 of a state and their derivatives; coordinates that are held at theirs. Leaves: the state of
+//! Input: guesses z0, zd0 of a state and their derivatives; coordinates that are held at theirs. Output: the state of
 //! [`Assembly::start`], and its derivatives.
 //!
 //! What a start is: z is the point nearest to the guess in which all constraints hold, zd are the rates nearest to theirs, held

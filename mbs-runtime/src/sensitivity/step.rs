@@ -1,6 +1,6 @@
 //! The derivative of an implicit step, as a value with a product and a transposed product.
 //!
-//! Enters: the [`Record`] of a step. Leaves: the derivative of the map
+//! Input: the [`Record`] of a step. Output: the derivative of the map
 //!
 //! (z, zd, zdd, a) at t, ρ  ↦  (z, zd, zdd, a, λ) at t + h,
 //!
@@ -263,7 +263,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let failure = step.failure;
         step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
         if step.least_norm {
-            step.turn_rows(record)?;
+            step.differentiate_rows(record)?;
         }
         Ok(step)
     }
@@ -281,7 +281,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.lists.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
-        // `turn_rows` writes the list over, and then again.
+        // `differentiate_rows` writes the list over, and then again.
         if stabilised || (self.projected() && !self.least_norm) {
             self.evaluate_projections(record)?;
         }

@@ -1,6 +1,6 @@
 //! Objectives of a run and their gradient, from parameters alone.
 //!
-//! Enters: parameters. Leaves: each objective by name, with its derivatives by name. The run is the whole simulation of the model file by
+//! Input: parameters. Output: each objective by name, with its derivatives by name. The run is the whole simulation of the model file by
 //! its method, the start included; the gradient is that of the discrete solution, by direct differentiation. All memory is one array,
 //! whose length does not depend on the number of steps.
 

@@ -1,6 +1,6 @@
 //! A simulation that owns its memory: the model, its state and its scratch, all of constant size.
 //!
-//! Enters: a generated model, which says what it is simulated by and how its values are named ([`Simulated`]). Leaves: [`Simulation`], made
+//! Input: a generated model, which says what it is simulated by and how its values are named ([`Simulated`]). Output: [`Simulation`], made
 //! of parameters alone: assembled, with the velocities of the file, stepped by the file's method. Values are read by name. Everything
 //! else of this crate works on slices of the caller, and so does this on its own.
 

@@ -1,5 +1,5 @@
 //! `generated/` holds what the generator prints today, for every model it includes; a second run prints the
-//! same bytes; the build-script door prints the same as the library.
+//! same bytes; the interface for build scripts prints the same as the library.
 
 use mbs_codegen::build::Builder;
 use mbs_codegen::generate;
