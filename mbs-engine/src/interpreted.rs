@@ -4,6 +4,7 @@
 //! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
 //! exactly its length, the scratch at least its own.
 
+use crate::machine_code::{Engine, Policy};
 use crate::parameters::{self, ParameterError};
 use crate::tape::{Arguments, Tape};
 use mbs_bundles::{Size, for_each_size};
@@ -11,6 +12,7 @@ use mbs_codegen::conditions::Conditions;
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
+use mbs_jit::Fusing;
 use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
 
 /// A model with its parameters and whatever depends on them alone.
@@ -28,6 +30,7 @@ pub struct Interpreted<S: Scalar = f64> {
     conditions: Option<Tape<S>>,
     /// In the order of [`BundleKind::ALL`].
     bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
+    policy: Policy,
 }
 
 impl<S: Scalar> Interpreted<S> {
@@ -45,6 +48,9 @@ impl<S: Scalar> Interpreted<S> {
             nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
         // Pivots, or a right-hand side, follow the scratch of a bundle.
         let workspace = bundles.iter().flatten().map(|tape| tape.memory() + after_scratch).max().unwrap_or(0);
+        let solves = [BundleKind::Solve, BundleKind::JointSolve].map(|kind| bundles[kind as usize].as_ref());
+        let columns = solves.into_iter().flatten().map(Tape::columns_memory).max().unwrap_or(0);
+        let workspace = workspace.max(columns);
         let dims = Dims { workspace, ..dims(&program) };
         let hold = |hold| match hold {
             model::Hold::Zero => Hold::Zero,
@@ -62,10 +68,34 @@ impl<S: Scalar> Interpreted<S> {
             input_signals,
             conditions,
             bundles,
+            policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
             program,
         };
         this.run_prepare();
         this
+    }
+
+    /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.
+    /// With fused operations, results agree with the tape's to rounding only.
+    pub fn set_engine(&mut self, engine: Engine, expected: Option<usize>, fusing: Fusing) {
+        self.policy = Policy::new(engine, expected, fusing);
+        self.bundles.iter_mut().flatten().for_each(Tape::reset);
+    }
+
+    /// Compiles all bundles at once, where the engine is to compile any: stepping then allocates nothing from the first step on.
+    /// How many there are as machine code.
+    pub fn compile(&self) -> usize {
+        let policy = Policy { after: self.policy.after.map(|_| 0), ..self.policy };
+        let compiled = BundleKind::ALL.into_iter().zip(&self.bundles).filter(|(kind, tape)| {
+            tape.as_ref().is_some_and(|tape| {
+                tape.expect_run(policy, || self.program.bundle(kind.name()));
+                if matches!(kind, BundleKind::Solve | BundleKind::JointSolve) {
+                    tape.expect_columns(policy, || self.program.bundle(kind.name()));
+                }
+                tape.is_compiled()
+            })
+        });
+        compiled.count()
     }
 
     /// What it was made from.
@@ -209,7 +239,14 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     pub(crate) fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
-        self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
+        let tape = self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })?;
+        tape.expect_run(self.policy, || self.program.bundle(kind.name()));
+        Ok(tape)
+    }
+
+    /// Says that a solve of several columns comes.
+    pub(crate) fn expect_columns(&self, kind: BundleKind, tape: &Tape<S>) {
+        tape.expect_columns(self.policy, || self.program.bundle(kind.name()));
     }
 }
 

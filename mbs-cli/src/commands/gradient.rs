@@ -35,10 +35,11 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let settings = settings.map_err(|error| settings::refuse(&error))?;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let bundles = gradient::bundles(&settings.simulation, constrained);
-    let interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
+    let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(model::explain(&source, &InstanceError::NothingMoves));
     }
+    settings::choose_engine(&mut interpreted, common.engine, &settings);
     settings::note_idle(&settings);
 
     let prepared = gradient::prepare(&interpreted, &settings);

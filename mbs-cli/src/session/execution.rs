@@ -49,7 +49,8 @@ pub(crate) fn prepare<'a>(
             instance => Ok((instance?, None)),
         }
     };
-    let (Instance { model, settings }, without) = model::write_equations(source, write)?;
+    let (Instance { mut model, settings }, without) = model::write_equations(source, write)?;
+    settings::choose_engine(&mut model, common.engine, &settings);
     settings::note_idle(&settings);
     Ok(Prepared { source, case, model, settings, without })
 }

@@ -4,7 +4,7 @@
 //! [`InstanceError`] that names what is wrong.
 
 use super::settings::{Overrides, SettingError, Settings};
-use crate::{Interpreted, ParameterError};
+use crate::{Engine, Fusing, Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
@@ -115,7 +115,8 @@ impl Instance {
         settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
         let mut bundles = settings.bundles();
         bundles.extend(further);
-        let interpreted = interpret(model, case, set, bundles)?;
+        let mut interpreted = interpret(model, case, set, bundles)?;
+        interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
         if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
             return Err(InstanceError::NothingMoves);
         }
