@@ -149,7 +149,9 @@ pub mod sensitivity;
 
 pub mod adjoint;
 
-pub use adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
+pub use adjoint::{
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
+};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,

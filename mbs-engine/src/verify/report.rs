@@ -2,6 +2,7 @@
 //!
 //! Enters: a program with the bundles to be checked, and the settings of a run. Leaves: a [`Report`].
 
+use super::adjoint::{self, AdjointCheck};
 use super::instants::{Visited, disturbed};
 use super::whole_run::{self, RunCheck, Trace};
 use super::{Check, Instant, keep_worse, verify};
@@ -28,6 +29,8 @@ pub struct Report {
     pub unseen: Vec<&'static str>,
     /// Gradients of objectives and derivatives of the last state; empty for a model that is not differentiated.
     pub runs: Vec<RunCheck>,
+    /// The same gradients by the adjoint of the run, against the direct ones.
+    pub adjoints: Vec<AdjointCheck>,
     /// The gradient that was checked.
     pub found: Found,
     /// What is known of the rows at the start.
@@ -71,6 +74,7 @@ impl Report {
         self.unseen.is_empty()
             && self.derivatives.iter().all(Check::passed)
             && self.runs.iter().all(RunCheck::passed)
+            && self.adjoints.iter().all(AdjointCheck::passed)
     }
 
     /// Whether constraints depend on each other, so that multipliers are those of least norm.
@@ -148,7 +152,8 @@ fn watched(
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
-    Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
+    let adjoints = adjoint::compare(&model, &method, simulation, &found).map_err(Failure::Run)?;
+    Ok(Report { derivatives, instants, unseen, runs, adjoints, found, start: statistics })
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.
