@@ -57,7 +57,7 @@ fn gradient(model: &impl Model) -> Timing {
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     per_call(STEPS, || {
         let (mut state, mut derivatives) = (start.clone(), start_derivatives.clone());
-        let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+        let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
         let inputs = &mut NoInputs;
         run.run(model, inputs, &mut state, &mut derivatives, &SPAN, &mut gradient, &mut scratch, watch)
             .expect("converges");
@@ -110,7 +110,7 @@ fn implicitly(model: &impl Model, method: impl DifferentiableStep, h: f64) -> Ve
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let span = Span { output: Output::Every(END), ..SPAN };
-    let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
     let inputs = &mut NoInputs;
     run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
         .expect("converges");
@@ -136,7 +136,7 @@ where
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let span = Span { output: Output::Every(END), ..SPAN };
     let watch = |_: mbs_runtime::sensitivity::DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
-    run.simulate(system, &mut NoInputs, &mut y, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
+    run.run(system, &mut NoInputs, &mut y, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
         .expect("regular");
     gradient.split_off(dims.n_objectives)
 }

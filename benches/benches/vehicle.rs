@@ -65,7 +65,7 @@ fn gradient(name: &str, model: &buggy::Model, h: f64, end: f64) {
     let span = Span { start: 0.0, end, output: Output::Every(end) };
     let whole = per_call(steps, || {
         let (mut state, mut derivatives) = (start.clone(), start_derivatives.clone());
-        let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+        let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
         let inputs = &mut NoInputs;
         run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)
             .expect("converges");

@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 43 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 78 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 26 | 0 |
  | `energy` | 31 | 0 |
@@ -175,6 +176,22 @@ pub mod double_pendulum {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m1", "m2", "L1", "L2", "angle1", "rate2"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -191,6 +208,7 @@ pub mod double_pendulum {
         /// of the elbow at start, in rad/s.
         pub rate2: S,
     }
+    rt::fields!(Parameters[6] { m1, m2, L1, L2, angle1, rate2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -213,20 +231,47 @@ pub mod double_pendulum {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m1, self.m2, self.L1, self.L2, self.angle1, self.rate2]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m1: values[0],
-                m2: values[1],
-                L1: values[2],
-                L2: values[3],
-                angle1: values[4],
-                rate2: values[5],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 6] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `upper` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `upper` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `upper` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the mass of body `lower` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `lower` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `lower` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 6], [0.0; 6]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -294,23 +339,7 @@ pub mod double_pendulum {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -330,6 +359,127 @@ pub mod double_pendulum {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `shoulder.angle`.
+        pub shoulder: S,
+        /// `elbow.angle`.
+        pub elbow: S,
+    }
+    rt::fields!(Coordinates[2] { shoulder, elbow });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `shoulder.angle_rate`.
+        pub shoulder: S,
+        /// `elbow.angle_rate`.
+        pub elbow: S,
+    }
+    rt::fields!(Velocities[2] { shoulder, elbow });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `tip`.
+        pub tip: [S; 3],
+    }
+    rt::fields!(Outputs[3] { tip });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `upper.elbow`.
+        pub upper_elbow: [S; 3],
+        /// Of `lower.tip`.
+        pub lower_tip: [S; 3],
+    }
+    rt::fields!(Markers[6] { upper_elbow, lower_tip });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 5.0,
+        step: 0.0005,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `m1`.
+        pub m1: S,
+        /// By `m2`.
+        pub m2: S,
+        /// By `L1`.
+        pub L1: S,
+        /// By `L2`.
+        pub L2: S,
+        /// By `angle1`.
+        pub angle1: S,
+        /// By `rate2`.
+        pub rate2: S,
+    }
+    rt::fields!(Derivatives[6] { m1, m2, L1, L2, angle1, rate2 });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `haste`, in m²/s.
+        pub haste: rt::named::Objective<Derivatives>,
+        /// Objective `load`, in N²s.
+        pub load: rt::named::Objective<Derivatives>,
+        /// Objective `height`, in m.
+        pub height: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[21] { haste, load, height });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -685,6 +835,102 @@ pub mod double_pendulum {
         out_z[0] = p[4];
         out_v[1] = p[5];
         out_z[1] = 0.3;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 78 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 30 mul, 12 mul_add, 4 select, 2 sqrt, 2 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        out_margins[3] = p[1];
+        out_shown[3] = p[1];
+        let v0 = p[2] * p[2];
+        let v1 = p[0] * v0;
+        let v2 = 0.05555555555555555 * v1;
+        let v3 = m::mul_add((0.08333333333333333 as S), v1, -v2);
+        let v4 = -0.05555555555555555 * v1;
+        let v5 = v3 * v3;
+        let v6 = v4 * v4;
+        let v7 = m::mul_add((2.0 as S), v5, v6);
+        let v8 = 0.16666666666666666 * v7;
+        let v9 = m::sqrt(v8);
+        let v10 = v3 * v4;
+        let v11 = v3 * v10;
+        let v12 = m::select_eq(v9, 0.0, 1.0, v9);
+        let v13 = v12 * v12;
+        let v14 = v12 * v13;
+        let v15 = 2.0 * v14;
+        let v16 = v11 / v15;
+        let v17 = m::max(v16, (-1.0 as S));
+        let v18 = m::min(v17, (1.0 as S));
+        let v19 = m::acos(v18);
+        let v20 = 0.3333333333333333 * v19;
+        let v21 = 2.0 * v9;
+        let v22 = 2.0943951023931953 + v20;
+        let v23 = m::cos(v22);
+        let v24 = m::mul_add(v21, v23, v2);
+        out_shown[1] = v24;
+        let v25 = 4.1887902047863905 + v20;
+        let v26 = m::cos(v25);
+        let v27 = m::mul_add(v21, v26, v2);
+        let v28 = m::cos(v20);
+        let v29 = m::mul_add(v21, v28, v2);
+        out_shown[2] = v29;
+        let v30 = m::abs(v29);
+        let v31 = m::abs(v24);
+        let v32 = m::max(v30, v31);
+        let v33 = 1e-6 * v32;
+        let v34 = v24 + v33;
+        out_margins[1] = v34;
+        let v35 = v24 + v27;
+        let v36 = m::mul_add((0.001 as S), v32, v35);
+        let v37 = v36 - v29;
+        let v38 = m::select_le(v27, v33, 0.0, v37);
+        out_margins[2] = v38;
+        let v39 = p[3] * p[3];
+        let v40 = p[1] * v39;
+        let v41 = 0.05555555555555555 * v40;
+        let v42 = m::mul_add((0.08333333333333333 as S), v40, -v41);
+        let v43 = -0.05555555555555555 * v40;
+        let v44 = v42 * v42;
+        let v45 = v43 * v43;
+        let v46 = m::mul_add((2.0 as S), v44, v45);
+        let v47 = 0.16666666666666666 * v46;
+        let v48 = m::sqrt(v47);
+        let v49 = v42 * v43;
+        let v50 = v42 * v49;
+        let v51 = m::select_eq(v48, 0.0, 1.0, v48);
+        let v52 = v51 * v51;
+        let v53 = v51 * v52;
+        let v54 = 2.0 * v53;
+        let v55 = v50 / v54;
+        let v56 = m::max(v55, (-1.0 as S));
+        let v57 = m::min(v56, (1.0 as S));
+        let v58 = m::acos(v57);
+        let v59 = 0.3333333333333333 * v58;
+        let v60 = 2.0 * v48;
+        let v61 = 2.0943951023931953 + v59;
+        let v62 = m::cos(v61);
+        let v63 = m::mul_add(v60, v62, v41);
+        out_shown[4] = v63;
+        let v64 = 4.1887902047863905 + v59;
+        let v65 = m::cos(v64);
+        let v66 = m::mul_add(v60, v65, v41);
+        let v67 = m::cos(v59);
+        let v68 = m::mul_add(v60, v67, v41);
+        out_shown[5] = v68;
+        let v69 = m::abs(v68);
+        let v70 = m::abs(v63);
+        let v71 = m::max(v69, v70);
+        let v72 = 1e-6 * v71;
+        let v73 = v63 + v72;
+        out_margins[4] = v73;
+        let v74 = v63 + v66;
+        let v75 = m::mul_add((0.001 as S), v71, v74);
+        let v76 = v75 - v68;
+        let v77 = m::select_le(v66, v72, 0.0, v76);
+        out_margins[5] = v77;
     }
 
     /// The inputs where nobody else sets them.

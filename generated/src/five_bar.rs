@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 10 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -236,6 +237,22 @@ pub mod five_bar {
         "k_1",
         "k_2",
     ];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -254,6 +271,7 @@ pub mod five_bar {
         /// stiffness of the spring from point 2 to B, in N/m.
         pub k_2: S,
     }
+    rt::fields!(Parameters[7] { L_s1, L_s2, m_A1, x_G, L_A1, k_1, k_2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -278,21 +296,27 @@ pub mod five_bar {
             (0.0, S::INFINITY),
             (0.0, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.L_s1, self.L_s2, self.m_A1, self.x_G, self.L_A1, self.k_1, self.k_2]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                L_s1: values[0],
-                L_s2: values[1],
-                m_A1: values[2],
-                x_G: values[3],
-                L_A1: values[4],
-                k_1: values[5],
-                k_2: values[6],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 1] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `bar_A1` is negative",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -360,23 +384,7 @@ pub mod five_bar {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -396,6 +404,174 @@ pub mod five_bar {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `A.angle`.
+        pub A: S,
+        /// `P1.angle`.
+        pub P1: S,
+        /// `B.angle`.
+        pub B: S,
+        /// `P3.angle`.
+        pub P3: S,
+    }
+    rt::fields!(Coordinates[4] { A, P1, B, P3 });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `A.angle_rate`.
+        pub A: S,
+        /// `P1.angle_rate`.
+        pub P1: S,
+        /// `B.angle_rate`.
+        pub B: S,
+        /// `P3.angle_rate`.
+        pub P3: S,
+    }
+    rt::fields!(Velocities[4] { A, P1, B, P3 });
+    /// Multipliers of the constraints.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Multipliers {
+        /// Of `P2.x`.
+        pub P2_x: S,
+        /// Of `P2.y`.
+        pub P2_y: S,
+    }
+    rt::fields!(Multipliers[2] { P2_x, P2_y });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `point_2`, in m.
+        pub point_2: [S; 3],
+    }
+    rt::fields!(Outputs[3] { point_2 });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `ground.A`.
+        pub ground_A: [S; 3],
+        /// Of `ground.B`.
+        pub ground_B: [S; 3],
+        /// Of `bar_A1.p1`.
+        pub bar_A1_p1: [S; 3],
+        /// Of `bar_12.p2`.
+        pub bar_12_p2: [S; 3],
+        /// Of `bar_B3.p3`.
+        pub bar_B3_p3: [S; 3],
+        /// Of `bar_32.p2`.
+        pub bar_32_p2: [S; 3],
+    }
+    rt::fields!(
+        Markers[18] { ground_A, ground_B, bar_A1_p1, bar_12_p2, bar_B3_p3, bar_32_p2 }
+    );
+    /// What each joint transmits from its parent to its child.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Reactions {
+        /// Through `A`.
+        pub A: rt::named::Wrench,
+        /// Through `P1`.
+        pub P1: rt::named::Wrench,
+        /// Through `B`.
+        pub B: rt::named::Wrench,
+        /// Through `P3`.
+        pub P3: rt::named::Wrench,
+        /// Through `P2`.
+        pub P2: rt::named::Wrench,
+    }
+    rt::fields!(Reactions[30] { A, P1, B, P3, P2 });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 5.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = Multipliers;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = Reactions;
+        type State = [S; rt::simulation::ImplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ImplicitMemory::scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::Ali3p;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::Ali3p {
+            integrator: rt::Implicit::TRAPEZOIDAL,
+            tolerance: 0.0000000001,
+            max_iterations: 20,
+            penalty: rt::Penalty::DEFAULT,
+            projection: rt::ProjectionMatrix::Mass,
+            ..rt::Ali3p::DEFAULT
+        };
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `L_s1`.
+        pub L_s1: S,
+        /// By `L_s2`.
+        pub L_s2: S,
+        /// By `m_A1`.
+        pub m_A1: S,
+        /// By `x_G`.
+        pub x_G: S,
+        /// By `L_A1`.
+        pub L_A1: S,
+    }
+    rt::fields!(Derivatives[5] { L_s1, L_s2, m_A1, x_G, L_A1 });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `psi1`, in m²s.
+        pub psi1: rt::named::Objective<Derivatives>,
+        /// Objective `psi2`, in m²/s.
+        pub psi2: rt::named::Objective<Derivatives>,
+        /// Objective `psi3`, in m²/s³.
+        pub psi3: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[18] { psi1, psi2, psi3 });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::implicit_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::Energy for Model {
         #[inline]
@@ -965,6 +1141,14 @@ pub mod five_bar {
         out_z[1] = 1.7681918866447774;
         out_z[2] = -0.7853981633974483;
         out_z[3] = -1.7681918866447774;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn conditions(p: &[S; 7], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+        out_margins[0] = p[2];
+        out_shown[0] = p[2];
     }
 
     /// The inputs where nobody else sets them.

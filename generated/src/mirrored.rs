@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 69 | 167 |
  | `start` | 0 | 0 |
+ | `conditions` | 9 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 337 | 0 |
  | `energy` | 198 | 0 |
@@ -282,6 +283,22 @@ pub mod mirrored {
         "road_height[4]",
         "road_height[5]",
     ];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -304,6 +321,10 @@ pub mod mirrored {
         /// Parameter `road_height`, in m.
         pub road_height: [S; 6],
     }
+    rt::fields!(
+        Parameters[19] { track, stiffness, damping, free_length, tyre, radius, late,
+        road_time, road_height }
+    );
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -331,41 +352,27 @@ pub mod mirrored {
             bounds[5] = (0.0, S::INFINITY);
             bounds
         };
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            let mut values = [0.0; NP];
-            values[0] = self.track;
-            values[1] = self.stiffness;
-            values[2] = self.damping;
-            values[3] = self.free_length;
-            values[4] = self.tyre;
-            values[5] = self.radius;
-            values[6] = self.late;
-            values[7..13].copy_from_slice(&self.road_time);
-            values[13..19].copy_from_slice(&self.road_height);
-            values
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                track: values[0],
-                stiffness: values[1],
-                damping: values[2],
-                free_length: values[3],
-                tyre: values[4],
-                radius: values[5],
-                late: values[6],
-                road_time: {
-                    let mut array = [0.0; 6];
-                    array.copy_from_slice(&values[7..13]);
-                    array
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 1] = [
+                rt::simulation::Condition {
+                    message: "knots of `road_time` must increase, but the smallest step from one to the next is",
+                    strict: true,
                 },
-                road_height: {
-                    let mut array = [0.0; 6];
-                    array.copy_from_slice(&values[13..19]);
-                    array
-                },
-            }
+            ];
+            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -433,23 +440,7 @@ pub mod mirrored {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -469,6 +460,172 @@ pub mod mirrored {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `ride.sway`.
+        pub ride_sway: S,
+        /// `ride.heave`.
+        pub ride_heave: S,
+        /// `ride.roll`.
+        pub ride_roll: S,
+        /// `left_hinge.angle`.
+        pub left_hinge: S,
+        /// `right_hinge.angle`.
+        pub right_hinge: S,
+    }
+    rt::fields!(
+        Coordinates[5] { ride_sway, ride_heave, ride_roll, left_hinge, right_hinge }
+    );
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `ride.sway_rate`.
+        pub ride_sway_rate: S,
+        /// `ride.heave_rate`.
+        pub ride_heave_rate: S,
+        /// `ride.roll_rate`.
+        pub ride_roll_rate: S,
+        /// `left_hinge.angle_rate`.
+        pub left_hinge: S,
+        /// `right_hinge.angle_rate`.
+        pub right_hinge: S,
+    }
+    rt::fields!(
+        Velocities[5] { ride_sway_rate, ride_heave_rate, ride_roll_rate, left_hinge,
+        right_hinge }
+    );
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `heave`, in m.
+        pub heave: S,
+        /// Output `roll`, in rad.
+        pub roll: S,
+        /// Output `right_wheel`.
+        pub right_wheel: [S; 3],
+        /// Output `left_travel`, in rad.
+        pub left_travel: S,
+        /// Output `left_lateral`, in m.
+        pub left_lateral: S,
+        /// Output `right_travel`, in rad.
+        pub right_travel: S,
+        /// Output `right_lateral`, in m.
+        pub right_lateral: S,
+    }
+    rt::fields!(
+        Outputs[9] { heave, roll, right_wheel, left_travel, left_lateral, right_travel,
+        right_lateral }
+    );
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `frame.left_mount`.
+        pub frame_left_mount: [S; 3],
+        /// Of `frame.right_mount`.
+        pub frame_right_mount: [S; 3],
+        /// Of `left_arm.seat`.
+        pub left_arm_seat: [S; 3],
+        /// Of `left_arm.wheel`.
+        pub left_arm_wheel: [S; 3],
+        /// Of `right_arm.seat`.
+        pub right_arm_seat: [S; 3],
+        /// Of `right_arm.wheel`.
+        pub right_arm_wheel: [S; 3],
+    }
+    rt::fields!(
+        Markers[18] { frame_left_mount, frame_right_mount, left_arm_seat, left_arm_wheel,
+        right_arm_seat, right_arm_wheel }
+    );
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 3.0,
+        step: 0.0005,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `track`.
+        pub track: S,
+        /// By `stiffness`.
+        pub stiffness: S,
+        /// By `damping`.
+        pub damping: S,
+        /// By `free_length`.
+        pub free_length: S,
+        /// By `tyre`.
+        pub tyre: S,
+        /// By `road_height`.
+        pub road_height: [S; 6],
+    }
+    rt::fields!(
+        Derivatives[11] { track, stiffness, damping, free_length, tyre, road_height }
+    );
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `comfort`, in m²/s³.
+        pub comfort: rt::named::Objective<Derivatives>,
+        /// Objective `lean`, in rad²s.
+        pub lean: rt::named::Objective<Derivatives>,
+        /// Objective `strain`, in N²s.
+        pub strain: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[36] { comfort, lean, strain });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -1230,6 +1387,23 @@ pub mod mirrored {
         out_v[3] = 0.0;
         out_v[4] = 0.0;
         out_z[1] = 0.437;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 9 (4 min, 5 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 19], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+        let v0 = p[8] - p[7];
+        let v1 = p[9] - p[8];
+        let v2 = p[10] - p[9];
+        let v3 = p[11] - p[10];
+        let v4 = p[12] - p[11];
+        let v5 = m::min(v0, v1);
+        let v6 = m::min(v5, v2);
+        let v7 = m::min(v6, v3);
+        let v8 = m::min(v7, v4);
+        out_margins[0] = v8;
+        out_shown[0] = v8;
     }
 
     /// The inputs where nobody else sets them.

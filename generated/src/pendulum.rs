@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 23 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 39 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 3 | 0 |
  | `energy` | 13 | 0 |
@@ -161,6 +162,22 @@ pub mod pendulum {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 3] = ["m", "L", "angle"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -171,6 +188,7 @@ pub mod pendulum {
         /// angle at start, in rad.
         pub angle: S,
     }
+    rt::fields!(Parameters[3] { m, L, angle });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -187,17 +205,35 @@ pub mod pendulum {
             (0.0, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m, self.L, self.angle]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m: values[0],
-                L: values[1],
-                angle: values[2],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 3] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `rod` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `rod` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `rod` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 3], [0.0; 3]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -265,23 +301,7 @@ pub mod pendulum {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -301,6 +321,117 @@ pub mod pendulum {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `hinge.angle`.
+        pub hinge: S,
+    }
+    rt::fields!(Coordinates[1] { hinge });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `hinge.angle_rate`.
+        pub hinge: S,
+    }
+    rt::fields!(Velocities[1] { hinge });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `tip`.
+        pub tip: [S; 3],
+        /// Output `height`, in m.
+        pub height: S,
+    }
+    rt::fields!(Outputs[4] { tip, height });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `rod.tip`.
+        pub rod_tip: [S; 3],
+    }
+    rt::fields!(Markers[3] { rod_tip });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 10.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `m`.
+        pub m: S,
+        /// By `L`.
+        pub L: S,
+        /// By `angle`.
+        pub angle: S,
+    }
+    rt::fields!(Derivatives[3] { m, L, angle });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `haste`, in m²/s.
+        pub haste: rt::named::Objective<Derivatives>,
+        /// Objective `load`, in N²s.
+        pub load: rt::named::Objective<Derivatives>,
+        /// Objective `side`, in m.
+        pub side: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[12] { haste, load, side });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -601,6 +732,57 @@ pub mod pendulum {
     fn start(p: &[S; 3], w: &mut [S; 0], out_z: &mut [S; 1], out_v: &mut [S; 1]) {
         out_v[0] = 0.0;
         out_z[0] = p[2];
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 39 (2 abs, 1 acos, 4 add, 3 cos, 1 div, 2 max, 1 min, 15 mul, 6 mul_add, 2 select, 1 sqrt, 1 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 3], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        let v0 = p[1] * p[1];
+        let v1 = p[0] * v0;
+        let v2 = 0.05555555555555555 * v1;
+        let v3 = m::mul_add((0.08333333333333333 as S), v1, -v2);
+        let v4 = -0.05555555555555555 * v1;
+        let v5 = v3 * v3;
+        let v6 = v4 * v4;
+        let v7 = m::mul_add((2.0 as S), v5, v6);
+        let v8 = 0.16666666666666666 * v7;
+        let v9 = m::sqrt(v8);
+        let v10 = v3 * v4;
+        let v11 = v3 * v10;
+        let v12 = m::select_eq(v9, 0.0, 1.0, v9);
+        let v13 = v12 * v12;
+        let v14 = v12 * v13;
+        let v15 = 2.0 * v14;
+        let v16 = v11 / v15;
+        let v17 = m::max(v16, (-1.0 as S));
+        let v18 = m::min(v17, (1.0 as S));
+        let v19 = m::acos(v18);
+        let v20 = 0.3333333333333333 * v19;
+        let v21 = 2.0 * v9;
+        let v22 = 2.0943951023931953 + v20;
+        let v23 = m::cos(v22);
+        let v24 = m::mul_add(v21, v23, v2);
+        out_shown[1] = v24;
+        let v25 = 4.1887902047863905 + v20;
+        let v26 = m::cos(v25);
+        let v27 = m::mul_add(v21, v26, v2);
+        let v28 = m::cos(v20);
+        let v29 = m::mul_add(v21, v28, v2);
+        out_shown[2] = v29;
+        let v30 = m::abs(v29);
+        let v31 = m::abs(v24);
+        let v32 = m::max(v30, v31);
+        let v33 = 1e-6 * v32;
+        let v34 = v24 + v33;
+        out_margins[1] = v34;
+        let v35 = v24 + v27;
+        let v36 = m::mul_add((0.001 as S), v32, v35);
+        let v37 = v36 - v29;
+        let v38 = m::select_le(v27, v33, 0.0, v37);
+        out_margins[2] = v38;
     }
 
     /// The inputs where nobody else sets them.

@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
+ | `conditions` | 74 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
  | `markers` | 50 | 0 |
@@ -206,6 +207,22 @@ pub mod slider_crank {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 8] = ["k", "c", "l0", "F", "a", "J1", "m2", "J2"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &[],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -226,6 +243,7 @@ pub mod slider_crank {
         /// inertia of the rod about the slider, in kg m².
         pub J2: S,
     }
+    rt::fields!(Parameters[8] { k, c, l0, F, a, J1, m2, J2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -252,22 +270,43 @@ pub mod slider_crank {
             (0.0, S::INFINITY),
             (0.0, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.k, self.c, self.l0, self.F, self.a, self.J1, self.m2, self.J2]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                k: values[0],
-                c: values[1],
-                l0: values[2],
-                F: values[3],
-                a: values[4],
-                J1: values[5],
-                m2: values[6],
-                J2: values[7],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 5] = [
+                rt::simulation::Condition {
+                    message: "body `crank` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `crank` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the mass of body `rod` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `rod` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `rod` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 5], [0.0; 5]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -335,23 +374,7 @@ pub mod slider_crank {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &[],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -371,6 +394,154 @@ pub mod slider_crank {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `pivot.angle`.
+        pub pivot: S,
+        /// `slide.displacement`.
+        pub slide: S,
+        /// `wrist.angle`.
+        pub wrist: S,
+    }
+    rt::fields!(Coordinates[3] { pivot, slide, wrist });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `pivot.angle_rate`.
+        pub pivot: S,
+        /// `slide.displacement_rate`.
+        pub slide: S,
+        /// `wrist.angle_rate`.
+        pub wrist: S,
+    }
+    rt::fields!(Velocities[3] { pivot, slide, wrist });
+    /// Multipliers of the constraints.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Multipliers {
+        /// Of `pin.x`.
+        pub pin_x: S,
+        /// Of `pin.y`.
+        pub pin_y: S,
+    }
+    rt::fields!(Multipliers[2] { pin_x, pin_y });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `x`, in m.
+        pub x: S,
+    }
+    rt::fields!(Outputs[1] { x });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `crank.middle`.
+        pub crank_middle: [S; 3],
+        /// Of `crank.pin`.
+        pub crank_pin: [S; 3],
+        /// Of `rod.pin`.
+        pub rod_pin: [S; 3],
+        /// Of `rod.middle`.
+        pub rod_middle: [S; 3],
+        /// Of `rod.tip`.
+        pub rod_tip: [S; 3],
+    }
+    rt::fields!(Markers[15] { crank_middle, crank_pin, rod_pin, rod_middle, rod_tip });
+    /// What each joint transmits from its parent to its child.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Reactions {
+        /// Through `pivot`.
+        pub pivot: rt::named::Wrench,
+        /// Through `slide`.
+        pub slide: rt::named::Wrench,
+        /// Through `wrist`.
+        pub wrist: rt::named::Wrench,
+        /// Through `pin`.
+        pub pin: rt::named::Wrench,
+    }
+    rt::fields!(Reactions[24] { pivot, slide, wrist, pin });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 10.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = Multipliers;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = Reactions;
+        type State = [S; rt::simulation::ImplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ImplicitMemory::scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::Ali3p;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::Ali3p {
+            integrator: rt::Implicit::TRAPEZOIDAL,
+            tolerance: 0.0000000001,
+            max_iterations: 20,
+            penalty: rt::Penalty::DEFAULT,
+            projection: rt::ProjectionMatrix::Mass,
+            ..rt::Ali3p::DEFAULT
+        };
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `k`.
+        pub k: S,
+        /// By `c`.
+        pub c: S,
+    }
+    rt::fields!(Derivatives[2] { k, c });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `G`, in J s.
+        pub G: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[3] { G });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::implicit_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::Energy for Model {
         #[inline]
@@ -916,6 +1087,96 @@ pub mod slider_crank {
         let v2 = m::asin(p[4]);
         let v3 = -v2;
         out_z[2] = v3;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 74 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 26 mul, 10 mul_add, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 5], out_shown: &mut [S; 5]) {
+        out_margins[2] = p[6];
+        out_shown[2] = p[6];
+        let v0 = 0.3333333333333333 * p[5];
+        let v1 = -0.3333333333333333 * p[5];
+        let v2 = p[5] - v0;
+        let v3 = v1 * v1;
+        let v4 = v2 * v2;
+        let v5 = m::mul_add((2.0 as S), v3, v4);
+        let v6 = 0.16666666666666666 * v5;
+        let v7 = m::sqrt(v6);
+        let v8 = v1 * v2;
+        let v9 = v1 * v8;
+        let v10 = m::select_eq(v7, 0.0, 1.0, v7);
+        let v11 = v10 * v10;
+        let v12 = v10 * v11;
+        let v13 = 2.0 * v12;
+        let v14 = v9 / v13;
+        let v15 = m::max(v14, (-1.0 as S));
+        let v16 = m::min(v15, (1.0 as S));
+        let v17 = m::acos(v16);
+        let v18 = 0.3333333333333333 * v17;
+        let v19 = 2.0 * v7;
+        let v20 = 2.0943951023931953 + v18;
+        let v21 = m::cos(v20);
+        let v22 = m::mul_add(v19, v21, v0);
+        out_shown[0] = v22;
+        let v23 = 4.1887902047863905 + v18;
+        let v24 = m::cos(v23);
+        let v25 = m::mul_add(v19, v24, v0);
+        let v26 = m::cos(v18);
+        let v27 = m::mul_add(v19, v26, v0);
+        out_shown[1] = v27;
+        let v28 = m::abs(v27);
+        let v29 = m::abs(v22);
+        let v30 = m::max(v28, v29);
+        let v31 = 1e-6 * v30;
+        let v32 = v22 + v31;
+        out_margins[0] = v32;
+        let v33 = v22 + v25;
+        let v34 = m::mul_add((0.001 as S), v30, v33);
+        let v35 = v34 - v27;
+        let v36 = m::select_le(v25, v31, 0.0, v35);
+        out_margins[1] = v36;
+        let v37 = 0.3333333333333333 * p[7];
+        let v38 = -0.3333333333333333 * p[7];
+        let v39 = p[7] - v37;
+        let v40 = v38 * v38;
+        let v41 = v39 * v39;
+        let v42 = m::mul_add((2.0 as S), v40, v41);
+        let v43 = 0.16666666666666666 * v42;
+        let v44 = m::sqrt(v43);
+        let v45 = v38 * v39;
+        let v46 = v38 * v45;
+        let v47 = m::select_eq(v44, 0.0, 1.0, v44);
+        let v48 = v47 * v47;
+        let v49 = v47 * v48;
+        let v50 = 2.0 * v49;
+        let v51 = v46 / v50;
+        let v52 = m::max(v51, (-1.0 as S));
+        let v53 = m::min(v52, (1.0 as S));
+        let v54 = m::acos(v53);
+        let v55 = 0.3333333333333333 * v54;
+        let v56 = 2.0 * v44;
+        let v57 = 2.0943951023931953 + v55;
+        let v58 = m::cos(v57);
+        let v59 = m::mul_add(v56, v58, v37);
+        out_shown[3] = v59;
+        let v60 = 4.1887902047863905 + v55;
+        let v61 = m::cos(v60);
+        let v62 = m::mul_add(v56, v61, v37);
+        let v63 = m::cos(v55);
+        let v64 = m::mul_add(v56, v63, v37);
+        out_shown[4] = v64;
+        let v65 = m::abs(v64);
+        let v66 = m::abs(v59);
+        let v67 = m::max(v65, v66);
+        let v68 = 1e-6 * v67;
+        let v69 = v59 + v68;
+        out_margins[3] = v69;
+        let v70 = v59 + v62;
+        let v71 = m::mul_add((0.001 as S), v67, v70);
+        let v72 = v71 - v64;
+        let v73 = m::select_le(v62, v68, 0.0, v72);
+        out_margins[4] = v73;
     }
 
     /// The inputs where nobody else sets them.

@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 16 | 0 |
  | `start` | 2 | 0 |
+ | `conditions` | 38 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 38 | 0 |
  | `energy` | 93 | 0 |
@@ -180,6 +181,22 @@ pub mod spinning_top {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &["pivot"],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -196,6 +213,7 @@ pub mod spinning_top {
         /// Parameter `spin`, in rad/s.
         pub spin: S,
     }
+    rt::fields!(Parameters[6] { m, h, A, C, tilt, spin });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -218,20 +236,35 @@ pub mod spinning_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m, self.h, self.A, self.C, self.tilt, self.spin]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m: values[0],
-                h: values[1],
-                A: values[2],
-                C: values[3],
-                tilt: values[4],
-                spin: values[5],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 3] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `top` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `top` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `top` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 3], [0.0; 3]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -299,23 +332,7 @@ pub mod spinning_top {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &["pivot"],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -335,6 +352,132 @@ pub mod spinning_top {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `pivot.e0`.
+        pub pivot_e0: S,
+        /// `pivot.e1`.
+        pub pivot_e1: S,
+        /// `pivot.e2`.
+        pub pivot_e2: S,
+        /// `pivot.e3`.
+        pub pivot_e3: S,
+    }
+    rt::fields!(Coordinates[4] { pivot_e0, pivot_e1, pivot_e2, pivot_e3 });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `pivot.wx`.
+        pub pivot_wx: S,
+        /// `pivot.wy`.
+        pub pivot_wy: S,
+        /// `pivot.wz`.
+        pub pivot_wz: S,
+    }
+    rt::fields!(Velocities[3] { pivot_wx, pivot_wy, pivot_wz });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `axis`.
+        pub axis: [S; 3],
+        /// Output `nutation`, in rad.
+        pub nutation: S,
+        /// Output `precession`, in rad.
+        pub precession: S,
+    }
+    rt::fields!(Outputs[5] { axis, nutation, precession });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 2.0,
+        step: 0.0001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = rt::named::Nothing;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Adaptive>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Adaptive {
+            h_first: Some(0.0001),
+            max_steps: usize::MAX,
+            ..rt::Adaptive::new(0.0000000001, 0.000000000001)
+        });
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `m`.
+        pub m: S,
+        /// By `h`.
+        pub h: S,
+        /// By `A`.
+        pub A: S,
+        /// By `C`.
+        pub C: S,
+        /// By `tilt`.
+        pub tilt: S,
+        /// By `spin`.
+        pub spin: S,
+    }
+    rt::fields!(Derivatives[6] { m, h, A, C, tilt, spin });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `upright`, in s.
+        pub upright: rt::named::Objective<Derivatives>,
+        /// Objective `sway`, in rad²/s.
+        pub sway: rt::named::Objective<Derivatives>,
+        /// Objective `aside`.
+        pub aside: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[21] { upright, sway, aside });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -668,6 +811,56 @@ pub mod spinning_top {
         let (v1, v2) = m::sin_cos(v0);
         out_z[0] = v2;
         out_z[1] = v1;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 38 (2 abs, 1 acos, 4 add, 3 cos, 1 div, 2 max, 1 min, 12 mul, 6 mul_add, 2 select, 1 sqrt, 3 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        let v0 = m::mul_add((2.0 as S), p[2], p[3]);
+        let v1 = 0.3333333333333333 * v0;
+        let v2 = p[2] - v1;
+        let v3 = p[3] - v1;
+        let v4 = v2 * v2;
+        let v5 = v3 * v3;
+        let v6 = m::mul_add((2.0 as S), v4, v5);
+        let v7 = 0.16666666666666666 * v6;
+        let v8 = m::sqrt(v7);
+        let v9 = v2 * v3;
+        let v10 = v2 * v9;
+        let v11 = m::select_eq(v8, 0.0, 1.0, v8);
+        let v12 = v11 * v11;
+        let v13 = v11 * v12;
+        let v14 = 2.0 * v13;
+        let v15 = v10 / v14;
+        let v16 = m::max(v15, (-1.0 as S));
+        let v17 = m::min(v16, (1.0 as S));
+        let v18 = m::acos(v17);
+        let v19 = 0.3333333333333333 * v18;
+        let v20 = 2.0 * v8;
+        let v21 = 2.0943951023931953 + v19;
+        let v22 = m::cos(v21);
+        let v23 = m::mul_add(v20, v22, v1);
+        out_shown[1] = v23;
+        let v24 = 4.1887902047863905 + v19;
+        let v25 = m::cos(v24);
+        let v26 = m::mul_add(v20, v25, v1);
+        let v27 = m::cos(v19);
+        let v28 = m::mul_add(v20, v27, v1);
+        out_shown[2] = v28;
+        let v29 = m::abs(v28);
+        let v30 = m::abs(v23);
+        let v31 = m::max(v29, v30);
+        let v32 = 1e-6 * v31;
+        let v33 = v23 + v32;
+        out_margins[1] = v33;
+        let v34 = v23 + v26;
+        let v35 = m::mul_add((0.001 as S), v31, v34);
+        let v36 = v35 - v28;
+        let v37 = m::select_le(v26, v32, 0.0, v36);
+        out_margins[2] = v37;
     }
 
     /// The inputs where nobody else sets them.

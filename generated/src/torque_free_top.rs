@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 17 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 40 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 28 | 0 |
  | `energy` | 118 | 0 |
@@ -213,6 +214,22 @@ pub mod torque_free_top {
     pub const NONHOLONOMIC: [&str; 0] = [];
     /// Names of the independent parameters, arrays flattened.
     pub const PARAMETERS: [&str; 6] = ["m", "J1", "J2", "J3", "speed", "wobble"];
+    /// All names.
+    pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+        coordinates: &COORDINATES,
+        velocities: &VELOCITIES,
+        inputs: &INPUTS,
+        parameters: &PARAMETERS,
+        markers: &MARKERS,
+        outputs: &OUTPUTS,
+        joints: &JOINTS,
+        bodies: &BODIES,
+        objectives: &OBJECTIVES,
+        sensitivities: &SENSITIVITIES,
+        holonomic: &HOLONOMIC,
+        normalised: &["free"],
+        nonholonomic: &NONHOLONOMIC,
+    };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Parameters {
@@ -229,6 +246,7 @@ pub mod torque_free_top {
         /// about the first axis at start, in rad/s.
         pub wobble: S,
     }
+    rt::fields!(Parameters[6] { m, J1, J2, J3, speed, wobble });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -251,20 +269,35 @@ pub mod torque_free_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// All values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn to_array(&self) -> [S; NP] {
-            [self.m, self.J1, self.J2, self.J3, self.speed, self.wobble]
-        }
-        /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-        pub fn from_array(values: &[S; NP]) -> Self {
-            Self {
-                m: values[0],
-                J1: values[1],
-                J2: values[2],
-                J3: values[3],
-                speed: values[4],
-                wobble: values[5],
-            }
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
+        pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 3] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `body` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `body` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `body` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 3], [0.0; 3]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -332,23 +365,7 @@ pub mod torque_free_top {
     }
     impl rt::Names for Model {
         fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-            let names: &[&str] = match quantity {
-                rt::Quantity::Coordinate => &COORDINATES,
-                rt::Quantity::Velocity => &VELOCITIES,
-                rt::Quantity::Input => &INPUTS,
-                rt::Quantity::Parameter => &PARAMETERS,
-                rt::Quantity::Marker => &MARKERS,
-                rt::Quantity::Output => &OUTPUTS,
-                rt::Quantity::Joint => &JOINTS,
-                rt::Quantity::Body => &BODIES,
-                rt::Quantity::Objective => &OBJECTIVES,
-                rt::Quantity::Sensitivity => &SENSITIVITIES,
-                rt::Quantity::Holonomic => &HOLONOMIC,
-                rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                rt::Quantity::Normalisation => &["free"],
-                _ => &[],
-            };
-            names.get(index).copied()
+            NAMES.get(quantity, index)
         }
     }
     impl rt::Start for Model {
@@ -368,6 +385,148 @@ pub mod torque_free_top {
             );
             Ok(())
         }
+    }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `free.x`.
+        pub free_x: S,
+        /// `free.y`.
+        pub free_y: S,
+        /// `free.z`.
+        pub free_z: S,
+        /// `free.e0`.
+        pub free_e0: S,
+        /// `free.e1`.
+        pub free_e1: S,
+        /// `free.e2`.
+        pub free_e2: S,
+        /// `free.e3`.
+        pub free_e3: S,
+    }
+    rt::fields!(
+        Coordinates[7] { free_x, free_y, free_z, free_e0, free_e1, free_e2, free_e3 }
+    );
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `free.x_rate`.
+        pub free_x_rate: S,
+        /// `free.y_rate`.
+        pub free_y_rate: S,
+        /// `free.z_rate`.
+        pub free_z_rate: S,
+        /// `free.wx`.
+        pub free_wx: S,
+        /// `free.wy`.
+        pub free_wy: S,
+        /// `free.wz`.
+        pub free_wz: S,
+    }
+    rt::fields!(
+        Velocities[6] { free_x_rate, free_y_rate, free_z_rate, free_wx, free_wy, free_wz
+        }
+    );
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `spin`.
+        pub spin: [S; 3],
+        /// Output `mark`.
+        pub mark: [S; 3],
+    }
+    rt::fields!(Outputs[6] { spin, mark });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `body.mark`.
+        pub body_mark: [S; 3],
+    }
+    rt::fields!(Markers[3] { body_mark });
+    /// Begin, end and step of the file's simulation.
+    pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
+        begin: 0.0,
+        end: 10.0,
+        step: 0.001,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    impl rt::Simulated for Model {
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = rt::named::Nothing;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = rt::named::Nothing;
+        type State = [S; rt::simulation::ExplicitMemory::state_len(&DIMS)];
+        type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Tree<rt::Rk4>;
+        const SETTINGS: rt::simulation::Settings = SETTINGS;
+        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
+        const NAMES: rt::named::NameTable = NAMES;
+        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check()
+        }
+        fn with(parameters: Parameters) -> Self {
+            Self::new(parameters)
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `J1`.
+        pub J1: S,
+        /// By `J2`.
+        pub J2: S,
+        /// By `J3`.
+        pub J3: S,
+        /// By `speed`.
+        pub speed: S,
+        /// By `wobble`.
+        pub wobble: S,
+    }
+    rt::fields!(Derivatives[5] { J1, J2, J3, speed, wobble });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `tumble`, in rad.
+        pub tumble: rt::named::Objective<Derivatives>,
+        /// Objective `haste`, in m²/s.
+        pub haste: rt::named::Objective<Derivatives>,
+        /// Objective `side`, in m.
+        pub side: rt::named::Objective<Derivatives>,
+    }
+    rt::fields!(Gradient[18] { tumble, haste, side });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient::<Model>(parameters)
+    }
+    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        parameters: &Parameters,
+        settings: rt::simulation::Settings,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -686,23 +845,23 @@ pub mod torque_free_top {
         out_c[11] = p[1];
         out_c[12] = p[2];
         out_c[10] = p[3];
-        let v0 = p[2] + p[3];
-        let v1 = v0 - p[1];
-        let v2 = 0.5 * v1;
-        out_c[4] = v2;
-        let v3 = p[1] + p[3];
-        let v4 = v3 - p[2];
-        let v5 = 0.5 * v4;
-        out_c[2] = v5;
-        let v6 = p[1] + p[2];
-        let v7 = v6 - p[3];
+        let v0 = p[1] + p[2];
+        let v1 = p[2] + p[3];
+        let v2 = v1 - p[1];
+        let v3 = 0.5 * v2;
+        out_c[4] = v3;
+        let v4 = p[1] + p[3];
+        let v5 = v4 - p[2];
+        let v6 = 0.5 * v5;
+        out_c[2] = v6;
+        let v7 = v0 - p[3];
         let v8 = 0.5 * v7;
         out_c[1] = v8;
-        let v9 = v5 + v8;
+        let v9 = v6 + v8;
         out_c[7] = v9;
-        let v10 = v2 + v8;
+        let v10 = v3 + v8;
         out_c[8] = v10;
-        let v11 = v2 + v5;
+        let v11 = v3 + v6;
         out_c[9] = v11;
         let v12 = 1.0 / v11;
         out_c[5] = v12;
@@ -733,6 +892,58 @@ pub mod torque_free_top {
         out_z[2] = 1.0;
         out_z[3] = 1.0;
         out_v[0] = 0.1;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 40 (2 abs, 1 acos, 6 add, 3 cos, 1 div, 2 max, 1 min, 11 mul, 6 mul_add, 2 select, 1 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        let v0 = p[1] + p[2];
+        let v1 = p[3] + v0;
+        let v2 = 0.3333333333333333 * v1;
+        let v3 = p[1] - v2;
+        let v4 = p[2] - v2;
+        let v5 = p[3] - v2;
+        let v6 = v3 * v3;
+        let v7 = m::mul_add(v4, v4, v6);
+        let v8 = m::mul_add(v5, v5, v7);
+        let v9 = 0.16666666666666666 * v8;
+        let v10 = m::sqrt(v9);
+        let v11 = v4 * v5;
+        let v12 = v3 * v11;
+        let v13 = m::select_eq(v10, 0.0, 1.0, v10);
+        let v14 = v13 * v13;
+        let v15 = v13 * v14;
+        let v16 = 2.0 * v15;
+        let v17 = v12 / v16;
+        let v18 = m::max(v17, (-1.0 as S));
+        let v19 = m::min(v18, (1.0 as S));
+        let v20 = m::acos(v19);
+        let v21 = 0.3333333333333333 * v20;
+        let v22 = 2.0 * v10;
+        let v23 = 2.0943951023931953 + v21;
+        let v24 = m::cos(v23);
+        let v25 = m::mul_add(v22, v24, v2);
+        out_shown[1] = v25;
+        let v26 = 4.1887902047863905 + v21;
+        let v27 = m::cos(v26);
+        let v28 = m::mul_add(v22, v27, v2);
+        let v29 = m::cos(v21);
+        let v30 = m::mul_add(v22, v29, v2);
+        out_shown[2] = v30;
+        let v31 = m::abs(v30);
+        let v32 = m::abs(v25);
+        let v33 = m::max(v31, v32);
+        let v34 = 1e-6 * v33;
+        let v35 = v25 + v34;
+        out_margins[1] = v35;
+        let v36 = v25 + v28;
+        let v37 = m::mul_add((0.001 as S), v33, v36);
+        let v38 = v37 - v30;
+        let v39 = m::select_le(v28, v34, 0.0, v38);
+        out_margins[2] = v39;
     }
 
     /// The inputs where nobody else sets them.

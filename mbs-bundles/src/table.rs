@@ -119,12 +119,7 @@ macro_rules! bundles {
                     phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
                     matrix: [entries] "W, Φ_z, A, A'",
                 )
-                { pivots: None, exists: Always, cost: [2 link, 3 entry, 1 nq nq], sections: matrix as LeadingValues(pattern: Pattern) {
-                    tangent: pattern.tangent.len(), "W";
-                    holonomic: pattern.holonomic.len(), "Φ_z";
-                    nonholonomic: pattern.nonholonomic.len(), "A";
-                    nonholonomic_newton: pattern.nonholonomic.len(), "A'";
-                } }
+                { pivots: None, exists: Always, cost: [2 link, 3 entry, 1 nq nq], sections: none }
             /// Entries of the matrix that projects.
             Projection = projection(t: Time, z: Z, u: U) reads [Time Z U]
                 -> slices(matrix: [entries] "M, Φ_z, A, A")

@@ -1,7 +1,7 @@
 //! The `mbs` command: runs, checks, imports, generates, simulates and differentiates multibody models, and shows the results.
 //!
-//! Enters: arguments and files. Leaves: text on standard output, messages on standard error, files where asked,
-//! and an exit code. Only this program, the build-script door and the macro touch files; all mathematics is
+//! Input: arguments and files. Output: text on standard output, messages on standard error, files where asked,
+//! and an exit code. Only this program, the interface for build scripts and the macro access files; all mathematics is
 //! elsewhere. A module uses only those above it.
 
 mod arguments;

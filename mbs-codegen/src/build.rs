@@ -1,4 +1,4 @@
-//! The door for build scripts: generates a module into `OUT_DIR`, to be included in the crate.
+//! Interface for build scripts: generates a module into `OUT_DIR`, to be included in the crate.
 //!
 //! ```no_run
 //! // build.rs

@@ -34,12 +34,16 @@ pub mod elements;
 pub mod dynamics;
 pub mod derivatives;
 pub mod constrained;
+pub mod analysis;
+pub mod conditions;
 pub mod check;
 pub mod bundle;
+pub mod watch;
 pub mod program;
 pub mod emission;
 pub mod build;
 
+use analysis::Analysed;
 use diagnostics::Diagnostics;
 use emission::{Source, Target};
 use model::{Case, Model};
@@ -69,7 +73,13 @@ pub struct Generated {
 
 /// Reads a model and checks everything that can be checked without running it.
 pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics> {
+    analyse(file, text).map(|(analysed, diagnostics)| (analysed.model, diagnostics))
+}
+
+/// The same, with what the checks have found of the model.
+pub fn analyse(file: &str, text: &str) -> Result<(Analysed, Diagnostics), Diagnostics> {
     let (model, mut diagnostics) = yaml::read(file, text);
+    let model = model.map(Analysed::of);
     if let Some(model) = &model {
         check::equations(model, &mut diagnostics);
     }
@@ -81,9 +91,9 @@ pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics>
 
 /// From the text of a model file to the text of a Rust module. `file` is for the header and for messages.
 pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, Diagnostics> {
-    let (model, warnings) = read(file, text)?;
+    let (model, warnings) = analyse(file, text)?;
     let case = find_case(&model, request.case.as_deref())?;
-    let program = Program::new(&model, case, &request.options).map_err(|too_large| {
+    let program = Program::of(&model, case, &request.options).map_err(|too_large| {
         let mut diagnostics = Diagnostics::new();
         diagnostics.error(Default::default(), too_large.to_string());
         diagnostics

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p mbs-engine --example evaluate -- MODEL.yaml < STATES`
 //!
-//! Enters: one state a line on standard input, the numbers z, v, vd one after another. Leaves: one line of JSON that names
+//! Input: one state a line on standard input, the numbers z, v, vd one after another. Output: one line of JSON that names
 //! coordinates, velocities, the joint that carries each body and the regressor's blocks (velocity, body), then one for each state,
 //! matrices by columns, derivatives by position along the tangent. Forward dynamics is that under the forces `tau` which inverse dynamics
 //! found. Other programs are compared with it.

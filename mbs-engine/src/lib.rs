@@ -1,6 +1,6 @@
 //! Runs a multibody model without compiling it.
 //!
-//! Enters: a [`Program`](mbs_codegen::program::Program). Leaves: [`Interpreted`], a system that every integrator
+//! Input: a [`Program`](mbs_codegen::program::Program). Output: [`Interpreted`], a system that every integrator
 //! of the runtime takes, as it takes generated code.
 //! Holds afterwards: the operations of a bundle, their order and their functions are those of the generated
 //! module, so results agree with it bit for bit (same build flags); stepping allocates nothing.
@@ -30,7 +30,7 @@
 //! let mut scratch = vec![0.0; method.scratch_len(&pendulum.dims())];
 //! let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
 //! let mut inputs = pendulum.input_signals();
-//! let run = method.simulate(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
+//! let run = method.run(&pendulum, &mut inputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()));
 //! assert_eq!(run.expect("the pendulum has mass").steps, 1000);
 //! ```
 //!
@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod rolled;
+mod machine_code;
 mod tape;
 
 mod parameters;
@@ -51,7 +52,11 @@ mod signals;
 
 mod method;
 
+pub mod jumps;
+
 pub mod simulation;
+
+mod stepwise;
 
 pub mod gradient;
 
@@ -63,7 +68,10 @@ pub mod equilibrium;
 pub mod modes;
 
 pub use interpreted::Interpreted;
+pub use machine_code::{BREAK_EVEN, Engine};
+pub use mbs_jit::{Fusing, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
+pub use stepwise::{Simulation, SimulationError, SimulationState};
 pub use tape::Arguments;

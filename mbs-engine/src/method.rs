@@ -1,9 +1,10 @@
 //! The method that a model's `simulation` names, as the runtime's integrators take it.
 //!
-//! Enters: settings as a file or a command line gives them. Leaves: a [`Method`] in which every number is fixed, so that all
+//! Input: settings as a file or a command line gives them. Output: a [`Method`] in which every number is fixed, so that all
 //! runs made with it, differentiated ones and those they are compared with, are the same map.
 
 use mbs_codegen::model::{self, Formulation, Simulation};
+use mbs_runtime::simulation::{Enforcement, damping_frequency};
 use mbs_runtime::{Adaptive, Ali3p, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Stabilisation};
 
 /// How a run is made.
@@ -28,11 +29,14 @@ pub struct Damping {
     pub penalty: Option<f64>,
 }
 
-/// α times the smallest row scale where no penalty is given.
-const STIFFNESS: f64 = 1e7;
-/// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion,
-/// and slow enough for the integrator to follow.
-const DAMPED_PER_STEP: f64 = 0.1;
+/// How `index1` and `penalty` answer a violation, before the scale of the rows is known.
+pub(crate) fn enforcement(simulation: &Simulation) -> Enforcement {
+    match (simulation.formulation, simulation.penalty) {
+        (Formulation::Penalty, Some(penalty)) => Enforcement::Penalty(penalty),
+        (Formulation::Penalty, None) => Enforcement::ScaledPenalty,
+        _ => Enforcement::Exact,
+    }
+}
 
 impl Damping {
     /// Φdd + 2ω Φd + ω² Φ = λ/α
@@ -51,15 +55,9 @@ impl Damping {
         }
         let explicit =
             matches!(simulation.integrator, model::Integrator::Rk4 | model::Integrator::DormandPrince);
-        // Where it is not given, so large against the inertia of every row that accelerations answer a violation up to one
-        // part in STIFFNESS.
-        let penalty = || {
-            let scale = scale.iter().copied().filter(|scale| *scale > 0.0).fold(f64::INFINITY, f64::min);
-            simulation.penalty.unwrap_or(STIFFNESS / if scale.is_finite() { scale } else { 1.0 })
-        };
         Some(Damping {
-            frequency: if explicit { 0.0 } else { DAMPED_PER_STEP / simulation.step },
-            penalty: (simulation.formulation == Formulation::Penalty).then(penalty),
+            frequency: if explicit { 0.0 } else { damping_frequency(simulation.step) },
+            penalty: enforcement(simulation).penalty(scale),
         })
     }
 }

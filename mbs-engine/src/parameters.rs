@@ -1,6 +1,6 @@
 //! Parameters by name: which index a name has, and which values it may take.
 //!
-//! Enters: the table of a program and what a person wrote. Leaves: indices into the flattened parameters, or an
+//! Input: the table of a program and what a person wrote. Output: indices into the flattened parameters, or an
 //! error that names the thing and, where there is one, the nearest valid name.
 
 use mbs_codegen::diagnostics::nearest;
@@ -49,6 +49,12 @@ pub enum ParameterError {
         /// The parameter.
         name: String,
     },
+    /// Values that no such mechanism has: a negative mass, an inertia no body has, knots that fall, sides of a loop that
+    /// cannot meet.
+    Condition {
+        /// What is wrong.
+        message: String,
+    },
     /// A wrong number of values for all parameters at once.
     Count {
         /// How many there are.
@@ -92,6 +98,7 @@ impl fmt::Display for ParameterError {
                 write!(f, ", not {value}")
             }
             ParameterError::NotFinite { name } => write!(f, "parameter `{name}` must be finite"),
+            ParameterError::Condition { message } => f.write_str(message),
             ParameterError::Count { expected, found } => {
                 write!(f, "{expected} parameters are needed, {found} were given")
             }

@@ -1,6 +1,6 @@
 //! Derivatives of the equations of motion by everything, as dense matrices, from complex steps of their values.
 //!
-//! Enters: a model and an instant in coordinate form. Leaves: every matrix that equilibrium and linearisation need, exact to
+//! Input: a model and an instant in coordinate form. Output: every matrix that equilibrium and linearisation need, exact to
 //! rounding. Small models and few evaluations: one evaluation of the residual for each unknown.
 
 use crate::Interpreted;

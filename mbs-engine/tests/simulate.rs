@@ -101,9 +101,9 @@ fn energy_is_kept_and_both_forward_dynamics_agree() {
     let (mut y, mut y_recursive) = (model.start_state(), model.start_state());
     let e0 = energy_of(&y);
     let go_on = |_: At<'_, f64>| ControlFlow::Continue(());
-    method.simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, go_on).expect("a run");
+    method.run(&model, &mut NoInputs, &mut y, &span, &mut scratch, go_on).expect("a run");
     method
-        .simulate(&Recursive(&model), &mut NoInputs, &mut y_recursive, &span, &mut scratch, go_on)
+        .run(&Recursive(&model), &mut NoInputs, &mut y_recursive, &span, &mut scratch, go_on)
         .expect("a run");
     assert!((energy_of(&y) - e0).abs() < 1e-8, "{} against {e0}", energy_of(&y));
     for (a, b) in y.iter().zip(&y_recursive) {
@@ -317,7 +317,7 @@ fn a_complex_run_gives_the_derivative_of_the_run() {
         let mut y = model.start_state();
         let mut scratch = vec![Complex64::ZERO; RK4.scratch_len(&model.dims())];
         let span = Span { start: Complex64::ZERO, end: Complex64::ONE, output: Output::Steps };
-        RK4.simulate(&model, &mut NoInputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
+        RK4.run(&model, &mut NoInputs, &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
             .expect("a run");
         y
     };

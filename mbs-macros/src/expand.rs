@@ -1,6 +1,6 @@
 //! From the macro's tokens to the module's.
 //!
-//! Enters: tokens and the folder that paths are relative to. Leaves: for each module what the generator prints, and
+//! Input: tokens and the folder that paths are relative to. Output: for each module what the generator prints, and
 //! beside it a line that lets the compiler know of the file. Where something is wrong there is a `compile_error!` in
 //! place of the module; the other modules are there all the same.
 

@@ -1,7 +1,7 @@
 //! `model_solver!`: a multibody solver from a YAML file at compile time.
 //!
-//! Enters: the macro's tokens. Leaves: the module that `mbs_codegen::generate` prints for the file, the same text
-//! that the build-script door and the command print, or a `compile_error!` at the file's name with every problem in
+//! Input: the macro's tokens. Output: the module that `mbs_codegen::generate` prints for the file, the same text
+//! that the build script and the command print, or a `compile_error!` at the file's name with every problem in
 //! it. No mathematics here.
 
 mod expand;
@@ -20,23 +20,20 @@ mod request;
 /// ```
 ///
 /// ```
-/// use core::ops::ControlFlow;
-/// use mbs_macros::model_solver;
-/// use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
-///
-/// model_solver! {
+/// mbs_macros::model_solver! {
 ///     /// A rod on a hinge.
 ///     pub mod pendulum = "../models/pendulum.yaml";
 /// }
+/// use pendulum::{Parameters, Simulation};
 ///
-/// let model = pendulum::Model::new(pendulum::Parameters { L: 0.5, ..Default::default() });
-/// let mut y = model.start_state();
-/// let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
-/// let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
-/// Fixed { method: Rk4, h: 1e-3 }
-///     .simulate(&model, &mut model.signals(), &mut y, &span, &mut scratch, |_| ControlFlow::Continue(()))
-///     .expect("the rod has mass");
-/// assert!(y[pendulum::coordinate::HINGE_ANGLE].abs() < 1.1);
+/// # fn main() -> Result<(), pendulum::Error> {
+/// let mut sim = Simulation::new(Parameters { L: 0.5, ..Parameters::default() })?;
+/// while sim.t() < 1.0 {
+///     sim.step()?;
+///     assert!(sim.z().hinge.abs() < 1.1);
+/// }
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// # Form
@@ -78,10 +75,77 @@ mod request;
 /// # assert_eq!(pendulum::NQ, 1);
 /// ```
 ///
-/// # Steps
+/// # Simulation
 ///
-/// A mechanism with closed loops starts from guesses, which assembly makes consistent. A step is a function of the state, which is one
-/// slice; copy it to step again. Everything lives in arrays of known length.
+/// `Simulation::new(parameters)` is the start of the file's simulation: bounds of parameters checked, loops closed, velocities, accelerations and
+/// multipliers consistent. Method, step and tolerances are those of the file. `step()` takes one step, `run_to(t)` as many as it needs; after an error
+/// it is as before. All memory is in it, of constant size.
+///
+/// ```
+/// mbs_macros::model_solver! { mod slider_crank = "../models/slider_crank.yaml"; }
+/// use slider_crank::{Parameters, Simulation};
+///
+/// # fn main() -> Result<(), slider_crank::Error> {
+/// let mut sim = Simulation::new(Parameters::default())?;
+/// sim.run_to(0.5)?;
+/// let state = sim.state();
+/// sim.run_to(1.0)?;
+/// assert!((sim.z().slide - 1.001).abs() < 1e-3 && sim.statistics().max_iterations <= 3);
+///
+/// // The same steps from the same state give the same bits.
+/// let (force, energy) = (sim.reactions().pivot.force, sim.energy());
+/// sim.restore(state);
+/// sim.run_to(1.0)?;
+/// assert_eq!((sim.reactions().pivot.force, sim.energy()), (force, energy));
+///
+/// // What the model does not allow is refused by name.
+/// let refused = Simulation::new(Parameters { k: f64::NAN, ..Parameters::default() }).err().expect("no number");
+/// assert_eq!(refused.to_string(), "parameter `k` must be finite, not NaN");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Values are structs with a field for each name, in the order of the slices that the traits of `mbs-runtime` work on; `to_array` and `from_array` lead
+/// from one to the other. A dot becomes `_`; the only coordinate of a joint goes by the joint's name; arrays, vectors and markers are arrays.
+///
+/// Inputs are given by name, constant over a step; `step_by_signals` takes the model's own, `step_with` any function of time:
+///
+/// ```
+/// mbs_macros::model_solver! { mod cart_pole = "../models/cart_pole.yaml"; }
+/// use cart_pole::{Inputs, Simulation};
+///
+/// # fn main() -> Result<(), cart_pole::Error> {
+/// let mut sim = Simulation::new(Default::default())?;
+/// while sim.t() < 1.0 {
+///     let push = 40.0 * sim.z().pivot + 8.0 * sim.v().pivot;
+///     sim.step(&Inputs { push })?;
+/// }
+/// assert!(sim.output().angle.abs() < 0.1 && sim.marker_positions().pole_tip[2] > 0.9);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Gradients
+///
+/// A model with `objectives` and a `sensitivity` list has their derivatives: of the whole run, its start included, in one run.
+///
+/// ```
+/// mbs_macros::model_solver! { mod slider_crank = "../models/slider_crank.yaml"; }
+///
+/// # fn main() -> Result<(), slider_crank::Error> {
+/// let found = slider_crank::gradient(&Default::default())?;
+/// // The example idasSlCrank of SUNDIALS prints 3.3366, 0.33345 and -0.36375.
+/// let energy = found.G;
+/// let expected = [(energy.value, 3.3366), (energy.by.k, 0.33345), (energy.by.c, -0.36375)];
+/// assert!(expected.iter().all(|(value, known)| (value - known).abs() < 1e-3));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Memory of the caller
+///
+/// Beneath, everything works on slices: a step is a function of the state, which is one slice, for loops that keep time and for methods that the file does
+/// not name.
 ///
 /// ```
 /// use mbs_runtime::{Ali3p, Assembly, State};
@@ -96,41 +160,10 @@ mod request;
 ///
 /// let mut scratch = [0.0; Ali3p::scratch_len(&DIMS)];
 /// for _ in 0..1000 {
-///     let done = Ali3p::DEFAULT.step(&model, &mut inputs, &mut state, 1e-3, &mut scratch).expect("a small step");
-///     assert!(done.iterations <= 3);
+///     Ali3p::DEFAULT.step(&model, &mut inputs, &mut state, 1e-3, &mut scratch).expect("a small step");
 /// }
 /// let now = State::of(&DIMS, &mut state).expect("a state of this length");
-/// assert!((*now.t - 1.0).abs() < 1e-12 && (now.z[coordinate::SLIDE_DISPLACEMENT] - 1.001).abs() < 1e-3);
-/// ```
-///
-/// # Gradients
-///
-/// A model with `objectives` and a `sensitivity` list has their derivatives: of the whole run, its start included, in one run.
-///
-/// ```
-/// use core::ops::ControlFlow;
-/// use mbs_runtime::{Ali3p, Assembly, Differentiated, Fixed, Gradient, Output, Span, State, StateDerivatives};
-/// mbs_macros::model_solver! { mod slider_crank = "../models/slider_crank.yaml"; }
-/// use slider_crank::{DIMS, Model};
-///
-/// let model = Model::default();
-/// let mut inputs = model.signals();
-/// let mut state = [0.0; State::<f64>::len(&DIMS)];
-/// let mut derivatives = [0.0; StateDerivatives::<f64>::len(&DIMS)];
-/// let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: 1e-2 });
-/// let mut scratch = vec![0.0; run.scratch_len(&DIMS).max(Assembly::differentiated_scratch_len(&DIMS))];
-/// Assembly::DEFAULT
-///     .begin_differentiated(&model, &mut inputs, 0.0, &mut state, &mut derivatives, &mut scratch)
-///     .expect("bars that reach");
-///
-/// let span = Span { start: 0.0, end: 10.0, output: Output::Steps };
-/// let mut values = [0.0; Gradient::<f64>::len(&DIMS)];
-/// run.run(&model, &mut inputs, &mut state, &mut derivatives, &span, &mut values, &mut scratch, |_| ControlFlow::Continue(()))
-///     .expect("a small step");
-/// let found = Gradient::of(&DIMS, &values).expect("a gradient of this length");
-/// // By k and c; the example idasSlCrank of SUNDIALS prints 3.3366, 0.33345 and -0.36375.
-/// let expected = [(found.objectives[0], 3.3366), (found.derivatives[0], 0.33345), (found.derivatives[1], -0.36375)];
-/// assert!(expected.iter().all(|(value, known)| (value - known).abs() < 1e-3));
+/// assert!((now.z[coordinate::SLIDE_DISPLACEMENT] - 1.001).abs() < 1e-3);
 /// ```
 ///
 /// # Single functions, and many samples at once

@@ -1,6 +1,6 @@
 //! What the macro is asked for.
 //!
-//! Enters: tokens. Leaves: a [`Request`] a module, or an error at the token that is wrong.
+//! Input: tokens. Output: a [`Request`] a module, or an error at the token that is wrong.
 
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};

@@ -41,7 +41,7 @@ fn a_module_simulates_and_keeps_energy() {
     };
     let before = energy(&y);
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS)];
-    METHOD.simulate(&model, &mut NoInputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
+    METHOD.run(&model, &mut NoInputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
     assert!((energy(&y) - before).abs() < 1e-11);
     assert_eq!(model.name(Quantity::Coordinate, pendulum::coordinate::HINGE_ANGLE), Some("hinge.angle"));
 }
@@ -53,9 +53,9 @@ fn settings_are_kept() {
         (pendulum::Model::default().start_state(), frozen::Model::default().start_state());
     let mut scratch = [0.0; Rk4::scratch_len(&pendulum::DIMS) + Rk4::scratch_len(&frozen::DIMS)];
     let model = frozen::Model::default();
-    METHOD.simulate(&model, &mut NoInputs, &mut fixed, &SPAN, &mut scratch, go_on).expect("a run");
+    METHOD.run(&model, &mut NoInputs, &mut fixed, &SPAN, &mut scratch, go_on).expect("a run");
     let model = pendulum::Model::default();
-    METHOD.simulate(&model, &mut NoInputs, &mut free, &SPAN, &mut scratch, go_on).expect("a run");
+    METHOD.run(&model, &mut NoInputs, &mut free, &SPAN, &mut scratch, go_on).expect("a run");
     assert!(free.iter().zip(&fixed).all(|(a, b)| (a - b).abs() < 1e-12), "{free:?} {fixed:?}");
     let mut m = [0.0];
     let at = At { t: 0.0, z: &[0.2], v: &[0.0], x: &[], u: &[] };
@@ -76,7 +76,7 @@ fn the_case_sets_the_inputs() {
             model.input_signals(t, &mut all);
             u.copy_from_slice(&all.map(|value| if shaken { value } else { 0.0 }));
         });
-        METHOD.simulate(&model, &mut inputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
+        METHOD.run(&model, &mut inputs, &mut y, &SPAN, &mut scratch, go_on).expect("a run");
         y[shaken::coordinate::RAIL_X]
     };
     assert!((run(true) - run(false)).abs() > 0.1);

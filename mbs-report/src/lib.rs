@@ -1,8 +1,8 @@
-//! A run of a model as one HTML page that opens from disk and asks for nothing over the network.
+//! A run of a model as one HTML page that opens from disk and makes no network requests.
 //!
-//! Enters: names, curves, tables and a [`Scene`]. Leaves: the text of the page ([`Report::html`]): a 3-D animation, plots
-//! with hover and zoom, tables. The drawing library is plotly.js, which the `plotly` crate carries; the page's own script and style
-//! are in `assets/`. Files are the caller's.
+//! Input: names, curves, tables and a [`Scene`]. Output: the text of the page ([`Report::html`]): a 3-D animation, plots
+//! with hover and zoom, tables. The drawing library is plotly.js from the `plotly` crate; the page's own script and style
+//! are in `assets/`. This crate does not access files.
 
 mod page;
 pub mod scene;
@@ -12,37 +12,37 @@ mod text;
 pub use scene::Scene;
 pub use shapes::Mesh;
 
-/// Everything a page shows.
+/// Contents of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The model's name.
     pub title: String,
-    /// What the model is; may be empty.
+    /// Description of the model; may be empty.
     pub description: String,
-    /// What was run, and how; a line.
+    /// The run and its settings, in one line.
     pub run: String,
-    /// Why the run did not come to its end, if it did not.
+    /// Why the run failed, if it did.
     pub trouble: Option<String>,
     /// The mechanism in motion.
     pub scene: Option<Scene>,
-    /// Times of curves, s; charts name them by place.
+    /// Times of curves, s; charts refer to them by index.
     pub times: Vec<Vec<f64>>,
     /// Plots over time.
     pub charts: Vec<Chart>,
-    /// Tables of words and numbers.
+    /// Tables.
     pub tables: Vec<Table>,
 }
 
-/// Curves over time in one frame, or several sets of them to choose from.
+/// Curves over time in one diagram, or several sets of them to select from.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Label of the vertical axis.
     pub axis: String,
     /// Whether the vertical axis is logarithmic.
     pub logarithmic: bool,
-    /// The place of its times among [`Report::times`].
+    /// Index of its times in [`Report::times`].
     pub times: usize,
     /// Sets of curves by name; one is shown at a time.
     pub sets: Vec<(String, Vec<Curve>)>,
@@ -60,9 +60,9 @@ pub struct Curve {
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Heads of columns; one that begins with `>` is aligned to the right.
+    /// Column headers; a column whose header begins with `>` is right-aligned.
     pub heads: Vec<String>,
     /// Rows of cells.
     pub rows: Vec<Vec<String>>,

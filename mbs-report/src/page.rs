@@ -1,4 +1,4 @@
-//! The page: head, tables and the data of the drawings as text; `assets/report.js` draws them.
+//! The page: header, tables, and the data of the drawings as text, which `assets/report.js` draws.
 
 use crate::scene::{Link, Paint, Scene};
 use crate::shapes::{Mesh, P};
@@ -8,11 +8,11 @@ use crate::{Chart, Report, Table};
 const STYLE: &str = include_str!("assets/report.css");
 const SCRIPT: &str = include_str!("assets/report.js");
 
-/// No address is ever asked for: the browser is told so, too.
+/// The page makes no network requests, and this policy makes the browser enforce it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; font-src data:; worker-src blob:";
 
-/// The drawing library as a script element. The crate adds one for formulas, which is left away.
+/// The drawing library as a script element, without the one for formulas that the crate adds.
 fn library() -> String {
     let mut scripts = plotly::Plot::offline_js_sources();
     const END: &str = "</script>";
@@ -148,7 +148,7 @@ fn scene(scene: &Scene) -> String {
             .iter()
             .map(|(name, body, p)| format!("{{\"name\":{},\"end\":{}}}", string(name), end(&(*body, *p)))),
     );
-    // To a millionth of the mechanism: less than a pixel at any magnification.
+    // Rounded to a millionth of the mechanism's size: less than a pixel at any magnification.
     let [low, high] = scene.bounds;
     let size = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let unit = if size > 0.0 { 10_f64.powf((size * 1e-6).log10().floor()) } else { 1e-6 };
@@ -180,7 +180,7 @@ fn scene(scene: &Scene) -> String {
     )
 }
 
-/// Corners, triangles and colour; the page chooses one where there is none.
+/// Vertices, triangles and colour; without a colour the page chooses one.
 fn part((paint, mesh): (Paint, &Mesh)) -> String {
     let corners: Vec<f64> = mesh.corners.iter().flatten().copied().collect();
     let triangles = mesh.triangles.iter().flatten().map(usize::to_string);

@@ -1,65 +1,65 @@
-//! The mechanism in motion: what is drawn of it, and where every body is over time.
+//! The mechanism in motion: the meshes of its bodies and their positions over time.
 //!
-//! Enters: a model, its parameters, and coordinates at some times. Leaves: a [`Scene`]. Positions come from the model's own
-//! equations: outputs are added to it that ask for the frame of every body and for its points.
+//! Input: a model, its parameters, and coordinates at some times. Output: a [`Scene`]. Positions come from the model's own
+//! equations: the scene adds outputs to the model for the frame of every body and for its points.
 
 mod anchors;
 mod bodies;
 mod drawing;
-mod questions;
+mod evaluation;
 mod view;
 
 use crate::shapes::{Mesh, P, add, cross, dot, length, scale, sub, unit};
 use mbs_codegen::model::{Case, MarkerRef, Model, PointRef};
 
-/// A way longer than so many sizes of the mechanism is travel.
+/// A mechanism that moves by more than this many times its size travels.
 const FAR: f64 = 4.0;
 
-/// Frames beyond these are left out; the page interpolates between those that stay.
+/// Maximum number of frames; the page interpolates between them.
 const FRAMES: usize = 400;
 
 /// The mechanism in motion.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Bodies that are drawn; the first is ground.
-    pub bodies: Vec<Drawn>,
+    /// Drawn bodies; the first is ground.
+    pub bodies: Vec<DrawnBody>,
     /// Springs.
     pub springs: Vec<Link>,
-    /// Distances that constraints keep.
+    /// Distance constraints.
     pub links: Vec<Link>,
-    /// Points whose way is drawn: a name, a drawn body, a point on it.
+    /// Points whose path is drawn: a name, a drawn body, a point on it.
     pub paths: Vec<(String, usize, P)>,
     /// Times of the frames, s.
     pub times: Vec<f64>,
-    /// For every frame and drawn body: position x y z, and the unit quaternion w x y z of its turn.
+    /// For every frame and drawn body: position x y z, and the unit quaternion w x y z of its rotation.
     pub poses: Vec<[f64; 7]>,
-    /// Where the middle of the mechanism is at every frame, if it travels so far that the view goes with it.
+    /// Centre of mass of the mechanism at every frame, if it travels so far that the view follows it.
     pub centres: Option<Vec<P>>,
-    /// The box that holds everything at all times, from these centres if there are any.
+    /// Bounding box of everything at all times, relative to these centres if there are any.
     pub bounds: [P; 2],
-    /// Upward.
+    /// Upward direction.
     pub up: P,
-    /// The direction from which to look.
+    /// Direction of view.
     pub eye: P,
     /// Radius of a rod.
     pub radius: f64,
 }
 
-/// A body that is drawn.
+/// A drawn body.
 #[derive(Clone, Debug, Default)]
-pub struct Drawn {
+pub struct DrawnBody {
     /// Its name.
     pub name: String,
-    /// What stands for it, in its own frame.
+    /// Default mesh, in the body's frame.
     pub mesh: Mesh,
-    /// Shapes that the model gives it, in its own frame.
+    /// Shapes from the model, in the body's frame.
     pub shapes: Vec<(Paint, Mesh)>,
-    /// Joints on it, in its own frame.
+    /// Joints on it, in the body's frame.
     pub joints: Mesh,
 }
 
-impl Drawn {
-    /// Everything that moves with it.
+impl DrawnBody {
+    /// All meshes that move with it.
     pub fn parts(&self) -> impl Iterator<Item = (Paint, &Mesh)> {
         let shapes = self.shapes.iter().map(|(paint, mesh)| (*paint, mesh));
         [(Paint::Body, &self.mesh)].into_iter().chain(shapes).chain([(Paint::Joint, &self.joints)])
@@ -69,15 +69,15 @@ impl Drawn {
 /// The colour of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// The page's for this body.
+    /// The page's colour for this body.
     Body,
-    /// The page's for joints.
+    /// The page's colour for joints.
     Joint,
     /// Red, green and blue.
     Colour([u8; 3]),
 }
 
-/// A shape of the model in numbers.
+/// A shape of the model with evaluated sizes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Solid {
     Box { at: P, size: P },
@@ -95,7 +95,7 @@ pub struct Link {
     pub ends: [(usize, P); 2],
 }
 
-/// Where a body is: its origin, and the directions of its axes x and y.
+/// Position and orientation of a body: its origin and the directions of its axes x and y.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     origin: P,
@@ -109,11 +109,11 @@ impl Frame {
 
     /// A point of the body in the world.
     pub(crate) fn to_world(self, p: P) -> P {
-        add(self.origin, self.turn(p))
+        add(self.origin, self.direction_to_world(p))
     }
 
     /// A direction of the body in the world.
-    pub(crate) fn turn(self, p: P) -> P {
+    pub(crate) fn direction_to_world(self, p: P) -> P {
         let [x, y, z] = self.axes;
         add(add(scale(p[0], x), scale(p[1], y)), scale(p[2], z))
     }
@@ -123,7 +123,7 @@ impl Frame {
         self.axes.map(|axis| dot(axis, sub(p, self.origin)))
     }
 
-    /// The unit quaternion w x y z of its turn.
+    /// The unit quaternion w x y z of its rotation.
     fn quaternion(self) -> [f64; 4] {
         // The largest of the four first: 4 q_i² = 1 ± r_xx ± r_yy ± r_zz.
         let [[xx, yx, zx], [xy, yy, zy], [xz, yz, zz]] = self.axes;
@@ -140,7 +140,7 @@ impl Frame {
     }
 }
 
-/// A model's numbers that drawing needs, in body frames.
+/// Evaluated geometry of a model, in body frames.
 pub(crate) struct Geometry<'a> {
     pub(crate) model: &'a Model,
     /// Of each body: mass, centre of mass, moments of inertia along its axes.
@@ -169,7 +169,7 @@ impl Geometry<'_> {
 }
 
 impl Scene {
-    /// The scene of a model under a case; `position` writes the coordinates at one of the times. None where positions cannot be
+    /// The scene of a model under a case; `position` writes the coordinates at one of the times. `None` if positions cannot be
     /// evaluated or nothing was recorded.
     pub fn new(
         model: &Model,
@@ -183,14 +183,14 @@ impl Scene {
         if chosen.last().is_some_and(|&last| last + 1 < times.len()) {
             chosen.push(times.len() - 1);
         }
-        let geometry = questions::evaluate(model, case, parameters, times, &chosen, position)?;
+        let geometry = evaluation::evaluate(model, case, parameters, times, &chosen, position)?;
         let times = chosen.iter().map(|&i| times[i]).collect();
         Some(drawing::draw(&geometry, times))
     }
 }
 
-/// The unit direction against gravity; z where there is none, y if the mechanism moves across z.
-fn upward(gravity: P, normal: Option<P>) -> P {
+/// The unit direction against gravity; without gravity z, or y if the mechanism moves in a plane normal to z.
+fn up_direction(gravity: P, normal: Option<P>) -> P {
     match normal {
         _ if length(gravity) > 0.0 => unit(scale(-1.0, gravity), [0.0, 0.0, 1.0]),
         Some(normal) if normal[2].abs() > 0.9 => [0.0, 1.0, 0.0],
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quaternions_turn_as_their_frames_do() {
-        // A turn by each angle about an axis in general position: q = (cos α/2, n sin α/2).
+    fn quaternions_rotate_as_their_frames_do() {
+        // A rotation by each angle about an axis in general position: q = (cos α/2, n sin α/2).
         let n = unit([1.0, -2.0, 0.5], [0.0; 3]);
         for k in 0..24 {
             let angle = 0.26 * f64::from(k);

@@ -1,16 +1,16 @@
-//! Simple bodies of triangles, in the frame of what they are fixed to.
+//! Triangle meshes of simple bodies, in the frame that they are fixed to.
 
 use std::f64::consts::TAU;
 
 /// A point or a direction.
 pub(crate) type P = [f64; 3];
 
-/// Corners and the triangles between them.
+/// Vertices and triangles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mesh {
-    /// Corners.
+    /// Vertices.
     pub corners: Vec<P>,
-    /// Places of three corners each.
+    /// Indices of three vertices each.
     pub triangles: Vec<[usize; 3]>,
 }
 
@@ -38,15 +38,15 @@ pub(crate) fn length(a: P) -> f64 {
     dot(a, a).sqrt()
 }
 
-/// The unit vector along a; `otherwise` where a has no direction.
+/// The unit vector along a; `otherwise` if a is zero.
 pub(crate) fn unit(a: P, otherwise: P) -> P {
     let n = length(a);
     if n > 0.0 && n.is_finite() { scale(1.0 / n, a) } else { otherwise }
 }
 
-/// Two unit vectors across a unit vector, and each other.
+/// Two unit vectors normal to a unit vector and to each other.
 pub(crate) fn across(axis: P) -> [P; 2] {
-    // The coordinate axis that is farthest from it.
+    // The coordinate axis with the largest angle to it.
     let mut far = [0.0; 3];
     let k = (0..3).min_by(|&i, &j| axis[i].abs().total_cmp(&axis[j].abs())).unwrap_or(0);
     far[k] = 1.0;
@@ -55,7 +55,7 @@ pub(crate) fn across(axis: P) -> [P; 2] {
 }
 
 impl Mesh {
-    /// Adds another one.
+    /// Adds another mesh.
     pub(crate) fn join(&mut self, other: Mesh) {
         let n = self.corners.len();
         self.corners.extend(other.corners);
@@ -120,7 +120,7 @@ impl Mesh {
         mesh
     }
 
-    /// A round rod with half a ball beyond either end.
+    /// A round rod with a half sphere beyond each end.
     pub(crate) fn capsule(from: P, to: P, radius: f64) -> Mesh {
         const RINGS: usize = 5;
         const SIDES: usize = 20;
@@ -128,7 +128,7 @@ impl Mesh {
         let [u, v] = across(axis);
         let mut mesh = Mesh::default();
         mesh.corners.push(sub(from, scale(radius, axis)));
-        // From pole to pole; the last ring about the first end and the first about the second make the wall.
+        // From pole to pole; the last ring of the first end and the first ring of the second form the wall.
         for (end, first) in [(from, 1), (to, RINGS)] {
             for ring in first..first + RINGS {
                 let (s, c) = (0.25 * TAU * ring as f64 / RINGS as f64).sin_cos();
@@ -153,7 +153,7 @@ impl Mesh {
         mesh
     }
 
-    /// A ball.
+    /// A sphere.
     pub(crate) fn ball(centre: P, radius: f64) -> Mesh {
         Mesh::ellipsoid(centre, [radius; 3])
     }
@@ -175,8 +175,8 @@ impl Mesh {
         mesh
     }
 
-    /// A foot: a pyramid of four sides that stands under a point, down along `down`.
-    pub(crate) fn foot(top: P, down: P, size: f64) -> Mesh {
+    /// A support symbol: a pyramid with four sides under a point, along `down`.
+    pub(crate) fn support(top: P, down: P, size: f64) -> Mesh {
         let [u, v] = across(down);
         let base = add(top, scale(size, down));
         let corner = |a: f64, b: f64| add(base, add(scale(a * size, u), scale(b * size, v)));
@@ -191,7 +191,7 @@ impl Mesh {
 mod tests {
     use super::*;
 
-    /// Six times the volume that a closed surface encloses, positive where its triangles look outward.
+    /// Six times the enclosed volume, positive if the triangles face outward.
     fn volume(mesh: &Mesh) -> f64 {
         let of = |t: &[usize; 3]| {
             let [a, b, c] = t.map(|i| mesh.corners[i]);
@@ -200,7 +200,7 @@ mod tests {
         mesh.triangles.iter().map(of).sum::<f64>() / 6.0
     }
 
-    /// Every edge is walked once in each direction: the surface has no hole.
+    /// Whether every edge occurs once in each direction, so that the surface has no hole.
     fn is_closed(mesh: &Mesh) -> bool {
         let mut edges = std::collections::BTreeMap::new();
         for t in &mesh.triangles {
@@ -224,15 +224,15 @@ mod tests {
         let ellipsoid = Mesh::ellipsoid([0.0, 5.0, 0.0], [1.0, 2.0, 3.0]);
         let round = volume(&ellipsoid) / (8.0 * std::f64::consts::PI);
         assert!((0.85..1.0).contains(&round), "inscribed: {round}");
-        let foot = Mesh::foot([0.0; 3], [0.0, 0.0, -1.0], 1.0);
-        assert!((volume(&foot) - 1.4 * 1.4 / 3.0).abs() < 1e-12, "{}", volume(&foot));
+        let support = Mesh::support([0.0; 3], [0.0, 0.0, -1.0], 1.0);
+        assert!((volume(&support) - 1.4 * 1.4 / 3.0).abs() < 1e-12, "{}", volume(&support));
         let cuboid = Mesh::cuboid([1.0, 2.0, 3.0], [0.5, 1.0, 1.5]);
         assert!((volume(&cuboid) - 6.0).abs() < 1e-12);
         let capsule = Mesh::capsule([0.0, 1.0, 0.0], [2.0, 1.0, 1.0], 0.5);
         // A cylinder and a ball, inscribed.
         let round = volume(&capsule) / (std::f64::consts::PI * (0.25 * 5.0_f64.sqrt() + 0.5 / 3.0));
         assert!((0.94..1.0).contains(&round), "{round}");
-        for mesh in [rod, block, ellipsoid, foot, cuboid, capsule] {
+        for mesh in [rod, block, ellipsoid, support, cuboid, capsule] {
             assert!(is_closed(&mesh));
         }
     }

@@ -1,4 +1,4 @@
-//! Text and numbers, safe where they stand in a page.
+//! Text and numbers, escaped for the page.
 
 /// Text between tags or in an attribute.
 pub(crate) fn escape(text: &str) -> String {
@@ -16,7 +16,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A string of JSON that may stand in a script element: `<` never appears as itself.
+/// A JSON string that is safe in a script element: `<` is escaped.
 pub(crate) fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -32,12 +32,12 @@ pub(crate) fn string(text: &str) -> String {
     out
 }
 
-/// A list of JSON.
+/// A JSON list.
 pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
 }
 
-/// A list of numbers to seven digits, more than any screen has; what is not finite is null.
+/// A JSON list of numbers with seven digits; values that are not finite are null.
 pub(crate) fn numbers(values: &[f64]) -> String {
     list(values.iter().map(|&value| match value as f32 {
         x if !x.is_finite() => "null".into(),

@@ -153,32 +153,79 @@ pub fn coordinate_rates<M: System>(
 
 /// Row i of a matrix with this many columns.
 #[inline(always)]
-fn row<S>(x: &[S], i: usize, columns: usize) -> impl Iterator<Item = &S> {
-    x.get(i * columns..).unwrap_or_default().iter().take(columns)
+fn row<'a, S>(what: &'static str, x: &'a [S], i: usize, columns: usize) -> Result<&'a [S], EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + 1) * columns, found: x.len() };
+    x.get(i * columns..(i + 1) * columns).ok_or(wrong)
+}
+
+/// Writes row i of a matrix.
+#[inline(always)]
+fn put_row<S: Copy>(
+    what: &'static str,
+    x: &mut [S],
+    i: usize,
+    columns: usize,
+    values: &[S],
+) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + 1) * columns, found: x.len() };
+    let to = x.get_mut(i * columns..(i + 1) * columns).ok_or(wrong)?;
+    for (to, &value) in to.iter_mut().zip(values) {
+        *to = value;
+    }
+    Ok(())
 }
 
 /// N values of column k, from row i on.
 #[inline(always)]
-fn column<const N: usize, S: Scalar>(x: &[S], i: usize, k: usize, columns: usize) -> [S; N] {
-    core::array::from_fn(|n| x.get((i + n) * columns + k).copied().unwrap_or_default())
+fn column<const N: usize, S: Scalar>(
+    what: &'static str,
+    x: &[S],
+    i: usize,
+    k: usize,
+    columns: usize,
+) -> Result<[S; N], EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + N) * columns, found: x.len() };
+    let rows = x.get(i * columns..(i + N) * columns).ok_or(wrong)?;
+    let mut values = [S::ZERO; N];
+    for (to, row) in values.iter_mut().zip(rows.chunks_exact(columns.max(1))) {
+        *to = *row.get(k).ok_or(wrong)?;
+    }
+    Ok(values)
 }
 
 #[inline(always)]
-fn put_column<const N: usize, S: Scalar>(x: &mut [S], i: usize, k: usize, columns: usize, values: [S; N]) {
-    for (n, value) in values.into_iter().enumerate() {
-        if let Some(x) = x.get_mut((i + n) * columns + k) {
-            *x = value;
-        }
+fn put_column<const N: usize, S: Scalar>(
+    what: &'static str,
+    x: &mut [S],
+    i: usize,
+    k: usize,
+    columns: usize,
+    values: [S; N],
+) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + N) * columns, found: x.len() };
+    let rows = x.get_mut(i * columns..(i + N) * columns).ok_or(wrong)?;
+    for (value, row) in values.into_iter().zip(rows.chunks_exact_mut(columns.max(1))) {
+        *row.get_mut(k).ok_or(wrong)? = value;
     }
+    Ok(())
 }
 
+/// Adds to N values of column k, from row i on.
 #[inline(always)]
-fn add_column<const N: usize, S: Scalar>(x: &mut [S], i: usize, k: usize, columns: usize, values: [S; N]) {
-    for (n, value) in values.into_iter().enumerate() {
-        if let Some(x) = x.get_mut((i + n) * columns + k) {
-            *x += value;
-        }
+fn add_column<const N: usize, S: Scalar>(
+    what: &'static str,
+    x: &mut [S],
+    i: usize,
+    k: usize,
+    columns: usize,
+    values: [S; N],
+) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what, expected: (i + N) * columns, found: x.len() };
+    let rows = x.get_mut(i * columns..(i + N) * columns).ok_or(wrong)?;
+    for (value, row) in values.into_iter().zip(rows.chunks_exact_mut(columns.max(1))) {
+        *row.get_mut(k).ok_or(wrong)? += value;
     }
+    Ok(())
 }
 
 /// For the columns of changes z′: θ′ = L(z) z′.
@@ -189,23 +236,22 @@ pub(crate) fn tangents<M: System>(
     columns: usize,
     change: &[M::S],
     theta: &mut [M::S],
-) {
+) -> Result<(), EvalError> {
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
-                let to = theta.get_mut(j * columns..).unwrap_or_default().iter_mut();
-                for (to, &from) in to.zip(row(change, i, columns)) {
-                    *to = from;
-                }
+                put_row("theta", theta, j, columns, row("z'", change, i, columns)?)?;
             }
             Part::Block(i, j) => {
-                let p = column(z, i, 0, 1);
+                let p = read("z", z, i)?;
                 for k in 0..columns {
-                    put_column(theta, j, k, columns, angular(p, column(change, i, k, columns)));
+                    let omega = angular(p, column("z'", change, i, k, columns)?);
+                    put_column("theta", theta, j, k, columns, omega)?;
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// For the columns of changes z′, v′: zd′ = N(z) v′ + N(z′) v.
@@ -218,28 +264,26 @@ pub(crate) fn rates<M: System>(
     change: &[M::S],
     v_change: &[M::S],
     zd_change: &mut [M::S],
-) {
+) -> Result<(), EvalError> {
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
-                let to = zd_change.get_mut(i * columns..).unwrap_or_default().iter_mut();
-                for (to, &from) in to.zip(row(v_change, j, columns)) {
-                    *to = from;
-                }
+                put_row("zd'", zd_change, i, columns, row("v'", v_change, j, columns)?)?;
             }
             Part::Block(i, j) => {
-                let (p, omega) = (column(z, i, 0, 1), column(v, j, 0, 1));
+                let (p, omega) = (read("z", z, i)?, read("v", v, j)?);
                 for k in 0..columns {
-                    let mut sum = parameters(p, column(v_change, j, k, columns));
-                    let turned = parameters(column(change, i, k, columns), omega);
+                    let mut sum = parameters(p, column("v'", v_change, j, k, columns)?);
+                    let turned = parameters(column("z'", change, i, k, columns)?, omega);
                     for (sum, turned) in sum.iter_mut().zip(turned) {
                         *sum += turned;
                     }
-                    put_column(zd_change, i, k, columns, sum);
+                    put_column("zd'", zd_change, i, k, columns, sum)?;
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// For the columns of changes z′, zd′: v′ = L(z) zd′ + (L zd)_z z′. With ω = 2 Ḡ(p) pd/|p|², which is bilinear but for the norm,
@@ -252,21 +296,18 @@ pub(crate) fn velocities_change<M: System>(
     change: &[M::S],
     zd_change: &[M::S],
     v_change: &mut [M::S],
-) {
+) -> Result<(), EvalError> {
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
-                let to = v_change.get_mut(j * columns..).unwrap_or_default().iter_mut();
-                for (to, &from) in to.zip(row(zd_change, i, columns)) {
-                    *to = from;
-                }
+                put_row("v'", v_change, j, columns, row("zd'", zd_change, i, columns)?)?;
             }
             Part::Block(i, j) => {
-                let (p, pd): ([_; 4], [_; 4]) = (column(z, i, 0, 1), column(zd, i, 0, 1));
+                let (p, pd): ([_; 4], [_; 4]) = (read("z", z, i)?, read("zd", zd, i)?);
                 let (square, omega) = (dot(p, p), angular(p, pd));
                 for k in 0..columns {
                     let (p_change, pd_change): ([_; 4], [_; 4]) =
-                        (column(change, i, k, columns), column(zd_change, i, k, columns));
+                        (column("z'", change, i, k, columns)?, column("zd'", zd_change, i, k, columns)?);
                     let turned = angular(p, pd_change);
                     let across = twice(p_change, pd).map(|x| x / square);
                     let stretch = M::S::from_f64(-2.0) * dot(p, p_change) / square;
@@ -274,30 +315,37 @@ pub(crate) fn velocities_change<M: System>(
                     for ((sum, across), omega) in sum.iter_mut().zip(across).zip(omega) {
                         *sum += across + stretch * omega;
                     }
-                    put_column(v_change, j, k, columns, sum);
+                    put_column("v'", v_change, j, k, columns, sum)?;
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// For the columns of changes of z: what they become by the normalisation of all Euler parameters, p′/|p| − p (p·p′)/|p|³. `z`
 /// is not normalised yet.
 #[inline(always)]
-pub(crate) fn normalised<M: System>(system: &M, z: &[M::S], columns: usize, change: &mut [M::S]) {
+pub(crate) fn normalised<M: System>(
+    system: &M,
+    z: &[M::S],
+    columns: usize,
+    change: &mut [M::S],
+) -> Result<(), EvalError> {
     for &offset in system.euler_parameters() {
-        let p: [M::S; 4] = column(z, offset, 0, 1);
+        let p: [M::S; 4] = read("z", z, offset)?;
         let square = dot(p, p);
         let norm = square.sqrt();
         for k in 0..columns {
-            let mut to: [M::S; 4] = column(change, offset, k, columns);
+            let mut to: [M::S; 4] = column("z'", change, offset, k, columns)?;
             let part = dot(p, to) / square;
             for (to, p) in to.iter_mut().zip(p) {
                 *to = (*to - part * p) / norm;
             }
-            put_column(change, offset, k, columns, to);
+            put_column("z'", change, offset, k, columns, to)?;
         }
     }
+    Ok(())
 }
 
 /// The transpose of [`tangents`]: z̄ = z̄ + L(z)ᵀ θ̄.
@@ -307,25 +355,26 @@ pub(crate) fn add_tangents_transposed<M: System>(
     columns: usize,
     theta: &[M::S],
     change: &mut [M::S],
-) {
+) -> Result<(), EvalError> {
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
                 for k in 0..columns {
-                    add_column(change, i, k, columns, column::<1, _>(theta, j, k, columns));
+                    add_column("z'", change, i, k, columns, column::<1, _>("theta", theta, j, k, columns)?)?;
                 }
             }
             Part::Block(i, j) => {
-                let p = column(z, i, 0, 1);
+                let p = read("z", z, i)?;
                 // (2 Ḡ/|p|²)ᵀ
                 let factor = M::S::from_f64(4.0) / dot(p, p);
                 for k in 0..columns {
-                    let sum = parameters(p, column(theta, j, k, columns)).map(|x| factor * x);
-                    add_column(change, i, k, columns, sum);
+                    let sum = parameters(p, column("theta", theta, j, k, columns)?).map(|x| factor * x);
+                    add_column("z'", change, i, k, columns, sum)?;
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// The transpose of [`rates`]: z̄ = z̄ + (N(z′) v)ᵀ z̄d, v̄ = v̄ + Nᵀ z̄d. Ḡ(p)ᵀ ω is antisymmetric in p.
@@ -337,25 +386,33 @@ pub(crate) fn add_rates_transposed<M: System>(
     zd_change: &[M::S],
     change: &mut [M::S],
     v_change: &mut [M::S],
-) {
+) -> Result<(), EvalError> {
     let quarter = M::S::from_f64(0.25);
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
                 for k in 0..columns {
-                    add_column(v_change, j, k, columns, column::<1, _>(zd_change, i, k, columns));
+                    add_column(
+                        "v'",
+                        v_change,
+                        j,
+                        k,
+                        columns,
+                        column::<1, _>("zd'", zd_change, i, k, columns)?,
+                    )?;
                 }
             }
             Part::Block(i, j) => {
-                let (p, omega) = (column(z, i, 0, 1), column(v, j, 0, 1));
+                let (p, omega) = (read("z", z, i)?, read("v", v, j)?);
                 for k in 0..columns {
-                    let bar = column(zd_change, i, k, columns);
-                    add_column(v_change, j, k, columns, twice(p, bar).map(|x| quarter * x));
-                    add_column(change, i, k, columns, parameters(bar, omega).map(|x| -x));
+                    let bar = column("zd'", zd_change, i, k, columns)?;
+                    add_column("v'", v_change, j, k, columns, twice(p, bar).map(|x| quarter * x))?;
+                    add_column("z'", change, i, k, columns, parameters(bar, omega).map(|x| -x))?;
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// zdd = N vd + Nd v

@@ -19,6 +19,8 @@
 //! | [`euler_parameters`] | from coordinate form to joint form and back |
 //! | [`quadrature`] | integrals along a run |
 //! | [`sensitivity`] | derivatives of a run by parameters |
+//! | [`named`] | values by name: what generated structs have in common |
+//! | [`simulation`] | a simulation that owns its memory |
 //!
 //! A pendulum, as a generated module would write it, and its run:
 //!
@@ -63,7 +65,7 @@
 //! let span = Span { start: 0.0, end: 2.0, output: Output::Every(0.5) };
 //! let mut samples = 0;
 //! let statistics = Fixed { method: Rk4, h: 1e-3 }
-//!     .simulate(&Pendulum { length: 1.0 }, &mut NoInputs, &mut y, &span, &mut scratch, |_at| {
+//!     .run(&Pendulum { length: 1.0 }, &mut NoInputs, &mut y, &span, &mut scratch, |_at| {
 //!         samples += 1;
 //!         ControlFlow::Continue(())
 //!     })
@@ -149,9 +151,16 @@ pub mod sensitivity;
 
 pub mod adjoint;
 
+<<<<<<< HEAD
 pub use adjoint::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
 };
+=======
+pub mod named;
+pub mod simulation;
+
+pub use adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
+>>>>>>> main
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
@@ -170,6 +179,7 @@ pub use sensitivity::{
     JointObjectiveDerivatives, JointPlaces, JointSensitivities, LinearisedStep, ObjectiveDerivatives,
     ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives, StateDerivatives,
 };
+pub use simulation::{Simulated, Simulation};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,

@@ -1,6 +1,6 @@
 //! Elementary functions and table kernels as free functions, which is how generated code calls them.
 //!
-//! Enters: scalars and slices. Leaves: scalars. No function here panics or allocates, whatever its arguments.
+//! Input: scalars and slices. Output: scalars. No function here panics or allocates, whatever its arguments.
 
 use crate::scalar::Scalar;
 

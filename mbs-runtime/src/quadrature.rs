@@ -16,7 +16,7 @@ impl<'a, S: Scalar> Trapezoid<'a, S> {
     /// For as many integrands as half the slice holds.
     pub fn new(memory: &'a mut [S]) -> Self {
         memory.fill(S::ZERO);
-        let (sums, last) = memory.split_at_mut_checked(memory.len() / 2).unwrap_or_default();
+        let (sums, last) = memory.split_at_mut(memory.len() / 2);
         Self { sums, last, t: None }
     }
 

@@ -30,17 +30,14 @@ fn check(integrator: &impl Integrator) {
             ControlFlow::Continue(())
         };
         let mut y = body.start();
-        let run =
-            integrator.simulate(&body, &mut NoInputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
+        let run = integrator.run(&body, &mut NoInputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
         assert!(run.is_ok());
         let mut y = driven.start();
         let mut inputs = from_fn(|t, u: &mut [f64]| u.fill(Driven::input(t)));
-        let run =
-            integrator.simulate(&driven, &mut inputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
+        let run = integrator.run(&driven, &mut inputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
         assert!(run.is_ok());
         let mut y = broken.start();
-        let run =
-            integrator.simulate(&broken, &mut NoInputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
+        let run = integrator.run(&broken, &mut NoInputs, &mut y, &span, &mut scratch, |_| observe(&mut seen));
         assert!(run.is_err());
     });
     assert_eq!(count, 0);

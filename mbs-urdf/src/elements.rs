@@ -1,19 +1,19 @@
-//! Elements and attributes by name, numbers in them, and a count of what nobody reads.
+//! Elements and attributes by name, numbers in them, and a count of those that are not read.
 
 use crate::frame::{Angles, Frame, Vec3};
 use crate::limits;
-use crate::source::{Source, clean};
+use crate::source::{Source, one_line};
 use mbs_codegen::diagnostics::{Diagnostics, Span, nearest};
 use roxmltree::{Attribute, Node};
 use std::collections::BTreeMap;
 
-/// What an element may have.
+/// Known attributes and children of an element.
 pub(crate) struct Tag {
     /// Its attributes.
     pub(crate) attributes: &'static [&'static str],
-    /// Elements inside it that are read.
+    /// Child elements that are read.
     pub(crate) children: &'static [&'static str],
-    /// Elements inside it that URDF knows and an import has no use for.
+    /// Child elements that URDF defines and the import ignores.
     pub(crate) passed: &'static [&'static str],
 }
 
@@ -44,7 +44,7 @@ const fn leaf(attributes: &'static [&'static str]) -> Tag {
     Tag { attributes, children: &[], passed: &[] }
 }
 
-/// A problem that is told already.
+/// An error that was already reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported;
 
@@ -52,7 +52,7 @@ pub(crate) struct Reported;
 pub(crate) struct Elements<'s, 't> {
     pub(crate) source: &'s Source<'t>,
     pub(crate) diagnostics: &'s mut Diagnostics,
-    /// How often each element or attribute was passed over.
+    /// How often each element or attribute was skipped.
     pub(crate) skipped: BTreeMap<String, usize>,
     pub(crate) angles: Angles,
 }
@@ -69,7 +69,7 @@ impl Elements<'_, '_> {
         self.source.span(attribute.range_value())
     }
 
-    /// Notes an error, with what to do about it.
+    /// Reports an error with its remedy.
     pub(crate) fn error(
         &mut self,
         span: Span,
@@ -80,35 +80,39 @@ impl Elements<'_, '_> {
         Reported
     }
 
-    /// Counts what is in an element and not read. What looks like a slip is told.
-    pub(crate) fn pass(&mut self, node: Node<'_, '_>, tag: &Tag) {
+    /// Counts attributes and children that are not read, and warns of probable misspellings.
+    pub(crate) fn count_unread(&mut self, node: Node<'_, '_>, tag: &Tag) {
         let name = node.tag_name().name();
         for attribute in node.attributes().filter(|a| !tag.attributes.contains(&a.name())) {
             let span = self.source.span(attribute.range_qname());
-            self.slip(span, "attribute", attribute.name(), tag.attributes);
-            self.skip(format!("{name}@{}", attribute.name()));
+            self.warn_misspelling(span, "attribute", attribute.name(), tag.attributes);
+            self.count_skipped(format!("{name}@{}", attribute.name()));
         }
         let inside = node.children().filter(Node::is_element);
         for child in inside.filter(|child| !tag.children.contains(&child.tag_name().name())) {
             let inner = child.tag_name().name();
             if tag.passed.contains(&inner) {
-                self.skip(inner.to_string());
+                self.count_skipped(inner.to_string());
             } else {
-                self.slip(self.place(child), "element", inner, tag.children);
-                self.skip(if name == "robot" { inner.to_string() } else { format!("{name}/{inner}") });
+                self.warn_misspelling(self.place(child), "element", inner, tag.children);
+                self.count_skipped(if name == "robot" {
+                    inner.to_string()
+                } else {
+                    format!("{name}/{inner}")
+                });
             }
         }
     }
 
-    /// Counts something that is not read.
-    pub(crate) fn skip(&mut self, what: String) {
-        *self.skipped.entry(clean(&what)).or_default() += 1;
+    /// Counts an element or attribute that is not read.
+    pub(crate) fn count_skipped(&mut self, what: String) {
+        *self.skipped.entry(one_line(&what)).or_default() += 1;
     }
 
-    fn slip(&mut self, span: Span, what: &str, name: &str, known: &[&'static str]) {
+    fn warn_misspelling(&mut self, span: Span, what: &str, name: &str, known: &[&'static str]) {
         if let Some(near) = nearest(name, known.iter().copied()) {
             self.diagnostics
-                .warning(span, format!("unknown {what} `{}`", clean(name)))
+                .warning(span, format!("unknown {what} `{}`", one_line(name)))
                 .help(format!("did you mean `{near}`?"));
         }
     }
@@ -126,11 +130,11 @@ impl Elements<'_, '_> {
             let message = format!("`<{name}>` is given twice in this `<{}>`", node.tag_name().name());
             return Err(self.error(self.place(second), message, "remove one of them"));
         }
-        self.pass(first, tag);
+        self.count_unread(first, tag);
         Ok(Some(first))
     }
 
-    /// An element that must be there.
+    /// A required element.
     pub(crate) fn required_child<'a, 'i>(
         &mut self,
         node: Node<'a, 'i>,
@@ -147,7 +151,7 @@ impl Elements<'_, '_> {
         }
     }
 
-    /// An attribute that must be there, without the blanks around it.
+    /// A required attribute, trimmed.
     pub(crate) fn required<'a>(
         &mut self,
         node: Node<'a, '_>,
@@ -163,13 +167,13 @@ impl Elements<'_, '_> {
             }
             None => {
                 let tag = node.tag_name().name();
-                let message = format!("this `<{}>` has no `{name}`", clean(tag));
+                let message = format!("this `<{}>` has no `{name}`", one_line(tag));
                 Err(self.error(self.place(node), message, format!("add `{name}=\"…\"`")))
             }
         }
     }
 
-    /// `N` numbers in an attribute, if it is there.
+    /// `N` numbers in an optional attribute.
     pub(crate) fn numbers<const N: usize>(
         &mut self,
         node: Node<'_, '_>,
@@ -178,7 +182,7 @@ impl Elements<'_, '_> {
         let Some(attribute) = node.attribute_node(name) else { return Ok(None) };
         let (span, text) = (self.value_place(&attribute), attribute.value());
         if text.contains("${") || text.contains("$(") {
-            let message = format!("`{}` is a xacro expression, not a number", clean(text.trim()));
+            let message = format!("`{}` is a xacro expression, not a number", one_line(text.trim()));
             return Err(self.error(span, message, "expand the file first: `xacro FILE.xacro > ROBOT.urdf`"));
         }
         let words: Vec<&str> = text.split_ascii_whitespace().take(limits::NUMBERS).collect();
@@ -198,11 +202,11 @@ impl Elements<'_, '_> {
             match word.parse::<f64>() {
                 Ok(x) if x.is_finite() => *slot = x,
                 Ok(_) => {
-                    let message = format!("`{}` is not a finite number", clean(word));
+                    let message = format!("`{}` is not a finite number", one_line(word));
                     return Err(self.error(span, message, ""));
                 }
                 Err(_) => {
-                    let message = format!("`{}` is not a number", clean(word));
+                    let message = format!("`{}` is not a number", one_line(word));
                     let help =
                         if word.contains(',') { "separate numbers by blanks, without commas" } else { "" };
                     return Err(self.error(span, message, help));
@@ -212,24 +216,24 @@ impl Elements<'_, '_> {
         Ok(Some(values))
     }
 
-    /// A limit in an attribute, if it is there and is one.
+    /// A limit in an optional attribute, if it is a limit.
     pub(crate) fn limit(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<f64>, Reported> {
         let is_infinite = |text: &str| text.trim().parse::<f64>().is_ok_and(f64::is_infinite);
         if node.attribute(name).is_some_and(is_infinite) { Ok(None) } else { self.number(node, name) }
     }
 
-    /// One number in an attribute, if it is there.
+    /// One number in an optional attribute.
     pub(crate) fn number(&mut self, node: Node<'_, '_>, name: &str) -> Result<Option<f64>, Reported> {
         Ok(self.numbers::<1>(node, name)?.map(|[x]| x))
     }
 
-    /// One number that must be there.
+    /// One number in a required attribute.
     pub(crate) fn required_number(&mut self, node: Node<'_, '_>, name: &str) -> Result<f64, Reported> {
         self.required(node, name)?;
         self.number(node, name)?.ok_or(Reported)
     }
 
-    /// Three numbers; zeros if they are not there.
+    /// Three numbers; zeros if absent.
     pub(crate) fn vector(&mut self, node: Node<'_, '_>, name: &str) -> Result<Vec3, Reported> {
         Ok(self.numbers::<3>(node, name)?.unwrap_or([0.0; 3]))
     }

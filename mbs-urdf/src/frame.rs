@@ -10,7 +10,7 @@ pub(crate) type Mat3 = [[f64; 3]; 3];
 /// The unit matrix.
 pub(crate) const IDENTITY: Mat3 = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-/// Where a frame stands in another: x_outer = origin + rotation · x_inner.
+/// A frame relative to another: x_outer = origin + rotation · x_inner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) rotation: Mat3,
@@ -18,7 +18,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame itself.
+    /// The identity.
     pub(crate) const IDENTITY: Frame = Frame { rotation: IDENTITY, origin: [0.0; 3] };
 
     /// The frame of a link's origin and its roll, pitch and yaw about fixed axes:
@@ -31,24 +31,24 @@ impl Frame {
         Frame { rotation: product(&product(&z, &y), &x), origin: xyz }
     }
 
-    /// A frame of this one, seen from outside.
-    pub(crate) fn then(&self, inner: &Frame) -> Frame {
+    /// A frame given in this one, in the outer frame.
+    pub(crate) fn compose(&self, inner: &Frame) -> Frame {
         Frame { rotation: product(&self.rotation, &inner.rotation), origin: self.point(inner.origin) }
     }
 
-    /// A point of this frame, seen from outside.
+    /// A point given in this frame, in the outer frame.
     pub(crate) fn point(&self, p: Vec3) -> Vec3 {
         let turned = self.direction(p);
         std::array::from_fn(|i| self.origin[i] + turned[i])
     }
 
-    /// A direction of this frame, seen from outside.
+    /// A direction given in this frame, in the outer frame.
     pub(crate) fn direction(&self, v: Vec3) -> Vec3 {
         self.rotation.map(|row| dot(row, v))
     }
 
-    /// Whether its axes are not those outside.
-    pub(crate) fn is_turned(&self) -> bool {
+    /// Whether its axes differ from those of the outer frame.
+    pub(crate) fn is_rotated(&self) -> bool {
         self.rotation != IDENTITY
     }
 
@@ -58,15 +58,15 @@ impl Frame {
     }
 }
 
-/// A change of an angle that is none, rad: what a double has at 2π.
+/// A change of an angle that does not count, rad: the rounding of a double at 2π.
 const ROUNDING: f64 = 1e-15;
 
-/// Sine and cosine, exact at multiples of π/2 as files write them: 1.57079632679 is meant to be π/2.
+/// Sine and cosine, exact at multiples of π/2 as files write them: 1.57079632679 means π/2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Angles {
-    /// How near is meant, rad.
+    /// Angles within this distance are rounded, rad.
     pub(crate) tolerance: f64,
-    /// The largest change of an angle so far, rad, and how many were changed.
+    /// Largest change of an angle so far, rad, and the number of changed angles.
     pub(crate) largest: f64,
     pub(crate) count: usize,
 }
@@ -79,7 +79,7 @@ impl Angles {
     fn sin_cos(&mut self, angle: f64) -> (f64, f64) {
         let quarters = (angle / FRAC_PI_2).round();
         let change = (angle - quarters * FRAC_PI_2).abs();
-        // Beyond that a double is no angle any more.
+        // Larger values have no precision left as angles.
         if change > self.tolerance.max(ROUNDING) || quarters.abs() > 1e6 {
             return angle.sin_cos();
         }
@@ -108,7 +108,7 @@ pub(crate) fn transposed(a: &Mat3) -> Mat3 {
     std::array::from_fn(|i| std::array::from_fn(|j| a[j][i]))
 }
 
-/// A direction across an axis: the coordinate axis that follows the one nearest to it, x → y → z → x.
+/// A direction normal to an axis: the coordinate axis that follows the one nearest to it, x → y → z → x.
 pub(crate) fn across(axis: Vec3) -> Vec3 {
     let mut nearest = 2;
     for i in [0, 1] {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(frame.point([0.0, 0.0, 1.0]), [2.0, 2.0, 3.0]);
         assert_eq!(angles.count, 0);
         let other = Frame::new([0.5, 0.0, 0.0], [0.3, -0.4, 1.9], &mut angles);
-        let both = frame.then(&other);
+        let both = frame.compose(&other);
         let p = [0.3, -0.7, 0.2];
         for (a, b) in both.point(p).iter().zip(frame.point(other.point(p))) {
             assert!((a - b).abs() < 1e-15);

@@ -1,9 +1,9 @@
-//! From a robot in URDF to a model file.
+//! Converts a URDF robot into a model file.
 //!
-//! Enters: the text of a URDF file. Leaves: the text of a model file that `mbs-codegen` reads, and what was left out;
-//! or every problem of the file with its place. The way: `source` and `elements` give the XML tree with places,
-//! `read` the robot, `tree` its order, `merge` the bodies, `write` the text.
-//! Holds afterwards: no text makes this panic, hang or take memory without bound ([`limits`]).
+//! Input: the text of a URDF file. Output: the text of a model file that `mbs-codegen` reads, with a report of everything that was left out;
+//! or all problems of the file with their places. The steps: `source` and `elements` give the XML tree with places,
+//! `read` the robot, `tree` the order of its joints, `merge` the bodies, `write` the text.
+//! Guarantee: no input makes this panic, hang or use unbounded memory ([`limits`]).
 //!
 //! ```
 //! let urdf = r#"
@@ -32,7 +32,7 @@
 //! |---|---|
 //! | `link` | a body with the link's frame; mass, centre of mass and inertia with its own axes from `inertial` |
 //! | root link | part of ground, or, with a floating base, a body on a floating joint |
-//! | `fixed` joint | none: the child link becomes part of the parent's body and leaves a point with its name, and vectors `NAME_x`, `NAME_z` where it is turned |
+//! | `fixed` joint | none: the child link is merged into the parent's body; a point with its name remains and, if it is rotated, vectors `NAME_x`, `NAME_z` |
 //! | `revolute`, `continuous`, `prismatic`, `floating`, `planar` | joints with the same frames. A planar joint has its x along the coordinate axis that follows the one nearest to its normal, x → y → z → x |
 //! | `mimic` | a coupling |
 //! | `damping` | a torsional spring's damping |
@@ -69,47 +69,46 @@ use frame::Angles;
 use mbs_codegen::diagnostics::{Diagnostics, Span, nearest};
 use mbs_codegen::model::moments::impossible;
 use merge::Bodies;
-use names::{Scope, form};
+use names::{Scope, valid_name};
 use robot::{JointId, Robot};
-use source::{Source, clean};
+use source::{Source, one_line};
 use tree::Tree;
-use write::{Closure, Writing};
+use write::{Closure, ModelWriter};
 
-/// Choices of an import.
+/// Options of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The root link floats; otherwise it is part of ground.
     pub floating_base: bool,
     /// Joints that close loops.
     pub loops: Vec<Loop>,
-    /// Angles this near to a multiple of π/2 are taken for it, rad.
+    /// Angles within this distance of a multiple of π/2 are rounded to it, rad.
     pub snap: f64,
     /// Damping and friction of joints become forces.
     pub dissipation: bool,
-    /// Joints that mimic others are coupled with them; otherwise they move by themselves.
+    /// Joints that mimic others are coupled with them; otherwise they move independently.
     pub mimicry: bool,
 }
 
 impl Default for Options {
-    /// A fixed base, no loops, damping, friction and mimicry kept. Files write π/2 with twelve digits, 5e-12 off.
+    /// A fixed base, no loops; damping, friction and mimic joints are kept. Files write π/2 with twelve digits, an error of 5e-12.
     fn default() -> Self {
         Options { floating_base: false, loops: Vec::new(), snap: 1e-11, dissipation: true, mimicry: true }
     }
 }
 
-/// A model made from a robot.
+/// A model file converted from a robot.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The text of the model file.
     pub yaml: String,
-    /// What the file has that is odd.
+    /// Warnings.
     pub warnings: Diagnostics,
-    /// What was changed and left out.
+    /// What was changed and skipped.
     pub report: Report,
 }
 
-/// From the text of a URDF file to that of a model file. `file_name` is for the model's name, if the robot has none, and
-/// for a comment.
+/// Converts the text of a URDF file into that of a model file. `file_name` names the model, if the robot has no name, and appears in a comment.
 pub fn import(file_name: &str, text: &str, options: &Options) -> Result<Imported, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     match import_into(file_name, text, options, &mut diagnostics) {
@@ -143,14 +142,14 @@ fn import_into(
 
     let base = file_name.rsplit(['/', '\\']).next().unwrap_or("");
     let mut names = Names::of(&robot, &bodies);
-    let closures = close(&robot, &bodies, options, &mut names, &mut angles, diagnostics)?;
+    let closures = resolve_loops(&robot, &bodies, options, &mut names, &mut angles, diagnostics)?;
     let coupling_names = names.couplings(&robot, &bodies);
     let stem = base.split('.').next().unwrap_or("");
-    let writing = Writing {
+    let writing = ModelWriter {
         robot: &robot,
         bodies: &bodies,
         closures: &closures,
-        name: form(robot.name.as_deref().unwrap_or(stem)),
+        name: valid_name(robot.name.as_deref().unwrap_or(stem)),
         file: base,
         body_names: names.bodies,
         joint_names: names.joints,
@@ -172,7 +171,7 @@ fn import_into(
         mass: bodies.bodies[1..].iter().map(|body| body.mass).sum(),
         grounded: bodies.bodies[0].mass,
         renamed: names.renamed,
-        locked: bodies.locked.iter().map(|id| clean(&robot.joints[id.0].name)).collect(),
+        locked: bodies.locked.iter().map(|id| one_line(&robot.joints[id.0].name)).collect(),
         skipped,
         limits: bodies.joints.iter().filter(limited).count(),
         angles: (angles.count, angles.largest),
@@ -180,7 +179,7 @@ fn import_into(
     Some((yaml, report))
 }
 
-/// What cannot be a model, and inertias that no body has.
+/// Reports bodies that cannot be in a model, and inertias that no body can have.
 fn check_bodies(robot: &Robot, bodies: &Bodies, diagnostics: &mut Diagnostics) -> Option<()> {
     if bodies.bodies.len() == 1 {
         let help = if bodies.locked.is_empty() {
@@ -199,11 +198,12 @@ fn check_bodies(robot: &Robot, bodies: &Bodies, diagnostics: &mut Diagnostics) -
         let Some(link) = heaviest else { continue };
         let span = link.inertial.map_or(link.span, |inertial| inertial.span);
         if !body.is_finite() {
-            let message = format!("the numbers of link `{}` are too large", clean(&link.name));
+            let message = format!("the numbers of link `{}` are too large", one_line(&link.name));
             diagnostics.error(span, message).help("lengths are in m, masses in kg");
         } else if let Some(why) = impossible(body.inertia) {
             let together = if body.links.len() > 1 { " and what is fixed to it" } else { "" };
-            let message = format!("no body has the inertia of link `{}`{together}: {why}", clean(&link.name));
+            let message =
+                format!("no body has the inertia of link `{}`{together}: {why}", one_line(&link.name));
             diagnostics.warning(span, message).help("it is kept, and marked `unphysical`");
         }
     }
@@ -225,9 +225,9 @@ impl Names {
         let mut scope = Scope::with(&["ground"]);
         let mut renamed = Vec::new();
         let mut take = |what: &'static str, name: &str| {
-            let taken = scope.take(name, what);
+            let taken = scope.unique_name(name, what);
             if taken != name {
-                renamed.push((what, clean(name), taken.clone()));
+                renamed.push((what, one_line(name), taken.clone()));
             }
             taken
         };
@@ -240,7 +240,7 @@ impl Names {
             let name = body.links.first().map_or("", |(link, _)| &robot.links[link.0].name);
             body_names.push(take("link", name));
         }
-        let base = if bodies.floats { scope.take("floating_base", "joint") } else { String::new() };
+        let base = if bodies.floats { scope.unique_name("floating_base", "joint") } else { String::new() };
         Names { scope, bodies: body_names, joints, base, renamed }
     }
 
@@ -249,13 +249,13 @@ impl Names {
         let mimicking = bodies.joints.iter().filter(|id| robot.joints[id.0].mimic.is_some());
         mimicking
             .filter_map(|id| Some((*id, self.joints[id.0].as_deref()?)))
-            .map(|(id, joint)| (id, self.scope.take(&format!("{joint}_mimic"), "coupling")))
+            .map(|(id, joint)| (id, self.scope.unique_name(&format!("{joint}_mimic"), "coupling")))
             .collect()
     }
 }
 
-/// The loops with their links found.
-fn close<'o>(
+/// The loops with their links resolved.
+fn resolve_loops<'o>(
     robot: &Robot,
     bodies: &Bodies,
     options: &'o Options,
@@ -267,32 +267,35 @@ fn close<'o>(
     for of in &options.loops {
         let mut side = |side: &loops::Side| {
             let Some(link) = robot.links.iter().position(|link| link.name == side.link) else {
-                let message =
-                    format!("there is no link `{}` for the loop `{}`", clean(&side.link), clean(&of.name));
+                let message = format!(
+                    "there is no link `{}` for the loop `{}`",
+                    one_line(&side.link),
+                    one_line(&of.name)
+                );
                 let problem = diagnostics.error(Span::default(), message);
                 if let Some(near) = nearest(&side.link, robot.links.iter().map(|link| link.name.as_str())) {
-                    problem.help(format!("did you mean `{}`?", clean(near)));
+                    problem.help(format!("did you mean `{}`?", one_line(near)));
                 }
                 return None;
             };
             let (body, frame) = &bodies.place[link];
-            Some((*body, frame.then(&side.frame(angles))))
+            Some((*body, frame.compose(&side.frame(angles))))
         };
         let (parent, child) = (side(&of.parent), side(&of.child));
         let (Some(parent), Some(child)) = (parent, child) else { continue };
         if parent.0 == child.0 {
             let message = format!(
                 "the loop `{}` connects `{}` and `{}`, which are parts of one body",
-                clean(&of.name),
-                clean(&of.parent.link),
-                clean(&of.child.link)
+                one_line(&of.name),
+                one_line(&of.parent.link),
+                one_line(&of.child.link)
             );
             diagnostics.error(Span::default(), message).help("a loop goes through joints that move");
             continue;
         }
-        let name = names.scope.take(&of.name, "loop");
+        let name = names.scope.unique_name(&of.name, "loop");
         if name != of.name {
-            names.renamed.push(("loop", clean(&of.name), name.clone()));
+            names.renamed.push(("loop", one_line(&of.name), name.clone()));
         }
         closures.push(Closure { of, name, parent, child });
     }

@@ -1,18 +1,18 @@
-//! Limits against files that are hostile, or simply no robot. Each is far above what a real robot needs.
+//! Limits against malicious or unsuitable files. Each is far above the needs of a real robot.
 
 /// Bytes of a file.
 pub const FILE_BYTES: usize = 8 << 20;
-/// Attributes of one tag: the parser compares each with each.
+/// Attributes of one tag: the parser compares every pair.
 pub const ATTRIBUTES: usize = 1000;
-/// Declarations of name spaces: an element with one copies those around it.
+/// Declarations of namespaces: an element with one copies those of its ancestors.
 pub const NAMESPACES: usize = 1000;
 /// Elements, texts and comments together.
 pub const NODES: u32 = 1_000_000;
-/// Prefixes without a declaration that are overlooked.
+/// Undeclared prefixes that are ignored.
 pub const PREFIXES: usize = 20;
 /// Links, and joints.
 pub const LINKS: usize = 5000;
-/// Numbers of one attribute are looked at up to here.
+/// Numbers read from one attribute.
 pub const NUMBERS: usize = 16;
 /// After this many errors reading stops.
 pub const ERRORS: usize = 200;

@@ -1,12 +1,12 @@
-//! Joints that close loops. URDF has none, so they are given beside the file.
+//! Joints that close loops. URDF has none, so they are given as options.
 //!
 //! `NAME=TYPE:PARENT:CHILD[:AXIS]`, where a side is `LINK` or `LINK@X,Y,Z` or `LINK@X,Y,Z,ROLL,PITCH,YAW` and the axis
-//! is `X,Y,Z`. As in URDF, a joint is a frame on the parent and one on the child that coincide where the joint is at
-//! zero: each side's frame is that of its link, moved and turned as said. The axis, `1,0,0` if it is not given, has
+//! is `X,Y,Z`. As in URDF, a joint is a frame on the parent and one on the child that coincide when the joint is at
+//! zero: each side's frame is that of its link, translated and rotated as given. The axis, by default `1,0,0`, has
 //! the same components in both.
 
 use crate::frame::{Angles, Frame, Vec3};
-use crate::source::clean;
+use crate::source::one_line;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::JointKind;
 use std::str::FromStr;
@@ -70,7 +70,7 @@ impl FromStr for Loop {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the types are {}", words.join(", ")),
             };
-            return Err(format!("unknown type of joint `{}`; {help}", clean(word)));
+            return Err(format!("unknown type of joint `{}`; {help}", one_line(word)));
         };
         let axis = axis.map_or(Ok([1.0, 0.0, 0.0]), |axis| {
             let axis = numbers(axis)?;
@@ -84,7 +84,7 @@ impl FromStr for Loop {
 }
 
 fn side(text: &str) -> Result<Side, String> {
-    // The last one: a name may have `@` in it.
+    // The last `@`: a name may contain others.
     let Some((link, place)) = text.rsplit_once('@') else {
         return Ok(Side { link: text.trim().into(), xyz: [0.0; 3], rpy: [0.0; 3] });
     };
@@ -92,14 +92,14 @@ fn side(text: &str) -> Result<Side, String> {
     match *numbers(place)?.as_slice() {
         [x, y, z] => Ok(Side { link, xyz: [x, y, z], rpy: [0.0; 3] }),
         [x, y, z, roll, pitch, yaw] => Ok(Side { link, xyz: [x, y, z], rpy: [roll, pitch, yaw] }),
-        _ => Err(format!("`{}` is neither X,Y,Z nor X,Y,Z,ROLL,PITCH,YAW", clean(place))),
+        _ => Err(format!("`{}` is neither X,Y,Z nor X,Y,Z,ROLL,PITCH,YAW", one_line(place))),
     }
 }
 
 fn numbers(text: &str) -> Result<Vec<f64>, String> {
     let number = |word: &str| match word.trim().parse::<f64>() {
         Ok(x) if x.abs() < 1e9 => Ok(x),
-        _ => Err(format!("`{}` is not a number", clean(word))),
+        _ => Err(format!("`{}` is not a number", one_line(word))),
     };
     text.split(',').take(8).map(number).collect()
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_are_reported() {
         let problem = |text: &str| text.parse::<Loop>().expect_err("a problem");
         assert!(problem("revolute:a:b").contains("NAME=TYPE"));
         assert!(problem("x=revolute:a").contains("NAME=TYPE"));

@@ -1,8 +1,8 @@
-//! Links that do not move against each other become one body.
+//! Merges links that do not move relative to each other into one body.
 //!
-//! Enters: a robot and its tree. Leaves: [`Bodies`]. Holds afterwards: every link has a place on a body or on ground;
-//! mass, centre of mass and inertia of a body are those of all its links together; every joint that is left moves
-//! something that has mass, by itself or through joints that mimic it.
+//! Input: a robot and its tree. Output: [`Bodies`]. Holds afterwards: every link is part of a body or of ground;
+//! mass, centre of mass and inertia of a body are those of all its links; every remaining joint moves
+//! mass, directly or through joints that mimic it.
 
 use crate::frame::{Frame, Vec3, product, transposed};
 use crate::robot::{Inertial, JointId, Kind, LinkId, Robot};
@@ -11,28 +11,28 @@ use crate::tree::Tree;
 /// A body, or ground.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
-    /// The links it consists of; the body's frame is that of the first, the others have theirs in it. Ground has the
+    /// Its links with their frames in the body's frame, which is that of the first link. Ground has the
     /// frame of the root.
     pub(crate) links: Vec<(LinkId, Frame)>,
     pub(crate) mass: f64,
     pub(crate) com: Vec3,
-    /// xx, yy, zz, xy, xz, yz about the centre of mass, in a frame of which the axes are given here, or in the body's.
+    /// xx, yy, zz, xy, xz, yz about the centre of mass, in the frame with these axes, or in the body's.
     pub(crate) inertia: [f64; 6],
     pub(crate) axes: Option<Frame>,
 }
 
-/// What moves, and what moves it.
+/// Bodies and the joints that move them.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     /// Ground first.
     pub(crate) bodies: Vec<Body>,
-    /// By link: its body, and its frame there.
+    /// By link: its body, and its frame in that body.
     pub(crate) place: Vec<(usize, Frame)>,
     /// Joints that move, parents first. The child's body has the frame of the child link.
     pub(crate) joints: Vec<JointId>,
-    /// Joints that were locked at zero because they move no mass.
+    /// Joints locked at zero because they move no mass.
     pub(crate) locked: Vec<JointId>,
-    /// Whether the root link is a body of its own, which floats.
+    /// Whether the root link is a floating body.
     pub(crate) floats: bool,
 }
 
@@ -58,20 +58,20 @@ pub(crate) fn merge(robot: &Robot, tree: &Tree, floats: bool) -> Bodies {
                 locked.push(id);
             }
             let (body, parent) = &place[joint.parent.0];
-            (*body, parent.then(&joint.origin))
+            (*body, parent.compose(&joint.origin))
         };
         place[joint.child.0] = (body, frame);
         bodies[body].links.push((joint.child, frame));
     }
     for body in &mut bodies {
-        body.add_up(robot);
+        body.sum_inertia(robot);
     }
     Bodies { bodies, place, joints, locked, floats }
 }
 
-/// Whether each joint moves, and moves mass: its own, or that of a joint tied to it by mimicry.
+/// Whether each joint moves mass: its own, or that of a joint coupled to it by `mimic`.
 fn moving_joints(robot: &Robot, tree: &Tree) -> Vec<bool> {
-    let has_mass = |link: LinkId| robot.links[link.0].inertial.is_some_and(|i| is_heavy(&i));
+    let has_mass = |link: LinkId| robot.links[link.0].inertial.is_some_and(|i| has_mass(&i));
     let mut below: Vec<bool> = (0..robot.links.len()).map(|link| has_mass(LinkId(link))).collect();
     for &id in tree.order.iter().rev() {
         let joint = &robot.joints[id.0];
@@ -79,7 +79,7 @@ fn moving_joints(robot: &Robot, tree: &Tree) -> Vec<bool> {
     }
     let mut moves: Vec<bool> =
         robot.joints.iter().map(|joint| joint.kind != Kind::Fixed && below[joint.child.0]).collect();
-    // Whoever mimics, or is mimicked by, a joint that moves mass, moves it too.
+    // A joint that mimics, or is mimicked by, a joint that moves mass, moves it too.
     let leader = |mut joint: usize| {
         while let Some(mimic) = robot.joints[joint].mimic {
             joint = mimic.joint.0;
@@ -97,18 +97,18 @@ fn moving_joints(robot: &Robot, tree: &Tree) -> Vec<bool> {
     moves
 }
 
-fn is_heavy(inertial: &Inertial) -> bool {
+fn has_mass(inertial: &Inertial) -> bool {
     inertial.mass > 0.0 || inertial.inertia.iter().any(|x| *x != 0.0)
 }
 
 impl Body {
-    /// Sums mass, centre of mass and inertia of the links. One heavy link alone keeps the numbers of the file.
-    fn add_up(&mut self, robot: &Robot) {
+    /// Sums mass, centre of mass and inertia of the links. A single link with mass keeps the numbers of the file.
+    fn sum_inertia(&mut self, robot: &Robot) {
         let parts: Vec<(Frame, Inertial)> = self
             .links
             .iter()
-            .filter_map(|(link, frame)| Some((frame, robot.links[link.0].inertial.filter(is_heavy)?)))
-            .map(|(frame, inertial)| (frame.then(&inertial.frame), inertial))
+            .filter_map(|(link, frame)| Some((frame, robot.links[link.0].inertial.filter(has_mass)?)))
+            .map(|(frame, inertial)| (frame.compose(&inertial.frame), inertial))
             .collect();
         if let [(frame, only)] = parts.as_slice() {
             self.mass = only.mass;
@@ -116,7 +116,7 @@ impl Body {
             self.inertia = only.inertia;
             let [xx, yy, zz, xy, xz, yz] = only.inertia;
             let same_everywhere = xx == yy && yy == zz && [xy, xz, yz] == [0.0; 3];
-            self.axes = Some(*frame).filter(|frame| frame.is_turned() && !same_everywhere);
+            self.axes = Some(*frame).filter(|frame| frame.is_rotated() && !same_everywhere);
             return;
         }
         // m = Σ m_i,  c = Σ m_i c_i / m

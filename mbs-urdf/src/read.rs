@@ -1,28 +1,28 @@
-//! From the tree of elements to the robot.
+//! Reads the robot from the tree of elements.
 //!
-//! Enters: the XML tree. Leaves: a [`Robot`], if every link and joint could be read; all problems otherwise.
+//! Input: the XML tree. Output: a [`Robot`], if every link and joint could be read; otherwise all problems.
 //! Holds afterwards: names of links and of joints are unique, masses are not negative, axes are not zero, every
-//! link and joint that is named exists. Whether the joints make a tree is not looked at here.
+//! link and joint that is named exists. Whether the joints form a tree is checked later.
 
 use crate::elements::{
     AXIS, DYNAMICS, Elements, INERTIA, INERTIAL, JOINT, LIMIT, LINK, MASS, MIMIC, ROBOT, Reported, SIDE,
 };
 use crate::limits;
 use crate::robot::{Inertial, Joint, JointId, Kind, Limits, Link, LinkId, Mimic, Robot};
-use crate::source::{clean, is_xacro};
+use crate::source::{one_line, report_xacro};
 use mbs_codegen::diagnostics::{Span, nearest};
 use roxmltree::{Document, Node};
 use std::collections::HashMap;
 
-/// A mimic as written: the name of the other joint and where it stands.
-struct Imitation {
+/// A `mimic` before names are resolved: the name of the other joint and its place.
+struct MimicReference {
     joint: String,
     span: Span,
     multiplier: f64,
     offset: f64,
 }
 
-/// Reads the robot; without `mimicry` no joint mimics another.
+/// Reads the robot; without `mimicry`, `mimic` is ignored.
 pub(crate) fn read(
     document: &Document<'_>,
     mimicry: bool,
@@ -30,7 +30,7 @@ pub(crate) fn read(
 ) -> Result<Robot, Reported> {
     let root = document.root_element();
     check_root(document, e)?;
-    e.pass(root, &ROBOT);
+    e.count_unread(root, &ROBOT);
     let name = root.attribute("name").map(str::trim).filter(|name| !name.is_empty()).map(String::from);
     let named = |tag: &'static str| {
         root.children().filter(move |n| n.is_element() && n.tag_name().name() == tag).take(limits::LINKS + 1)
@@ -66,17 +66,17 @@ pub(crate) fn read(
 
     let mut joints: Vec<Joint> = Vec::new();
     let mut joint_names: HashMap<String, JointId> = HashMap::new();
-    let mut imitations: Vec<Option<Imitation>> = Vec::new();
-    // A joint that could not be read still has a name that others may mean.
+    let mut mimic_references: Vec<Option<MimicReference>> = Vec::new();
+    // A joint with errors still has a name that others may refer to.
     let mut broken: Vec<String> = Vec::new();
     for node in named("joint") {
         let joint = read_joint(node, &link_names, e);
         match unique(node, "joint", &mut joint_names, joints.len(), JointId, |id| joints_span(&joints, id), e)
         {
             Ok((name, span)) => match joint {
-                Ok((joint, imitation)) => {
+                Ok((joint, mimic_reference)) => {
                     joints.push(Joint { name, span, ..joint });
-                    imitations.push(imitation);
+                    mimic_references.push(mimic_reference);
                 }
                 Err(Reported) => {
                     complete = false;
@@ -90,20 +90,20 @@ pub(crate) fn read(
             return Err(Reported);
         }
     }
-    for (number, imitation) in imitations.into_iter().enumerate() {
-        let Some(imitation) = imitation else { continue };
+    for (number, mimic_reference) in mimic_references.into_iter().enumerate() {
+        let Some(mimic_reference) = mimic_reference else { continue };
         if !mimicry {
-            e.skip("mimic".into());
+            e.count_skipped("mimic".into());
             continue;
         }
-        if let Some(&joint) = joint_names.get(&imitation.joint) {
-            let Imitation { multiplier, offset, .. } = imitation;
+        if let Some(&joint) = joint_names.get(&mimic_reference.joint) {
+            let MimicReference { multiplier, offset, .. } = mimic_reference;
             joints[number].mimic = Some(Mimic { joint, multiplier, offset });
-        } else if !broken.contains(&imitation.joint) {
-            let message = format!("there is no joint `{}` to mimic", clean(&imitation.joint));
-            let help = propose(&imitation.joint, joint_names.keys().chain(&broken));
+        } else if !broken.contains(&mimic_reference.joint) {
+            let message = format!("there is no joint `{}` to mimic", one_line(&mimic_reference.joint));
+            let help = suggestion(&mimic_reference.joint, joint_names.keys().chain(&broken));
             e.error(
-                imitation.span,
+                mimic_reference.span,
                 message,
                 format!("{help} (`--no-mimic` lets every joint move by itself)"),
             );
@@ -123,14 +123,14 @@ fn joints_span(joints: &[Joint], id: JointId) -> Span {
     joints.get(id.0).map_or(Span::default(), |joint| joint.span)
 }
 
-/// The file must be URDF, and it must be expanded.
+/// The file must be URDF without xacro macros.
 fn check_root(document: &Document<'_>, e: &mut Elements<'_, '_>) -> Result<(), Reported> {
     let root = document.root_element();
     let is_macro = |n: &Node<'_, '_>| {
         n.is_element() && n.tag_name().namespace().is_some_and(|uri| uri.contains("xacro"))
     };
     if let Some(node) = document.descendants().find(is_macro) {
-        is_xacro(e.place(node), e.diagnostics);
+        report_xacro(e.place(node), e.diagnostics);
         return Err(Reported);
     }
     let name = root.tag_name().name();
@@ -143,7 +143,7 @@ fn check_root(document: &Document<'_>, e: &mut Elements<'_, '_>) -> Result<(), R
         "COLLADA" => "this is a COLLADA file, a mesh",
         _ => "this is not a URDF file",
     };
-    let message = format!("{what}: its element is `<{}>`", clean(name));
+    let message = format!("{what}: its element is `<{}>`", one_line(name));
     Err(e.error(e.place(root), message, "a URDF file is one element `<robot name=\"…\">`"))
 }
 
@@ -161,7 +161,7 @@ fn unique<Id: Copy>(
     if let Some(&other) = names.get(name) {
         let line = place_of(other).line;
         let before = if line > 0 { format!(", as at line {line}") } else { String::new() };
-        let message = format!("two {what}s are called `{}`{before}", clean(name));
+        let message = format!("two {what}s are called `{}`{before}", one_line(name));
         return Err(e.error(span, message, "rename one of them"));
     }
     names.insert(name.to_string(), id(next));
@@ -169,7 +169,7 @@ fn unique<Id: Copy>(
 }
 
 fn read_link(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Option<Inertial>, Reported> {
-    e.pass(node, &LINK);
+    e.count_unread(node, &LINK);
     let Some(inertial) = e.child(node, "inertial", &INERTIAL)? else { return Ok(None) };
     let frame = e.origin(inertial);
     let mass = e.required_child(inertial, "mass", &MASS, "<mass value=\"…\"/>").and_then(|mass| {
@@ -196,13 +196,13 @@ fn read_link(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Option<Iner
     Ok(Some(Inertial { frame: frame?, mass: mass?, inertia: inertia?, span: e.place(inertial) }))
 }
 
-/// A joint without its name, and whom it mimics.
+/// A joint without its name, and its `mimic`.
 fn read_joint(
     node: Node<'_, '_>,
     links: &HashMap<String, LinkId>,
     e: &mut Elements<'_, '_>,
-) -> Result<(Joint, Option<Imitation>), Reported> {
-    e.pass(node, &JOINT);
+) -> Result<(Joint, Option<MimicReference>), Reported> {
+    e.count_unread(node, &JOINT);
     let kind = e.required(node, "type").and_then(|(word, span)| {
         if let Some((_, kind)) = Kind::ALL.iter().find(|(name, _)| *name == word) {
             return Ok(*kind);
@@ -212,7 +212,7 @@ fn read_joint(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the types are {}", names.join(", ")),
         };
-        Err(e.error(span, format!("unknown type of joint `{}`", clean(word)), help))
+        Err(e.error(span, format!("unknown type of joint `{}`", one_line(word)), help))
     });
     let parent = read_side(node, "parent", links, e);
     let child = read_side(node, "child", links, e);
@@ -231,7 +231,7 @@ fn read_joint(
         }
         Ok(both)
     });
-    let imitation = read_mimic(node, e);
+    let mimic_reference = read_mimic(node, e);
     let (kind, parent, child) = (kind?, parent?, child?);
     let axis = match axis? {
         (_, None) if !kind.has_one_coordinate() && kind != Kind::Planar => [1.0, 0.0, 0.0],
@@ -242,7 +242,7 @@ fn read_joint(
         (_, Some(axis)) => axis,
     };
     let [damping, friction] = dynamics?;
-    let imitation = imitation?;
+    let mimic_reference = mimic_reference?;
     let (origin, limits) = (origin?, limits?);
     if parent == child {
         return Err(e.error(
@@ -253,7 +253,10 @@ fn read_joint(
     }
     let span = e.place(node);
     let (name, mimic) = (String::new(), None);
-    Ok((Joint { name, span, kind, parent, child, origin, axis, limits, damping, friction, mimic }, imitation))
+    Ok((
+        Joint { name, span, kind, parent, child, origin, axis, limits, damping, friction, mimic },
+        mimic_reference,
+    ))
 }
 
 /// The link at one side of a joint.
@@ -268,23 +271,23 @@ fn read_side(
     match links.get(name) {
         Some(&link) => Ok(link),
         None => {
-            let message = format!("there is no link `{}`", clean(name));
-            Err(e.error(span, message, propose(name, links.keys())))
+            let message = format!("there is no link `{}`", one_line(name));
+            Err(e.error(span, message, suggestion(name, links.keys())))
         }
     }
 }
 
-fn propose<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> String {
-    // In the order of names: that of a hash table would change from run to run.
+fn suggestion<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> String {
+    // Sorted by name: the order of a hash table changes from run to run.
     let mut names: Vec<&str> = names.map(String::as_str).collect();
     names.sort_unstable();
     match nearest(name, names) {
-        Some(near) => format!("did you mean `{}`?", clean(near)),
+        Some(near) => format!("did you mean `{}`?", one_line(near)),
         None => "describe it in this file, or name another".into(),
     }
 }
 
-/// The axis and where it stands; `None` for one of no length.
+/// The axis and its place; `None` for a zero vector.
 fn read_axis(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<(Span, Option<[f64; 3]>), Reported> {
     let Some(axis) = e.child(node, "axis", &AXIS)? else {
         return Ok((Span::default(), Some([1.0, 0.0, 0.0])));
@@ -298,7 +301,7 @@ fn read_axis(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<(Span, Opti
     Ok((e.value_place(&attribute), usable.then(|| v.map(|x| x / scale(length)))))
 }
 
-/// Axes of unit length, or of any length that is not extreme, keep their numbers.
+/// Only axes of extreme length are scaled.
 fn scale(length: f64) -> f64 {
     if (1e-6..1e6).contains(&length) { 1.0 } else { length }
 }
@@ -317,12 +320,12 @@ fn read_limits(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Limits, R
     Ok(limits)
 }
 
-fn read_mimic(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Option<Imitation>, Reported> {
+fn read_mimic(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Option<MimicReference>, Reported> {
     let Some(mimic) = e.child(node, "mimic", &MIMIC)? else { return Ok(None) };
     let joint = e.required(mimic, "joint").map(|(name, span)| (name.to_string(), span));
     let [multiplier, offset] = ["multiplier", "offset"].map(|name| e.number(mimic, name));
     let (joint, span) = joint?;
-    Ok(Some(Imitation {
+    Ok(Some(MimicReference {
         joint,
         span,
         multiplier: multiplier?.unwrap_or(1.0),
@@ -330,7 +333,7 @@ fn read_mimic(node: Node<'_, '_>, e: &mut Elements<'_, '_>) -> Result<Option<Imi
     }))
 }
 
-/// Joints of one coordinate mimic each other, and not in a circle: there they would have no position.
+/// Only joints with one coordinate may mimic each other, without cycles, in which positions would be undetermined.
 fn check_mimics(joints: &[Joint], e: &mut Elements<'_, '_>) -> Result<(), Reported> {
     let mut outcome = Ok(());
     let follows = |kind: Kind| kind.has_one_coordinate() || kind == Kind::Fixed;
@@ -339,14 +342,14 @@ fn check_mimics(joints: &[Joint], e: &mut Elements<'_, '_>) -> Result<(), Report
         if !follows(joint.kind) || !follows(joints[mimic.joint.0].kind) {
             let message = format!(
                 "joint `{}` cannot mimic `{}`",
-                clean(&joint.name),
-                clean(&joints[mimic.joint.0].name)
+                one_line(&joint.name),
+                one_line(&joints[mimic.joint.0].name)
             );
             let help = "only revolute, continuous and prismatic joints mimic each other";
             outcome = Err(e.error(joint.span, message, help));
         }
     }
-    // By joint: not seen, or the walk that saw it first.
+    // By joint: the traversal that visited it first, if any.
     let mut seen: Vec<Option<usize>> = vec![None; joints.len()];
     for walk in 0..joints.len() {
         let mut at = walk;
@@ -355,7 +358,7 @@ fn check_mimics(joints: &[Joint], e: &mut Elements<'_, '_>) -> Result<(), Report
             let Some(mimic) = joints[at].mimic else { break };
             at = mimic.joint.0;
             if seen[at] == Some(walk) {
-                let name = clean(&joints[at].name);
+                let name = one_line(&joints[at].name);
                 let message = format!("joint `{name}` mimics itself, through others or at once");
                 outcome = Err(e.error(joints[at].span, message, "let one of the joints mimic nobody"));
             }

@@ -42,42 +42,42 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "  links     {links}: {} of {mass} kg moved by {}",
-            many(*bodies, "body"),
-            many(*joints, "joint")
+            count_of(*bodies, "body"),
+            count_of(*joints, "joint")
         )?;
         if self.grounded > 0.0 {
             writeln!(f, "  ground    {} kg fixed to it play no part", short(self.grounded))?;
         }
         if self.couplings > 0 {
-            writeln!(f, "  mimic     {}", many(self.couplings, "coupling"))?;
+            writeln!(f, "  mimic     {}", count_of(self.couplings, "coupling"))?;
         }
         if self.loops > 0 {
-            writeln!(f, "  loops     {} cut", many(self.loops, "joint"))?;
+            writeln!(f, "  loops     {} cut", count_of(self.loops, "joint"))?;
         }
         if !self.locked.is_empty() {
             writeln!(
                 f,
                 "  locked    {}, moving no mass: {}",
-                many(self.locked.len(), "joint"),
-                some(&self.locked)
+                count_of(self.locked.len(), "joint"),
+                shortened(&self.locked)
             )?;
         }
         if self.limits > 0 {
-            writeln!(f, "  limits    of {}, kept as descriptions", many(self.limits, "joint"))?;
+            writeln!(f, "  limits    of {}, kept as descriptions", count_of(self.limits, "joint"))?;
         }
         let (angles, change) = self.angles;
         if angles > 0 {
             let multiples = "taken for multiples of π/2, which changes them by at most";
-            writeln!(f, "  angles    {} {multiples} {change:.1e} rad", many(angles, "angle"))?;
+            writeln!(f, "  angles    {} {multiples} {change:.1e} rad", count_of(angles, "angle"))?;
         }
         if !self.renamed.is_empty() {
             let renamed: Vec<String> =
                 self.renamed.iter().map(|(what, from, to)| format!("{what} `{from}` → {to}")).collect();
-            writeln!(f, "  renamed   {}", some(&renamed))?;
+            writeln!(f, "  renamed   {}", shortened(&renamed))?;
         }
         if !self.skipped.is_empty() {
             let skipped: Vec<String> = self.skipped.iter().map(|(what, n)| format!("{n} {what}")).collect();
-            writeln!(f, "  skipped   {}", some(&skipped))?;
+            writeln!(f, "  skipped   {}", shortened(&skipped))?;
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ fn short(x: f64) -> String {
     format!("{x:.6e}").parse::<f64>().unwrap_or(x).to_string()
 }
 
-fn many(n: usize, what: &str) -> String {
+fn count_of(n: usize, what: &str) -> String {
     match (n, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (n, Some(stem)) => format!("{n} {stem}ies"),
@@ -96,7 +96,7 @@ fn many(n: usize, what: &str) -> String {
     }
 }
 
-fn some(list: &[String]) -> String {
+fn shortened(list: &[String]) -> String {
     let more = list.len().saturating_sub(SHOWN);
     let shown = list[..list.len() - more].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }

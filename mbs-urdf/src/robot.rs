@@ -3,15 +3,15 @@
 use crate::frame::{Frame, Vec3};
 use mbs_codegen::diagnostics::Span;
 
-/// A link, by its place in the file.
+/// A link, by its index in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LinkId(pub(crate) usize);
 
-/// A joint, by its place in the file.
+/// A joint, by its index in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct JointId(pub(crate) usize);
 
-/// What `<robot>` holds.
+/// `<robot>`
 #[derive(Debug)]
 pub(crate) struct Robot {
     pub(crate) name: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Joint {
     pub(crate) kind: Kind,
     pub(crate) parent: LinkId,
     pub(crate) child: LinkId,
-    /// The joint's frame in the parent link's; where the joint is at zero, it is the child link's frame.
+    /// The joint's frame in the parent link's; when the joint is at zero, it is the child link's frame.
     pub(crate) origin: Frame,
     /// In the joint's frame.
     pub(crate) axis: Vec3,
@@ -80,13 +80,13 @@ impl Kind {
         ("planar", Kind::Planar),
     ];
 
-    /// Whether it turns or slides along its axis, and nothing else.
+    /// Whether it has exactly one coordinate: revolute, continuous or prismatic.
     pub(crate) fn has_one_coordinate(self) -> bool {
         matches!(self, Kind::Revolute | Kind::Continuous | Kind::Prismatic)
     }
 }
 
-/// `<limit>`; what is absent is not limited.
+/// `<limit>`; absent values are unlimited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) lower: Option<f64>,

@@ -1,8 +1,7 @@
-//! Places in the text, and what must hold before the parser sees it.
+//! Places in the text, and checks before parsing.
 //!
 //! The parser is `roxmltree`: it does not recurse, refuses document types (so there are no entities to expand) and
-//! bounds its nodes. Two things it does at a cost beyond the text's length, attributes of one tag and name spaces in
-//! each other; both are bounded here.
+//! bounds its nodes. Attributes of one tag and nested namespaces cost more than linear time; both are bounded here.
 
 use crate::limits;
 use mbs_codegen::diagnostics::{Diagnostics, Span};
@@ -10,7 +9,7 @@ use roxmltree::{Document, Error, ParsingOptions, TextPos};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A text, where its lines begin, and how many characters stand before every [`BLOCK`] bytes: lines may be long.
+/// A text, the offsets of its lines, and the number of characters before every [`BLOCK`] bytes, since lines may be long.
 pub(crate) struct Source<'t> {
     text: &'t str,
     lines: Vec<usize>,
@@ -29,7 +28,7 @@ impl<'t> Source<'t> {
         Source { text, lines: std::iter::once(0).chain(after).collect(), blocks }
     }
 
-    /// How many characters begin before an offset.
+    /// Number of characters that begin before an offset.
     fn characters_before(&self, offset: usize) -> usize {
         let block = offset / BLOCK;
         self.blocks[block] + characters(&self.text.as_bytes()[block * BLOCK..offset])
@@ -45,7 +44,7 @@ impl<'t> Source<'t> {
         Span { offset, len, line: line as u32, column: before as u32 + 1 }
     }
 
-    /// The place that the parser calls row and column.
+    /// The place of the parser's row and column.
     fn span_at(&self, at: TextPos) -> Span {
         let start = self.lines.get((at.row as usize).saturating_sub(1)).copied().unwrap_or(self.text.len());
         let column = (at.col as usize).saturating_sub(1);
@@ -59,7 +58,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// How many characters begin in a piece of UTF-8.
+/// Number of characters that begin in a piece of UTF-8.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
@@ -68,8 +67,8 @@ fn options<'i>() -> ParsingOptions<'i> {
     ParsingOptions { allow_dtd: false, nodes_limit: limits::NODES, ..ParsingOptions::default() }
 }
 
-/// The text as [`parse`] will take it. Prefixes nobody declared are overlooked, as the usual readers of URDF do: their
-/// colons become `_`, which leaves every place as it is.
+/// The text as [`parse`] accepts it. Undeclared prefixes are ignored, as in other URDF readers: their
+/// colons become `_`, which changes no place.
 pub(crate) fn readable<'t>(text: &'t str, diagnostics: &mut Diagnostics) -> Option<Cow<'t, str>> {
     let source = Source::new(text);
     if !is_bounded(&source, diagnostics) {
@@ -87,7 +86,7 @@ pub(crate) fn readable<'t>(text: &'t str, diagnostics: &mut Diagnostics) -> Opti
             Ok(()) => return Some(readable),
         };
         if prefix == "xacro" {
-            is_xacro(source.span_at(at), diagnostics);
+            report_xacro(source.span_at(at), diagnostics);
             return None;
         }
         readable = Cow::Owned(without_prefix(&readable, &prefix));
@@ -103,8 +102,8 @@ pub(crate) fn parse(text: &str) -> Option<Document<'_>> {
     Document::parse_with_options(text, options()).ok()
 }
 
-/// Says that the file has macros.
-pub(crate) fn is_xacro(span: Span, diagnostics: &mut Diagnostics) {
+/// Reports that the file has macros.
+pub(crate) fn report_xacro(span: Span, diagnostics: &mut Diagnostics) {
     diagnostics
         .error(span, "this is a xacro file, not a URDF file")
         .help("expand it first: `xacro FILE.xacro > ROBOT.urdf`");
@@ -132,7 +131,7 @@ fn without_prefix(text: &str, prefix: &str) -> String {
     out
 }
 
-/// Whether the parser takes this text in time and memory in proportion to its length.
+/// Whether the parser's time and memory for this text are proportional to its length.
 fn is_bounded(source: &Source<'_>, diagnostics: &mut Diagnostics) -> bool {
     let text = source.text;
     if text.len() > limits::FILE_BYTES {
@@ -144,7 +143,7 @@ fn is_bounded(source: &Source<'_>, diagnostics: &mut Diagnostics) -> bool {
         diagnostics.error(Span::default(), "the file declares too many name spaces");
         return false;
     }
-    match crowded_tag(text) {
+    match oversized_tag(text) {
         Some(at) => {
             let message = format!("this tag has more than {} attributes", limits::ATTRIBUTES);
             diagnostics.error(source.span(at..at + 1), message);
@@ -154,8 +153,8 @@ fn is_bounded(source: &Source<'_>, diagnostics: &mut Diagnostics) -> bool {
     }
 }
 
-/// Where a tag with too many attributes begins. What the parser takes for a tag is one here too.
-fn crowded_tag(text: &str) -> Option<usize> {
+/// The offset of a tag with too many attributes; the same tags as for the parser.
+fn oversized_tag(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text[at..].find('<') {
         let begin = at + found;
@@ -214,13 +213,13 @@ fn report(source: &Source<'_>, error: &Error, diagnostics: &mut Diagnostics) {
         Error::InvalidAttributeValue(_) => (source.span_at(error.pos()), "write `<` as `&lt;`"),
         _ => (source.span_at(error.pos()), "the file must be well-formed XML"),
     };
-    // The place is told already.
+    // The place is reported already.
     let message = error.to_string().replace(&format!(" at {}", error.pos()), "");
-    diagnostics.error(span, format!("not valid XML: {}", clean(&message))).help(help);
+    diagnostics.error(span, format!("not valid XML: {}", one_line(&message))).help(help);
 }
 
 /// A message on one line, of bounded length.
-pub(crate) fn clean(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let shown: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(80).is_some() { shown + "…" } else { shown }
 }
@@ -254,11 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn crowded_tags_are_found_where_they_are() {
+    fn oversized_tags_are_found_where_they_are() {
         let many = " a='>'".repeat(limits::ATTRIBUTES + 1);
         let text = format!("<r><!-- <x{many}> --><?x {many}?><b{many}/></r>");
-        assert_eq!(crowded_tag(&text), text.find("<b"));
-        assert_eq!(crowded_tag(&format!("<r><!-- {many} --><b a='{}'/></r>", many.replace('\'', ""))), None);
-        assert_eq!(crowded_tag("<r a='"), None);
+        assert_eq!(oversized_tag(&text), text.find("<b"));
+        assert_eq!(
+            oversized_tag(&format!("<r><!-- {many} --><b a='{}'/></r>", many.replace('\'', ""))),
+            None
+        );
+        assert_eq!(oversized_tag("<r a='"), None);
     }
 }

@@ -1,17 +1,17 @@
 //! The joints as a tree.
 //!
-//! Enters: a robot whose names are resolved. Leaves: its root and its joints, parents first. Holds afterwards: every
-//! link but the root is the child of exactly one joint, and is reached from the root.
+//! Input: a robot with resolved names. Output: its root and its joints, parents first. Holds afterwards: every
+//! link except the root is the child of exactly one joint and is connected to the root.
 
 use crate::robot::{JointId, LinkId, Robot};
-use crate::source::clean;
+use crate::source::one_line;
 use mbs_codegen::diagnostics::Diagnostics;
 
-/// The root and the way from it to every link.
+/// The root and the joints in order.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) root: LinkId,
-    /// The joints, depth first, brothers in the order of the file.
+    /// The joints, depth first, siblings in the order of the file.
     pub(crate) order: Vec<JointId>,
 }
 
@@ -27,9 +27,9 @@ impl Tree {
                 let (link, other) = (&robot.links[joint.child.0], &robot.joints[other.0]);
                 let message = format!(
                     "link `{}` is the child of two joints, `{}` and `{}`",
-                    clean(&link.name),
-                    clean(&other.name),
-                    clean(&joint.name)
+                    one_line(&link.name),
+                    one_line(&other.name),
+                    one_line(&joint.name)
                 );
                 let help = "a link has one parent; take the joint that closes a loop out of the file and give it by `--loop`";
                 diagnostics.error(joint.span, message).help(help);
@@ -38,7 +38,7 @@ impl Tree {
             above[joint.child.0] = Some(id);
             below[joint.parent.0].push(id);
         }
-        report_circles(robot, &above, diagnostics);
+        report_cycles(robot, &above, diagnostics);
         let root = find_root(robot, &above, diagnostics);
         if diagnostics.error_count() > before {
             return None;
@@ -54,11 +54,11 @@ impl Tree {
     }
 }
 
-/// The link that is nobody's child; several are reported.
+/// The link that is no joint's child; several are an error.
 fn find_root(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Diagnostics) -> Option<LinkId> {
     let roots: Vec<LinkId> =
         (0..robot.links.len()).filter(|&link| above[link].is_none()).map(LinkId).collect();
-    let name = |link: &LinkId| format!("`{}`", clean(&robot.links[link.0].name));
+    let name = |link: &LinkId| format!("`{}`", one_line(&robot.links[link.0].name));
     if let [first, second, ..] = roots.as_slice() {
         let shown: Vec<String> = roots.iter().take(5).map(name).collect();
         let more = if roots.len() > 5 { ", …" } else { "" };
@@ -70,12 +70,12 @@ fn find_root(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Diagnos
         );
         diagnostics.error(robot.links[second.0].span, message).help(help);
     }
-    // Without a root there is a circle, which is reported.
+    // Without a root there is a cycle, which is reported.
     roots.first().copied()
 }
 
-/// Every circle of joints, once.
-fn report_circles(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Diagnostics) {
+/// Reports every cycle of joints once.
+fn report_cycles(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Diagnostics) {
     let mut seen: Vec<Option<usize>> = vec![None; robot.links.len()];
     for walk in 0..robot.links.len() {
         let mut at = walk;
@@ -84,7 +84,7 @@ fn report_circles(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Di
             let Some(joint) = above[at] else { break };
             at = robot.joints[joint.0].parent.0;
         }
-        // The walk met itself: go round once more to name the joints.
+        // A cycle was found: traverse it again to name the joints.
         if seen[at] != Some(walk) || above[at].is_none() {
             continue;
         }
@@ -93,7 +93,7 @@ fn report_circles(robot: &Robot, above: &[Option<JointId>], diagnostics: &mut Di
         let mut link = at;
         while let Some(joint) = above[link] {
             let joint = &robot.joints[joint.0];
-            names.push(format!("`{}`", clean(&joint.name)));
+            names.push(format!("`{}`", one_line(&joint.name)));
             place = place.max(Some(joint.span));
             link = joint.parent.0;
             if link == at {

@@ -1,7 +1,7 @@
-//! From bodies and joints to the text of a model file.
+//! Writes bodies and joints as the text of a model file.
 //!
-//! Enters: a robot, its merged bodies, loops, and names. Leaves: YAML that the reader of model files accepts. Holds
-//! afterwards: every number reads back as the same number; nothing from the file stands there unquoted.
+//! Input: a robot, its merged bodies, loops, and names. Output: YAML that the reader of model files accepts. Holds
+//! afterwards: every number reads back as the same number; all text from the file is quoted.
 
 use crate::frame::{Frame, IDENTITY, Vec3, across};
 use crate::loops::Loop;
@@ -20,8 +20,8 @@ pub(crate) struct Closure<'l> {
     pub(crate) child: (usize, Frame),
 }
 
-/// Everything that is written.
-pub(crate) struct Writing<'r> {
+/// The contents of a model file.
+pub(crate) struct ModelWriter<'r> {
     pub(crate) robot: &'r Robot,
     pub(crate) bodies: &'r Bodies,
     pub(crate) closures: &'r [Closure<'r>],
@@ -31,7 +31,7 @@ pub(crate) struct Writing<'r> {
     pub(crate) file: &'r str,
     /// By body, ground first.
     pub(crate) body_names: Vec<String>,
-    /// By joint of the file; those that do not move have none.
+    /// By joint of the file; `None` for joints that do not move.
     pub(crate) joint_names: Vec<Option<String>>,
     /// Of the joint that carries the root link, if it floats.
     pub(crate) base_name: String,
@@ -41,12 +41,12 @@ pub(crate) struct Writing<'r> {
     pub(crate) dissipation: bool,
 }
 
-/// Speeds below which friction fades, so that it is smooth, and their units.
+/// Rates below which friction decreases, so that it is smooth, and their units.
 const ANGULAR: (&str, f64, &str) = ("friction_angular_rate", 0.01, "rad/s");
 const LINEAR: (&str, f64, &str) = ("friction_linear_rate", 0.001, "m/s");
 
-// Writing to a string cannot fail: results of `write!` are dropped.
-impl Writing<'_> {
+// ModelWriter to a string cannot fail: results of `write!` are dropped.
+impl ModelWriter<'_> {
     /// The text.
     pub(crate) fn yaml(&self) -> String {
         let mut out = format!("# Imported from {}\n", quoted(self.file));
@@ -76,7 +76,7 @@ impl Writing<'_> {
         out
     }
 
-    /// Joints that move along one coordinate, with their names.
+    /// Joints with one coordinate, and their names.
     fn driven(&self) -> impl Iterator<Item = (&Joint, &str)> {
         let joints = self.bodies.joints.iter().map(|id| (&self.robot.joints[id.0], self.joint_name(*id)));
         joints.filter(|(joint, _)| joint.kind.has_one_coordinate())
@@ -90,7 +90,9 @@ impl Writing<'_> {
         let mut rates: Vec<(&str, f64, &str)> = Vec::new();
         for rate in [ANGULAR, LINEAR] {
             if self.dissipation
-                && self.driven().any(|(joint, _)| joint.friction != 0.0 && fading(joint.kind) == rate)
+                && self
+                    .driven()
+                    .any(|(joint, _)| joint.friction != 0.0 && friction_smoothing(joint.kind) == rate)
             {
                 rates.push(rate);
             }
@@ -110,7 +112,7 @@ impl Writing<'_> {
         let body = &self.bodies.bodies[number];
         let first = body.links.first().map(|(link, _)| &self.robot.links[link.0].name);
         let renamed = first.filter(|name| **name != self.body_names[number]);
-        // Ground without a link, without points.
+        // Ground without links and points.
         if number == 0 && body.links.len() < 2 && renamed.is_none() {
             return;
         }
@@ -127,13 +129,14 @@ impl Writing<'_> {
         }
         let (mut points, mut vectors) = (String::new(), String::new());
         let (mut point_names, mut vector_names) = (Scope::with(&["origin", "com"]), Scope::default());
-        // The reader takes no more of a body.
+        // The reader's limit per body.
         for (link, frame) in body.links.iter().skip(1).take(mbs_codegen::yaml::limits::PARTS / 2) {
             let name = &self.robot.links[link.0].name;
-            let _ = writeln!(points, "      {}: {}", point_names.take(name, "point"), list(&frame.origin));
-            if frame.is_turned() {
+            let _ =
+                writeln!(points, "      {}: {}", point_names.unique_name(name, "point"), list(&frame.origin));
+            if frame.is_rotated() {
                 for (axis, direction) in [("x", [1.0, 0.0, 0.0]), ("z", [0.0, 0.0, 1.0])] {
-                    let name = vector_names.take(&format!("{name}_{axis}"), axis);
+                    let name = vector_names.unique_name(&format!("{name}_{axis}"), axis);
                     let _ = writeln!(vectors, "      {name}: {}", list(&frame.direction(direction)));
                 }
             }
@@ -155,7 +158,7 @@ impl Writing<'_> {
             out,
             name,
             kind,
-            (*parent, link.then(&joint.origin)),
+            (*parent, link.compose(&joint.origin)),
             (child, Frame::IDENTITY),
             joint.axis,
         );
@@ -171,7 +174,7 @@ impl Writing<'_> {
         out.push_str("    cut: true\n");
     }
 
-    /// A joint between two frames, each on a body, which coincide where the joint is at zero.
+    /// A joint between two frames, each on a body, which coincide when the joint is at zero.
     fn connect(
         &self,
         out: &mut String,
@@ -186,7 +189,7 @@ impl Writing<'_> {
         let (axis, reference) =
             if needs_axis { (axis, across(axis)) } else { ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0]) };
         let sides = [("parent", parent), ("child", child)];
-        // Frames that coincide with those of both bodies need no directions of their own.
+        // Frames that coincide with those of both bodies need no directions.
         let turned =
             sides.iter().any(|(_, (_, frame))| frame.rotation != IDENTITY) && kind != JointKind::Spherical;
         for (side, (body, frame)) in sides {
@@ -219,7 +222,7 @@ impl Writing<'_> {
         for (joint, name) in self.driven().filter(|_| self.dissipation) {
             let coordinate = coordinate(joint.kind);
             if joint.damping != 0.0 {
-                let force = names.take(&format!("{name}_damping"), "force");
+                let force = names.unique_name(&format!("{name}_damping"), "force");
                 let damping = number_text(joint.damping);
                 let _ = writeln!(
                     lines,
@@ -227,8 +230,8 @@ impl Writing<'_> {
                 );
             }
             if joint.friction != 0.0 {
-                let force = names.take(&format!("{name}_friction"), "force");
-                let (friction, (rate, ..)) = (number_text(-joint.friction), fading(joint.kind));
+                let force = names.unique_name(&format!("{name}_friction"), "force");
+                let (friction, (rate, ..)) = (number_text(-joint.friction), friction_smoothing(joint.kind));
                 let value = format!("{friction}*tanh(rate({name}.{coordinate})/{rate})");
                 let _ = writeln!(
                     lines,
@@ -259,7 +262,7 @@ impl Writing<'_> {
                     let _ = write!(value, " {sign} {size}{times}{what}");
                 }
             };
-            // One that does not move is at zero.
+            // A joint that does not move is at zero.
             if let Some(other) = &self.joint_names[mimic.joint.0] {
                 let kind = self.robot.joints[mimic.joint.0].kind;
                 subtract(mimic.multiplier, &format!("{other}.{}", coordinate(kind)));
@@ -311,11 +314,11 @@ fn coordinate(kind: Kind) -> &'static str {
     if kind == Kind::Prismatic { "displacement" } else { "angle" }
 }
 
-fn fading(kind: Kind) -> (&'static str, f64, &'static str) {
+fn friction_smoothing(kind: Kind) -> (&'static str, f64, &'static str) {
     if kind == Kind::Prismatic { LINEAR } else { ANGULAR }
 }
 
-/// The joint's name in the file, if it is another, and its limits.
+/// The joint's name in the file, if it differs, and its limits.
 fn describe(joint: &Joint, name: &str) -> String {
     let mut parts = Vec::new();
     if joint.name != name {
@@ -323,7 +326,7 @@ fn describe(joint: &Joint, name: &str) -> String {
     }
     let (length, force) = if joint.kind == Kind::Prismatic { ("m", "N") } else { ("rad", "N m") };
     let Limits { lower, upper, velocity, effort } = joint.limits;
-    // A continuous joint has no ends, whatever is written.
+    // A continuous joint has no limits, whatever the file says.
     if joint.kind != Kind::Continuous {
         match (lower, upper) {
             (Some(lower), Some(upper)) => parts.push(format!("from {lower} to {upper} {length}")),

@@ -272,7 +272,7 @@ fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(
     let mut w = vec![0.0; dynamics.dims().workspace];
     let mut scratch = vec![0.0; integrator.scratch_len(&system.dims())];
     let span = Span { start: 0.0, end, output: Output::Steps };
-    let run = integrator.simulate(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| {
+    let run = integrator.run(system, &mut model.input_signals(), &mut y, &span, &mut scratch, |at| {
         dynamics.multipliers(at, &mut w, &mut zd, &mut vd, &mut lambda).expect("accelerations");
         euler_parameters::coordinate_accelerations(model, at.z, at.v, &vd, &mut zdd).expect("lengths");
         let m = Motion { t: at.t, z: at.z, zd: &zd, zdd: &zdd, u: at.u };

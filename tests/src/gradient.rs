@@ -43,7 +43,7 @@ where
     let (assembly, begin) = (Assembly::DEFAULT, M::S::ZERO);
     assembly.begin_differentiated(model, inputs, begin, &mut state, &mut derivatives, &mut scratch)?;
     let span = Span { start: M::S::ZERO, end: M::S::from_f64(end), output: Output::Steps };
-    let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, M::S>| ControlFlow::Continue(());
+    let watch = |_: mbs_runtime::formulation::Node<'_, M::S>| ControlFlow::Continue(());
     run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, watch)?;
     let found = Gradient::of(&dims, &gradient)?;
     let rows = (0..dims.n_objectives).map(|i| found.of_objective(i).unwrap_or_default().to_vec());

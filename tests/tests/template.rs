@@ -5,34 +5,27 @@
 )]
 //! Runs the model of `models/my_robot.yaml`, for which the macro below writes a solver while this crate is compiled.
 
-use core::ops::ControlFlow;
-use mbs_runtime::{Fixed, Integrator, Output, Rk4, Span};
-
 mbs_macros::model_solver! { pub mod my_robot = "../mbs-cli/src/commands/template/model.yaml.in"; }
-use my_robot::{DIMS, Model, Parameters, coordinate};
+use my_robot::{Error, Parameters, Simulation};
 
 /// Runs the model and gives the angle every second.
-fn angles(parameters: Parameters, end: f64) -> Vec<f64> {
-    let model = Model::new(parameters);
-    let mut inputs = model.signals();
-    let mut state = model.start_state();
-    let method = Fixed { method: Rk4, h: 1e-3 };
-    let mut scratch = vec![0.0; method.scratch_len(&DIMS)];
-    let span = Span { start: 0.0, end, output: Output::Every(1.0) };
-    let mut angles = Vec::new();
-    method
-        .simulate(&model, &mut inputs, &mut state, &span, &mut scratch, |at| {
-            angles.push(at.z[coordinate::HINGE_ANGLE]);
-            ControlFlow::Continue(())
-        })
-        .expect("a small step");
-    angles
+fn angles(parameters: Parameters, seconds: u32) -> Result<Vec<f64>, Error> {
+    let mut sim = Simulation::new(parameters)?;
+    let mut angles = vec![sim.z().hinge];
+    for second in 1..=seconds {
+        sim.run_to(f64::from(second))?;
+        angles.push(sim.z().hinge);
+    }
+    Ok(angles)
 }
 
-fn main() {
-    for (t, angle) in angles(Parameters::default(), 10.0).iter().enumerate() {
+fn main() -> Result<(), Error> {
+    for (t, angle) in angles(Parameters::default(), 10)?.iter().enumerate() {
         println!("{t:2} s: {angle:+.6} rad");
     }
+    let found = my_robot::gradient(&Parameters::default())?;
+    println!("swing = {:.6} rad² s, by c {:.6}", found.swing.value, found.swing.by.c);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -41,8 +34,8 @@ mod tests {
 
     #[test]
     fn friction_takes_the_swing_away() {
-        let free = angles(Parameters { c: 0.0, ..Default::default() }, 20.0);
-        let damped = angles(Parameters::default(), 20.0);
+        let free = angles(Parameters { c: 0.0, ..Default::default() }, 20).expect("a small step");
+        let damped = angles(Parameters::default(), 20).expect("a small step");
         let largest = |angles: &[f64]| angles.iter().fold(0.0_f64, |largest, angle| largest.max(angle.abs()));
         assert!(largest(&free[10..]) > 0.4);
         assert!(largest(&damped[10..]) < 0.35);

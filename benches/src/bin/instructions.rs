@@ -1,12 +1,10 @@
 //! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
 
 use mbs_benches::{buggy, five_bar, four_bar_40};
-use mbs_runtime::formulation::{Ali3p, Assembly, State};
+use mbs_runtime::formulation::{Ali3p, Assembly, Node, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
-use mbs_runtime::sensitivity::{
-    DifferentiableIntegrator, DifferentiatedAt, DifferentiatedNode, JointDerivatives,
-};
+use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
 use mbs_runtime::{
     Constrained, Differentiated, Fixed, Gradient, Index1, ObjectiveDerivatives, Output, Rk4, Sensitivities,
     Span, Start, StartDerivatives, StateDerivatives,
@@ -65,7 +63,7 @@ where
     let end = steps as f64 * H;
     let span = Span { start: 0.0, end, output: Output::Every(end) };
     let inputs = &mut NoInputs;
-    let observe = |_: DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    let observe = |_: Node<'_, f64>| ControlFlow::Continue(());
     run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, observe)
         .expect("converges");
     black_box(&gradient);
@@ -96,7 +94,7 @@ fn explicit_gradient(model: &five_bar::Model, steps: usize) {
     let span = Span { start: 0.0, end, output: Output::Every(end) };
     let inputs = &mut NoInputs;
     let observe = |_: DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
-    run.simulate(&system, inputs, &mut y, &mut joint, &span, &mut gradient, &mut scratch, observe)
+    run.run(&system, inputs, &mut y, &mut joint, &span, &mut gradient, &mut scratch, observe)
         .expect("regular");
     black_box(&gradient);
 }

@@ -62,7 +62,7 @@ fn gradient(model: &Model, manoeuvre: &Manoeuvre) -> Result<(), StepError> {
     let mut found = vec![0.0; Gradient::<f64>::len(&dims)];
     let span = Span { start: 0.0, end: manoeuvre.end, output: Output::Every(manoeuvre.end) };
     let began = Instant::now();
-    let watch = |_: mbs_runtime::sensitivity::DifferentiatedNode<'_, f64>| ControlFlow::Continue(());
+    let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
     run.run(model, &mut NoInputs, &mut state, &mut derivatives, &span, &mut found, &mut scratch, watch)?;
     let seconds = began.elapsed().as_secs_f64();
     let (objectives, slopes) = found.split_at(dims.n_objectives);

@@ -9,16 +9,17 @@ use crate::output::tree;
 use crate::session::failure::Failure;
 use crate::session::files;
 use crate::session::model::{find_case, show_warnings};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{Case, Model, ParameterId, VariableStart};
-use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
+use mbs_codegen::program::{self, BundleKind, Family, Options, Program, ProgramError};
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
 
 /// Shows the problems of a model, or what it is made of.
 pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     let file = files::read(&arguments.model)?;
-    let (model, warnings) = match mbs_codegen::read(&file.name, &file.text) {
+    let (model, warnings) = match mbs_codegen::analyse(&file.name, &file.text) {
         Ok(read) => read,
         Err(diagnostics) => {
             if arguments.json {
@@ -31,19 +32,18 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
         }
     };
     let case = find_case(&model, arguments.case.as_deref())?;
-    let tree = topology::span(&model);
     if arguments.tree {
         show_warnings(&file, &warnings);
-        return files::print(&tree::text(&model, &tree));
+        return files::print(&tree::text(&model, &model.tree));
     }
     let (program, too_large) = all_bundles(&model, case)?;
     let summary = Summary {
         file: &file.name,
         model: &model,
         case,
-        loops: topology::loops(&model, &tree),
-        rows: topology::rows(&model, &tree),
-        tree,
+        loops: topology::loops(&model, &model.tree),
+        rows: topology::rows(&model, &model.tree),
+        tree: &model.tree,
         program,
         too_large,
         values: case.map_or_else(|| Values::defaults(&model), |case| Values::of_case(&model, case)),
@@ -57,12 +57,25 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 }
 
 /// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
-fn all_bundles(model: &Model, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
-    let mut bundles = BundleKind::ALL.to_vec();
-    let mut too_large = Vec::new();
+fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
+    let estimates = program::estimates(model, &BundleKind::ALL);
+    // Of what comes together the largest counts, and derivatives bring what they are derivatives of.
+    let largest = |family: Family| {
+        let members = estimates.iter().filter(|(kind, _)| kind.entry().family == family);
+        members.map(|&(_, operations)| operations).max().unwrap_or(0)
+    };
+    let size = |kind: BundleKind, own: usize| match kind.entry().family {
+        family @ (Family::CoordinateForm | Family::JointSensitivities) => largest(family),
+        family @ Family::Sensitivities => largest(family).max(largest(Family::CoordinateForm)),
+        _ => own,
+    };
+    let (counted, others): (Vec<_>, Vec<_>) =
+        estimates.iter().partition(|(kind, own)| size(*kind, *own) <= COUNTED);
+    let mut bundles: Vec<BundleKind> = counted.into_iter().map(|(kind, _)| kind).collect();
+    let mut too_large: Vec<TooLarge> = others.into_iter().map(|(kind, own)| (kind.name(), own)).collect();
     loop {
         let options = Options { bundles: bundles.clone(), ..Options::default() };
-        match Program::new(model, case, &options) {
+        match Program::of(model, case, &options) {
             Ok(program) => return Ok((program, too_large)),
             Err(ProgramError::Bundle { bundle, operations })
                 if bundles.iter().any(|kind| kind.name() == bundle) =>
@@ -75,6 +88,9 @@ fn all_bundles(model: &Model, case: Option<&Case>) -> Result<(Program, Vec<TooLa
     }
 }
 
+/// Bundles that would need more operations, by their estimates, are not built by a check: it would take seconds, and much memory.
+const COUNTED: usize = 60_000;
+
 /// A bundle that is not made, and about how many operations it would need.
 type TooLarge = (&'static str, usize);
 
@@ -83,7 +99,7 @@ struct Summary<'a> {
     file: &'a str,
     model: &'a Model,
     case: Option<&'a Case>,
-    tree: Tree,
+    tree: &'a Tree,
     loops: Vec<Loop>,
     rows: Vec<Row>,
     program: Program,

@@ -15,7 +15,7 @@ use mbs_engine::Interpreted;
 use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, Ran};
 use mbs_engine::simulation::{
-    Column, InstanceError, RunFailure, Settings, interpret, is_constrained, refuse_held_signals, simulation,
+    Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
 use mbs_runtime::{Schedule, StepError};
 use serde_json::{Map, Value, json};
@@ -30,16 +30,17 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     differentiated::check_list(&source, common)?;
     let chosen = choose(&source, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;
-    let constrained = is_constrained(&source);
+    let constrained = source.is_constrained();
     let overrides = overrides(common, *output_step, Some(method));
     let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
     let settings = settings.map_err(|error| settings::refuse(&error))?;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let bundles = gradient::bundles(&settings.simulation, constrained);
-    let interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
+    let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(model::explain(&source, &InstanceError::NothingMoves));
     }
+    settings::choose_engine(&mut interpreted, common.engine, &settings);
     settings::note_idle(&settings);
 
     let prepared = gradient::prepare(&interpreted, &settings);
@@ -72,7 +73,14 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         (Ok(ran), _) => ran,
         (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
     };
+<<<<<<< HEAD
     let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told };
+=======
+    for jump in &ran.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
+    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
+>>>>>>> main
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
     }
@@ -230,6 +238,7 @@ impl Shown<'_> {
             "case": program.case,
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
+            "jumps": report_json::jumps(&self.ran.jumps),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {

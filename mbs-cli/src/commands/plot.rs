@@ -5,7 +5,7 @@ use crate::output::csv::is_stdout;
 use crate::output::number::{count, significant};
 use crate::output::picture::{self, Curve, Frame};
 use crate::output::plot::{draw, label};
-use crate::session::choices::meant;
+use crate::session::choices::suggestion;
 use crate::session::failure::Failure;
 use crate::session::files;
 use csv::{ReaderBuilder, StringRecord};
@@ -152,7 +152,7 @@ fn choose(table: &Table, arguments: &Plot) -> Result<Vec<usize>, Failure> {
                 )));
             }
             let others = table.heads[1..].iter().map(|head| bare(head));
-            return Err(Failure::usage(format!("there is no column `{name}`{}", meant(name, others))));
+            return Err(Failure::usage(format!("there is no column `{name}`{}", suggestion(name, others))));
         }
         chosen.extend(found.into_iter().filter(|i| !chosen.contains(i)).collect::<Vec<_>>());
     }

@@ -1,6 +1,6 @@
 //! `mbs run`: simulate a model, differentiate its objectives, show both and write a page.
 //!
-//! Enters: the command line. Leaves: a page with everything that is known, also where the run did not come to its end; a run without a
+//! Input: the command line. Output: a page with everything that is known, also where the run did not come to its end; a run without a
 //! step has nothing to show, and leaves the page of another as it is.
 
 use crate::arguments::Run;
@@ -104,6 +104,9 @@ fn is_differentiated(arguments: &Run, source: &Model, case: Option<&Case>) -> bo
 /// The gradient of the run; or why there is none, and whether the user stopped it.
 fn differentiate(prepared: &Prepared<'_>) -> Result<(Option<Derivatives>, Option<String>, Trouble), Failure> {
     let Prepared { model, settings, .. } = prepared;
+    if let Some(why) = &prepared.without {
+        return Ok((None, Some(format!("there is no gradient: {why}")), Trouble::None));
+    }
     let mut curves = Curves::new(model.dims().nq * model.program().sensitivity.len());
     let mut watcher = Watcher::new(None, &[], false, &settings.simulation)?;
     let ran = gradient::prepare(model, settings)

@@ -1,6 +1,6 @@
 //! `mbs verify`: check all derivatives of a model and the gradient of a run, and show the worst errors.
 
-use crate::arguments::Verify;
+use crate::arguments::{EngineName, Verify};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::output::{json as report_json, text};
@@ -9,8 +9,13 @@ use crate::session::progress::Progress;
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
+<<<<<<< HEAD
 use mbs_engine::simulation::{InstanceError, Settings, interpret, is_constrained, simulation};
 use mbs_engine::verify::{self, AdjointCheck, Check, Oracle, Report, RunCheck};
+=======
+use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
+use mbs_engine::verify::{self, Check, Oracle, Report, RunCheck};
+>>>>>>> main
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -18,9 +23,13 @@ use std::fmt::Write;
 /// Checks a model's derivatives and shows the result.
 pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let Verify { common, by, differences, method } = arguments;
+    if common.engine != EngineName::Auto {
+        let words = "`--engine` is for runs: to verify, real numbers are evaluated as pays and complex ones by the interpreter";
+        return Err(Failure::usage(words.to_string()));
+    }
     let model = differentiated::read(common, by)?;
     let case = session::find_case(&model, common.case.as_deref())?;
-    let constrained = is_constrained(&model);
+    let constrained = model.is_constrained();
     let overrides = overrides(common, None, Some(method));
     let settings = Settings::of_dynamics(simulation(&model, case), constrained, &overrides);
     let settings = settings.map_err(|error| settings::refuse(&error))?;
@@ -42,6 +51,9 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let outcome = verify::report(&interpreted.program_as_set(), simulation, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
+    for jump in &found.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
     files::print(&if common.json { report_json::pretty(&shown.json()) + "\n" } else { shown.text() })?;
     if found.passed() { Ok(()) } else { Err(Failure::said()) }
@@ -83,13 +95,13 @@ impl Shown<'_> {
         let program = self.model.program();
         let mut out = text::head(program, self.settings, self.settings.simulation.end);
         out.push_str(&text::with(&self.arguments.common.set));
-        self.tell_of_derivatives(&mut out);
-        self.tell_of_runs(&mut out);
+        self.print_derivatives(&mut out);
+        self.print_runs(&mut out);
         let _ = writeln!(out, "\n{}  in {}", verdict(self.report.passed()), duration(self.seconds));
         out
     }
 
-    fn tell_of_derivatives(&self, out: &mut String) {
+    fn print_derivatives(&self, out: &mut String) {
         let report = self.report;
         let visited: Vec<String> = report
             .instants
@@ -144,7 +156,7 @@ impl Shown<'_> {
         }
     }
 
-    fn tell_of_runs(&self, out: &mut String) {
+    fn print_runs(&self, out: &mut String) {
         let runs = &self.report.runs;
         if self.model.program().sensitivity.is_empty() {
             out.push_str(
@@ -247,12 +259,16 @@ impl Shown<'_> {
             "derivatives": report.derivatives.iter().map(derivative).collect::<Vec<_>>(),
             "not_evaluated": report.unseen,
             "gradient": report.runs.iter().map(run).collect::<Vec<_>>(),
+<<<<<<< HEAD
             "adjoint": report.adjoints.iter().map(|check| json!({
                 "what": check.what,
                 "error": check.error,
                 "tolerance": check.tolerance,
                 "passed": check.passed(),
             })).collect::<Vec<_>>(),
+=======
+            "jumps": report_json::jumps(&report.jumps),
+>>>>>>> main
             "redundant_constraints": report.redundant(),
             "wall_time": self.seconds,
         })

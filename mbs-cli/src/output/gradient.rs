@@ -10,8 +10,11 @@ use mbs_engine::gradient::Found;
 pub(crate) fn rows(model: &Interpreted, found: &Found, objective: usize) -> Vec<[String; 5]> {
     let program = model.program();
     let value = found.objectives[objective];
-    let all = program.sensitivity.iter().zip(found.of_objective(objective)).zip(&program.seeds);
-    let row = |((name, &derivative), &(group, place)): ((&String, &f64), &(Group, u32))| {
+    let rounding = found.is_rounding(model, objective);
+    let shown = found.of_objective(objective).iter().zip(rounding);
+    let shown = shown.map(|(&derivative, is_rounding)| if is_rounding { 0.0 } else { derivative });
+    let all = program.sensitivity.iter().zip(shown).zip(&program.seeds);
+    let row = |((name, derivative), &(group, place)): ((&String, f64), &(Group, u32))| {
         // An input has no value of its own: the derivative is by a constant added to its signal.
         let parameter = (group == Group::Parameters).then(|| model.parameters()[place as usize]);
         let relative = parameter.map(|p| p * derivative / value).filter(|x| x.is_finite());
@@ -26,11 +29,16 @@ pub(crate) fn rows(model: &Interpreted, found: &Found, objective: usize) -> Vec<
     all.map(row).collect()
 }
 
+/// Below a table in which zeros stand for rounding.
+const ROUNDING: &str =
+    "  a derivative of 0 may stand for rounding, less than 1e-14 of the objective; `--json` has the number\n";
+
 /// One objective's gradient as text.
 pub(crate) fn table(model: &Interpreted, found: &Found, objective: usize) -> String {
     let mut table = Table::new(&["by", ">value", "unit", ">derivative", ">relative"]);
     rows(model, found, objective).into_iter().for_each(|row| table.row(row));
-    table.print()
+    let note = if found.is_rounding(model, objective).contains(&true) { ROUNDING } else { "" };
+    table.print() + note
 }
 
 /// The unit of a parameter or an input.

@@ -182,6 +182,9 @@ fn gradients(shown: &Shown<'_>, derivatives: Option<&Derivatives>) -> Table {
     let mut table =
         Table { title: "Gradient".into(), heads: heads(&["by", ">value", "unit"]), rows: Vec::new() };
     for (i, (name, _)) in program.objectives.iter().enumerate() {
+        if ran.found.is_rounding(model, i).contains(&true) {
+            table.title = "Gradient; 0 may stand for rounding".into();
+        }
         table.heads.push(format!(">d {name}"));
         let rows = gradient::rows(model, &ran.found, i);
         for (k, [by, value, unit, derivative, _]) in rows.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Results as a Parquet file: a column of doubles each, units among the file's key-value data under `units`, as JSON by name.
 //!
-//! Enters: rows in the order of time. Leaves: the file, whole once [`Table::finish`] was called; a run that fails or is interrupted
+//! Input: rows in the order of time. Output: the file, whole once [`Table::finish`] was called; a run that fails or is interrupted
 //! calls it, too.
 
 use mbs_engine::simulation::Column;

@@ -1,6 +1,6 @@
 //! Curves as a picture: frames with axes, as SVG text or as the pixels of a PNG file.
 //!
-//! Enters: curves in frames. Leaves: the file. Both kinds are the same list of marks, which [`marks`] places; an SVG follows the reader's
+//! Input: curves in frames. Output: the file. Both kinds are the same list of marks, which [`marks`] places; an SVG follows the reader's
 //! choice of light or dark, a PNG is light.
 
 use super::number::significant;

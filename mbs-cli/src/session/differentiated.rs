@@ -1,11 +1,12 @@
 //! A model that is differentiated: what `mbs gradient` and `mbs verify` have in common.
 //!
-//! Enters: a model file and the names of the command line. Leaves: the model with the list by which it is differentiated.
+//! Input: a model file and the names of the command line. Output: the model with the list by which it is differentiated.
 
 use super::choices::some;
 use super::failure::Failure;
 use super::{files, model};
 use crate::arguments::{By, Common};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::Model;
 use mbs_codegen::model::sensitivity::Influences;
 use mbs_engine::gradient::{NameError, by_names};
@@ -13,7 +14,7 @@ use mbs_engine::simulation::independent;
 use mbs_runtime::StepError;
 
 /// Reads the model; the list of the command line stands in place of its own.
-pub(crate) fn read(common: &Common, by: &By) -> Result<Model, Failure> {
+pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
     let mut model = model::read(&common.model)?;
     let case = model::find_case(&model, common.case.as_deref())?;
     if let Some(names) = &by.sensitivity {
@@ -33,8 +34,8 @@ pub(crate) fn read(common: &Common, by: &By) -> Result<Model, Failure> {
             let name = model.sensitivity_name(*one);
             files::complain(&format!("warning: `{name}` changes neither the motion nor an objective\n"));
         }
-        model.sensitivity = list;
-        model.cases.iter_mut().for_each(|case| case.sensitivity = None);
+        model.model.sensitivity = list;
+        model.model.cases.iter_mut().for_each(|case| case.sensitivity = None);
     }
     Ok(model)
 }

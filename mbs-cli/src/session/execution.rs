@@ -6,12 +6,14 @@ use super::{files, model, settings};
 use crate::arguments::{Common, Results};
 use crate::output::number::{short, significant};
 use crate::output::shown::{Shown, Written};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::program::BundleKind;
+use mbs_engine::Interpreted;
 use mbs_engine::simulation::{
-    self, Analysis, Instance, Record, RunFailure, SettingError, Settings, columns, open_objectives,
+    self, Analysis, Instance, InstanceError, Record, RunFailure, SettingError, Settings, columns,
+    open_objectives,
 };
-use mbs_engine::{Interpreted, simulation::is_constrained};
 use mbs_runtime::StepError;
 use mbs_runtime::formulation::StartStatistics;
 use std::io::ErrorKind;
@@ -22,24 +24,35 @@ pub(crate) struct Prepared<'a> {
     pub(crate) case: Option<&'a Case>,
     pub(crate) model: Interpreted,
     pub(crate) settings: Settings,
+    /// Why the bundles beside those of the run are missing, if they are.
+    pub(crate) without: Option<String>,
 }
 
 /// Settles how to run a model. `settle` takes the model's settings and whether it has constraints; `further` says which bundles it needs
-/// beside those of the run.
+/// beside those of the run. If they are too large for a program it does without them.
 pub(crate) fn prepare<'a>(
     common: &Common,
-    source: &'a Model,
+    source: &'a Analysed,
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, SettingError>,
     further: impl FnOnce(&Settings, Option<&Case>) -> Vec<BundleKind>,
 ) -> Result<Prepared<'a>, Failure> {
     let case = model::find_case(source, common.case.as_deref())?;
-    let settled = settle(simulation::simulation(source, case), is_constrained(source));
+    let settled = settle(simulation::simulation(source, case), source.is_constrained());
     let settings = settled.map_err(|error| settings::refuse(&error))?;
     let further = further(&settings, case);
-    let Instance { model, settings } =
-        model::write_equations(source, || Instance::new(source, case, &common.set, settings, &further))?;
+    let write = || {
+        let with = |further| Instance::new(source, case, &common.set, settings.clone(), further);
+        match with(further.as_slice()) {
+            Err(InstanceError::Program(error)) if !further.is_empty() => {
+                Ok((with(&[])?, Some(error.to_string())))
+            }
+            instance => Ok((instance?, None)),
+        }
+    };
+    let (Instance { mut model, settings }, without) = model::write_equations(source, write)?;
+    settings::choose_engine(&mut model, common.engine, &settings);
     settings::note_idle(&settings);
-    Ok(Prepared { source, case, model, settings })
+    Ok(Prepared { source, case, model, settings, without })
 }
 
 /// A run that was made, well or not.
@@ -97,7 +110,12 @@ impl Done<'_> {
 
     /// What became of the run; none if nobody reads the results any more, which is no failure.
     pub(crate) fn trouble(&self, prepared: &Prepared<'_>) -> Option<Trouble> {
-        let Prepared { model, settings, .. } = prepared;
+        let Prepared { source, case, model, settings, .. } = prepared;
+        let undefined = || {
+            let now = &self.record.seen.now;
+            let found = simulation::undefined(source, *case, model, settings, now);
+            found.map_or(String::new(), |what| format!("\n{what}"))
+        };
         let kept = self.written.map_or(String::new(), |written| written.kept());
         Some(match (&self.record.failure, &self.stop) {
             (None | Some(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
@@ -108,14 +126,14 @@ impl Done<'_> {
             }
             (None, _) => Trouble::None,
             (Some(RunFailure::Start(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error @ StepError::Setting { .. })), _) => {
                 Trouble::Usage(format!("{}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Observe(t, error)), _) => {

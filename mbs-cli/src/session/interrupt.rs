@@ -1,4 +1,4 @@
-//! Whether the user wants to stop: an interrupt ends a run at its next node, so that its results are kept. A second one
+//! Interrupts: the first ends a run at its next node, so that its results are kept; the second
 //! ends the program at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 static WANTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Takes over interrupts, once; without it they end the program. Where the system has none nothing changes.
-pub(crate) fn take_over() {
+/// Installs the handler once; without it interrupts end the program. No effect on systems without interrupts.
+pub(crate) fn install_handler() {
     let mut first = false;
     let wanted = WANTED.get_or_init(|| {
         first = true;

@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::files::{self, Text};
 use super::progress::Ticker;
 use super::settings;
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::diagnostics::Diagnostics;
 use mbs_codegen::model::{Case, Model};
 use mbs_engine::ParameterError;
@@ -12,9 +13,9 @@ use mbs_engine::simulation::{InstanceError, independent};
 use std::path::Path;
 
 /// Reads a model; its problems go to standard error.
-pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Analysed, Failure> {
     let file = files::read(path)?;
-    match mbs_codegen::read(&file.name, &file.text) {
+    match mbs_codegen::analyse(&file.name, &file.text) {
         Ok((model, warnings)) => {
             show_warnings(&file, &warnings);
             Ok(model)
@@ -67,9 +68,9 @@ pub(crate) fn explain(model: &Model, error: &InstanceError) -> Failure {
             };
             Failure::usage(format!("{error}{there}"))
         }
-        InstanceError::Parameter { .. } | InstanceError::Dependent { .. } | InstanceError::Knots { .. } => {
-            Failure::usage(error.to_string())
-        }
+        InstanceError::Parameter { .. }
+        | InstanceError::Dependent { .. }
+        | InstanceError::Together { .. } => Failure::usage(error.to_string()),
         _ => Failure::error(error.to_string()),
     }
 }

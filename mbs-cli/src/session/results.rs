@@ -105,7 +105,7 @@ impl<'a> Watcher<'a> {
         let create =
             |path| Table::create(path, columns, units).map_err(|error| files::cannot_write(path, &error));
         let table = file.map(create).transpose()?;
-        interrupt::take_over();
+        interrupt::install_handler();
         Ok(Watcher { table, progress: Progress::new((simulation.begin, simulation.end)), stop: None })
     }
 
@@ -154,14 +154,14 @@ impl Follower for Watcher<'_> {
     }
 }
 
-/// What a failure of writing itself left: what has really come to the file.
-fn mended(written: &Written<'_>) -> String {
+/// Message about the results that a file keeps after a write error.
+fn kept_results(written: &Written<'_>) -> String {
     let path = written.file.display();
     if written.rows < 2 {
         // It never had its name.
         return String::new();
     }
-    match mend(written.file) {
+    match truncate_incomplete_row(written.file) {
         Some(t) => format!("\n`{path}` keeps the results up to t = {}", significant(t, 9)),
         None => String::new(),
     }
@@ -170,19 +170,19 @@ fn mended(written: &Written<'_>) -> String {
 /// The message where results could not be written.
 pub(crate) fn cannot_write(written: Option<&Written<'_>>, error: &io::Error) -> String {
     let path = written.map_or(Path::new("-"), |written| written.file);
-    let kept = written.map_or(String::new(), mended);
+    let kept = written.map_or(String::new(), kept_results);
     format!("cannot write `{}`: {}{kept}", path.display(), files::reason(error))
 }
 
-/// Takes a torn last row away from a file that could not be written to its end, as on a full disk; the time of the last row that is
-/// left. None where there is no row, or no text to look at.
-fn mend(path: &Path) -> Option<f64> {
+/// Removes an incomplete last row from a file after a write error, as on a full disk; returns the time of the last complete
+/// row. `None` if there is no row, or if the file is not text.
+fn truncate_incomplete_row(path: &Path) -> Option<f64> {
     if csv::is_parquet(path) {
         return None;
     }
     let mut file = File::options().read(true).write(true).open(path).ok()?;
     let found = file.metadata().ok().filter(|found| found.is_file())?;
-    // Two rows, the torn one and the last whole one, are shorter than this.
+    // The incomplete row and the last complete one are shorter than this.
     let begin = found.len().saturating_sub(8 << 20);
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(begin)).ok()?;

@@ -1,13 +1,13 @@
-//! Cuts a schedule into segments of a few hundred statements and gives every value that crosses from one
-//! segment into another a workspace slot, reused when its last reader is done.
+//! Splits a schedule into segments of a few hundred statements, and assigns a workspace slot to every value that
+//! more than one segment uses; a slot is reused after its last reader.
 //!
-//! Holds afterwards: a segment loads what it did not assign, at its first use.
+//! Holds afterwards: a segment loads every value that it does not assign, at its first use.
 
 use super::schedule::Step;
 use super::{Operand, Segment, Statement};
 use std::collections::BTreeMap;
 
-/// The segments and the number of slots in all, for steps of so many values. `fixed` slots have a place already.
+/// The segments and the total number of slots. `fixed` slots are assigned already.
 pub(super) fn split_into_chunks(
     steps: Vec<Step>,
     values: u32,
@@ -19,7 +19,7 @@ pub(super) fn split_into_chunks(
     let mut free: Vec<u32> = Vec::new();
     let mut slots = fixed;
     let mut slot_of = vec![0; values as usize];
-    // The last segment in which each value stands ready, plus one.
+    // The last segment in which each value is loaded, plus one.
     let mut ready = vec![0; values as usize];
     // Slots to free after a segment: the values whose last reader it is.
     let mut expiring: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -76,7 +76,7 @@ fn finish(segments: &mut Vec<Segment>, out: &mut Vec<Statement>) {
     }
 }
 
-/// Tells the segment of each step, asked in their order: so many statements each, kernels by themselves.
+/// Assigns steps to segments, in order: a given number of statements per segment, kernels separately.
 struct Cut {
     place: u32,
     filled: usize,
@@ -99,7 +99,7 @@ impl Cut {
     }
 }
 
-/// For every value, the segment that assigns it and the last one that reads it (the first where none does).
+/// For every value, the segment that assigns it and the last one that reads it (or the same if none does).
 fn lifetimes(steps: &[Step], values: usize, size: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut assigned, mut last_read) = (vec![0; values], vec![0; values]);
     let mut cut = Cut::new(size);

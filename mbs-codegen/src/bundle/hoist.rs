@@ -1,8 +1,8 @@
-//! Finds what depends on parameters alone, so that it is computed once per parameter change and not once
+//! Finds the expressions of parameters alone, which are computed once per change of parameters instead of once
 //! per step.
 //!
-//! Enters: the graph and all specifications. Leaves: the expressions `prepare` computes, each with its
-//! place. Holds afterwards: no bundle but `prepare` reads a parameter.
+//! Input: the graph and all specifications. Output: the expressions that `prepare` computes, with their
+//! indices. Holds afterwards: no bundle except `prepare` reads a parameter.
 
 use super::Specification;
 use crate::graph::{ArrayId, ExprId, Graph, Node, Visited};
@@ -12,20 +12,20 @@ use hashbrown::HashMap;
 #[derive(Clone, Debug, Default)]
 pub struct Hoisted {
     expressions: Vec<ExprId>,
-    /// Per node of the graph; empty where nothing is hoisted.
+    /// By node of the graph; empty if nothing is hoisted.
     places: Vec<Option<u32>>,
     arrays: HashMap<ArrayId, u32>,
 }
 
 impl Hoisted {
-    /// Walks from the wanted results down to the first expressions that depend on parameters alone.
+    /// Traverses the graph from the requested results down to the first expressions that depend on parameters alone.
     pub(super) fn collect(graph: &Graph, specifications: &[&Specification]) -> Hoisted {
         let mut hoisted = Hoisted { places: vec![None; graph.len()], ..Hoisted::default() };
         let mut seen = Visited::new(graph);
         for specification in specifications {
             let results = specification.results.iter().map(|wanted| &wanted.expressions);
             for expressions in results.chain(&specification.rolled.arrays) {
-                // Last in, first out: reversed so that places follow the order of the results.
+                // Last in, first out: reversed so that indices follow the order of the results.
                 let mut stack: Vec<ExprId> = expressions.iter().rev().copied().collect();
                 while let Some(id) = stack.pop() {
                     if !seen.enter(id) {
@@ -52,17 +52,17 @@ impl Hoisted {
         hoisted
     }
 
-    /// What `prepare` computes, in order.
+    /// The expressions that `prepare` computes, in order.
     pub fn expressions(&self) -> &[ExprId] {
         &self.expressions
     }
 
-    /// The place of an expression among the prepared values.
+    /// Index of an expression in the prepared values.
     pub(super) fn place(&self, id: ExprId) -> Option<u32> {
         self.places.get(id.index()).copied().flatten()
     }
 
-    /// The place of an array's first element among the prepared values.
+    /// Index of an array's first element in the prepared values.
     pub(super) fn array_place(&self, id: ArrayId) -> Option<u32> {
         self.arrays.get(&id).copied()
     }
@@ -80,9 +80,9 @@ impl Hoisted {
             return;
         }
         self.arrays.insert(array, self.expressions.len() as u32);
-        // A gather needs its elements side by side, so they may stand here a second time.
+        // A gather needs contiguous elements, so they may occur here a second time.
         for &element in graph.array(array) {
-            // Elsewhere a number stays a number.
+            // Elsewhere constants are not hoisted.
             if graph.constant_value(element).is_none() {
                 self.places[element.index()].get_or_insert(self.expressions.len() as u32);
             }

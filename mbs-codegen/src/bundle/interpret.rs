@@ -1,4 +1,4 @@
-//! Runs a bundle without compiling it: the same statements, in the same order, as the printed code.
+//! Interprets a bundle: the same statements, in the same order, as the printed code.
 
 use super::{Bundle, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::graph::UnaryOp;
@@ -12,12 +12,12 @@ pub struct Arguments<'a, N> {
 }
 
 impl<'a, N> Arguments<'a, N> {
-    /// Nothing given yet.
+    /// No arguments.
     pub fn new() -> Self {
         Arguments { groups: [&[]; Group::ALL.len()] }
     }
 
-    /// With one group given.
+    /// Adds the values of one group.
     pub fn with(mut self, group: Group, values: &'a [N]) -> Self {
         self.groups[group as usize] = values;
         self
@@ -33,11 +33,11 @@ impl<N> Default for Arguments<'_, N> {
 /// Why a bundle was not run: a slice is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort {
-    /// What is too short.
+    /// Name of the slice.
     pub what: &'static str,
-    /// How long it must be.
+    /// Required length.
     pub expected: usize,
-    /// How long it is.
+    /// Actual length.
     pub found: usize,
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Display for TooShort {
 
 impl std::error::Error for TooShort {}
 
-/// How many numbers of scratch [`run`] needs.
+/// Length of the scratch of [`run`].
 pub fn scratch_len(bundle: &Bundle) -> usize {
     (bundle.values + bundle.slots) as usize
 }
@@ -101,7 +101,7 @@ pub fn run<N: Number>(
             Memory::Array(array) => machine.slots[bundle.array(array)].to_vec(),
             Memory::Result(result) => results[result as usize].to_vec(),
         };
-        // What it writes is written apart, since it may read its neighbours.
+        // A loop writes to separate memory, since it may read neighbouring entries.
         let mut to = read(each.writes());
         each.run(read, &mut to);
         match each.writes() {

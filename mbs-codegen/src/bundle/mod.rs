@@ -1,8 +1,8 @@
-//! Bundles: schedules as data, read by the printer and by the interpreter alike.
+//! Bundles: schedules as data, for the emitter and the interpreters.
 //!
-//! Enters: a [`Specification`] (which expressions are wanted, under which names) and the graph.
-//! Leaves: a [`Bundle`], a list of segments; each is a flat run of single-assignment statements or the call
-//! of a named kernel; then loops over constant tables, if there are any ([`rolled`]).
+//! Input: a [`Specification`] (requested expressions and their names) and the graph.
+//! Output: a [`Bundle`], a list of segments, each a sequence of single-assignment statements or the call
+//! of a kernel; then loops over constant tables, if there are any ([`rolled`]).
 //! Holds afterwards: a value is assigned before it is read, and read only in the segment that assigns or
 //! loads it; a slot is written before it is read; every result is written exactly once ([`verify`]).
 
@@ -19,7 +19,7 @@ pub use rolled::{Loop, Memory, Rolled};
 use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Kernel, OperationCounts, UnaryOp};
 use crate::symbols::Group;
 
-/// What a bundle shall compute.
+/// The expressions that a bundle computes.
 #[derive(Clone, Debug)]
 pub struct Specification {
     /// The function's name.
@@ -30,19 +30,19 @@ pub struct Specification {
     pub arguments: Vec<(Group, u32)>,
     /// Its results.
     pub results: Vec<Wanted>,
-    /// What it leaves to loops.
+    /// The part that is computed in loops.
     pub rolled: Rolled,
 }
 
 impl Specification {
-    /// All expressions it wants.
+    /// All requested expressions.
     pub fn expressions(&self) -> impl Iterator<Item = ExprId> + '_ {
         let results = self.results.iter().flat_map(|wanted| &wanted.expressions);
         results.chain(self.rolled.arrays.iter().flatten()).copied()
     }
 }
 
-/// A run of expressions to be computed under a name.
+/// A named list of expressions to compute.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Name of the result.
@@ -64,11 +64,11 @@ pub struct Bundle {
     pub arguments: Vec<(Group, u32)>,
     /// Its results.
     pub results: Vec<BundleResult>,
-    /// What it does, in order.
+    /// Its segments, in order.
     pub segments: Vec<Segment>,
     /// Lengths of the arrays of its loops, which are its first slots, one after the other.
     pub arrays: Vec<u32>,
-    /// What it does after its segments. A bundle with loops begins with arrays and results of zeros.
+    /// Loops after the segments. A bundle with loops begins with arrays and results of zeros.
     pub loops: Vec<Loop>,
     /// Constant tables that gathers and kernels read.
     pub tables: Vec<Vec<f64>>,
@@ -81,7 +81,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// How many statements there are, those that move values between segments included.
+    /// Number of statements, including those that move values between segments.
     pub fn statements(&self) -> usize {
         let flat = |segment: &Segment| match segment {
             Segment::Flat(statements) => statements.len(),
@@ -96,7 +96,7 @@ impl Bundle {
         before..before + self.arrays.get(array as usize).map_or(0, |&len| len as usize)
     }
 
-    /// How many slots arrays have.
+    /// Number of slots of all arrays.
     pub fn array_slots(&self) -> usize {
         self.arrays.iter().sum::<u32>() as usize
     }
@@ -133,7 +133,7 @@ pub enum Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
-/// What a statement reads.
+/// An operand of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     /// A constant.
@@ -228,7 +228,7 @@ impl Operation {
         }
     }
 
-    /// What it reads, beside runs.
+    /// Its operands, without runs.
     pub fn operands(&self, mut visit: impl FnMut(Operand)) {
         match *self {
             Operation::Unary(_, a) | Operation::Gather(_, a) | Operation::Locate(_, a) => visit(a),
@@ -242,7 +242,7 @@ impl Operation {
 }
 
 impl Statement {
-    /// What it reads, beside runs and slots.
+    /// Its operands, without runs and slots.
     pub fn operands(&self, mut visit: impl FnMut(Operand)) {
         match self {
             Statement::Load(..) => {}
@@ -253,7 +253,7 @@ impl Statement {
         }
     }
 
-    /// What it assigns.
+    /// The values it assigns.
     pub fn assigns(&self, mut visit: impl FnMut(ValueId)) {
         match *self {
             Statement::Load(value, _) | Statement::Compute(value, _) => visit(value),
@@ -270,7 +270,7 @@ impl Statement {
 pub const CHUNK: usize = 250;
 
 /// The bundles for the specifications, the `prepare` bundle first. A specification that takes the parameters
-/// themselves reads them directly; every other reads what `prepare` made of them.
+/// themselves reads them directly; every other reads the prepared values.
 ///
 /// `parameters`: how many independent parameters there are.
 pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -> Vec<Bundle> {
@@ -303,7 +303,7 @@ pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -
 
 fn build_one(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Bundle {
     let schedule = schedule::schedule(graph, specification, hoisted);
-    // A bundle of little more than one chunk is better left whole: nothing has to cross.
+    // A bundle of little more than one chunk is not split, which avoids moving values between segments.
     let size = if schedule.steps.len() <= 2 * CHUNK { 2 * CHUNK } else { CHUNK };
     let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.values, schedule.slots, size);
     Bundle {

@@ -1,4 +1,4 @@
-//! Loops over constant tables: the part of a bundle that grows with the square of the mechanism, where flat code of it would be too long.
+//! Loops over constant tables: the part of a bundle that grows with the square of the number of joints, if flat code would be too long.
 //!
 //! A bundle with loops begins with arrays and results full of zeros; its statements write what is not zero; then its loops run, one after
 //! the other. Arrays are the first slots of the workspace. Matrices are by columns.
@@ -8,24 +8,24 @@
 use crate::graph::ExprId;
 use crate::graph::number::Number;
 
-/// What a bundle leaves to loops.
+/// The part of a bundle that is computed in loops.
 #[derive(Clone, Debug, Default)]
 pub struct Rolled {
-    /// Arrays that loops read: their expressions, of which those that are zero are not written.
+    /// Arrays that loops read, as expressions; zeros are not written.
     pub arrays: Vec<Vec<ExprId>>,
-    /// What runs after everything else.
+    /// The loops, which run last.
     pub loops: Vec<Loop>,
 }
 
 impl Rolled {
-    /// One more array; its number.
+    /// Adds an array; returns its index.
     pub fn array(&mut self, expressions: Vec<ExprId>) -> u32 {
         self.arrays.push(expressions);
         self.arrays.len() as u32 - 1
     }
 }
 
-/// Where a loop writes, or what it reads of earlier loops.
+/// Memory that a loop writes, or that it reads from earlier loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// An array of the bundle.

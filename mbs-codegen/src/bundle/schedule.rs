@@ -5,7 +5,7 @@
 //! of values short, makes code a fifth to a third larger and slower (a tenth to a third with fused operations):
 //! the first result pulls in half of the mechanism, and what the others read of it waits in memory.
 //!
-//! Enters: a specification. Leaves: one long list of steps, not yet cut into segments.
+//! Input: a specification. Output: one list of steps, not yet split into segments.
 //! Holds afterwards: every value is assigned before it is read.
 
 use super::{Hoisted, Operand, Operation, Run, Specification, Statement, ValueId};

@@ -2,40 +2,56 @@
 
 use super::{Bundle, Loop, Memory, Operand, Operation, Run, Segment, Statement};
 use crate::symbols::Group;
-use hashbrown::HashSet;
 
 /// Values are assigned once and before they are read within their segment, slots are written before they
 /// are read, arguments and tables are long enough, every result is written exactly once. Where there are loops, arrays and results are
 /// written at most once before them, and a loop stays within its memory.
 pub fn verify(bundle: &Bundle) -> Result<(), String> {
-    Checker {
-        bundle,
-        written: HashSet::new(),
-        results: HashSet::new(),
-        assigned: HashSet::new(),
-        here: HashSet::new(),
-    }
-    .run()
-    .map_err(|what| format!("bundle `{}`: {what}", bundle.name))
+    Checker::new(bundle).run().map_err(|what| format!("bundle `{}`: {what}", bundle.name))
 }
 
 struct Checker<'a> {
     bundle: &'a Bundle,
-    written: HashSet<u32>,
-    results: HashSet<(u32, u32)>,
-    assigned: HashSet<u32>,
-    here: HashSet<u32>,
+    /// How many scalars each group of arguments has.
+    arguments: [u32; Group::ALL.len()],
+    /// Which slots are written.
+    written: Vec<bool>,
+    /// Which scalars of each result are written.
+    results: Vec<Vec<bool>>,
+    /// Which values are assigned.
+    assigned: Vec<bool>,
+    /// The last segment that assigned or loaded each value, counted from one.
+    known: Vec<u32>,
+    /// The segment being checked.
+    segment: u32,
 }
 
 impl Checker<'_> {
+    fn new(bundle: &Bundle) -> Checker<'_> {
+        let mut arguments = [0; Group::ALL.len()];
+        for &(group, len) in &bundle.arguments {
+            arguments[group as usize] = len;
+        }
+        Checker {
+            bundle,
+            arguments,
+            written: vec![false; bundle.slots as usize],
+            results: bundle.results.iter().map(|result| vec![false; result.len as usize]).collect(),
+            assigned: vec![false; bundle.values as usize],
+            known: vec![0; bundle.values as usize],
+            segment: 0,
+        }
+    }
+
     fn run(mut self) -> Result<(), String> {
         if !self.bundle.loops.is_empty() {
-            self.written.extend(0..self.bundle.array_slots() as u32);
+            let arrays = self.written.get_mut(..self.bundle.array_slots());
+            arrays.ok_or("arrays lie beyond the slots")?.fill(true);
         }
         for segment in &self.bundle.segments {
+            self.segment += 1;
             match segment {
                 Segment::Flat(statements) => {
-                    self.here.clear();
                     for statement in statements {
                         self.statement(statement)?;
                     }
@@ -60,11 +76,9 @@ impl Checker<'_> {
         if !self.bundle.loops.is_empty() {
             return self.bundle.loops.iter().try_for_each(|each| self.rolled(each));
         }
-        for (result, group) in self.bundle.results.iter().enumerate() {
-            for index in 0..group.len {
-                if !self.results.contains(&(result as u32, index)) {
-                    return Err(format!("result {}[{index}] is never written", group.name));
-                }
+        for (result, written) in self.bundle.results.iter().zip(&self.results) {
+            if let Some(index) = written.iter().position(|written| !written) {
+                return Err(format!("result {}[{index}] is never written", result.name));
             }
         }
         Ok(())
@@ -94,7 +108,7 @@ impl Checker<'_> {
             let fine = match operand {
                 Operand::Constant(value) => value.is_finite(),
                 Operand::Argument(group, index) => self.has_argument(group, index),
-                Operand::Value(value) => self.here.contains(&value.0),
+                Operand::Value(value) => self.known.get(value.0 as usize) == Some(&self.segment),
             };
             if !fine {
                 problem = Err(format!("{operand:?} cannot be read"));
@@ -103,10 +117,10 @@ impl Checker<'_> {
         problem?;
         match *statement {
             Statement::Load(value, slot) => {
-                if !self.written.contains(&slot) {
+                if !self.is_written(slot) {
                     return Err(format!("slot {slot} is read before it is written"));
                 }
-                self.here.insert(value.0);
+                self.know(value.0)?;
             }
             Statement::Compute(value, operation) => {
                 if let Operation::Gather(run, _) | Operation::Locate(run, _) = operation {
@@ -120,9 +134,10 @@ impl Checker<'_> {
             }
             Statement::Store(slot, _) => self.write(slot)?,
             Statement::Result { result, index, .. } => {
-                let known = self.bundle.results.get(result as usize).is_some_and(|r| index < r.len);
-                if !known || !self.results.insert((result, index)) {
-                    return Err(format!("result {result}[{index}] does not exist or is written twice"));
+                let place = self.results.get_mut(result as usize).and_then(|r| r.get_mut(index as usize));
+                match place {
+                    Some(written) if !*written => *written = true,
+                    _ => return Err(format!("result {result}[{index}] does not exist or is written twice")),
                 }
             }
         }
@@ -130,16 +145,28 @@ impl Checker<'_> {
     }
 
     fn assign(&mut self, value: u32) -> Result<(), String> {
-        self.here.insert(value);
-        if value >= self.bundle.values || !self.assigned.insert(value) {
-            return Err(format!("value {value} is assigned twice or out of range"));
+        match self.assigned.get_mut(value as usize) {
+            Some(assigned) if !*assigned => *assigned = true,
+            _ => return Err(format!("value {value} is assigned twice or out of range")),
         }
+        self.know(value)
+    }
+
+    /// The value can be read in this segment.
+    fn know(&mut self, value: u32) -> Result<(), String> {
+        let known = self.known.get_mut(value as usize);
+        *known.ok_or_else(|| format!("value {value} is out of range"))? = self.segment;
         Ok(())
     }
 
     fn write(&mut self, slot: u32) -> Result<(), String> {
-        self.written.insert(slot);
-        if slot < self.bundle.slots { Ok(()) } else { Err(format!("no slot {slot}")) }
+        let written = self.written.get_mut(slot as usize);
+        *written.ok_or_else(|| format!("no slot {slot}"))? = true;
+        Ok(())
+    }
+
+    fn is_written(&self, slot: u32) -> bool {
+        self.written.get(slot as usize) == Some(&true)
     }
 
     fn read_run(&self, run: Run) -> Result<(), String> {
@@ -148,13 +175,13 @@ impl Checker<'_> {
                 self.bundle.tables.get(table as usize).is_some_and(|t| t.len() == len as usize)
             }
             Run::Argument { group, start, len } => len == 0 || self.has_argument(group, start + len - 1),
-            Run::Slots { start, len } => (start..start + len).all(|slot| self.written.contains(&slot)),
+            Run::Slots { start, len } => (start..start + len).all(|slot| self.is_written(slot)),
         };
         if fine { Ok(()) } else { Err(format!("{run:?} cannot be read")) }
     }
 
     fn has_argument(&self, group: Group, index: u32) -> bool {
-        self.bundle.arguments.iter().any(|&(g, len)| g == group && index < len)
+        index < self.arguments[group as usize]
     }
 }
 

@@ -1,7 +1,7 @@
 //! Equations of motion under constraints, in two forms.
 //!
-//! Enters: the mechanism (referred to the world origin), its inertias, its forces and its constraint rows.
-//! Leaves: [`CoordinateForm`], residual, tangent and constraints over (z, zd, zdd, λ) for implicit integrators;
+//! Input: the mechanism (referred to the world origin), its inertias, its forces and its constraint rows.
+//! Output: [`CoordinateForm`], residual, tangent and constraints over (z, zd, zdd, λ) for implicit integrators;
 //! [`JointForm`], accelerations and multipliers over (z, v) for explicit ones; derivatives of both by the state and by
 //! parameters; [`reactions`] of the joints.
 //! Holds afterwards: rows that vanish identically are gone ([`Rows`]); every matrix is given by its nonzero
@@ -30,6 +30,7 @@ pub use joint_derivatives::{JointDerivatives, JointPlaces};
 pub(crate) use joint_form::bordered_matrix;
 pub use joint_form::{Correction, JointForm, Solution};
 pub use reactions::reactions;
-pub use rows::Rows;
+pub use rows::{Checked, Rows};
+pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
 pub use sections::Sections;

@@ -1,6 +1,6 @@
 //! Problems of a model file, each with its place and, where there is one, its remedy.
 //!
-//! Enters: messages from any stage, in any order. Leaves: the same, sorted by place, and their printed form.
+//! Input: messages from any stage, in any order. Output: the same, sorted by place, and their printed form.
 //! Holds afterwards: printing is deterministic, bounded in length and never fails.
 
 mod nearest;

@@ -1,6 +1,6 @@
 //! Fully recursive forward dynamics: articulated inertias inward, accelerations outward, O(n).
 //!
-//! A joint of several velocities is eliminated one column after the other, as if massless bodies stood
+//! A joint with several velocities is eliminated column by column, as if there were massless bodies
 //! between them at the same reference point.
 
 use super::Solved;
@@ -18,7 +18,7 @@ struct Articulated {
     angular: Symmetric,
 }
 
-/// What the recursion leaves behind, per velocity.
+/// Results of the recursion, per velocity.
 pub struct Articulation {
     /// Accelerations, and the pivots D = Sᵀ U.
     pub solved: Solved,
@@ -38,7 +38,7 @@ pub fn articulated_body(
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let bodies = reference_inertias(g, mechanism, inertias);
     let mut articulated: Vec<Articulated> = bodies.iter().map(|&body| rigid(g, body)).collect();
-    // p_i: what the velocities need, less the loads
+    // p_i: velocity terms less the loads
     let mut bias: Vec<Spatial> = (0..tree.links.len())
         .map(|i| {
             let still = g.zero_spatial();
@@ -90,7 +90,7 @@ pub fn articulated_body(
             Some(p) => accelerations[p],
             None => Spatial { linear: ground, angular: zero },
         };
-        // d is in p already, so it joins the acceleration only after the joint's own.
+        // d is part of p already, so it is added to the acceleration after the joint's own.
         let mut a = g.shift_motion(parent, positions.links[i].shift);
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {
             // vd = (u − Uᵀ a)/D, a += b vd
@@ -105,8 +105,8 @@ pub fn articulated_body(
     Articulation { solved: Solved { vd, pivots }, columns, inverse }
 }
 
-/// The pivots of the recursion alone: what the mass matrix has along each velocity when the ones outward of it are
-/// free. No velocity and no load enters.
+/// The pivots of the recursion alone: the inertia along each velocity when all velocities of its descendants are
+/// free. They depend on neither velocities nor loads.
 pub fn pivots(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Symmetric)]) -> Vec<ExprId> {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let bodies = reference_inertias(g, mechanism, inertias);

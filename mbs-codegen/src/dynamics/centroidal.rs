@@ -1,4 +1,4 @@
-//! The mechanism as a whole: its centre of mass and its momentum about it.
+//! Centre of mass of the mechanism, and its momentum about it.
 //!
 //! | symbol | meaning | shape |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | A_G | h = A_G v | 6×nv |
 //! | hd₀ | dh/dt = A_G vd + hd₀ | 6 |
 //!
-//! Column j of A_G is the momentum M̄ᶜ_i b_j of everything that j carries, taken about G [OrinGoswamiLee2013]. About the moving
-//! G the angular momentum changes by the moment of all forces about G, so hd₀ sums what the velocities need, as in inverse
+//! Column j of A_G is the momentum M̄ᶜ_i b_j of all bodies that j moves, taken about G [OrinGoswamiLee2013]. The rate of the angular momentum about the moving
+//! G is the moment of all forces about G, so hd₀ is the sum of the velocity terms of inverse
 //! dynamics without gravity.
 
 use super::inertia::Symmetric;
@@ -36,7 +36,7 @@ pub struct Centroidal {
     pub momentum_bias: Spatial,
 }
 
-/// All of it.
+/// Computes the centroidal quantities.
 pub fn centroidal(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId, Symmetric)]) -> Centroidal {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let composite = composite_inertias(g, mechanism, inertias);
@@ -68,7 +68,7 @@ pub fn centroidal(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId,
     }
     let com_jacobian = momentum_matrix.iter().map(|column| g.scale3(inverse_mass, column.linear)).collect();
 
-    // Summed about the first link's reference point, which is everybody's where that is the origin.
+    // Summed about the first link's reference point, which is common to all links if it is the origin.
     let wrenches = velocity_wrenches(g, mechanism, inertias);
     let zero = g.zero_vector();
     let about = positions.links.first().map_or(zero, |link| link.reference);

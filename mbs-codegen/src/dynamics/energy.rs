@@ -4,14 +4,14 @@ use super::inertia::Symmetric;
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{ExprId, Graph};
 
-/// Kinetic and potential energy, and the power of what is not conservative: d(T + V)/dt = power.
+/// Kinetic and potential energy, and the power of the nonconservative forces: d(T + V)/dt = power.
 #[derive(Clone, Copy, Debug)]
 pub struct Energy {
     /// T = Σ ½ m v_g² + ½ ω · J ω
     pub kinetic: ExprId,
     /// V = −Σ m g·r_g + springs
     pub potential: ExprId,
-    /// Of dampers, laws and applied forces.
+    /// Power of dampers, laws and applied forces.
     pub power: ExprId,
 }
 

@@ -1,4 +1,4 @@
-//! Forces from outside the model: a wrench on every body, a force along every joint velocity.
+//! External forces: a wrench on every body, a force along every joint velocity.
 
 use crate::elements::{Loads, Mechanism};
 use crate::graph::{Graph, Vec3};
@@ -6,7 +6,7 @@ use crate::kinematics::Spatial;
 use crate::model::BodyId;
 use crate::symbols::Group;
 
-/// The loads, and on each body the force and torque of [`Group::Wrenches`]: world axes, the force at the origin of the body's
+/// The loads plus, on each body, the force and torque of [`Group::Wrenches`]: world axes, the force at the origin of the body's
 /// frame. (F, T) at r adds (F, T + (r − o) × F).
 pub fn with_wrenches(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) -> Loads {
     let mut loads = loads.clone();
@@ -24,7 +24,7 @@ pub fn with_wrenches(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) ->
     loads
 }
 
-/// The loads, and along each joint velocity the force of [`Group::Tau`].
+/// The loads plus, along each joint velocity, the force of [`Group::Tau`].
 pub fn with_joint_forces(g: &mut Graph, loads: &Loads) -> Loads {
     let mut loads = loads.clone();
     for (j, force) in loads.generalized.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Semi-recursive forward dynamics: M vd = Q, factored for the tree's own sparsity.
+//! Semi-recursive forward dynamics: M vd = Q, factored with the sparsity of the tree.
 
 use super::Solved;
 use super::mass_matrix::MassMatrix;

@@ -11,16 +11,16 @@ use crate::topology::Link;
 pub struct Symmetric(pub [ExprId; 6]);
 
 impl Symmetric {
-    /// Rows and columns of the six.
+    /// Rows and columns of the six entries.
     pub const PLACES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
-    /// All nine.
+    /// The full matrix.
     pub fn matrix(self) -> Mat3 {
         let [xx, yy, zz, xy, xz, yz] = self.0;
         Mat3([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     }
 
-    /// Of a matrix that is symmetric: its upper triangle.
+    /// The upper triangle of a symmetric matrix.
     pub fn upper(m: Mat3) -> Symmetric {
         let m = m.0;
         Symmetric([m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2]])
@@ -85,7 +85,7 @@ impl Graph {
         let term = if self.is_zero_vector(a.moment) {
             self.point_inertia(ms, shift)
         } else {
-            // 2h + m s carries both terms.
+            // 2h + m s combines both terms.
             let two = self.constant(2.0);
             let twice = self.scale3(two, a.moment);
             let carried = self.add3(twice, ms);
@@ -98,7 +98,7 @@ impl Graph {
         }
     }
 
-    /// Force and moment about o that give the motion: (m a + α × h, J α + h × a)
+    /// Force and moment about o for an acceleration: (m a + α × h, J α + h × a)
     pub fn apply_inertia(&mut self, inertia: BodyInertia, motion: Spatial) -> Spatial {
         let ma = self.scale3(inertia.mass, motion.linear);
         let turned = self.cross3(motion.angular, inertia.moment);
@@ -113,7 +113,7 @@ pub fn body_inertias(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<(ExprId, S
     let mut inertias = Vec::with_capacity(mechanism.tree.links.len());
     for (link, position) in mechanism.tree.links.iter().zip(&mechanism.positions.links) {
         let (mass, _, local) = local_inertia(g, mechanism, link);
-        inertias.push((mass, turn_inertia(g, position.rotation, local)));
+        inertias.push((mass, rotate_inertia(g, position.rotation, local)));
     }
     inertias
 }
@@ -134,13 +134,13 @@ pub(super) fn local_inertia(
     let mut local = Symmetric(elements);
     if let Some((axis, reference)) = frame {
         let frame = g.frame(axis, reference);
-        local = turn_inertia(g, frame, local);
+        local = rotate_inertia(g, frame, local);
     }
     (mass, com, local)
 }
 
-/// A J Aᵀ. A ball-like inertia does not notice.
-pub(super) fn turn_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
+/// A J Aᵀ. A spherical inertia is unchanged.
+pub(super) fn rotate_inertia(g: &mut Graph, a: Mat3, j: Symmetric) -> Symmetric {
     let [xx, yy, zz, xy, xz, yz] = j.0;
     if xx == yy && yy == zz && [xy, xz, yz].iter().all(|&e| g.is(e, 0.0)) {
         return j;

@@ -1,4 +1,4 @@
-//! Inverse dynamics by Newton and Euler, body by body, summed toward ground.
+//! Inverse dynamics by the recursive Newton–Euler algorithm.
 
 use super::inertia::Symmetric;
 use crate::elements::{Loads, Mechanism};
@@ -7,7 +7,7 @@ use crate::kinematics::accelerations::point_acceleration;
 use crate::kinematics::{Accelerations, Spatial, accelerations};
 use crate::symbols::Group;
 
-/// Force and moment about o that a body's motion needs:
+/// Inertial force and moment of a body about o:
 /// f = m a_g, n = J α + ω × J ω + e × f, with e = g − o.
 pub(super) fn newton_euler(
     g: &mut Graph,
@@ -31,7 +31,7 @@ pub(super) fn newton_euler(
     g.shift_force(Spatial { linear: force, angular: moment }, e)
 }
 
-/// b_jᵀ Σ W over everything that j carries, for wrenches W_i on the links.
+/// b_jᵀ Σ W over all links that j moves, for wrenches W_i on the links.
 pub(super) fn project(g: &mut Graph, mechanism: &Mechanism<'_>, mut wrenches: Vec<Spatial>) -> Vec<ExprId> {
     let (tree, positions) = (mechanism.tree, &mechanism.positions);
     let mut projected = vec![g.zero(); tree.nv];
@@ -47,12 +47,12 @@ pub(super) fn project(g: &mut Graph, mechanism: &Mechanism<'_>, mut wrenches: Ve
     projected
 }
 
-/// −gravity: the acceleration of ground that acts like gravity.
+/// −gravity: the acceleration of ground that is equivalent to gravity.
 pub(super) fn ground_acceleration(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec3 {
     g.neg3(mechanism.gravity)
 }
 
-/// tau = M vd + (velocity terms) − Q: what the joints must supply for the vd of [`Group::Vd`].
+/// tau = M vd + (velocity terms) − Q: the joint forces for the vd of [`Group::Vd`].
 pub fn inverse_dynamics(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
@@ -74,7 +74,7 @@ pub fn right_hand_side(
     rest(g, mechanism, inertias, loads, None)
 }
 
-/// Q: what loads give along each velocity.
+/// Q: the loads along each velocity.
 pub(super) fn load_forces(g: &mut Graph, mechanism: &Mechanism<'_>, loads: &Loads) -> Vec<ExprId> {
     let projected = project(g, mechanism, loads.links.clone());
     projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
@@ -93,7 +93,7 @@ fn rest(
     projected.into_iter().zip(&loads.generalized).map(|(w, &q)| g.add(w, q)).collect()
 }
 
-/// What each link's motion needs beyond the loads on it, for the vd of [`Group::Vd`]: force and moment about o_i.
+/// Inertial wrench of each link less the loads on it, for the vd of [`Group::Vd`]: force and moment about o_i.
 pub fn link_wrenches(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
@@ -105,7 +105,7 @@ pub fn link_wrenches(
     rest.into_iter().map(|w| Spatial { linear: g.neg3(w.linear), angular: g.neg3(w.angular) }).collect()
 }
 
-/// Loads on each link less what its motion needs.
+/// Loads on each link less its inertial wrench.
 fn wrenches(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,

@@ -10,7 +10,7 @@ use crate::symbols::Group;
 #[derive(Clone, Debug)]
 pub struct MassMatrix {
     n: usize,
-    /// Row by row below and on the diagonal.
+    /// The lower triangle with the diagonal, by rows.
     lower: Vec<ExprId>,
 }
 
@@ -47,7 +47,7 @@ pub fn mass_matrix(g: &mut Graph, mechanism: &Mechanism<'_>, inertias: &[(ExprId
     let composite = composite_inertias(g, mechanism, inertias);
     for (i, link) in tree.links.iter().enumerate() {
         for (column, k) in positions.links[i].columns.iter().zip(link.v_range()) {
-            // F = M̄ᶜ_i b_k, then b_jᵀ F on the way to ground
+            // F = M̄ᶜ_i b_k, then b_jᵀ F for all ancestors j
             let mut force = g.apply_inertia(composite[i], column.motion);
             for (other, j) in positions.links[i].columns.iter().zip(link.v_range()) {
                 if j <= k {
@@ -102,11 +102,11 @@ pub fn mass_matrix_diagonal(
     diagonal
 }
 
-/// M in coordinate form, Lᵀ M L with v = L(z) zd, dense by columns. Singular along every Euler-parameter
-/// vector: nothing may factor it.
+/// M in coordinate form, Lᵀ M L with v = L(z) zd, dense by columns. Singular along every vector of Euler
+/// parameters: it must not be factored.
 pub fn coordinate_form(g: &mut Graph, mechanism: &Mechanism<'_>, m: &MassMatrix) -> Vec<ExprId> {
     let tree = mechanism.tree;
-    // L by its nonzero entries: for each coordinate, the velocities it drives.
+    // L by its nonzero entries: for each coordinate, the velocities that depend on it.
     let mut l: Vec<Vec<(usize, ExprId)>> = vec![Vec::new(); tree.nq];
     let one = g.one();
     for link in &tree.links {

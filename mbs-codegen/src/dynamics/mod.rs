@@ -1,6 +1,6 @@
 //! Equations of motion of trees, joint-wise.
 //!
-//! Enters: kinematics and loads. Leaves: mass matrix, inverse dynamics, forward dynamics in two ways,
+//! Input: kinematics and loads. Output: mass matrix, inverse dynamics, two kinds of forward dynamics,
 //! energies, centre of mass and momentum, the regressor, as expressions.
 //!
 //! | symbol | meaning | shape |
@@ -10,7 +10,7 @@
 //! | W | force and moment on a link about o | 6 |
 //! | M^A, p^A | articulated inertia and bias force | 6×6, 6 |
 //!
-//! Gravity enters as an upward acceleration of ground: every recursion has it at no cost.
+//! Gravity is an upward acceleration of ground, which adds no operations to the recursions.
 
 mod articulated_body;
 mod centroidal;
@@ -44,7 +44,7 @@ pub use tree_factors::TreeFactors;
 
 use crate::graph::ExprId;
 
-/// Accelerations with the pivots that must be positive for them to be right.
+/// Accelerations, and the pivots, which must be positive.
 #[derive(Clone, Debug)]
 pub struct Solved {
     /// vd

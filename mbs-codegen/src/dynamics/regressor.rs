@@ -5,7 +5,7 @@
 //! | π_i | m, m c, J: mass, first moment and inertia of body i about the origin of its frame, in its axes | 10 |
 //! | a_k | axis k of the body's frame, in world axes | 3 |
 //! | a₀ | acceleration of the frame's origin, gravity as an acceleration of ground | 3 |
-//! | Y_ji | derivatives of tau_j by π_i, zero unless j moves i | 1×10 |
+//! | Y_ji | derivatives of tau_j with respect to π_i, zero unless j moves i | 1×10 |
 //!
 //! Force and moment about the origin, with J = Σ J_kl a_k a_lᵀ and h = Σ m c_k a_k:
 //!
@@ -13,7 +13,7 @@
 //!
 //! linear in π_i; tau_j is their power along the motion that v_j gives to the origin.
 
-use super::inertia::{BodyInertia, Symmetric, turn_inertia};
+use super::inertia::{BodyInertia, Symmetric, rotate_inertia};
 use super::inverse_dynamics::ground_acceleration;
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Vec3};
@@ -26,7 +26,7 @@ use crate::symbols::Group;
 /// Inertial parameters of a body.
 pub const PARAMETERS: usize = 10;
 
-/// The blocks of Y that are not zero.
+/// The nonzero blocks of Y.
 #[derive(Clone, Debug)]
 pub struct Regressor {
     /// (velocity, body without ground), bodies in the order of the model.
@@ -35,7 +35,7 @@ pub struct Regressor {
     pub entries: Vec<ExprId>,
 }
 
-/// π of all bodies but ground, in the order of the model: m, m c, then xx, yy, zz, xy, xz, yz.
+/// π of all bodies except ground, in the order of the model: m, m c, then xx, yy, zz, xy, xz, yz.
 pub fn inertial_parameters(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<ExprId> {
     let mut all = Vec::new();
     for body in mechanism.model.bodies.iter().skip(1) {
@@ -48,7 +48,7 @@ pub fn inertial_parameters(g: &mut Graph, mechanism: &Mechanism<'_>) -> Vec<Expr
         let frame = j.frame.as_ref().map(|(axis, reference)| (lower.vector(axis), lower.vector(reference)));
         if let Some((axis, reference)) = frame {
             let frame = g.frame(axis, reference);
-            inertia = turn_inertia(g, frame, inertia);
+            inertia = rotate_inertia(g, frame, inertia);
         }
         let moment = g.zero_vector();
         let about_origin = g.shift_inertia(BodyInertia { mass, moment, inertia }, com);
@@ -71,7 +71,7 @@ pub fn regressor(g: &mut Graph, mechanism: &Mechanism<'_>) -> Regressor {
         let Some(link) = *link else { continue };
         let wrenches = body_wrenches(g, mechanism, link, links[link]);
         let origin = mechanism.positions.links[link].origin;
-        for (j, motion) in movers_of(g, mechanism, link, origin) {
+        for (j, motion) in velocities_that_move(g, mechanism, link, origin) {
             regressor.places.push((j as u32, body as u32 - 1));
             regressor.entries.extend(wrenches.map(|wrench| g.dot6(motion, wrench)));
         }
@@ -116,10 +116,15 @@ fn body_wrenches(
     [Spatial { linear: a0, angular: zero }, x, y, z, xx, yy, zz, xy, xz, yz]
 }
 
-/// The velocities between a link and ground, ascending, with the motion each gives to the link's point at `at`.
-fn movers_of(g: &mut Graph, mechanism: &Mechanism<'_>, link: usize, at: Vec3) -> Vec<(usize, Spatial)> {
+/// The velocities that move a link, ascending, with the motion that each gives to the link's point at `at`.
+fn velocities_that_move(
+    g: &mut Graph,
+    mechanism: &Mechanism<'_>,
+    link: usize,
+    at: Vec3,
+) -> Vec<(usize, Spatial)> {
     let zero = g.zero_vector();
-    let mut movers = Vec::new();
+    let mut motions = Vec::new();
     let mut here = Some(link);
     while let Some(i) = here {
         let position = &mechanism.positions.links[i];
@@ -130,10 +135,10 @@ fn movers_of(g: &mut Graph, mechanism: &Mechanism<'_>, link: usize, at: Vec3) ->
             } else {
                 Spatial { linear: column.axis, angular: zero }
             };
-            movers.push((j, motion));
+            motions.push((j, motion));
         }
         here = mechanism.tree.links[i].parent;
     }
-    movers.sort_by_key(|&(j, _)| j);
-    movers
+    motions.sort_by_key(|&(j, _)| j);
+    motions
 }

@@ -1,4 +1,4 @@
-//! Parts of inverse dynamics by themselves: tau = M vd + c(z, v) + g(z) − Q.
+//! Separate terms of inverse dynamics: tau = M vd + c(z, v) + g(z) − Q.
 
 use super::inertia::Symmetric;
 use super::inverse_dynamics::{ground_acceleration, newton_euler, project};
@@ -7,7 +7,7 @@ use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::{Accelerations, Spatial, accelerations};
 
-/// g_j = b_jᵀ M̄ᶜ_i (a, 0): everything that j carries, accelerated with ground by a = −gravity.
+/// g_j = b_jᵀ M̄ᶜ_i (a, 0): all bodies that j moves, accelerated with ground by a = −gravity.
 pub fn gravity_terms(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
@@ -25,7 +25,7 @@ pub fn gravity_terms(
     terms
 }
 
-/// c: what the velocities alone need, without gravity, forces and vd.
+/// c: velocity terms, without gravity, forces and vd.
 pub fn coriolis_terms(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
@@ -35,7 +35,7 @@ pub fn coriolis_terms(
     project(g, mechanism, wrenches)
 }
 
-/// Force and moment about o_i that each link's velocities need.
+/// Velocity terms of each link: force and moment about o_i.
 pub(super) fn velocity_wrenches(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,

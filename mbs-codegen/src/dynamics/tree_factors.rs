@@ -1,7 +1,7 @@
-//! M = Lᵀ D L from the leaves inward, which fills in nothing: row k of L has entries only for the velocities between k and
-//! ground   [Featherstone2008, §6.5].
+//! M = Lᵀ D L from the leaves inward, without fill: row k of L has entries only for the ancestors of k
+//! [Featherstone2008, §6.5].
 //!
-//! Enters: the mass matrix and the tree of its velocities. Leaves: factors, with which M is solved for any right-hand side, and M⁻¹.
+//! Input: the mass matrix and the tree of its velocities. Output: factors, which solve M x = b for any right-hand side, and M⁻¹.
 
 use super::mass_matrix::MassMatrix;
 use crate::graph::{ExprId, Graph};
@@ -19,7 +19,7 @@ pub struct TreeFactors {
 }
 
 impl TreeFactors {
-    /// Factors M; `parents` says for each velocity the one before it on the way to ground.
+    /// Factors M; `parents` has the parent of each velocity in the tree.
     pub fn new(g: &mut Graph, parents: &[Option<usize>], mut m: MassMatrix) -> TreeFactors {
         let n = parents.len();
         let one = g.one();

@@ -1,6 +1,6 @@
 //! What is neither inertia nor joint: markers, forces, constraints, outputs. Elements speak through markers only.
 //!
-//! Enters: the model's elements and the kinematics. Leaves: loads on links and coordinates, energies,
+//! Input: the model's elements and the kinematics. Output: loads on links and coordinates, energies,
 //! outputs, all as expressions.
 
 mod leaves;

@@ -1,6 +1,6 @@
-//! Bundles over several samples at once: every scalar but the prepared values is a value of each sample.
+//! Bundles over several samples at once: every scalar except the prepared values becomes one value per sample.
 //!
-//! The module `batch` has a function per bundle with the bundle's statements in its own order, so that each lane has the bits of the scalar
+//! The module `batch` has a function per bundle with the bundle's statements in the same order, so that each lane is bit for bit equal to the scalar
 //! function.
 
 use super::body::{Argument, Text, argument_name, arguments_of, parameters, print_number_tables, table_name};
@@ -13,7 +13,7 @@ use mbs_bundles::Pivots;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// Bundles that come before any sample.
+/// Bundles that do not depend on a sample.
 const ONCE: [&str; 3] = ["prepare", "start", "input_signals"];
 
 /// The module `batch`.
@@ -128,7 +128,7 @@ fn run_len(run: Run) -> u32 {
     }
 }
 
-/// An operand as a value of each sample.
+/// An operand as one value per sample.
 struct Value(Operand);
 
 impl Display for Value {
@@ -141,7 +141,7 @@ impl Display for Value {
     }
 }
 
-/// Values of each of several samples.
+/// Values of several samples.
 struct Lanes;
 
 impl Values for Lanes {

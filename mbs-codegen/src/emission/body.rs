@@ -1,4 +1,4 @@
-//! Bodies of bundles: one function a segment, one operation a line.
+//! Bodies of bundles: one function per segment, one operation per line.
 
 use super::rolled;
 use super::statement::{Values, print_statements};
@@ -72,7 +72,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
     }
 }
 
-/// What a segment reads and writes.
+/// The arguments that a segment reads and writes.
 pub(super) fn arguments_of(segment: &Segment) -> BTreeSet<Argument> {
     let mut used = BTreeSet::new();
     if let Segment::Flat(statements) = segment {
@@ -122,7 +122,7 @@ pub(super) fn argument_name(bundle: &Bundle, argument: Argument) -> String {
     }
 }
 
-/// The parameters of a function over values of type `of`; what is prepared is the same for all samples.
+/// The parameters of a function over values of type `of`; prepared values are common to all samples.
 pub(super) fn parameters(bundle: &Bundle, arguments: &BTreeSet<Argument>, of: char) -> String {
     let list = arguments.iter().map(|&argument| {
         let name = argument_name(bundle, argument);
@@ -163,7 +163,7 @@ impl Display for Text {
     }
 }
 
-/// An operand where a function is generic over the scalar: constants say their type.
+/// An operand of a function that is generic over the scalar: constants have an explicit type.
 pub(super) struct Scalar(pub(super) Operand);
 
 impl Display for Scalar {

@@ -2,6 +2,7 @@
 
 use super::free_text::prose;
 use super::names::{constants, fields};
+use super::{named, simulation};
 use crate::model::Hold;
 use crate::program::Program;
 use crate::symbols::Group;
@@ -20,7 +21,9 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let constants = constants_of(program);
     let names = names_of(program);
     let parameters = parameters_of(program);
+    let check = super::conditions::print(program);
     let model = model_of(program);
+    let simulation = simulation::print(program);
     let bundles = super::glue::implementations(program);
     let tokens = quote! {
         #[doc = #doc]
@@ -47,7 +50,9 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #constants
             #names
             #parameters
+            #check
             #model
+            #simulation
             #bundles
         }
     };
@@ -62,7 +67,7 @@ pub(super) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-fn number(value: f64) -> TokenStream {
+pub(super) fn number(value: f64) -> TokenStream {
     // A negative literal is two tokens.
     let literal = Literal::f64_unsuffixed(value.abs());
     if value.is_sign_negative() && value != 0.0 { quote!(-#literal) } else { quote!(#literal) }
@@ -155,67 +160,40 @@ fn names_of(program: &Program) -> TokenStream {
     ];
     let parameters = program.parameter_names();
     let len = count(parameters.len());
+    let normalised = &program.normalised;
     quote! {
         #(#modules)*
         /// Names of the independent parameters, arrays flattened.
         pub const PARAMETERS: [&str; #len] = [#(#parameters),*];
+        /// All names.
+        pub const NAMES: rt::named::NameTable = rt::named::NameTable {
+            coordinates: &COORDINATES,
+            velocities: &VELOCITIES,
+            inputs: &INPUTS,
+            parameters: &PARAMETERS,
+            markers: &MARKERS,
+            outputs: &OUTPUTS,
+            joints: &JOINTS,
+            bodies: &BODIES,
+            objectives: &OBJECTIVES,
+            sensitivities: &SENSITIVITIES,
+            holonomic: &HOLONOMIC,
+            normalised: &[#(#normalised),*],
+            nonholonomic: &NONHOLONOMIC,
+        };
     }
 }
 
 fn parameters_of(program: &Program) -> TokenStream {
-    let mut declared = Vec::new();
-    let mut defaults = Vec::new();
-    let (mut to_array, mut from_array) = (Vec::new(), Vec::new());
-    let mut place = 0;
     let names = fields(program.parameters.iter().map(|p| p.name.as_str()));
-    for (parameter, field) in program.parameters.iter().zip(&names) {
+    let defaults = program.parameters.iter().zip(&names).map(|(parameter, field)| {
         let field = ident(field);
-        let mut doc = String::from(" ");
-        doc.push_str(&if parameter.description.is_empty() {
-            format!("Parameter `{}`", parameter.name)
-        } else {
-            prose(&parameter.description)
-        });
-        if !parameter.unit.is_empty() {
-            doc.push_str(&format!(", in {}", prose(&parameter.unit)));
-        }
-        doc.push('.');
         let values = parameter.defaults.iter().map(|&v| number(v));
-        let (from, to) = (count(place), count(place + parameter.defaults.len()));
-        place += parameter.defaults.len();
-        if parameter.is_array {
-            let len = count(parameter.defaults.len());
-            declared.push(quote! { #[doc = #doc] pub #field: [S; #len] });
-            defaults.push(quote! { #field: [#(#values),*] });
-            to_array.push(quote! { values[#from..#to].copy_from_slice(&self.#field); });
-            from_array.push(quote! { #field: {
-                let mut array = [0.0; #len];
-                array.copy_from_slice(&values[#from..#to]);
-                array
-            } });
-        } else {
-            declared.push(quote! { #[doc = #doc] pub #field: S });
-            defaults.push(quote! { #field: #(#values)* });
-            to_array.push(quote! { values[#from] = self.#field; });
-            from_array.push(quote! { #field: values[#from] });
-        }
-    }
-    let bounds = bounds_of(program);
-    // A list where there are only numbers; arrays would make it a line per element.
-    let to_array = if program.parameters.iter().any(|p| p.is_array) {
-        quote! {
-            let mut values = [0.0; NP];
-            #(#to_array)*
-            values
-        }
-    } else {
-        let names = names.iter().map(|field| ident(field));
-        quote! { [#(self.#names),*] }
-    };
+        if parameter.is_array { quote!(#field: [#(#values),*]) } else { quote!(#field: #(#values)*) }
+    });
+    let (definition, bounds) = (named::parameters(program), bounds_of(program));
     quote! {
-        /// Independent parameters; [`Default`] gives the model's values.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub struct Parameters { #(#declared,)* }
+        #definition
 
         impl Default for Parameters {
             fn default() -> Self {
@@ -226,16 +204,6 @@ fn parameters_of(program: &Program) -> TokenStream {
         impl Parameters {
             /// Smallest and largest allowed value of each, arrays flattened.
             pub const BOUNDS: [(S, S); NP] = #bounds;
-
-            /// All values, arrays flattened, in the order of [`PARAMETERS`].
-            pub fn to_array(&self) -> [S; NP] {
-                #to_array
-            }
-
-            /// From all values, arrays flattened, in the order of [`PARAMETERS`].
-            pub fn from_array(values: &[S; NP]) -> Self {
-                Self { #(#from_array,)* }
-            }
         }
     }
 }
@@ -281,7 +249,6 @@ fn bounds_of(program: &Program) -> TokenStream {
 }
 
 fn model_of(program: &Program) -> TokenStream {
-    let normalised = &program.normalised;
     let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
     let holds = program.inputs.iter().map(|input| match input.hold {
         Hold::Zero => quote!(rt::Hold::Zero),
@@ -380,23 +347,7 @@ fn model_of(program: &Program) -> TokenStream {
 
         impl rt::Names for Model {
             fn name(&self, quantity: rt::Quantity, index: usize) -> Option<&str> {
-                let names: &[&str] = match quantity {
-                    rt::Quantity::Coordinate => &COORDINATES,
-                    rt::Quantity::Velocity => &VELOCITIES,
-                    rt::Quantity::Input => &INPUTS,
-                    rt::Quantity::Parameter => &PARAMETERS,
-                    rt::Quantity::Marker => &MARKERS,
-                    rt::Quantity::Output => &OUTPUTS,
-                    rt::Quantity::Joint => &JOINTS,
-                    rt::Quantity::Body => &BODIES,
-                    rt::Quantity::Objective => &OBJECTIVES,
-                    rt::Quantity::Sensitivity => &SENSITIVITIES,
-                    rt::Quantity::Holonomic => &HOLONOMIC,
-                    rt::Quantity::Nonholonomic => &NONHOLONOMIC,
-                    rt::Quantity::Normalisation => &[#(#normalised),*],
-                    _ => &[],
-                };
-                names.get(index).copied()
+                NAMES.get(quantity, index)
             }
         }
 

@@ -1,7 +1,7 @@
-//! Free text of a model, fit for a comment.
+//! Free text of a model, escaped for comments.
 
-/// Whether a character has no place in a comment: it ends lines, shows nothing, or turns the direction of the text
-/// so that it reads otherwise than it compiles (which rustc refuses).
+/// Whether a character is not allowed in a comment: it ends lines, is invisible, or changes the direction of the text
+/// (which rustc refuses).
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,7 +1,7 @@
 //! A bundle for four columns at once: solves with many right-hand sides.
 //!
-//! Of a solve every operation is a product with a factor, a sum or a sign. Factors and prepared values are numbers, all
-//! else are lanes. A bundle that does anything else has no such form.
+//! Every operation of a solve is a product with a factor, a sum or a negation. Factors and prepared values are scalars, everything
+//! else are lanes. A bundle with other operations has no such form.
 
 use super::body::{Scalar, Text};
 use crate::bundle::{Bundle, Operand, Operation, Segment, Statement};
@@ -71,7 +71,7 @@ fn number(operand: Operand) -> Option<String> {
     }
 }
 
-/// A value of each column.
+/// One value per column.
 fn lanes(operand: Operand) -> Option<String> {
     match operand {
         Operand::Argument(Group::Rhs, _) | Operand::Value(_) => Some(Text(operand).to_string()),

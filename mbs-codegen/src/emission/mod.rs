@@ -1,6 +1,6 @@
 //! Prints a program as one Rust module: no heap, no unsafe, `no_std`, the same bytes every time.
 //!
-//! Enters: a [`Program`]. Leaves: text. The module's face (types, names, trait implementations) is built
+//! Input: a [`Program`]. Output: text. The module's face (types, names, trait implementations) is built
 //! from tokens and formatted; the bodies of bundles are printed line by line, since formatting them would
 //! cost seconds and nobody reads them twice.
 //! Holds afterwards: nothing from the model stands in the text but escaped identifiers, string literals
@@ -8,12 +8,15 @@
 
 mod batch;
 mod body;
+mod conditions;
 mod face;
 mod free_text;
 mod glue;
 mod lanes;
+mod named;
 mod names;
 mod rolled;
+mod simulation;
 mod statement;
 
 pub use names::identifier;

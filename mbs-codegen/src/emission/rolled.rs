@@ -3,7 +3,7 @@
 use crate::bundle::{Bundle, Loop, Memory};
 use std::fmt::Write;
 
-/// The tables of a bundle's loops; equal ones are one.
+/// The tables of a bundle's loops; equal tables are printed once.
 pub(super) fn print_tables(bundle: &Bundle, out: &mut String) {
     for (i, each) in bundle.loops.iter().enumerate() {
         if first_like(bundle, i) != i {
@@ -26,7 +26,7 @@ fn print_table<const N: usize>(name: &str, table: &[[u32; N]], out: &mut String)
     writeln!(out, "    static {name}: [[u32; {N}]; {}] = [{}];", table.len(), rows.join(", "))
 }
 
-/// What a bundle with loops begins with: zeros.
+/// Initialises the memory of a bundle with loops with zeros.
 pub(super) fn print_zeros(bundle: &Bundle, zero: &str, out: &mut String) {
     if bundle.loops.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn print_zeros(bundle: &Bundle, zero: &str, out: &mut String) {
     }
 }
 
-/// The calls. `path` leads to the tables from where they are called.
+/// The calls; `path` is the path to the tables.
 pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
     for (i, each) in bundle.loops.iter().enumerate() {
         let table = format!("&{path}{}", name(bundle, first_like(bundle, i)));

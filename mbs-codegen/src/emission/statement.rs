@@ -1,5 +1,5 @@
-//! Statements as lines of Rust. For one sample and for several at once they are the same lines over other values, so that each sample has
-//! the bits of the scalar function.
+//! Statements as lines of Rust. The same lines serve one sample and several samples, so that each sample is bit for bit equal to
+//! the scalar function.
 
 use crate::bundle::{Bundle, Operand, Operation, Statement};
 use crate::graph::{BinaryOp, UnaryOp};
@@ -10,13 +10,13 @@ pub(super) trait Values {
     /// The module with their functions.
     const FUNCTIONS: &'static str;
 
-    /// An operand beside others that say the type.
+    /// An operand whose type follows from the context.
     fn operand(operand: Operand) -> impl Display;
 
-    /// An operand that says its type.
+    /// An operand with an explicit type.
     fn typed(operand: Operand) -> impl Display;
 
-    /// An operation that is no operator of the language.
+    /// An operation that is a function call.
     fn print_call(bundle: &Bundle, operation: Operation, out: &mut String);
 }
 

@@ -1,5 +1,5 @@
-//! Vectors and matrices of three, as expressions. They are values the mathematics is written with; nothing
-//! of them remains in the graph.
+//! Vectors and matrices of three expressions, in which the mathematics is written. The graph itself has
+//! scalars only.
 
 use super::{ExprId, Graph};
 use std::ops::Index;

@@ -48,7 +48,7 @@ impl fmt::Display for OperationCounts {
 }
 
 impl Graph {
-    /// The operations needed for the roots, each shared one counted once; sin and cos of one argument are
+    /// The operations of the roots; shared ones count once, and sin and cos of one argument are
     /// one operation.
     pub fn count(&self, roots: &[ExprId]) -> OperationCounts {
         let mut counts = OperationCounts::default();
@@ -77,7 +77,7 @@ impl Graph {
         counts
     }
 
-    /// How many nodes must be computed in every call: those that parameters alone do not decide. Half of the sums will be fused with
+    /// Number of nodes that must be computed in every call: those that do not depend on parameters alone. Half of the sums are assumed to be fused with
     /// products.
     pub fn operations_per_call(&self, roots: &[ExprId]) -> usize {
         let moving = |id: &ExprId| !self.depends(*id).is_parameters_only();

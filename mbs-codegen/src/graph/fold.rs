@@ -8,7 +8,7 @@ use super::number::{self, Number};
 use super::{Graph, Kernel};
 
 impl Graph {
-    /// A finite constant. Not-finite values are refused by the callers that read files; here they are a
+    /// A finite constant. The callers that read files refuse values that are not finite; here they are a
     /// programming error.
     pub fn constant(&mut self, value: f64) -> ExprId {
         assert!(value.is_finite(), "constants are finite");
@@ -52,7 +52,7 @@ impl Graph {
         }
     }
 
-    /// How early an operand is known: constants, then parameters, then the rest. Early ones are gathered so
+    /// Order of evaluation of an operand: constants, then parameters, then the rest. Early ones are grouped so
     /// that they fold or are hoisted out of the step.
     fn known(&self, id: ExprId) -> u8 {
         let depends = self.depends(id);
@@ -211,7 +211,7 @@ impl Graph {
             _ => {}
         }
         // p1 (p2 x) = (p1 p2) x where p1, p2 are known before the step and x is not, or where p1 p2 is a
-        // number. Among factors that are all known, and overflow as numbers, it would go round in circles.
+        // number. For factors that are all known, and overflow as numbers, the rule would not terminate.
         if self.known(a) < 2
             && let Some((p, x)) = self.as_binary(BinaryOp::Mul, b)
             && self.known(p) < 2

@@ -40,12 +40,12 @@ impl Tangents {
         self.get(graph, expr)
     }
 
-    /// The tangent of a node that has one; zero where nothing of the direction enters.
+    /// The tangent of a node, or zero if it does not depend on the direction.
     fn get(&self, graph: &mut Graph, id: ExprId) -> ExprId {
         self.of.get(&id).copied().unwrap_or_else(|| graph.zero())
     }
 
-    /// What still needs a tangent below `expr`, operands first: what depends on a group of the direction.
+    /// The nodes below `expr` that still need a tangent, operands first: those that depend on a group of the direction.
     fn pending(&self, graph: &Graph, expr: ExprId, groups: GroupSet) -> Vec<ExprId> {
         let mut found = std::collections::BTreeSet::new();
         let mut stack = vec![expr];
@@ -105,7 +105,7 @@ impl Graph {
             UnaryOp::Neg => self.constant(-1.0),
             // 1/(2√a)
             UnaryOp::Sqrt => {
-                // One reciprocal serves all slopes that divide by the same root.
+                // One reciprocal serves all derivatives that divide by the same root.
                 let half = self.constant(0.5);
                 let inverse = self.div(one, value);
                 self.mul(half, inverse)
@@ -159,7 +159,7 @@ impl Graph {
         match op {
             BinaryOp::Add => self.add(da, db),
             BinaryOp::Sub => self.sub(da, db),
-            // The branch is chosen by the comparison that chose the value.
+            // The comparison that selects the value also selects the branch of the derivative.
             BinaryOp::Min => self.select(Comparison::Less, b, a, db, da),
             BinaryOp::Max => self.select(Comparison::Less, a, b, db, da),
             _ => {
@@ -205,15 +205,17 @@ impl Graph {
                     self.neg(quotient)
                 }
             }
-            // b a^(b−1), a^b ln a
+            // b a^(b−1), a^b ln a; the latter is 0 where a^b is, as at a = 0
             BinaryOp::Pow => {
                 if first {
                     let less = self.sub(b, one);
                     let power = self.pow(a, less);
                     self.mul(b, power)
                 } else {
+                    let zero = self.zero();
                     let logarithm = self.unary(UnaryOp::Ln, a);
-                    self.mul(value, logarithm)
+                    let slope = self.mul(value, logarithm);
+                    self.select(Comparison::Equal, value, zero, zero, slope)
                 }
             }
             // atan2(y, x): x/(x² + y²), −y/(x² + y²)

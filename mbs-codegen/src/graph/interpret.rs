@@ -1,6 +1,6 @@
-//! Evaluates expressions node by node: every test's oracle.
+//! Evaluates expressions node by node, as the reference of all tests.
 //!
-//! Enters: values of the symbols. Leaves: values of expressions. It reads the graph itself; bundles have
+//! Input: values of the symbols. Output: values of expressions. It reads the graph itself; bundles have
 //! their own interpreter in [`crate::bundle`].
 
 use super::number::{self, Number};
@@ -77,11 +77,11 @@ impl<N: Number> Interpreter<N> {
 }
 
 impl Graph {
-    /// Everything the roots need, operands first.
+    /// All nodes that the roots depend on, operands first.
     pub fn reachable(&self, roots: &[ExprId]) -> Vec<ExprId> {
         let mut visited = Visited::new(self);
         let mut stack: Vec<ExprId> = roots.to_vec();
-        // Many small walks through a large graph: what they cost must not grow with the graph.
+        // There are many small traversals of a large graph: their cost must not grow with the graph.
         let mut entered = Vec::new();
         while let Some(id) = stack.pop() {
             if visited.enter(id) {

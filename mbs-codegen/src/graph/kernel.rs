@@ -1,6 +1,6 @@
 //! Kernels: named functions of many inputs and outputs with declared exact derivatives.
 //!
-//! A kernel declares how a tangent goes forward through it and how an adjoint goes back, both as graph
+//! A kernel declares its forward and reverse derivatives as graph
 //! expressions (which may call kernels again), so derivatives of every order are exact.
 
 use super::number::Number;
@@ -34,14 +34,14 @@ impl Kernel {
         }
     }
 
-    /// The size that, with the name, tells the kernel.
+    /// The size, which identifies the kernel together with its name.
     pub fn size(self) -> u32 {
         match self {
             Kernel::SolveTridiagonal { n } => n,
         }
     }
 
-    /// The lengths of the runs its inputs come in.
+    /// The lengths of its input arrays.
     pub fn input_runs(self) -> Vec<usize> {
         match self {
             Kernel::SolveTridiagonal { n } => {
@@ -63,7 +63,7 @@ impl Kernel {
         }
     }
 
-    /// How many slots of scratch the runtime's function needs.
+    /// Number of scratch slots of the runtime's function.
     pub fn scratch(self) -> usize {
         match self {
             Kernel::SolveTridiagonal { n } => n as usize,

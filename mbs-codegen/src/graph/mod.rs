@@ -1,6 +1,6 @@
 //! The expression graph: hash-consed, acyclic, scalar.
 //!
-//! Enters: symbols and constants. Leaves: expressions by [`ExprId`], each structurally unique.
+//! Input: symbols and constants. Output: expressions by [`ExprId`], each structurally unique.
 //! Holds always: a node's operands have smaller ids than the node; no constant is NaN or infinite; equal
 //! nodes are one node. Constructors fold, order and share, so nobody pushes a node by hand.
 //!
@@ -16,6 +16,7 @@ pub mod kernel;
 mod node;
 pub mod number;
 mod reverse;
+mod rounding;
 mod substitute;
 pub mod text;
 pub mod verify;
@@ -29,6 +30,7 @@ pub use kernel::Kernel;
 pub use node::{ArrayId, BinaryOp, Call, CallId, Comparison, ExprId, Node, UnaryOp};
 pub use number::{Complex, Number};
 pub use reverse::gradient;
+pub use rounding::ROUNDING;
 pub(crate) use visited::Visited;
 
 use crate::symbols::{Group, GroupSet};

@@ -5,9 +5,9 @@ use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
 impl Graph {
-    /// The expressions with `replacements` put in place; what contains none of them stays as it is.
+    /// Substitutes `replacements` in the expressions; expressions without any of them are unchanged.
     pub fn substitute(&mut self, roots: &[ExprId], replacements: &HashMap<ExprId, ExprId>) -> Vec<ExprId> {
-        // What does not depend on a replaced symbol's group cannot contain one.
+        // An expression that does not depend on the group of a replaced symbol cannot contain it.
         let groups = self.depends_of_all(replacements.keys());
         let mut found = BTreeSet::new();
         let mut stack = roots.to_vec();

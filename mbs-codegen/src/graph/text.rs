@@ -51,7 +51,7 @@ fn ids(list: &[ExprId]) -> String {
     list.iter().map(|id| format!(" %{}", id.index())).collect()
 }
 
-/// Arrays and calls are numbered in the order they were made, so those before one in use are complete too.
+/// Arrays and calls are numbered in the order of their creation, so all that precede a used one are complete.
 fn print_arrays(graph: &Graph, printed: &mut usize, until: usize, out: &mut String) {
     while *printed < until {
         let elements = graph.array(ArrayId(*printed as u32));

@@ -1,4 +1,4 @@
-//! Checks what must always hold of a graph; run after everything that builds or parses one.
+//! Checks the invariants of a graph; runs after building or parsing one.
 
 use super::{ExprId, Graph, Node};
 use crate::symbols::GroupSet;
@@ -16,11 +16,11 @@ impl std::fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// Operands come before users, constants are finite, equal nodes are one, arrays and kernel calls have the
-/// right lengths, and the recorded dependences are the true ones.
+/// Operands come before users, constants are finite, equal nodes are shared, arrays and kernel calls have the
+/// right lengths, and the recorded dependences are correct.
 pub fn verify(graph: &Graph) -> Result<(), Violation> {
     let fail = |id: ExprId, what: &str| Err(Violation(format!("node %{}: {what}", id.index())));
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(graph.len());
     for (id, node) in graph.nodes() {
         if !seen.insert(node) {
             return fail(id, "the same node stands earlier");

@@ -1,5 +1,5 @@
-//! What a walk through the graph has seen. The elements of an array and the arguments of a kernel call are
-//! visited once, however many gathers or outputs read them: a spline of n knots has n outputs of 4n arguments.
+//! The nodes visited by a traversal of the graph. The elements of an array and the arguments of a kernel call are
+//! visited once, regardless of how many gathers or outputs read them: a spline of n knots has n outputs of 4n arguments.
 
 use super::{ArrayId, ExprId, Graph, Node};
 

@@ -1,6 +1,6 @@
 //! Typed expressions of the model → expressions of the graph.
 //!
-//! Enters: [`Scalar`] and [`Vector`] of the model. Leaves: [`ExprId`] and [`Vec3`].
+//! Input: [`Scalar`] and [`Vector`] of the model. Output: [`ExprId`] and [`Vec3`].
 //! Holds afterwards: inside a branch of `if`, whatever has no value or no slope somewhere (√, ln, a
 //! division…) reads a guarded argument, so that the branch not taken makes no NaN, in value or derivative.
 //!
@@ -164,10 +164,10 @@ impl<'a, E: Environment> Lowering<'a, E> {
                 let (knots, values) = (self.array(knots), self.array(values));
                 signals::table(self.graph, x, knots, values)
             }
-            Scalar::Spline { at, knots, values } => {
+            Scalar::Spline { at, knots, values, outside } => {
                 let x = self.scalar(at);
                 let (knots, values) = (self.array(knots), self.array(values));
-                signals::spline(self.graph, x, knots, values)
+                signals::spline(self.graph, x, knots, values, *outside)
             }
             Scalar::Dot(a, b) => {
                 let (a, b) = (self.vector(a), self.vector(b));

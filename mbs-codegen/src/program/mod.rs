@@ -1,6 +1,6 @@
 //! The program of a model: its bundles and every name the outside needs. Printer and interpreter read it.
 //!
-//! Enters: a [`Model`], optionally one of its cases, and [`Options`]. Leaves: a [`Program`].
+//! Input: a [`Model`], optionally one of its cases, and [`Options`]. Output: a [`Program`].
 //! Holds afterwards: the graph and every bundle are verified, and every result has the shape that the table of bundles says.
 
 mod equations;
@@ -11,7 +11,9 @@ mod rolled;
 mod sensitivities;
 mod tree;
 
+use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
+use crate::conditions::{Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
@@ -20,10 +22,11 @@ use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
+use crate::watch::Watch;
 use equations::Equations;
 use estimate::Measured;
-pub use mbs_bundles::BundleKind;
 use mbs_bundles::Size;
+pub use mbs_bundles::{BundleKind, Family};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.
@@ -167,8 +170,13 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that vanish identically, which nobody computes.
+    /// Names of the rows that nobody computes: they vanish identically, or no coordinate changes them.
     pub dropped_rows: Vec<String>,
+    /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
+    /// if they are frozen.
+    pub conditions: Vec<Condition>,
+    /// Branches that a run may change over; none if there are none.
+    pub watch: Option<Watch>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -184,48 +192,68 @@ pub struct Program {
 impl Program {
     /// The program of a model, under a case if one is given.
     pub fn new(model: &Model, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        let mut model = under_case(model, case);
-        if options.freeze {
+        Program::of(&Analysed::of(model.clone()), case, options)
+    }
+
+    /// The same of a model that is analysed already.
+    pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
+        let mut analysed = analysed.under(case);
+        if options.freeze && !analysed.sensitivity.is_empty() {
             // What is a constant has no derivatives.
-            model.sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
+            let sensitivity = &mut analysed.to_mut().model.sensitivity;
+            sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        let model = &model;
-        let tree = topology::span(model);
-        let rows = Rows::of(model, &tree);
-        let mut program = Program::named(model, case, options, &tree, &rows);
-        program.refuse_too_large(model, &tree)?;
+        let Analysed { model, tree, rows } = &*analysed;
+        refuse_violating(model, tree, rows)?;
+        let mut program = Program::named(&analysed, case, options);
+        program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
-        let mut mechanism = Mechanism::new(&mut g, model, &tree, &parameters, options.reference);
+        let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
+        let conditions = match options.freeze {
+            true => Conditions::default(),
+            false => Conditions::of(&mut g, &mut mechanism, rows, case),
+        };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
-        let mut equations = Equations::new(&mut g, &mut mechanism, &rows, &seeds, np, options.pairs);
+        let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
+        if !conditions.all.is_empty() {
+            specifications.push(condition_bundle(&conditions, np as u32));
+            program.conditions = conditions.all;
+        }
         for &kind in &program.kinds {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
         refuse_large(&g, &specifications)?;
         program.bundles = bundle::build(&g, &specifications, np as u32);
+        program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
     }
 
-    /// All but structure and bundles.
-    fn named(model: &Model, case: Option<&Case>, options: &Options, tree: &Tree, rows: &Rows) -> Program {
+    /// Names and sizes, without bundles.
+    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Program {
+        let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
         options.bundles.dedup();
-        let constrained = !rows.kept.is_empty() || !model.variables.is_empty();
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
+        let simulation = case.map_or(&model.simulation, |case| &case.simulation);
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
-            kinds: resolve(&options.bundles, constrained, !model.sensitivity.is_empty()),
+            kinds: resolve(
+                &options.bundles,
+                simulation,
+                analysed.is_constrained(),
+                !model.sensitivity.is_empty(),
+            ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
             coordinates: tree.coordinate_names(model),
@@ -242,10 +270,12 @@ impl Program {
             nonholonomic: names(nonholonomic),
             normalised: normalised(model, tree),
             dropped_rows: rows.dropped.clone(),
+            conditions: Vec::new(),
+            watch: None,
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
-            simulation: case.map_or(&model.simulation, |c| &c.simulation).clone(),
+            simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
         }
@@ -376,6 +406,13 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 /// Most values of independent parameters, and most points, that a module can have: each has a name of its own.
 pub const MAX_NAMES: usize = 100_000;
 
+/// About how many operations bundles of a model need, before any is built.
+pub fn estimates(model: &Model, kinds: &[BundleKind]) -> Vec<(BundleKind, usize)> {
+    let tree = topology::span(model);
+    let measured = Measured::new(model, &tree);
+    kinds.iter().map(|&kind| (kind, measured.estimate(kind, Pairs::Auto))).collect()
+}
+
 /// Why a model has no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
@@ -387,6 +424,13 @@ pub enum ProgramError {
     Signal {
         /// Name of the input.
         input: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
+    /// The model is differentiated by a parameter that violates a row which no coordinate can correct.
+    Violating {
+        /// Name of the row.
+        row: String,
         /// Name of the parameter.
         parameter: String,
     },
@@ -428,6 +472,11 @@ impl std::fmt::Display for ProgramError {
                 "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \
                  write the signal where the input is used, or take `{parameter}` from `sensitivity`"
             ),
+            ProgramError::Violating { row, parameter } => write!(
+                f,
+                "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
+                 both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
+            ),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -439,6 +488,23 @@ impl std::fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
+
+/// There is no derivative by a parameter that violates a row which no coordinate can correct.
+fn refuse_violating(model: &Model, tree: &Tree, rows: &Rows) -> Result<(), ProgramError> {
+    match rows.violated_by_sensitivity(model, tree) {
+        None => Ok(()),
+        Some((row, one)) => Err(ProgramError::Violating { row, parameter: model.sensitivity_name(one) }),
+    }
+}
+
+/// Margins of the conditions.
+fn condition_bundle(conditions: &Conditions, parameters: u32) -> Specification {
+    let results = [
+        ("margins", "what must not be negative", conditions.margins.clone()),
+        ("shown", "what a message shows", conditions.shown.clone()),
+    ];
+    equations::once("conditions", "What the parameters must keep.", (Group::Parameters, parameters), results)
+}
 
 /// Signals of inputs may not depend on what the model is differentiated by: pairs of both.
 fn refuse_differentiated_signals(model: &Model, found: Vec<(u32, u32)>) -> Result<(), ProgramError> {
@@ -470,26 +536,6 @@ fn seeds(model: &Model) -> Vec<(Group, u32)> {
         parameter => model.sensitivity_parameter(parameter).map(|place| (Group::Parameters, place as u32)),
     };
     model.sensitivity.iter().filter_map(place).collect()
-}
-
-/// The model with a case's parameters and start values in place of its own.
-fn under_case(model: &Model, case: Option<&Case>) -> Model {
-    let mut model = model.clone();
-    if let Some(case) = case {
-        for (id, value) in &case.parameters {
-            model.parameters[id.index()].value = value.clone();
-        }
-        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
-        for (id, start) in &case.start {
-            model.joints[id.index()].start = start.clone();
-        }
-        for (id, start) in &case.variables {
-            let variable = &mut model.variables[id.index()];
-            (variable.value, variable.rate, variable.hold) =
-                (start.value.clone(), start.rate.clone(), start.hold);
-        }
-    }
-    model
 }
 
 fn parameter_infos(model: &Model) -> Vec<ParameterInfo> {

@@ -1,11 +1,17 @@
 //! What a request for bundles means for a model.
 
+use crate::model::{Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
-/// all of [`BundleKind::STANDARD`] of a model that is differentiated brings the derivatives of its dynamics, and one bundle of
-/// a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
-pub(super) fn resolve(requested: &[BundleKind], constrained: bool, differentiated: bool) -> Vec<BundleKind> {
+/// all of [`BundleKind::STANDARD`] brings what the method of the file needs, of a model that is differentiated the derivatives of its
+/// dynamics, too, and one bundle of a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
+pub(super) fn resolve(
+    requested: &[BundleKind],
+    simulation: &Simulation,
+    constrained: bool,
+    differentiated: bool,
+) -> Vec<BundleKind> {
     let mut kinds = Vec::new();
     for &kind in requested {
         match kind.entry().exists {
@@ -16,8 +22,18 @@ pub(super) fn resolve(requested: &[BundleKind], constrained: bool, differentiate
             _ => kinds.push(kind),
         }
     }
-    if differentiated && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
-        kinds.extend(if constrained { BundleKind::SENSITIVITIES } else { BundleKind::JOINT_SENSITIVITIES });
+    if BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
+        let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
+        if !explicit {
+            kinds.extend(BundleKind::COORDINATE_FORM);
+        }
+        // Starts under constraints are found in coordinate form.
+        if differentiated && (constrained || !explicit) {
+            kinds.extend(BundleKind::SENSITIVITIES);
+        }
+        if differentiated && (!constrained || explicit) {
+            kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+        }
     }
     let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);
     if has(&kinds, Family::Sensitivities) {

@@ -1,7 +1,7 @@
 //! Elimination in a given order, on the graph.
 //!
-//! A = L U with the pivots (r_k, c_k): l_ik = a_ic / a_rc, a_ij −= l_ik a_rj. Solutions substitute forward along
-//! L and back along U; transposed ones forward along Uᵀ and back along Lᵀ.
+//! A = L U with the pivots (r_k, c_k): l_ik = a_ic / a_rc, a_ij −= l_ik a_rj. Solves are forward substitution with
+//! L and back-substitution with U; transposed solves use Uᵀ and Lᵀ.
 
 use super::{Order, SparseMatrix};
 use crate::graph::{ExprId, Graph};
@@ -92,7 +92,7 @@ impl Factors {
         self.steps.iter().map(|step| step.column as u32).collect()
     }
 
-    /// All numbers a solve needs: for each step 1/pivot, then l, then u.
+    /// All values of the factors: for each step 1/pivot, then l, then u.
     pub fn values(&self) -> Vec<ExprId> {
         let mut values = Vec::new();
         for step in &self.steps {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::graph::Interpreter;
 
-    /// A sparse matrix of numbers that look random, solved both ways against its own product.
+    /// A sparse matrix of pseudorandom numbers; solutions and transposed solutions are compared with products.
     fn check(n: usize, symmetric: bool) {
         let mut g = Graph::new();
         let mut numbers: BTreeMap<(usize, usize), f64> = BTreeMap::new();

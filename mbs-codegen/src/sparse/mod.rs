@@ -1,8 +1,8 @@
 //! Sparse linear solves written into the graph: an elimination order chosen once, then flat code.
 //!
-//! Enters: a square matrix by its nonzero entries, and numeric samples of it. Leaves: factors and solutions as
-//! expressions. Holds afterwards: the order depends on the samples only; no entry outside the fill of that order
-//! is ever touched. A matrix that is symmetric on the graph and pivots on its diagonal costs half.
+//! Input: a square matrix by its nonzero entries, and numeric samples of it. Output: factors and solutions as
+//! expressions. Holds afterwards: the order depends on the samples only; only entries of the sparsity pattern with fill
+//! are computed. A matrix that is symmetric on the graph, with pivots on its diagonal, costs half.
 
 mod lu;
 mod order;

@@ -1,8 +1,8 @@
-//! Which pivots, in which order: least fill (Markowitz) among those that are large enough in every sample.
+//! Elimination order: pivots of least fill (Markowitz) among those that are large enough in every sample.
 //!
 //! The samples are scaled first so that entries of different units compare: row and column k by 1/√a_kk, and
-//! where the diagonal is not positive (the rows of constraints, coordinates without inertia) by what elimination of
-//! the others would put there. A pivot must reach a fraction [`THRESHOLD`] of the largest entry left in its column, in
+//! where the diagonal is not positive (the rows of constraints, coordinates without inertia) by the entry that elimination of
+//! the others would produce. A pivot must reach a fraction [`THRESHOLD`] of the largest entry left in its column, in
 //! every sample. Ties go to the diagonal, then to the first in order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A matrix in numbers.
 pub type Sample = BTreeMap<(usize, usize), f64>;
 
-/// The smallest pivot that is taken, against the largest entry of its column.
+/// The smallest accepted pivot, relative to the largest entry of its column.
 const THRESHOLD: f64 = 1e-2;
 
 /// Pivots (row, column), in order.
@@ -27,10 +27,10 @@ impl Order {
     }
 }
 
-/// The order for a matrix of n rows. `None` where the samples are singular beyond repair: no pivot is left that
-/// is not zero.
+/// The order for a matrix of n rows. `None` if the samples are singular: all remaining pivots
+/// are zero.
 pub fn choose_order(n: usize, pattern: &BTreeSet<(usize, usize)>, samples: &[Sample]) -> Option<Order> {
-    // A state where the model has no value says nothing; without any sample the structure alone decides.
+    // Samples that are not finite are ignored; without any sample the pattern alone decides.
     let finite = samples.iter().filter(|sample| sample.values().all(|x| x.is_finite()));
     let mut samples: Vec<Numeric> = finite.map(|s| Numeric::scaled(n, pattern, s)).collect();
     let mut rows: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
@@ -109,7 +109,7 @@ struct Numeric {
 impl Numeric {
     fn scaled(n: usize, pattern: &BTreeSet<(usize, usize)>, sample: &Sample) -> Numeric {
         let value = |i: usize, j: usize| sample.get(&(i, j)).copied().unwrap_or(0.0);
-        // Infinite for what has no inertia.
+        // Infinite for coordinates without inertia.
         let inertial: Vec<f64> = (0..n).map(|k| value(k, k).max(0.0).sqrt().recip()).collect();
         let mut scale = inertial.clone();
         for k in (0..n).filter(|&k| !inertial[k].is_finite()) {

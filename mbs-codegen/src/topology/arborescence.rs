@@ -1,6 +1,6 @@
 //! Which joints carry the tree, and which are cut.
 //!
-//! Enters: a [`Model`]. Leaves: for each body the joint of the tree of which it is the child, and what keeps
+//! Input: a [`Model`]. Output: for each body the joint of the tree of which it is the child, and what keeps
 //! the joints from having such a tree.
 //!
 //! A joint of the tree is walked from parent to child only. Among the trees that keep every joint that must

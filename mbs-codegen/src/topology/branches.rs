@@ -1,6 +1,6 @@
 //! The tree as branches: maximal chains of links between forks.
 //!
-//! Enters: a [`Tree`]. Leaves: its branches, parents first, and which of them share entries of the mass matrix.
+//! Input: a [`Tree`]. Output: its branches, parents first, and which of them share entries of the mass matrix.
 //! Holds afterwards: every link is in exactly one branch; ground is a fork.
 
 use super::Tree;

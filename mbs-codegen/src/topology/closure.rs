@@ -1,6 +1,6 @@
 //! All constraint rows of a model: closure of the cut joints, then the file's constraints.
 //!
-//! Enters: a [`Model`] and its [`Tree`]. Leaves: [`Row`]s, each one expression that must vanish.
+//! Input: a [`Model`] and its [`Tree`]. Output: [`Row`]s, each one expression that must vanish.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -27,6 +27,7 @@
 //! the same on both sides.
 
 use super::Tree;
+use crate::diagnostics::Span;
 use crate::model::evaluate::Values;
 use crate::model::{
     BodyId, ConstraintKind, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, Model, PointRef,
@@ -44,6 +45,16 @@ pub struct Row {
     pub kind: ConstraintKind,
     /// Where it comes from.
     pub source: RowSource,
+}
+
+impl Row {
+    /// Where the file gives it.
+    pub fn span(&self, model: &Model) -> Span {
+        match self.source {
+            RowSource::Cut(joint) => model.joints[joint.index()].span,
+            RowSource::Constraint(i) => model.constraints[i].span,
+        }
+    }
 }
 
 /// Where a row comes from.

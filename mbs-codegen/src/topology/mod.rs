@@ -1,6 +1,6 @@
 //! The tree of a mechanism: which body hangs on which, through which joint, with which coordinates.
 //!
-//! Enters: a [`Model`]. Leaves: a [`Tree`], the joints cut to get it, and the rows that close the loops again.
+//! Input: a [`Model`]. Output: a [`Tree`], the joints cut to get it, and the rows that close the loops again.
 //! Holds afterwards: links stand parents first; coordinates z and velocities v are numbered along the
 //! links; every body but ground has exactly one link; every joint is in the tree or cut.
 

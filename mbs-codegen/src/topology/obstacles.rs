@@ -1,6 +1,6 @@
 //! What keeps the joints of a model from having a tree.
 //!
-//! Enters: the joints and what may become of each. Leaves: [`Obstacle`]s, which the reader turns into messages.
+//! Input: the joints and what may become of each. Output: [`Obstacle`]s, which the reader turns into messages.
 
 use super::arborescence::{Keep, Role};
 use super::loops::Loop;

@@ -1,7 +1,7 @@
 //! First pass: which names exist. Expressions may name what stands later in the file, so all names are known
 //! before the first expression is read.
 //!
-//! Leaves: [`Unit`]s, the file itself and one for each instance of an element, with the entries still to be read;
+//! Output: [`Unit`]s, the file itself and one for each instance of an element, with the entries still to be read;
 //! and the tables of [`Symbols`](super::scope::Symbols). Names of instances are flattened: `left` and `arm` give
 //! `left_arm`.
 

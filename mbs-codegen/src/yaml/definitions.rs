@@ -1,6 +1,6 @@
 //! `definitions`: expressions that go by a name, of the file or of an element.
 //!
-//! Enters: the entries of one unit and the names it sees. Leaves: the same scope with a symbol for each. A definition
+//! Input: the entries of one unit and the names it sees. Output: the same scope with a symbol for each. A definition
 //! may name others that stand later, so they are read in the order of their needs; circles are reported. The
 //! expression is put in wherever its name stands, and what it depends on is checked there.
 

@@ -1,7 +1,7 @@
 //! `dh` of a joint: Denavit–Hartenberg parameters, in the distal (standard) convention.
 //!
-//! Enters: `theta`, `d`, `a`, `alpha`, expressions of parameters, one of them with the joint's variable `q` in place.
-//! Leaves: points, axes and references on both sides of the joint, so that
+//! Input: `theta`, `d`, `a`, `alpha`, expressions of parameters, one of them with the joint's variable `q` in place.
+//! Output: points, axes and references on both sides of the joint, so that
 //!
 //! A_child = A_parent R_z(θ) T_z(d) T_x(a) R_x(α)        [Zhakatayev2023, Eq. 4]
 //!

@@ -1,6 +1,6 @@
 //! The standard elements, which every model may use by name.
 //!
-//! Enters: the tree of a file. Leaves: the tree with those standard elements added that an instance names and the
+//! Input: the tree of a file. Output: the tree with those standard elements added that an instance names and the
 //! file does not declare. Their places are those of the instance's `element:`, so that whatever is wrong with their
 //! arguments is reported there.
 

@@ -1,6 +1,6 @@
 //! From the text of a model file to the typed [`Model`].
 //!
-//! Enters: text. Leaves: a model, or every problem of the file with its place. The way: `load` makes a tree that
+//! Input: text. Output: a model, or every problem of the file with its place. The way: `load` makes a tree that
 //! knows its places; `library` adds standard elements; `declare` finds all names and expands elements; then each section is read, its expressions
 //! parsed and typed, and what can be checked at the default parameters is checked.
 //! Holds afterwards, if there is a model: what [`crate::model`] promises; the joints have a tree rooted at

@@ -1,6 +1,6 @@
 //! What an explicit run does not know of a node: rates, accelerations and multipliers, and their derivatives.
 //!
-//! Enters: positions, velocities and their derivatives by the parameters. Leaves: a [`Node`] in coordinate form. With θ_ρ = L(z) z_ρ,
+//! Input: positions, velocities and their derivatives by the parameters. Output: a [`Node`] in coordinate form. With θ_ρ = L(z) z_ρ,
 //!
 //! ```text
 //! [ M    Φ_vᵀ ] [vd_ρ]     [ tau_θ θ_ρ + tau_v v_ρ + tau_ρ ]
@@ -12,7 +12,7 @@
 use super::Node;
 use crate::Interpreted;
 use crate::method::Damping;
-use mbs_runtime::sensitivity::{DifferentiatedAt, Places};
+use mbs_runtime::sensitivity::{DifferentiatedAt, JointValues, Places};
 use mbs_runtime::{
     At, Complex64, ConstrainedDynamics, Dims, EvalError, ForwardDynamics, JointSensitivities, Motion,
     Stabilisation, System, euler_parameters,
@@ -101,7 +101,7 @@ impl Completion {
         let (z_rho, v_rho) = (column(0, dims.nq), column(dims.nq, dims.nv));
         let mut theta = vec![0.0; dims.nv];
         euler_parameters::velocities(model, at.z, &z_rho, &mut theta)?;
-        let mut solution = right_hand_side(model, &self.values, k, &theta, &v_rho);
+        let mut solution = right_hand_side(model, &self.values, k, &theta, &v_rho)?;
         model.joint_solve(&self.factors, &mut self.w, &mut solution)?;
         let (vd_rho, joint_lambda_rho) = solution.split_at(dims.nv);
         if self.multipliers {
@@ -138,19 +138,16 @@ impl Completion {
 }
 
 /// −(tau_θ θ' + tau_v v' + tau_ρ), −(c_θ θ' + c_v v' + c_ρ)
-fn right_hand_side(model: &Interpreted, values: &[f64], k: usize, theta: &[f64], v: &[f64]) -> Vec<f64> {
+fn right_hand_side(
+    model: &Interpreted,
+    values: &[f64],
+    k: usize,
+    theta: &[f64],
+    v: &[f64],
+) -> Result<Vec<f64>, EvalError> {
     let places = model.joint_places();
     let (nv, rows) = (model.dims().nv, model.dims().joint_rows());
-    let mut rest = values.get(places.tangent.len()..).unwrap_or_default();
-    let mut next = |n: usize| {
-        let (part, others) = rest.split_at(n.min(rest.len()));
-        rest = others;
-        part
-    };
-    let (tangent, row) = (places.tangent, places.rows);
-    let [tau_theta, tau_v] = [next(tangent.len()), next(tangent.len())];
-    let [c_theta, c_v] = [next(row.len()), next(row.len())];
-    let (tau_rho, c_rho) = (next(places.force.len()), next(places.row.len()));
+    let list = JointValues::of(&places, values)?;
     let mut b = vec![0.0; nv + rows];
     let mut subtract = |first: usize, places: Places<'_>, values: &[f64], x: &dyn Fn(usize) -> f64| {
         for (&(i, j), value) in places.iter().zip(values) {
@@ -158,13 +155,13 @@ fn right_hand_side(model: &Interpreted, values: &[f64], k: usize, theta: &[f64],
         }
     };
     let one = |parameter: usize| if parameter == k { 1.0 } else { 0.0 };
-    subtract(0, tangent, tau_theta, &|j| theta[j]);
-    subtract(0, tangent, tau_v, &|j| v[j]);
-    subtract(0, places.force, tau_rho, &one);
-    subtract(nv, row, c_theta, &|j| theta[j]);
-    subtract(nv, row, c_v, &|j| v[j]);
-    subtract(nv, places.row, c_rho, &one);
-    b
+    subtract(0, places.tangent, list.force_theta, &|j| theta[j]);
+    subtract(0, places.tangent, list.force_v, &|j| v[j]);
+    subtract(0, places.force, list.force_rho, &one);
+    subtract(nv, places.rows, list.rows_theta, &|j| theta[j]);
+    subtract(nv, places.rows, list.rows_v, &|j| v[j]);
+    subtract(nv, places.row, list.rows_rho, &one);
+    Ok(b)
 }
 
 /// The place of a row of the joint form among all: normalisation rows stand between the two kinds of others.

@@ -87,16 +87,8 @@ fn integrate(
     };
     let mut inputs = model.input_signals();
     let changes = &mut derivatives;
-    let statistics = integrator.simulate(
-        dynamics,
-        &mut inputs,
-        &mut y,
-        changes,
-        &span,
-        &mut gradient,
-        &mut scratch,
-        watch,
-    )?;
+    let statistics =
+        integrator.run(dynamics, &mut inputs, &mut y, changes, &span, &mut gradient, &mut scratch, watch)?;
     let found = Gradient::of(&dims, &gradient)?;
     Ok(Found {
         objectives: found.objectives.to_vec(),

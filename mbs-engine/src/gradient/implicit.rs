@@ -3,7 +3,7 @@
 use super::{Effort, Found, Known, Moment, Node, Observer, Start, State, other_form};
 use crate::Interpreted;
 use mbs_codegen::model::Simulation;
-use mbs_runtime::sensitivity::{DifferentiableStep, DifferentiatedNode};
+use mbs_runtime::sensitivity::DifferentiableStep;
 use mbs_runtime::{
     Assembly, Differentiated, Fixed, Gradient, Output, Span, StateDerivatives, StepError, System,
 };
@@ -36,7 +36,7 @@ pub(super) fn run(
     let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
     let (n, rows) = (dims.nq * dims.sensitivity.parameters, dims.rows() * dims.sensitivity.parameters);
-    let watch = |node: DifferentiatedNode<'_, f64>| {
+    let watch = |node: mbs_runtime::formulation::Node<'_, f64>| {
         let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
         let known = Known::All(Node {
             motion: node.motion,

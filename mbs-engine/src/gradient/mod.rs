@@ -1,6 +1,6 @@
 //! Objectives of a run and their gradient by what a model is differentiated by.
 //!
-//! Enters: a model whose program has bundles of derivatives, a span of time and a [`Method`]. Leaves: a [`Found`] gradient,
+//! Input: a model whose program has bundles of derivatives, a span of time and a [`Method`]. Output: a [`Found`] gradient,
 //! derivatives of the state at every node for an observer. It is the gradient of the discrete solution: of the numbers that a run with
 //! these steps converges to, not of the motion they approximate.
 //!
@@ -44,6 +44,7 @@ mod observed;
 mod trajectory;
 
 use crate::Interpreted;
+use crate::jumps::Jumps;
 use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
@@ -51,6 +52,7 @@ pub(crate) use explicit::dynamics as explicit_dynamics;
 use explicit::joint_start;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
+use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::DifferentiatedAt;
 use mbs_runtime::{
@@ -125,11 +127,29 @@ pub enum Effort {
 }
 
 impl Found {
+    /// Which derivatives of an objective are rounding of zero: with p the parameter, or one where it is zero or an input, p dψ/dp is below
+    /// some roundings of ψ and of what other parameters change it by.
+    pub fn is_rounding(&self, model: &Interpreted, objective: usize) -> Vec<bool> {
+        let gradient = self.of_objective(objective);
+        let size_of = |&(group, place): &(Group, u32)| match model.parameters().get(place as usize) {
+            Some(&p) if group == Group::Parameters && p != 0.0 => p.abs(),
+            _ => 1.0,
+        };
+        let changes: Vec<f64> =
+            gradient.iter().zip(&model.program().seeds).map(|(d, seed)| (d * size_of(seed)).abs()).collect();
+        let value = self.objectives.get(objective).map_or(0.0, |value| value.abs());
+        let largest = changes.iter().copied().fold(value, f64::max);
+        changes.iter().map(|&change| change > 0.0 && change <= ROUNDING * largest).collect()
+    }
+
     /// The gradient of an objective, by all parameters.
     pub fn of_objective(&self, index: usize) -> &[f64] {
         self.derivatives.get(index * self.parameters..(index + 1) * self.parameters).unwrap_or_default()
     }
 }
+
+/// Part of an objective below which a change of it says nothing: sums over a run carry some dozens of roundings.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
 /// What an observer sees at a node. The derivative of entry i by parameter k is at `i * p + k`.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +182,14 @@ enum Known<'a> {
 }
 
 impl Moment<'_> {
+    /// Shows positions and velocities of the node.
+    pub fn show(&self, jumps: &mut Jumps, model: &Interpreted) {
+        match &self.known {
+            Known::All(node) => jumps.see_motion(model, &node.motion),
+            Known::Joints(_, _, at) => jumps.see(self.t, at.at.z, at.at.v, &[], at.at.u),
+        }
+    }
+
     /// All of the node; what the run does not know of it is computed.
     pub fn node<R>(&mut self, see: impl FnOnce(Node<'_>) -> R) -> Result<R, EvalError> {
         match &mut self.known {

@@ -1,6 +1,6 @@
 //! Derivatives of the state over time as a table.
 //!
-//! Enters: nodes of a differentiated run. Leaves: a row a result, under [`trajectory_columns`].
+//! Input: nodes of a differentiated run. Output: a row a result, under [`trajectory_columns`].
 
 use super::Node;
 use mbs_codegen::program::Program;

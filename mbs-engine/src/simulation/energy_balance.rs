@@ -1,7 +1,7 @@
 //! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential and of
 //! the constraints that prescribe a motion.
 //!
-//! Enters: samples of energy and power, in the order of time. Leaves: the largest error of the balance. The work is
+//! Input: samples of energy and power, in the order of time. Output: the largest error of the balance. The work is
 //! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
 //! dense; where no force does work it is exactly zero and the error is the drift of the integrator alone.
 

@@ -1,7 +1,7 @@
 //! One run of a model, from its settings to a record of everything that was seen: what every front end needs, and none of
 //! what one alone does.
 //!
-//! Enters: a model, what a person asks for ([`Overrides`]), somebody who follows the run ([`Follower`]). Leaves: a [`Record`]. Nothing
+//! Input: a model, what a person asks for ([`Overrides`]), somebody who follows the run ([`Follower`]). Output: a [`Record`]. Nothing
 //! here prints, reads a file or ends the program.
 //!
 //! ```
@@ -18,7 +18,7 @@
 //!   hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.3}
 //! simulation: {end: 1, integrator: rk4}
 //! ";
-//! let (model, _) = mbs_codegen::read("pendulum.yaml", text).expect("a valid model");
+//! let (model, _) = mbs_codegen::analyse("pendulum.yaml", text).expect("a valid model");
 //! let overrides = Overrides { step: Some(1e-3), ..Overrides::default() };
 //! let set = [(String::from("L"), 0.5)];
 //! let pendulum = Instance::of_dynamics(&model, None, &set, &overrides).expect("settings that go together");
@@ -50,10 +50,9 @@ pub use energy_balance::EnergyBalance;
 pub use failure::RunFailure;
 pub use follower::{Follower, Silent};
 pub use instance::{
-    Instance, InstanceError, independent, interpret, is_constrained, open_objectives, refuse_held_signals,
-    simulation,
+    Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
 };
 pub use observer::{Norms, Now, Seen, history_columns};
-pub use run::{Effort, Record, run, stride};
+pub use run::{Effort, Record, run, stride, undefined};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};

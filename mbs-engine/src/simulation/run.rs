@@ -1,6 +1,6 @@
 //! One run of an interpreted model: starts it, steps it and records what the report needs.
 //!
-//! Enters: a model, the settings of the run, somebody who follows it. Leaves: a [`Record`], also where the run failed on its way.
+//! Input: a model, the settings of the run, somebody who follows it. Output: a [`Record`], also where the run failed on its way.
 
 use super::driven::Driven;
 use super::failure::RunFailure;
@@ -9,7 +9,8 @@ use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, S
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
 use crate::{Damping, Interpreted, Method};
-use mbs_codegen::model::Simulation;
+use mbs_codegen::model::{Case, Model, Simulation};
+use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
@@ -53,7 +54,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
     let guess = model.start_state();
     let stride = match stride(settings) {
         Ok(stride) => stride,
-        Err(error) => return stillborn(model, settings, guess, RunFailure::Step(error)),
+        Err(error) => return failed_before_start(model, settings, guess, RunFailure::Step(error)),
     };
     if settings.is_explicit() && !settings.constrained {
         let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
@@ -69,12 +70,46 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
             Job { model, settings, start, assembly: Some(found), damping: None, stride, follower }
                 .constrained()
         }
-        Err(error) => stillborn(model, settings, guess, RunFailure::Start(error)),
+        Err(error) => failed_before_start(model, settings, guess, RunFailure::Start(error)),
     }
 }
 
-/// A run that never began.
-fn stillborn(model: &Interpreted, settings: &Settings, guess: Vec<f64>, failure: RunFailure) -> Record {
+/// The force or constraint that is not finite where a run ended, or within the next step, with the time and the operation that made
+/// it so.
+pub fn undefined(
+    source: &Model,
+    case: Option<&Case>,
+    model: &Interpreted,
+    settings: &Settings,
+    now: &Now,
+) -> Option<String> {
+    let begun = model.start_state();
+    let (z, v) = begun.split_at(now.z.len());
+    let look = |t: f64, z: &[f64], v: &[f64]| {
+        let at = watch::Instant { parameters: model.parameters(), t, z, v, u: &now.u };
+        watch::undefined(source, case, at).map(|what| format!("at t = {t}, {what}"))
+    };
+    let h = settings.simulation.step;
+    let ahead = |part: f64| {
+        // Velocities are the rates of coordinates but for Euler parameters, which are not what has no value.
+        let moved: Vec<f64> = match now.z.len() == now.v.len() {
+            true => now.z.iter().zip(&now.v).map(|(z, v)| z + part * h * v).collect(),
+            false => now.z.iter().zip(&now.zd).map(|(z, zd)| z + part * h * zd).collect(),
+        };
+        look(now.t + part * h, &moved, &now.v)
+    };
+    look(now.t, &now.z, &now.v)
+        .or_else(|| look(settings.simulation.begin, z, v))
+        .or_else(|| [0.5, 1.0].into_iter().find_map(ahead))
+}
+
+/// The record of a run that failed before its start.
+fn failed_before_start(
+    model: &Interpreted,
+    settings: &Settings,
+    guess: Vec<f64>,
+    failure: RunFailure,
+) -> Record {
     Record {
         seen: Seen::new(model, settings, &guess),
         start: guess,
@@ -179,7 +214,7 @@ impl<'a> Job<'a> {
         let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
         let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
         let mut inputs = model.input_signals();
-        let outcome = method.simulate(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
+        let outcome = method.run(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
             observe(&mut observer, |now| {
                 now.set(at);
                 Ok(())

@@ -1,6 +1,6 @@
 //! What to run: a model's own settings, with the changes that a person asks for.
 //!
-//! Enters: the `simulation` of a model or its case, and [`Overrides`]. Leaves: [`Settings`] that go together, or a [`SettingError`]
+//! Input: the `simulation` of a model or its case, and [`Overrides`]. Output: [`Settings`] that go together, or a [`SettingError`]
 //! that says what does. What is asked for wins over the model; what the model says beside it gives way where the two do not go
 //! together.
 
@@ -192,10 +192,10 @@ impl Settings {
         overrides: &Overrides,
     ) -> Result<Settings, SettingError> {
         let mut simulation = defaults.clone();
-        settle_span(&mut simulation, overrides)?;
-        settle_method(&mut simulation, constrained, overrides)?;
-        settle_coefficients(&mut simulation, overrides)?;
-        let idle = settle_details(&mut simulation, constrained, overrides)?;
+        resolve_span(&mut simulation, overrides)?;
+        resolve_method(&mut simulation, constrained, overrides)?;
+        resolve_coefficients(&mut simulation, overrides)?;
+        let idle = resolve_details(&mut simulation, constrained, overrides)?;
         if simulation.integrator != Integrator::DormandPrince {
             refuse_too_many(&simulation, true)?;
         }
@@ -209,7 +209,7 @@ impl Settings {
         overrides: &Overrides,
     ) -> Result<Settings, SettingError> {
         let mut simulation = defaults.clone();
-        settle_span(&mut simulation, overrides)?;
+        resolve_span(&mut simulation, overrides)?;
         refuse_too_many(&simulation, false)?;
         Ok(Settings::new(Analysis::Kinematics, constrained, simulation))
     }
@@ -246,6 +246,13 @@ impl Settings {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
     }
 
+    /// How many evaluations of the equations there are at least, where the steps are fixed: one each.
+    pub fn expected_evaluations(&self) -> Option<usize> {
+        let Simulation { begin, end, step, .. } = self.simulation;
+        let steps = (end - begin) / step;
+        (!self.is_adaptive() && steps.is_finite()).then_some(steps as usize)
+    }
+
     /// The equations it needs.
     pub fn bundles(&self) -> Vec<BundleKind> {
         let mut bundles = vec![BundleKind::Outputs, BundleKind::Objectives];
@@ -277,7 +284,7 @@ fn is_explicit(integrator: Integrator) -> bool {
     matches!(integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
-fn settle_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
+fn resolve_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
     simulation.end = overrides.end.unwrap_or(simulation.end);
     simulation.step = overrides.step.unwrap_or(simulation.step);
     simulation.output_step = overrides.output_step.or(simulation.output_step);
@@ -297,7 +304,7 @@ fn refuse_too_many(simulation: &Simulation, adaptive_helps: bool) -> Result<(), 
 }
 
 /// Formulation and integrator.
-fn settle_method(
+fn resolve_method(
     simulation: &mut Simulation,
     constrained: bool,
     overrides: &Overrides,
@@ -332,7 +339,7 @@ fn positive(setting: Setting, value: f64) -> Result<f64, SettingError> {
 }
 
 /// What belongs to one integrator.
-fn settle_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
+fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
     let chosen = simulation.integrator.keyword();
     let belongs = |setting, owners| Err(SettingError::Belongs { setting, owners, chosen });
     if let Some(x) = overrides.beta {
@@ -366,7 +373,7 @@ fn settle_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> Re
 }
 
 /// Penalty, projection and Newton's method. Gives the settings that do nothing because there is nothing to enforce.
-fn settle_details(
+fn resolve_details(
     simulation: &mut Simulation,
     constrained: bool,
     overrides: &Overrides,

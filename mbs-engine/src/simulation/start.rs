@@ -1,6 +1,6 @@
 //! Where a run with constraints begins: positions, velocities, accelerations and multipliers that satisfy them.
 //!
-//! Enters: a model whose start values are guesses. Leaves: the state, what had to move for it, and what is known of the
+//! Input: a model whose start values are guesses. Output: the state, what had to move for it, and what is known of the
 //! equations.
 
 use super::settings::Analysis;

@@ -1,6 +1,6 @@
 //! Changes that keep constraints, where those depend on each other.
 //!
-//! Enters: an instant in which the constraints hold. Leaves: changes of positions, velocities and parameters under which they
+//! Input: an instant in which the constraints hold. Output: changes of positions, velocities and parameters under which they
 //! still do, to first order; for all others such constraints contradict each other, no accelerations satisfy them, and a
 //! regularised solution has derivatives of the size of its regularisation's inverse.
 //!

@@ -1,9 +1,10 @@
 //! Derivatives in coordinate form: the leading matrix, the matrix of projections, and what sensitivities need.
 
 use super::point::Point;
-use super::{By, Checks, Of, Sections};
+use super::{By, Checks, Of, matrix};
 use crate::Interpreted;
-use mbs_runtime::linear::blocks::holonomic_rows;
+use mbs_runtime::linear::blocks::{Blocks, holonomic_rows};
+use mbs_runtime::sensitivity::{MotionValues, ObjectiveValues, ProjectionValues};
 use mbs_runtime::{
     At, Complex64, Constrained, Impulses, ObjectiveDerivatives, Objectives, Scalar, Sensitivities, System,
     Weights,
@@ -105,16 +106,19 @@ fn newton(checks: &mut Checks, point: &Point<f64>) {
     let (nq, first) = (dims.nq, holonomic_rows(&dims));
     let mut w = vec![0.0; dims.workspace];
     let (mut r, mut phi) = (vec![0.0; nq], vec![0.0; dims.rows()]);
-    let mut matrix = vec![0.0; dims.n_matrix];
+    let mut values = vec![0.0; dims.n_matrix];
     let weights = Weights { velocity: 0.3, position: 0.2, ratio: 0.7 };
     let pattern = model.pattern();
     let [tangent, holonomic_places, nonholonomic_places] =
         [pattern.tangent, pattern.holonomic, pattern.nonholonomic].map(<[_]>::to_vec);
-    if model.newton(point.motion(), &point.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).is_ok() {
-        let mut sections = Sections(&matrix);
-        let leading = sections.matrix(&tangent, nq, nq);
-        let phi_z = sections.matrix(&holonomic_places, first, nq);
-        let [a, a_newton] = [(); 2].map(|()| sections.matrix(&nonholonomic_places, dims.n_nonholonomic, nq));
+    if model.newton(point.motion(), &point.lambda, weights, &mut w, &mut r, &mut phi, &mut values).is_ok() {
+        let Ok(list) = Blocks::of(&dims, &model.pattern(), &values) else {
+            return checks.unreadable("newton");
+        };
+        let leading = matrix(list.tangent, &tangent, nq, nq);
+        let phi_z = matrix(list.holonomic, &holonomic_places, first, nq);
+        let [a, a_newton] = [list.nonholonomic, list.nonholonomic_newton]
+            .map(|values| matrix(values, &nonholonomic_places, dims.n_nonholonomic, nq));
         let mixed = By::Motion([0.2, 0.3, 1.0]);
         checks.compare(("newton", "W"), (Of::Coordinates, mixed), point, &leading, &forces);
         checks.compare(("newton", "Φ_z"), (Of::Rows, BY_Z), point, &phi_z, &holonomic);
@@ -124,11 +128,12 @@ fn newton(checks: &mut Checks, point: &Point<f64>) {
         checks.compare(("newton", "A'"), (of, mixed), point, &a_newton, &nonholonomic);
     }
     let model = &checks.model;
-    if model.projection(point.t, &point.z, &point.u, &mut w, &mut matrix).is_ok() {
-        let mut sections = Sections(&matrix);
-        let mass = sections.matrix(&tangent, nq, nq);
-        let phi_z = sections.matrix(&holonomic_places, first, nq);
-        let a = sections.matrix(&nonholonomic_places, dims.n_nonholonomic, nq);
+    if model.projection(point.t, &point.z, &point.u, &mut w, &mut values).is_ok() {
+        let list = Blocks::of(&dims, &model.pattern(), &values);
+        let Ok(list) = list else { return checks.unreadable("projection") };
+        let mass = matrix(list.tangent, &tangent, nq, nq);
+        let phi_z = matrix(list.holonomic, &holonomic_places, first, nq);
+        let a = matrix(list.nonholonomic, &nonholonomic_places, dims.n_nonholonomic, nq);
         checks.compare(("projection", "M"), (Of::Coordinates, BY_ZDD), point, &mass, &forces);
         checks.compare(("projection", "Φ_z"), (Of::Rows, BY_Z), point, &phi_z, &holonomic);
         checks.compare(("projection", "A"), (Of::Nonholonomic, BY_ZD), point, &a, &nonholonomic);
@@ -144,13 +149,15 @@ fn linearise(checks: &mut Checks, point: &Point<f64>) {
         return;
     }
     let (pattern, places) = (model.pattern(), model.parameter_places());
-    let mut sections = Sections(&values);
-    let [m, c, k] = [(); 3].map(|()| sections.matrix(pattern.tangent, nq, nq));
-    let phi_z = sections.matrix(pattern.holonomic, holonomic_rows(&dims), nq);
-    let [a, psi_z] = [(); 2].map(|()| sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq));
-    let r_rho = sections.matrix(places.residual, nq, p);
-    let phi_rho = sections.matrix(places.constraints, dims.rows(), p);
     let name = "linearise";
+    let Ok(list) = MotionValues::of(&pattern, &places, &values) else { return checks.unreadable(name) };
+    let square = |values| matrix(values, pattern.tangent, nq, nq);
+    let [m, c, k] = [list.mass, list.by_velocity, list.by_position].map(square);
+    let phi_z = matrix(list.holonomic, pattern.holonomic, holonomic_rows(&dims), nq);
+    let of_psi = |values| matrix(values, pattern.nonholonomic, dims.n_nonholonomic, nq);
+    let [a, psi_z] = [list.nonholonomic, list.nonholonomic_z].map(of_psi);
+    let r_rho = matrix(list.residual, places.residual, nq, p);
+    let phi_rho = matrix(list.constraints, places.constraints, dims.rows(), p);
     for (what, by, written) in [("r_zdd", BY_ZDD, &m), ("r_zd", BY_ZD, &c), ("r_z", BY_Z, &k)] {
         checks.compare((name, what), (Of::Coordinates, by), point, written, &forces);
     }
@@ -180,18 +187,21 @@ fn projections(checks: &mut Checks, point: &Point<f64>) {
         return;
     }
     let (pattern, places) = (model.pattern(), model.parameter_places());
-    let mut sections = Sections(&values);
-    let [velocity_z, acceleration_z] = [(); 2].map(|()| sections.matrix(pattern.tangent, nq, nq));
-    let phid_z = sections.matrix(pattern.holonomic, first, nq);
-    let psi_z = sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq);
-    let phidd_z = sections.matrix(pattern.holonomic, first, nq);
-    let [psid_z, psid_zd] = [(); 2].map(|()| sections.matrix(pattern.nonholonomic, dims.n_nonholonomic, nq));
-    let [velocity_rho, acceleration_rho] = [(); 2].map(|()| sections.matrix(places.impulse, nq, p));
-    let rates_rho = sections.matrix(places.rates, dims.rows(), p);
-    let accelerations_rho = sections.matrix(places.accelerations, dims.rows(), p);
+    let name = "linearise_projections";
+    let Ok(list) = ProjectionValues::of(&pattern, &places, &values) else { return checks.unreadable(name) };
+    let [velocity_z, acceleration_z] = [list.velocity_impulse, list.acceleration_impulse]
+        .map(|values| matrix(values, pattern.tangent, nq, nq));
+    let [phid_z, phidd_z] =
+        [list.rates_z, list.accelerations_z].map(|values| matrix(values, pattern.holonomic, first, nq));
+    let [psi_z, psid_z, psid_zd] =
+        [list.nonholonomic_z, list.nonholonomic_rates_z, list.nonholonomic_rates_zd]
+            .map(|values| matrix(values, pattern.nonholonomic, dims.n_nonholonomic, nq));
+    let [velocity_rho, acceleration_rho] = [list.velocity_impulse_rho, list.acceleration_impulse_rho]
+        .map(|values| matrix(values, places.impulse, nq, p));
+    let rates_rho = matrix(list.rates, places.rates, dims.rows(), p);
+    let accelerations_rho = matrix(list.accelerations, places.accelerations, dims.rows(), p);
     let twice: Vec<Vec<f64>> = phid_z.iter().map(|c| c.iter().map(|x| 2.0 * x).collect()).collect();
 
-    let name = "linearise_projections";
     let by_velocity = |model: &_, at: &_| impulse(model, at, &point.zd, &point.lambda);
     let by_acceleration = |model: &_, at: &_| impulse(model, at, &point.zdd, &reversed);
     let of = Of::Coordinates;
@@ -242,12 +252,12 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
         }
         let columns = 3 * nq + dims.rows() + p;
         let places = model.objective_places()[usize::from(terminal)];
-        let mut sections = Sections(&values);
-        let own = sections.take(n);
-        let mut rest = sections.matrix(places, n, columns);
         let name = if terminal { "terminal_derivatives" } else { "integrand_derivatives" };
+        let list = ObjectiveValues::of(&dims, places, &values);
+        let Ok(list) = list else { return checks.unreadable(name) };
+        let mut rest = matrix(list.derivatives, places, n, columns);
         let value = |model: &_, at: &_| objectives(model, at, terminal);
-        checks.compare_values(name, Of::Objectives, point, &own, &value);
+        checks.compare_values(name, Of::Objectives, point, list.values, &value);
         for (what, by, count) in [
             ("by z", BY_Z, nq),
             ("by zd", BY_ZD, nq),

@@ -1,9 +1,9 @@
-//! Instants at which derivatives are looked at: those a run visits, and some it does not.
+//! Instants at which derivatives are compared: on the run, and off it.
 
 use super::Instant;
 use crate::gradient::Node;
 
-/// A node this near to an instant, as a part of the span, is meant.
+/// A node is taken for an instant if it is within this fraction of the span.
 const ROUNDING: f64 = 1e-12;
 
 /// Picks instants from the nodes of a run: the first, and those at equal distances from it to the last.
@@ -12,24 +12,24 @@ pub struct Visited {
     begin: f64,
     end: f64,
     wanted: usize,
-    /// What was picked so far.
+    /// The selected instants.
     pub instants: Vec<Instant>,
 }
 
 impl Visited {
-    /// For a run over this span: the start, and this many instants behind it.
+    /// For a run over this span: the start, and this many instants after it.
     pub fn new(begin: f64, end: f64, wanted: usize) -> Self {
         Visited { begin, end, wanted, instants: Vec::new() }
     }
 
-    /// Whether the node at `t` is to be noted; they come in the order of time.
+    /// Whether the node at `t` is selected; nodes come in the order of time.
     pub fn due(&self, t: f64) -> bool {
         let (number, count) = (self.instants.len(), self.wanted.max(1));
         let due = self.begin + (self.end - self.begin) * (number as f64 / count as f64 - ROUNDING);
         number <= self.wanted && (t >= due || t == self.end)
     }
 
-    /// Notes a node.
+    /// Records a node.
     pub fn note(&mut self, node: &Node<'_>) {
         let at = node.motion;
         let [z, zd, zdd, u] = [at.z, at.zd, at.zdd, at.u].map(<[f64]>::to_vec);
@@ -37,10 +37,10 @@ impl Visited {
     }
 }
 
-/// How far a disturbed instant is from the one it is made of, in units of one and of its own size.
+/// Distance of a disturbed instant from the original one, in units of one and of its own size.
 const DISTURBANCE: f64 = 0.05;
 
-/// The instant with everything moved a little: off the constraints, Euler parameters not of unit length, rates and multipliers nowhere
+/// The instant with all quantities changed a little: off the constraints, Euler parameters not of unit length, rates and multipliers nowhere
 /// zero. Always the same for the same instant and number.
 pub fn disturbed(at: &Instant, number: u64) -> Instant {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number + 1);

@@ -1,9 +1,10 @@
 //! Derivatives in joint form: of start values, inverse dynamics, accelerations and multipliers, markers, objectives.
 
 use super::point::Point;
-use super::{Along, By, Checks, Columns, Of, Sections, admissible};
+use super::{Along, By, Checks, Columns, Of, admissible, matrix};
 use crate::Interpreted;
 use mbs_codegen::program::BundleKind;
+use mbs_runtime::sensitivity::{JointValues, ObjectiveValues, StartValues};
 use mbs_runtime::{
     Complex64, ConstrainedDynamics, ForwardDynamics, InverseDynamics, InverseDynamicsDerivatives,
     JointObjectiveDerivatives, JointSensitivities, MarkerJacobians, Markers, Objectives, Scalar,
@@ -74,8 +75,9 @@ pub(super) fn start(checks: &mut Checks) {
         return;
     }
     let [z, v] = model.start_places();
-    let mut sections = Sections(&values);
-    let (z_rho, v_rho) = (sections.matrix(z, dims.nq, p), sections.matrix(v, dims.nv, p));
+    let name = "start_derivatives";
+    let Ok(list) = StartValues::of(z, v, &values) else { return checks.unreadable(name) };
+    let (z_rho, v_rho) = (matrix(list.z, z, dims.nq, p), matrix(list.v, v, dims.nv, p));
     let begin = |model: &Interpreted<Complex64>| {
         let (mut z, mut v) = (zeros(dims.nq), zeros(dims.nv));
         model.start(&mut z, &mut v, &mut []).ok()?;
@@ -94,7 +96,6 @@ pub(super) fn start(checks: &mut Checks) {
     };
     let positions = |model: &_, _: &_| begin(model).map(|[z, _]| z);
     let velocities = |model: &_, _: &_| begin(model).map(|[_, v]| v);
-    let name = "start_derivatives";
     checks.compare((name, "z_ρ"), (Of::Coordinates, By::Parameters), &point, &z_rho, &positions);
     checks.compare((name, "v_ρ"), (Of::Velocities, By::Parameters), &point, &v_rho, &velocities);
 }
@@ -151,10 +152,14 @@ fn joint_linearise(checks: &mut Checks, point: &Point<f64>) {
         return;
     }
     let places = model.joint_places();
-    let mut sections = Sections(&values);
-    let [_, tau_position, tau_velocity] = [(); 3].map(|()| sections.matrix(places.tangent, nv, nv));
-    let [c_position, c_velocity] = [(); 2].map(|()| sections.matrix(places.rows, rows, nv));
-    let (tau_rho, c_rho) = (sections.matrix(places.force, nv, p), sections.matrix(places.row, rows, p));
+    let name = "joint_linearise";
+    let Ok(list) = JointValues::of(&places, &values) else { return checks.unreadable(name) };
+    let [tau_position, tau_velocity] =
+        [list.force_theta, list.force_v].map(|values| matrix(values, places.tangent, nv, nv));
+    let [c_position, c_velocity] =
+        [list.rows_theta, list.rows_v].map(|values| matrix(values, places.rows, rows, nv));
+    let (tau_rho, c_rho) =
+        (matrix(list.force_rho, places.force, nv, p), matrix(list.rows_rho, places.row, rows, p));
     let mut solved = |top: Columns, bottom: Columns| -> Columns {
         let columns = top.into_iter().zip(bottom).map(|(top, bottom)| {
             let mut x: Vec<f64> = top.iter().chain(&bottom).map(|x| -x).collect();
@@ -163,7 +168,6 @@ fn joint_linearise(checks: &mut Checks, point: &Point<f64>) {
         });
         columns.collect()
     };
-    let name = "joint_linearise";
     let Some(admissible) = admissible::admissible(model, &checks.complex, point) else {
         let parts = [
             ("(vd, λ)_z", BY_POSITION, solved(tau_position, c_position)),
@@ -208,12 +212,12 @@ fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {
             continue;
         }
         let places = model.joint_objective_places()[usize::from(terminal)];
-        let mut sections = Sections(&values);
-        let own = sections.take(n);
-        let mut rest = sections.matrix(places, n, 3 * nv + dims.joint_rows() + p);
         let name = if terminal { "joint_terminal_derivatives" } else { "joint_integrand_derivatives" };
+        let list = ObjectiveValues::of(&dims, places, &values);
+        let Ok(list) = list else { return checks.unreadable(name) };
+        let mut rest = matrix(list.derivatives, places, n, 3 * nv + dims.joint_rows() + p);
         let value = |model: &_, at: &_| objectives(model, at, terminal);
-        checks.compare_values(name, Of::Objectives, point, &own, &value);
+        checks.compare_values(name, Of::Objectives, point, list.values, &value);
         for (what, by, count) in [
             ("by z", BY_POSITION, nv),
             ("by v", BY_VELOCITY, nv),

@@ -1,6 +1,6 @@
-//! Every derivative that a model has, against complex steps of what it is the derivative of.
+//! Compares every derivative of a model with complex steps of the differentiated function.
 //!
-//! Enters: a program and instants at which to look. Leaves: for every derivative the worst error over the instants.
+//! Input: a program and instants. Output: for every derivative the largest error over the instants.
 //!
 //! f' = Im f(x + i h)/h with h = 1e−40 is exact to rounding where f is analytic; the functions are the bundles that give the
 //! values, interpreted in complex numbers. At a kink decisions are made by the real part, so both sides are one-sided.
@@ -39,7 +39,7 @@ use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
-pub use report::{Failure, Looked, Progress, Report, bundles, report};
+pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report};
 use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
@@ -47,22 +47,22 @@ pub use whole_run::{
     Oracle, RunCheck, TOLERANCE as TOLERANCE_OF_RUNS, TOLERANCE_OF_DIFFERENCES, Trace, gradient,
 };
 
-/// Of complex steps: its square is nothing.
+/// Complex step: its square underflows.
 const STEP: f64 = 1e-40;
-/// What hardly matters is measured as if it were this part of what does.
+/// Small values are measured relative to this fraction of the large ones.
 const LEAST: f64 = 1e-3;
 /// Largest error of an emitted derivative: rounding, times a moderate condition of the equations where they are solved.
 pub const TOLERANCE: f64 = 1e-8;
 /// So much more than what roundings of an instant, or of a parameter, change an independent derivative by is allowed,
 const ALLOWANCE: f64 = 10.0;
-/// but never more than this: beyond it a comparison tells nothing.
+/// but never more than this: beyond it a comparison proves nothing.
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
-/// How a derivative compares.
+/// Comparison of a derivative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// The bundle that writes it.
@@ -105,7 +105,7 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
     joint_form::start(&mut checks);
     let points: Vec<Option<Point<f64>>> = instants.iter().map(|at| Point::new(&checks.model, at)).collect();
     for point in points.iter().flatten() {
-        checks.look(point);
+        checks.check_at(point);
     }
     checks.pass = Pass::Compare;
     joint_form::start(&mut checks);
@@ -113,9 +113,9 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
         let Some(point) = point else { continue };
         checks.instant = number;
         checks.pass = Pass::Round;
-        checks.look(&point.moved(ROUNDINGS));
+        checks.check_at(&point.moved(ROUNDINGS));
         checks.pass = Pass::Compare;
-        checks.look(point);
+        checks.check_at(point);
     }
     checks.all
 }
@@ -197,8 +197,8 @@ struct Checks {
 }
 
 impl Checks {
-    /// Looks at everything at a point.
-    fn look(&mut self, point: &Point<f64>) {
+    /// Checks all derivatives at a point.
+    fn check_at(&mut self, point: &Point<f64>) {
         coordinate_form::check(self, point);
         joint_form::check(self, point);
         robotics::check(self, point);
@@ -373,7 +373,14 @@ impl Checks {
         self.note(Check { bundle, derivative, entries, error, tolerance, of, by, instant });
     }
 
-    /// Keeps the worst.
+    /// A list whose sections do not fit its length fails, whatever it says.
+    fn unreadable(&mut self, bundle: &'static str) {
+        let (of, by, instant) = (String::new(), String::new(), self.instant);
+        let (derivative, error, tolerance) = ("sections", f64::NAN, TOLERANCE);
+        self.note(Check { bundle, derivative, entries: 0, error, tolerance, of, by, instant });
+    }
+
+    /// Keeps the largest error.
     fn note(&mut self, check: Check) {
         keep_worse(&mut self.all, check);
     }
@@ -442,22 +449,11 @@ fn keep_worse(all: &mut Vec<Check>, check: Check) {
     }
 }
 
-/// The sections of what a bundle writes, one after the other.
-struct Sections<'a>(&'a [f64]);
-
-impl Sections<'_> {
-    fn take(&mut self, count: usize) -> Vec<f64> {
-        let (first, rest) = self.0.split_at(count.min(self.0.len()));
-        self.0 = rest;
-        first.to_vec()
+/// A matrix of `columns` columns by its nonzero entries.
+fn matrix(values: &[f64], places: &[(u32, u32)], rows: usize, columns: usize) -> Columns {
+    let mut matrix = vec![vec![0.0; rows]; columns];
+    for (&(i, j), &value) in places.iter().zip(values) {
+        matrix[j as usize][i as usize] = value;
     }
-
-    /// A matrix of `columns` columns by its nonzero entries.
-    fn matrix(&mut self, places: &[(u32, u32)], rows: usize, columns: usize) -> Columns {
-        let mut matrix = vec![vec![0.0; rows]; columns];
-        for (&(i, j), value) in places.iter().zip(self.take(places.len())) {
-            matrix[j as usize][i as usize] = value;
-        }
-        matrix
-    }
+    matrix
 }

@@ -1,7 +1,7 @@
-//! A run without derivatives, in any kind of numbers: what gradients are compared with.
+//! A run without derivatives, in real or complex numbers: the reference of gradients.
 //!
-//! Enters: a model one of whose parameters or inputs may be moved a little, and a [`Method`]. Leaves: objectives and the state
-//! at the end. The steps are those of the differentiated run; its objectives come from other bundles. In explicit runs objectives
+//! Input: a model with one parameter or input changed, and a [`Method`]. Output: objectives and the final
+//! state. The steps are those of the differentiated run; its objectives come from other bundles. In explicit runs objectives
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
@@ -20,7 +20,7 @@ use mbs_runtime::{
 };
 use std::ops::ControlFlow;
 
-/// What a run leaves.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome<S> {
     pub(super) objectives: Vec<S>,
@@ -299,7 +299,7 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
 }
 
 /// The same method, iterated until rounding, so that imaginary parts and small differences converge too.
-pub(super) fn settled(method: &Method, redundant: bool) -> Method {
+pub(super) fn iterated_to_rounding(method: &Method, redundant: bool) -> Method {
     match *method {
         Method::Ali3p(method) => Method::Ali3p(Ali3p {
             tolerance: TO_ROUNDING,

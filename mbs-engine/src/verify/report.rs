@@ -1,6 +1,6 @@
-//! Everything that can be checked of a model's derivatives, in one report.
+//! Verification of all derivatives of a model, in one report.
 //!
-//! Enters: a program with the bundles to be checked, and the settings of a run. Leaves: a [`Report`].
+//! Input: a program with the bundles to be checked, and the settings of a run. Output: a [`Report`].
 
 use super::adjoint::{self, AdjointCheck};
 use super::instants::{Visited, disturbed};
@@ -8,23 +8,26 @@ use super::whole_run::{self, RunCheck, Trace};
 use super::{Check, Instant, keep_worse, verify};
 use crate::Interpreted;
 use crate::gradient::{self, Found};
+use crate::jumps::{Jump, Jumps};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_runtime::StepError;
 use mbs_runtime::formulation::StartStatistics;
 use std::ops::ControlFlow;
 
-/// Instants that are looked at behind the start, and disturbed ones.
+/// Compared instants after the start, and disturbed ones.
 const VISITED: usize = 5;
 const DISTURBED: usize = 2;
 
-/// Whether derivatives are right.
+/// Results of the verification.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Jumps the run went through, which neither its gradient nor the judges see.
+    pub jumps: Vec<Jump>,
     /// Of every emitted derivative, the worst over the instants.
     pub derivatives: Vec<Check>,
-    /// Where they were looked at; their numbers are those of [`Check::instant`].
-    pub instants: Vec<Looked>,
+    /// The compared instants; [`Check::instant`] is the index.
+    pub instants: Vec<ComparedInstant>,
     /// Bundles of derivatives that could not be evaluated anywhere.
     pub unseen: Vec<&'static str>,
     /// Gradients of objectives and derivatives of the last state; empty for a model that is not differentiated.
@@ -33,27 +36,27 @@ pub struct Report {
     pub adjoints: Vec<AdjointCheck>,
     /// The gradient that was checked.
     pub found: Found,
-    /// What is known of the rows at the start.
+    /// Statistics of the initial state.
     pub start: StartStatistics,
 }
 
-/// An instant at which derivatives were looked at.
+/// An instant at which derivatives were compared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Looked {
+pub struct ComparedInstant {
     /// The instant.
     pub instant: Instant,
-    /// Whether the run does not visit it.
+    /// Whether it is off the run.
     pub disturbed: bool,
 }
 
-/// What is under way.
+/// Progress of the verification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
-    /// The differentiated run has come to this time.
+    /// The differentiated run has reached this time.
     Running(f64),
     /// Emitted derivatives are compared.
     Comparing,
-    /// So many of all parameters have been moved in whole runs.
+    /// Number of parameters compared by whole runs, of all.
     Moved(usize, usize),
 }
 
@@ -62,9 +65,9 @@ pub enum Progress {
 pub enum Failure {
     /// There is no consistent start, or it has no derivative.
     Start(StepError),
-    /// The differentiated run did not come to its end.
+    /// The differentiated run failed.
     Run(StepError),
-    /// Neither complex runs nor those of differences came to their end.
+    /// Both complex runs and runs for differences failed.
     Differences(StepError),
 }
 
@@ -83,7 +86,7 @@ impl Report {
     }
 }
 
-/// The bundles that a check of everything needs, for a model with constraints or without.
+/// The bundles of a full verification, for a model with or without constraints.
 pub fn bundles(constrained: bool) -> Vec<BundleKind> {
     let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
     // The accelerations of a tree are those of forward dynamics.
@@ -117,9 +120,13 @@ fn watched(
     let mut visited = Visited::new(simulation.begin, simulation.end, VISITED);
     let mut trace = Trace::default();
     let mut failure = None;
+    let mut jumps = Jumps::new(&model);
     let watch = |mut moment: gradient::Moment<'_>| {
         let t = moment.t;
         progress(Progress::Running(t));
+        if let Some(jumps) = &mut jumps {
+            moment.show(jumps, &model);
+        }
         trace.times.push(t);
         let (due, end) = (visited.due(t), t == simulation.end);
         if !due && !end {
@@ -152,16 +159,25 @@ fn watched(
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
+<<<<<<< HEAD
     let adjoints = adjoint::compare(&model, &method, simulation, &found).map_err(Failure::Run)?;
     Ok(Report { derivatives, instants, unseen, runs, adjoints, found, start: statistics })
+=======
+    let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
+    Ok(Report { derivatives, instants, unseen, runs, found, jumps, start: statistics })
+>>>>>>> main
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.
-fn derivatives(model: &Interpreted, visited: Vec<Instant>, redundant: bool) -> (Vec<Looked>, Vec<Check>) {
+fn derivatives(
+    model: &Interpreted,
+    visited: Vec<Instant>,
+    redundant: bool,
+) -> (Vec<ComparedInstant>, Vec<Check>) {
     let program = model.program();
     let mut checks = verify(program, &visited);
-    let mut looked: Vec<Looked> =
-        visited.into_iter().map(|instant| Looked { instant, disturbed: false }).collect();
+    let mut looked: Vec<ComparedInstant> =
+        visited.into_iter().map(|instant| ComparedInstant { instant, disturbed: false }).collect();
     for number in 0..DISTURBED {
         // Of an instant in the middle of the run, and of the last.
         let Some(base) = looked.get(VISITED / 2 + number * VISITED.div_ceil(2)) else { break };
@@ -174,7 +190,7 @@ fn derivatives(model: &Interpreted, visited: Vec<Instant>, redundant: bool) -> (
             continue;
         }
         let place = looked.len();
-        looked.push(Looked { instant, disturbed: true });
+        looked.push(ComparedInstant { instant, disturbed: true });
         for check in found {
             keep_worse(&mut checks, Check { instant: place, ..check });
         }

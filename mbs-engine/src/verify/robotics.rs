@@ -2,7 +2,7 @@
 
 use super::joint_form::{BY_ACCELERATION, BY_POSITION, BY_VELOCITY, Numbers, inverse_dynamics, zeros};
 use super::point::Point;
-use super::{By, Checks, Columns, Of, Sections};
+use super::{By, Checks, Columns, Of, matrix};
 use crate::Interpreted;
 use mbs_runtime::{
     AccelerationDerivatives, Centroid, Centroidal, Complex64, ForwardDynamics, ForwardDynamicsDerivatives,
@@ -47,7 +47,7 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
     let places = model.inverse_dynamics_parameter_places();
     let mut values = vec![0.0; places.len()];
     if p > 0 && model.inverse_dynamics_parameters(point.at(), &point.vd, &mut w, &mut values).is_ok() {
-        let written = Sections(&values).matrix(places, nv, p);
+        let written = matrix(&values, places, nv, p);
         let name = "inverse_dynamics_parameters";
         checks.compare((name, "tau_ρ"), (Of::Velocities, By::Parameters), point, &written, &inverse_dynamics);
     }

@@ -1,6 +1,6 @@
 //! The gradient of a whole run, and the derivatives of its last state, against differences of whole runs.
 //!
-//! Enters: what a differentiated run found. Leaves: how it compares with runs without derivatives, one of whose parameters was moved.
+//! Input: what a differentiated run found. Output: how it compares with runs without derivatives, one of whose parameters was moved.
 //!
 //! A complex step, f' = Im f(x + i h)/h, is exact to rounding and needs no choice of h; kinks included, since decisions are
 //! made by the real part. Where complex runs fail, central differences take their place: with h halved again and again,
@@ -10,7 +10,7 @@
 //! roundings makes of the complex steps themselves; of velocities and accelerations against the rounding of positions over h and h², too,
 //! and accelerations of iterated steps by what they change velocities by in a step.
 
-use super::plain_run::{Model, Outcome, settled};
+use super::plain_run::{Model, Outcome, iterated_to_rounding};
 use super::{ALLOWANCE, LEAST, ROUNDINGS, STEP, TELLING};
 use crate::gradient::{Found, Node};
 use crate::{Interpreted, Method};
@@ -105,7 +105,7 @@ pub fn gradient(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
-    let method = settled(method, redundant);
+    let method = iterated_to_rounding(method, redundant);
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
     let mut columns = moved.columns(&program, progress)?;
     let checks = compare(model, found, trace, &columns, f64::INFINITY);

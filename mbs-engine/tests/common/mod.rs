@@ -52,7 +52,7 @@ pub(crate) fn run<M: Integrator>(
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let span = Span { start: 0.0, end, output: Output::Steps };
     let mut samples = Vec::new();
-    let statistics = method.simulate(model, inputs, &mut y, &span, &mut scratch, |at| {
+    let statistics = method.run(model, inputs, &mut y, &span, &mut scratch, |at| {
         samples.push((at.t, [at.z, at.v].concat()));
         ControlFlow::Continue(())
     })?;

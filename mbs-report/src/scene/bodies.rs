@@ -1,12 +1,12 @@
-//! What bodies and joints look like: shapes of the model, or rods between the points of a body, plates, balls and ellipsoids of
-//! inertia; feet of ground, pins and rails. Of these only the places of points are to scale: thickness is chosen to be seen.
+//! Meshes of bodies and joints: shapes of the model, or rods between the points of a body, plates, spheres and ellipsoids of
+//! inertia; supports of ground, pins and rails. Only the positions of points are to scale; thickness is chosen for visibility.
 
-use super::anchors::off_segment;
+use super::anchors::distance_to_segment;
 use super::{FAR, Geometry, Paint, Solid};
 use crate::shapes::{Mesh, P, add, cross, dot, length, scale, sub, unit};
 use mbs_codegen::model::JointKind;
 
-/// The shapes of a body; those without size, as under other parameters, are left out.
+/// The shapes of a body, except those whose size is not positive under the current parameters.
 pub(super) fn shapes(solids: &[(Paint, Solid)]) -> Vec<(Paint, Mesh)> {
     let mesh = |solid: &Solid| match *solid {
         Solid::Box { at, size } => has_size(size).then(|| Mesh::cuboid(at, scale(0.5, size))),
@@ -25,24 +25,25 @@ fn has_size(lengths: P) -> bool {
     lengths.iter().all(|&length| length > 0.0)
 }
 
-/// Feet under the points of ground.
-pub(super) fn ground(anchors: &[P], up: P, radius: f64) -> Mesh {
+/// Supports under the points of ground.
+pub(super) fn ground_mesh(anchors: &[P], up: P, radius: f64) -> Mesh {
     let mut mesh = Mesh::default();
     for &p in anchors {
-        mesh.join(Mesh::foot(p, scale(-1.0, up), 4.0 * radius));
+        mesh.join(Mesh::support(p, scale(-1.0, up), 4.0 * radius));
     }
     mesh
 }
 
-/// A body: rods between its points, a plate if they are three, and its mass where no rod has it.
-pub(super) fn rods(geometry: &Geometry<'_>, b: usize, anchors: &[P], radius: f64) -> Mesh {
+/// A body: rods between its points, a plate if there are three, and its mass if it is not on a rod.
+pub(super) fn body_mesh(geometry: &Geometry<'_>, b: usize, anchors: &[P], radius: f64) -> Mesh {
     let (mass, com, moments) = geometry.masses[b];
     let mut mesh = Mesh::default();
     let mut edges: Vec<[P; 2]> = Vec::new();
     for (i, &p) in anchors.iter().enumerate() {
         for &q in &anchors[..i] {
-            // Not past a point between the two, and of many points only a chain.
-            let between = anchors.iter().any(|&r| r != p && r != q && off_segment(r, [p, q]) < 0.5 * radius);
+            // Not across a point between the two; with many points only a chain.
+            let between =
+                anchors.iter().any(|&r| r != p && r != q && distance_to_segment(r, [p, q]) < 0.5 * radius);
             if !between && (anchors.len() <= 4 || is_nearest(anchors, i, q)) {
                 edges.push([p, q]);
             }
@@ -56,7 +57,7 @@ pub(super) fn rods(geometry: &Geometry<'_>, b: usize, anchors: &[P], radius: f64
         let corners = [a, b, c].into_iter().flat_map(|p| [add(p, n), sub(p, n)]).collect();
         mesh.join(Mesh { corners, triangles: vec![[0, 2, 4], [1, 5, 3]] });
     }
-    if mass > 0.0 && edges.iter().all(|edge| off_segment(com, *edge) > 2.0 * radius) {
+    if mass > 0.0 && edges.iter().all(|edge| distance_to_segment(com, *edge) > 2.0 * radius) {
         let nearest = anchors.iter().min_by(|p, q| length(sub(**p, com)).total_cmp(&length(sub(**q, com))));
         if let Some(&p) = nearest
             && length(sub(p, com)) > 0.5 * radius
@@ -64,7 +65,7 @@ pub(super) fn rods(geometry: &Geometry<'_>, b: usize, anchors: &[P], radius: f64
             edges.push([p, com]);
         }
         let moments = (anchors.len() < 2).then_some(moments);
-        mesh.join(lump(mass, com, moments, radius));
+        mesh.join(mass_mesh(mass, com, moments, radius));
     }
     for [p, q] in edges {
         mesh.join(Mesh::rod(p, q, radius, 10));
@@ -78,9 +79,9 @@ fn is_nearest(anchors: &[P], i: usize, q: P) -> bool {
     anchors[..i].iter().all(|&other| far(q) <= far(other))
 }
 
-/// The uniform ellipsoid of this mass and these moments, a² = 5/(2m) (J_y + J_z − J_x); a ball where no ellipsoid has them, as in
-/// a plane, or where it is thin.
-fn lump(mass: f64, com: P, moments: Option<P>, radius: f64) -> Mesh {
+/// The uniform ellipsoid of this mass and these moments, a² = 5/(2m) (J_y + J_z − J_x); a sphere if no ellipsoid has these moments, as in
+/// planar models, or if it is thin.
+fn mass_mesh(mass: f64, com: P, moments: Option<P>, radius: f64) -> Mesh {
     let [x, y, z] = moments.unwrap_or_default();
     let mut squares = [y + z - x, z + x - y, x + y - z].map(|sum| 2.5 * sum / mass);
     let half = squares.map(|square| square.max(0.0).sqrt().max(0.6 * radius));
@@ -99,7 +100,7 @@ fn lump(mass: f64, com: P, moments: Option<P>, radius: f64) -> Mesh {
 }
 
 /// A joint, on the side of its child.
-pub(super) fn knuckle(kind: JointKind, (point, axis): (P, Option<P>), radius: f64) -> Mesh {
+pub(super) fn joint_mesh(kind: JointKind, (point, axis): (P, Option<P>), radius: f64) -> Mesh {
     let axis = axis.map(|axis| unit(axis, [0.0, 0.0, 1.0]));
     let pin = |axis: P, half: f64| {
         let half = scale(half * radius, axis);
@@ -114,7 +115,7 @@ pub(super) fn knuckle(kind: JointKind, (point, axis): (P, Option<P>), radius: f6
     }
 }
 
-/// The rod on which something slides, as far as it does.
+/// The rail of a prismatic joint, over the range of its motion.
 pub(super) fn rail(
     geometry: &Geometry<'_>,
     [parent, child]: [usize; 2],
@@ -130,7 +131,7 @@ pub(super) fn rail(
         let s = dot(axis, sub(p, points[0]));
         (low, high) = (low.min(s), high.max(s));
     }
-    // What travels far slides on nothing that could be seen.
+    // No rail if the mechanism travels far.
     if high - low > FAR * reach {
         return Mesh::default();
     }

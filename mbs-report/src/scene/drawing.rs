@@ -1,9 +1,9 @@
-//! The scene from numbers of the model and the frames of its bodies over time: bodies, joints, springs, distances, paths.
+//! The scene from the evaluated geometry and the frames of the bodies over time: bodies, joints, springs, distances, paths.
 
-use super::anchors::{anchors, reach, thickness};
-use super::bodies::{ground, knuckle, rail, rods, shapes};
-use super::view::{bounds, common_normal, eye};
-use super::{Drawn, Geometry, Link, Scene, upward};
+use super::anchors::{anchors, mechanism_size, thickness};
+use super::bodies::{body_mesh, ground_mesh, joint_mesh, rail, shapes};
+use super::view::{bounds, plane_normal, view_direction};
+use super::{DrawnBody, Geometry, Link, Scene, up_direction};
 use crate::shapes::Mesh;
 use mbs_codegen::model::walk::Part;
 use mbs_codegen::model::{ForceKind, JointKind, MarkerRef, OutputValue, Vector};
@@ -11,23 +11,23 @@ use mbs_codegen::model::{ForceKind, JointKind, MarkerRef, OutputValue, Vector};
 /// Draws everything.
 pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
     let anchors = anchors(geometry);
-    let reach = reach(geometry, &anchors);
+    let reach = mechanism_size(geometry, &anchors);
     let radius = thickness(geometry, &anchors, reach);
-    let normal = common_normal(geometry);
-    let up = upward(geometry.gravity, normal);
+    let normal = plane_normal(geometry);
+    let up = up_direction(geometry.gravity, normal);
 
     let model = geometry.model;
-    let mut bodies: Vec<Drawn> = model
+    let mut bodies: Vec<DrawnBody> = model
         .bodies
         .iter()
         .enumerate()
         .map(|(b, body)| {
             let mesh = match (b, geometry.shapes[b].is_empty()) {
-                (0, _) => ground(&anchors[0], up, radius),
-                (_, true) => rods(geometry, b, &anchors[b], radius),
+                (0, _) => ground_mesh(&anchors[0], up, radius),
+                (_, true) => body_mesh(geometry, b, &anchors[b], radius),
                 (_, false) => Mesh::default(),
             };
-            Drawn {
+            DrawnBody {
                 name: body.name.clone(),
                 mesh,
                 shapes: shapes(&geometry.shapes[b]),
@@ -37,13 +37,13 @@ pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
         .collect();
     for (joint, sides) in model.joints.iter().zip(&geometry.joints) {
         let [parent, child] = [joint.parent.body.index(), joint.child.body.index()];
-        bodies[child].joints.join(knuckle(joint.kind, sides[1], radius));
+        bodies[child].joints.join(joint_mesh(joint.kind, sides[1], radius));
         if let (JointKind::Prismatic | JointKind::Cylindrical, Some(axis)) = (joint.kind, sides[0].1) {
             let points = [sides[0].0, sides[1].0];
             bodies[parent].mesh.join(rail(geometry, [parent, child], points, axis, radius, reach));
         }
     }
-    // Frames without substance need no place.
+    // Bodies without a mesh are not drawn.
     let named = named_markers(geometry);
     let drawn: Vec<usize> = (0..bodies.len())
         .filter(|&b| {
@@ -74,7 +74,7 @@ pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
         })
     });
     let poses = poses.collect();
-    let eye = eye(up, normal);
+    let eye = view_direction(up, normal);
     let (centres, bounds) = bounds(geometry, &anchors, &bodies, radius, reach);
     Scene {
         springs,
@@ -91,7 +91,7 @@ pub(super) fn draw(geometry: &Geometry<'_>, times: Vec<f64>) -> Scene {
     }
 }
 
-/// Markers that something beside a body's own shape is drawn to.
+/// Markers used by springs, distances and paths.
 pub(super) fn named_markers(geometry: &Geometry<'_>) -> Vec<MarkerRef> {
     let mut markers: Vec<MarkerRef> = distances(geometry).flat_map(|(_, ends)| ends).collect();
     markers.extend(paths(geometry).map(|(_, marker)| marker));

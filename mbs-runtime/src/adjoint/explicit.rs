@@ -60,7 +60,7 @@ pub trait AdjointIntegrator {
     ///
     /// With step control the memory also holds times and sizes of all steps, and the first run only finds them.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -132,7 +132,7 @@ pub trait AdjointIntegrator {
             start: bar,
             rho,
         };
-        let statistics = self.simulate(system, inputs, y, span, product, memory, pieces.rest(), observe)?;
+        let statistics = self.run(system, inputs, y, span, product, memory, pieces.rest(), observe)?;
         // ψ_ρ = ρ̄ᵀ + ȳᵀ y_ρ
         transpose_derivatives(p, columns, start, bar, rho, derivatives);
         check_weights(1, span.end, D::S::ZERO, derivatives)?;
@@ -155,7 +155,7 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
         Schedule::new(steps, n, n, memory).map(Some)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -189,7 +189,7 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         Ok(None)
     }
 
-    fn simulate<D, I, O>(
+    fn run<D, I, O>(
         &self,
         system: &D,
         inputs: &mut I,
@@ -363,8 +363,9 @@ impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I> {
         check_finite(&self.dims, y)
     }
 
-    fn normalise(&self, y: &mut [D::S]) {
+    fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
+        Ok(())
     }
 
     fn dims(&self) -> Dims {
@@ -729,7 +730,7 @@ where
         }
         // p′/|p| − p (p·p′)/|p|³ is its own transpose.
         let (_, raw) = cut("raw", raw, n)?;
-        normalised(field.system, raw, columns, z_bar);
+        normalised(field.system, raw, columns, z_bar)?;
         Ok(())
     }
 }
@@ -750,8 +751,8 @@ fn pull_back<D: JointDynamics>(
     let (theta, rest) = cut("changes", changes, dims.nv * columns)?;
     let (v_change, _) = cut("changes", rest, dims.nv * columns)?;
     add_scaled(v_bar, D::S::ONE, v_change);
-    add_tangents_transposed(system, z, columns, theta, z_bar);
-    add_rates_transposed(system, z, v, columns, rate_bar, z_bar, v_bar);
+    add_tangents_transposed(system, z, columns, theta, z_bar)?;
+    add_rates_transposed(system, z, v, columns, rate_bar, z_bar, v_bar)?;
     Ok(())
 }
 

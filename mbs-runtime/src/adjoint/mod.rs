@@ -1,7 +1,7 @@
 //! Discrete adjoints: derivatives of a run's objectives by everything that enters it, at a cost that hardly grows with the number of
 //! parameters.
 //!
-//! Enters: a state at the start and weights of what the run leaves: of its objectives ψ and of its state at the end. Leaves: the same
+//! Input: a state at the start and weights of what the run leaves: of its objectives ψ and of its state at the end. Output: the same
 //! weights of what enters it, x̄ of the state at the start and ρ̄ of the parameters. It is the exact transpose of the derivative
 //! that [`Differentiated`](crate::Differentiated) takes forward, of the same discrete solution: both agree to rounding. For steps
 //! x_k+1 = s(x_k, ρ) and ψ = w(x_N, ρ) + Σ q_k g(x_k, ρ) with the weights q_k of the quadrature,
@@ -11,7 +11,7 @@
 //! x̄_k = s_xᵀ x̄_k+1 + q_k g_xᵀ ψ̄
 //! ```
 //!
-//! | what | enters → leaves |
+//! | what | input → output |
 //! |---|---|
 //! | [`Adjoint`] | a run → vector–Jacobian products, gradients |
 //! | [`JacobianVector`] | the same derivative, forward along given directions |

@@ -1,7 +1,7 @@
 //! The augmented Lagrangian formulation of index 3 with projections of velocities and accelerations
 //! [Dopico2018, Eqs. 6–18; LopezVarela2023, Eqs. 8–11], with nonholonomic rows inside Newton's iteration.
 //!
-//! Enters: the state at t. Leaves: the state at t + h, in which
+//! Input: the state at t. Output: the state at t + h, in which
 //!
 //! - r(t, z, zd*, zdd*, λ*) = 0, Φ(t, z) = 0 and Ψ(t, z, zd*) = 0 at z, zd*, zdd* that the integrator's formulas connect;
 //! - zd, zdd are zd*, zdd* projected: Φd = 0, Ψ = 0, Φdd = 0, Ψd = 0;
@@ -26,7 +26,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy, largest};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -140,7 +140,7 @@ impl Ali3p {
         };
         step.iterate(&settings, border, |_, _, _, _, values| {
             // g = Φ/(βh²), g' = Ψ/(γh)
-            let (phi, psi) = values.split_at_mut_checked(holonomic_rows(&dims)).unwrap_or_default();
+            let (phi, psi) = cut_mut("phi", values, holonomic_rows(&dims))?;
             (phi_left, psi_left) = (largest(phi), largest(psi));
             for value in phi {
                 *value *= by_position;
@@ -165,7 +165,7 @@ impl Ali3p {
             step.project(&settings, rows.scale, rows.redundant, record.as_mut())?;
         } else {
             if rows.redundant {
-                step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+                step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
             }
             if let Some(record) = &mut record {
                 copy(record.lambda_star, step.lambda);

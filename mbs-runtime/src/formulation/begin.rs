@@ -1,7 +1,7 @@
 //! From a model to the consistent start of a run.
 //!
-//! Enters: a model whose start values are guesses, and a time. [`Start::start`](crate::Start::start) is the only source of both positions
-//! and velocities; whoever copies its coordinates into a state by hand loses the velocities. Leaves:
+//! Input: a model whose start values are guesses, and a time. [`Start::start`](crate::Start::start) is the only source of both positions
+//! and velocities; whoever copies its coordinates into a state by hand loses the velocities. Output:
 //!
 //! | run | function | leaves |
 //! |---|---|---|

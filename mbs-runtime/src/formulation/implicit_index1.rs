@@ -1,7 +1,7 @@
 //! Index 1 and penalty under an implicit integrator: constraints at the level of accelerations, with Baumgarte's stabilisation
 //! [Dopico2018, Eqs. 41–43; Baumgarte 1972].
 //!
-//! Enters: the state at t. Leaves: the state at t + h with r = 0 and, for each row,
+//! Input: the state at t. Output: the state at t + h with r = 0 and, for each row,
 //!
 //! ```text
 //! Φdd + 2ξω Φd + ω² Φ − λ/α = 0        Ψd + 2ξω Ψ − μ/α = 0
@@ -30,7 +30,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Implicit, StepStatistics, positive};
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::{Leading, copy};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -128,7 +128,8 @@ impl ImplicitIndex1 {
         let diagonal = step.compliance()?;
         if penalised {
             // E = e/s
-            let (phi, psi) = diagonal.split_at_mut_checked(holonomic).unwrap_or_default();
+            let (phi, psi) = cut_mut("compliance", diagonal, holonomic)
+                .map_err(|error| error.in_step(moving.t.real(), h.real()))?;
             phi.fill(number((e / by_position).real()));
             psi.fill(number((e / by_velocity).real()));
         } else {
@@ -161,7 +162,7 @@ impl ImplicitIndex1 {
             Ok(())
         })?;
         if rows.redundant && !penalised {
-            step.settle_multipliers(ProjectionMatrix::Mass, rows.scale)?;
+            step.least_norm_multipliers(ProjectionMatrix::Mass, rows.scale)?;
         }
         if let Some(record) = record {
             let mut record = Record::of(&dims, record)?;

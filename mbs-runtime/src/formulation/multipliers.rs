@@ -15,6 +15,7 @@
 
 use crate::error::EvalError;
 use crate::linear::{copy, largest};
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 
 /// Times that a null part is taken away: of derivatives at least, and at most. Columns, or the imaginary part of complex numbers, may be
@@ -40,13 +41,13 @@ pub(crate) fn least_norm<S: Scalar>(
     for pass in 1..=most {
         copy(null, lambda);
         for _ in 0..2 {
-            let (top, bottom) = x.split_at_mut_checked(nq).unwrap_or_default();
+            let (top, bottom) = cut_mut("x", x, nq)?;
             top.fill(S::ZERO);
             for ((x, &e), &n) in bottom.iter_mut().zip(compliance).zip(null.iter()) {
                 *x = -e * n;
             }
             solve(x)?;
-            let (_, found) = x.split_at_checked(nq).unwrap_or_default();
+            let (_, found) = cut("x", x, nq)?;
             copy(null, found);
         }
         for (lambda, &n) in lambda.iter_mut().zip(null.iter()) {

@@ -1,6 +1,6 @@
 //! The position nearest to a guess in which all constraints hold.
 //!
-//! Enters: a position z near the guess z0 in which they hold. Leaves: the one that makes Σ (z_j − z0_j)² over free coordinates
+//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)² over free coordinates
 //! smallest, so that a start is a function of its guess, with derivatives, and not of the way there.
 //!
 //! | symbol | meaning |
@@ -25,14 +25,15 @@ use crate::constrained::{Constrained, Motion, Weights};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, add_product, add_transposed_product};
 use crate::linear::{add_scaled, copy, largest, lu};
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 
-/// Steps that may be taken, and cuts of each.
+/// Maximum number of steps, and of halvings in the line search of each.
 const MAX_STEPS: usize = 50;
 const MAX_CUTS: usize = 30;
-/// A way that is no longer than rounding of positions, in units of ε max(1, ‖z‖).
+/// A descent direction no longer than the rounding of positions, in units of ε max(1, ‖z‖).
 const ROUNDING: f64 = 16.0;
-/// Of a way along the constraints at least this part must be gained.
+/// The line search accepts a decrease of at least this fraction of the predicted one (Armijo).
 const GAIN: f64 = 1e-4;
 /// Largest step, in units of max(1, ‖z‖).
 const LONGEST: f64 = 0.5;
@@ -40,36 +41,36 @@ const LONGEST: f64 = 0.5;
 const REFINEMENTS: usize = 3;
 
 impl<M: Constrained> Work<'_, M> {
-    /// Goes to the nearest position.
+    /// Moves to the nearest position.
     pub(super) fn find_nearest(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
         let mut before = f64::INFINITY;
         for step in 0..MAX_STEPS {
             let size = largest(self.z).max(1.0);
-            let way = self.find_way(held).map_err(|error| self.failed(error))?;
-            // Steps that do not help any more have come as far as rounding lets them.
-            let arrived = way <= ROUNDING * M::S::EPSILON * size
-                || (way <= sqrt(M::S::EPSILON) * size && way > 0.5 * before);
+            let descent = self.find_descent(held).map_err(|error| self.failed(error))?;
+            // Steps that no longer reduce it have reached rounding.
+            let arrived = descent <= ROUNDING * M::S::EPSILON * size
+                || (descent <= sqrt(M::S::EPSILON) * size && descent > 0.5 * before);
             if arrived && step == 0 {
                 return Ok(());
             }
             let (length, slope) = self.find_newton_step(held).map_err(|error| self.failed(error))?;
             if arrived {
-                // One more, for parts of the positions that decisions do not see.
+                // One more step, for imaginary parts, which convergence checks do not see.
                 if length <= sqrt(M::S::EPSILON) * size {
                     add_scaled(self.z, M::S::ONE, self.x);
                 }
                 return self.positions(false).map_err(|error| self.failed(error));
             }
-            before = way;
-            if !self.go(settings, held, size, length, slope)? {
+            before = descent;
+            if !self.line_search(settings, held, size, length, slope)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Into kept: g, and into scale: y. Gives the largest entry of g.
-    fn find_way(&mut self, held: &[bool]) -> Result<f64, EvalError> {
+    /// Computes into `kept` the descent direction g, the part of z0 − z along the constraints, and y into `scale`. Returns the largest entry of g.
+    fn find_descent(&mut self, held: &[bool]) -> Result<f64, EvalError> {
         self.evaluate_matrix()?;
         self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position)?;
         let nq = self.dims.nq;
@@ -81,22 +82,22 @@ impl<M: Constrained> Work<'_, M> {
             }
         }
         self.solve_refined(held, false)?;
-        let (g, y) = self.x.split_at_checked(nq).unwrap_or_default();
+        let (g, y) = cut("x", self.x, nq)?;
         copy(self.kept, g);
-        let way = largest(g);
+        let descent = largest(g);
         for (to, (&y, n)) in self.scale.iter_mut().zip(y.iter().zip(self.sizes.iter())) {
             *to = y / M::S::from_f64(size_of(*n));
         }
-        Ok(way)
+        Ok(descent)
     }
 
-    /// Into x: the step from g and y, if it leads down; or g itself. Gives its length and how steep it is.
+    /// Computes into x the Newton step from g and y if it is a descent direction, otherwise g itself. Returns its length and slope.
     fn find_newton_step(&mut self, held: &[bool]) -> Result<(f64, f64), EvalError> {
         let nq = self.dims.nq;
         // W(y) − W(0) = (Φ_zᵀ y)_z where the weights are those of positions alone
         let weights = Weights { velocity: M::S::ZERO, position: M::S::ONE, ratio: M::S::ZERO };
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
-        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (g, _) = cut("kept", self.kept, nq)?;
         copy(self.b, g);
         let (r, phi) = (&mut *self.r, &mut *self.phi);
         self.system.newton(at, self.scale, weights, self.w, r, phi, self.curved)?;
@@ -106,19 +107,19 @@ impl<M: Constrained> Work<'_, M> {
         }
         self.positions(false)?;
         let solved = self.add_curvature(held) && {
-            let (_, b) = self.b.split_at_mut_checked(nq).unwrap_or_default();
+            let (_, b) = cut_mut("b", self.b, nq)?;
             for (b, (&phi, size)) in b.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
                 *b = -phi / M::S::from_f64(size_of(*size));
             }
             self.solve_refined(held, true).is_ok()
         };
-        let (g, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (g, _) = cut("kept", self.kept, nq)?;
         let steep = |d: &[M::S]| d.iter().zip(g).map(|(d, g)| d.real() * g.real()).sum::<f64>();
         let finite = self.x.iter().all(|x| x.is_finite());
         if !(solved && finite && steep(self.x) > 0.0) {
             copy(self.x, g);
         }
-        let (d, _) = self.x.split_at_checked(nq).unwrap_or_default();
+        let (d, _) = cut("x", self.x, nq)?;
         Ok((largest(d), steep(d)))
     }
 
@@ -149,8 +150,8 @@ impl<M: Constrained> Work<'_, M> {
             let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
             let free = |k: usize| !held.get(k).is_some_and(|held| *held);
             copy(self.spare, self.b);
-            let (top, bottom) = self.spare.split_at_mut_checked(nq).unwrap_or_default();
-            let (x, y) = self.x.split_at_checked(nq).unwrap_or_default();
+            let (top, bottom) = cut_mut("spare", self.spare, nq)?;
+            let (x, y) = cut("x", self.x, nq)?;
             for (top, &x) in top.iter_mut().zip(x) {
                 *top -= x;
             }
@@ -180,8 +181,8 @@ impl<M: Constrained> Work<'_, M> {
         free.map(|(_, (z, guess))| (z.real() - guess.real()) * (z.real() - guess.real())).sum()
     }
 
-    /// Takes the step in x, or a part of it; whether one was found that leads nearer.
-    fn go(
+    /// Line search along the step in x; returns whether it found a nearer position.
+    fn line_search(
         &mut self,
         settings: &Assembly,
         held: &[bool],
@@ -191,23 +192,26 @@ impl<M: Constrained> Work<'_, M> {
     ) -> Result<bool, StepError> {
         let nq = self.dims.nq;
         let (from, step) = (self.distance(held), sqrt(M::S::EPSILON) * size);
-        copy(self.kept, self.z);
-        copy(self.kept.get_mut(nq..).unwrap_or_default(), self.x);
+        let t = self.t.real();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let (z, d) = cut_mut("kept", self.kept, nq).map_err(fail)?;
+        copy(z, self.z);
+        copy(d, self.x);
         let mut part = if length > LONGEST * size { LONGEST * size / length } else { 1.0 };
         for _ in 0..MAX_CUTS {
-            let (z, d) = self.kept.split_at_checked(nq).unwrap_or_default();
+            let (z, d) = cut("kept", self.kept, nq).map_err(fail)?;
             copy(self.z, z);
             add_scaled(self.z, M::S::from_f64(part), d);
             let known = self.positions(false).is_ok();
             let assembled = known && self.assemble(settings, held).is_ok();
-            // Distances know nothing of steps that are smaller than half the digits.
+            // The distance has no precision for steps smaller than half the digits.
             let nearer = part * length <= step || self.distance(held) < from - GAIN * part * slope;
             if assembled && nearer {
                 return Ok(true);
             }
             part *= 0.5;
         }
-        let (z, _) = self.kept.split_at_checked(nq).unwrap_or_default();
+        let (z, _) = cut("kept", self.kept, nq).map_err(fail)?;
         copy(self.z, z);
         self.positions(false).map_err(|error| self.failed(error))?;
         Ok(false)

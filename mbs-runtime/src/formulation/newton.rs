@@ -1,6 +1,6 @@
 //! Newton's method for one implicit step: r = 0 beside one equation g_k = 0 a constraint row.
 //!
-//! Enters: a predicted instant, and what the formulation makes of the constraint rows. Leaves: z, zd, zdd, a, λ at which
+//! Input: a predicted instant, and what the formulation makes of the constraint rows. Output: z, zd, zdd, a, λ at which
 //! both hold.
 //!
 //! ```text
@@ -52,7 +52,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics, StepStatistics};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
@@ -190,7 +190,7 @@ impl<'a, M: Constrained> Step<'a, M> {
         formulas.predict(&moving.now, &mut step.next);
         copy(step.lambda, moving.lambda);
         if let Some(active) = active {
-            silence(active, step.lambda);
+            zero_inactive_rows(active, step.lambda);
         }
         Ok(step)
     }
@@ -290,7 +290,7 @@ impl<M: Constrained> Step<'_, M> {
                 self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
                 rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
                 if let Some(active) = self.active {
-                    silence(active, self.phi);
+                    zero_inactive_rows(active, self.phi);
                 }
                 // x = (−r, −g)
                 let right_hand_side = self.r.iter().chain(self.phi.iter());
@@ -298,7 +298,8 @@ impl<M: Constrained> Step<'_, M> {
                     *x = -value;
                 }
                 self.leading.solve(self.w, self.x).map_err(fail)?;
-                let increment = position * largest(self.x.get(..dims.nq).unwrap_or_default());
+                let (delta, _) = cut("x", self.x, dims.nq).map_err(fail)?;
+                let increment = position * largest(delta);
                 let contraction = increment / previous;
                 // A correction by an old tangent is taken if it is small, or from a better one.
                 if !reuse || contraction <= POOR || increment <= threshold * (1.0 - contraction) {
@@ -308,26 +309,26 @@ impl<M: Constrained> Step<'_, M> {
             };
             self.statistics.increment = increment;
 
-            let (delta, dlambda) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            let (delta, dlambda) = cut("x", self.x, dims.nq).map_err(fail)?;
             self.formulas.correct(delta, &mut self.next);
             for (lambda, &d) in self.lambda.iter_mut().zip(dlambda) {
                 *lambda += d;
             }
 
-            let settled = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
+            let converged = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
                 if settles {
                     return Ok(true);
                 }
                 let least = if redundant { ROUNDING * rounding * largest(sizes) } else { 0.0 };
                 let rows = Blocks::of(&dims, &pattern, matrix)?.compliance.iter().zip(dlambda).zip(sizes);
-                Ok(rows.fold(true, |settled, ((e, d), n)| {
-                    settled & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
+                Ok(rows.fold(true, |converged, ((e, d), n)| {
+                    converged & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
                 }))
             };
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
             if increment <= threshold * remains
-                && settled(threshold, self.leading.matrix, self.sizes).map_err(fail)?
+                && converged(threshold, self.leading.matrix, self.sizes).map_err(fail)?
             {
                 return Ok(());
             }
@@ -338,9 +339,9 @@ impl<M: Constrained> Step<'_, M> {
             if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
                 sizes_of_start(self.system, self.leading.matrix, scale, self.sizes).map_err(fail)?;
                 let (matrix, sizes, force) = (&*self.leading.matrix, &*self.sizes, &mut *self.r);
-                let part = part_that_acts(self.system, matrix, dlambda, sizes, force).map_err(fail)?;
+                let part = effective_fraction(self.system, matrix, dlambda, sizes, force).map_err(fail)?;
                 if correction * part <= BAD_ROUNDING * rounding
-                    && settled(BAD_ROUNDING * rounding, matrix, sizes).map_err(fail)?
+                    && converged(BAD_ROUNDING * rounding, matrix, sizes).map_err(fail)?
                 {
                     return Ok(());
                 }
@@ -371,10 +372,10 @@ impl<M: Constrained> Step<'_, M> {
         self.system.newton(at, self.lambda, self.formulas.weights, self.w, self.r, self.phi, matrix)?;
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         if let Some(active) = self.active {
-            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active);
+            BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active)?;
         }
         if first {
-            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes);
+            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes)?;
         }
         self.leading.factor(self.w, dense)
     }
@@ -419,7 +420,7 @@ pub(crate) fn sizes_of_start<M: Constrained>(
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     let blocks = Blocks::of(&dims, &pattern, matrix)?;
-    blocks.row_sizes(&dims, &pattern, sizes);
+    blocks.row_sizes(&dims, &pattern, sizes)?;
     let (mut holonomic, mut nonholonomic) = (0..holonomic_rows(&dims), holonomic_rows(&dims)..dims.rows());
     let parts = [
         (&mut holonomic, pattern.holonomic, blocks.holonomic),
@@ -452,7 +453,7 @@ fn diagonal<S: Scalar>(pattern: &Pattern<'_>, blocks: &Blocks<'_, S>, j: u32) ->
 /// singular. `force`: for nq values.
 #[cold]
 #[inline(never)]
-fn part_that_acts<M: Constrained>(
+fn effective_fraction<M: Constrained>(
     system: &M,
     matrix: &[M::S],
     dlambda: &[M::S],
@@ -461,7 +462,7 @@ fn part_that_acts<M: Constrained>(
 ) -> Result<f64, EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     force.fill(M::S::ZERO);
-    Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force);
+    Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force)?;
     let rows = dlambda.iter().zip(sizes).map(|(d, n)| d.real().abs() * size_of(*n));
     let most = rows.fold(0.0, |most: f64, row| if row > most { row } else { most });
     let part = largest(force) / most;
@@ -476,7 +477,7 @@ pub(crate) fn size_of<S: Scalar>(n: S) -> f64 {
 }
 
 /// Zero for rows that are not active.
-pub(crate) fn silence<S: Scalar>(active: &[S], values: &mut [S]) {
+pub(crate) fn zero_inactive_rows<S: Scalar>(active: &[S], values: &mut [S]) {
     for (value, active) in values.iter_mut().zip(active) {
         if *active == S::ZERO {
             *value = S::ZERO;

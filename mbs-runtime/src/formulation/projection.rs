@@ -1,6 +1,6 @@
 //! Projections of velocities and accelerations onto the constraints [Dopico2018, Eqs. 11–18; LopezVarela2023, Eqs. 10–11].
 //!
-//! Enters: the accepted z, and zd*, zdd* that Newton's method left. Leaves: the nearest zd, zdd in the norm of P that satisfy
+//! Input: the accepted z, and zd*, zdd* that Newton's method left. Output: the nearest zd, zdd in the norm of P that satisfy
 //!
 //! Φ_z zd + Φ_t = 0,  A zd + b = 0;  Φ_z zdd + (terms of zd and t) = 0,  A zdd + (terms of zd and t) = 0.
 //!
@@ -23,12 +23,13 @@
 
 use super::compliance::write_least;
 use super::multipliers::least_norm;
-use super::newton::{Failure, Step, instant, silence, size_of, sizes_of_start};
+use super::newton::{Failure, Step, instant, size_of, sizes_of_start, zero_inactive_rows};
 use super::record::Record;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
 use crate::linear::{Leading, add_scaled, copy, largest};
+use crate::pieces::cut;
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -73,7 +74,8 @@ impl<M: Constrained> Step<'_, M> {
             // That used the memory of the rows' sizes.
             let (dims, pattern) = (self.system.dims(), self.system.pattern());
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix);
-            blocks.map_err(|error| failure.of(error))?.row_sizes(&dims, &pattern, self.sizes);
+            let sized = blocks.and_then(|blocks| blocks.row_sizes(&dims, &pattern, self.sizes));
+            sized.map_err(|error| failure.of(error))?;
         }
         if let Some(record) = &mut record {
             copy(record.lambda_star, self.lambda);
@@ -90,7 +92,7 @@ impl<M: Constrained> Step<'_, M> {
 
     /// Replaces λ by its representative of least norm, without a projection.
     #[inline(always)]
-    pub(crate) fn settle_multipliers(
+    pub(crate) fn least_norm_multipliers(
         &mut self,
         matrix: ProjectionMatrix,
         scale: &[M::S],
@@ -126,7 +128,7 @@ impl<M: Constrained> Step<'_, M> {
         let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
         write_least(scale, redundant, blocks.compliance);
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
         }
         self.leading.factor(self.w, false)
     }
@@ -152,7 +154,7 @@ impl<M: Constrained> Step<'_, M> {
         };
         evaluated.map_err(fail)?;
         if let Some(active) = self.active {
-            silence(active, self.phi);
+            zero_inactive_rows(active, self.phi);
         }
         let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
         let before = largest(self.phi);
@@ -169,7 +171,7 @@ impl<M: Constrained> Step<'_, M> {
             self.leading.solve(self.w, self.x).map_err(fail)?;
             solutions += 1;
 
-            let (d, multipliers) = self.x.split_at_checked(dims.nq).unwrap_or_default();
+            let (d, multipliers) = cut("x", self.x, dims.nq).map_err(fail)?;
             if velocity {
                 add_scaled(self.next.zd, M::S::ONE, d);
                 if let Some(sigma) = &mut sigma {
@@ -181,7 +183,7 @@ impl<M: Constrained> Step<'_, M> {
             }
             // residual += (Φ_z; A) d
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix).map_err(fail)?;
-            blocks.add_rows_times(&dims, &pattern, d, self.phi);
+            blocks.add_rows_times(&dims, &pattern, d, self.phi).map_err(fail)?;
 
             let rounding = ROUNDING * M::S::EPSILON;
             let mut done = true;
@@ -222,7 +224,15 @@ impl<M: Constrained> Step<'_, M> {
     /// Replaces λ by the multipliers of least norm that give the same forces, or they would drift in the null space of Φ_zᵀ.
     #[inline(always)]
     fn least_multipliers(&mut self) -> Result<(), EvalError> {
-        least_multipliers(self.system, self.leading.lend(), self.lambda, self.phi, self.sizes, self.x, self.w)
+        least_multipliers(
+            self.system,
+            self.leading.reborrow(),
+            self.lambda,
+            self.phi,
+            self.sizes,
+            self.x,
+            self.w,
+        )
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Node<'a, S> {
     pub motion: Motion<'a, S>,
     /// Multipliers.
     pub lambda: &'a [S],
+    /// Derivatives of both by the parameters, as [`StateDerivatives`](crate::StateDerivatives); nothing in a run without them.
+    pub derivatives: &'a [S],
     /// The step that ends here; nothing but zeros at the start.
     pub step: StepStatistics,
 }
@@ -131,7 +133,8 @@ where
         if !u.is_empty() {
             run.inputs.at(*state.t, u);
         }
-        let node = Node { motion: state.motion(u), lambda: state.lambda, step: step.statistics };
+        let node =
+            Node { motion: state.motion(u), lambda: state.lambda, derivatives: &[], step: step.statistics };
         Ok(if (self.0)(node).is_break() { Next::Stop } else { Next::Continue })
     }
 }

@@ -1,7 +1,7 @@
 //! A consistent start: positions, velocities, accelerations and multipliers that satisfy the constraints and the equations of
 //! motion at t0. And the analysis of a fully driven mechanism at any t, which is the same without the equations of motion.
 //!
-//! Enters: guesses z, zd; coordinates that are held at theirs. Leaves: the state, with the scale of its rows, and whether rows
+//! Input: guesses z, zd; coordinates that are held at theirs. Output: the state, with the scale of its rows, and whether rows
 //! depend on each other.
 //!
 //! | symbol | meaning |
@@ -25,7 +25,7 @@
 //! Steps of positions are limited and must reduce Σ (Φ_k/n_k)²; where one does not, the damping grows [Levenberg 1944;
 //! Marquardt 1963]. Damping also decides where rows depend on each other.
 
-use super::newton::{silence, size_of};
+use super::newton::{size_of, zero_inactive_rows};
 use super::refuse_first_order_states;
 use super::state::State;
 use crate::constrained::{Constrained, Motion};
@@ -35,7 +35,7 @@ use crate::integrator::renormalise_with_rates;
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row, unknown};
 use crate::linear::rank::rank;
 use crate::linear::{add_scaled, all_finite, copy, largest, lu};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
@@ -101,7 +101,7 @@ impl Assembly {
         work.find_positions(self, system.held())?;
         work.find_nearest(self, system.held())?;
         work.find_rates(system.held())?;
-        work.judge_rows()?;
+        work.scale_and_rank_rows()?;
         work.find_accelerations()?;
         copy(z, work.z);
         copy(zd, work.zd);
@@ -253,9 +253,9 @@ impl<'a, M: Constrained> Work<'a, M> {
         let at = Motion { t: self.t, z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
         // Ψ says nothing of positions.
-        let (_, psi) = self.phi.split_at_mut_checked(holonomic_rows(&self.dims)).unwrap_or_default();
+        let (_, psi) = cut_mut("phi", self.phi, holonomic_rows(&self.dims))?;
         psi.fill(M::S::ZERO);
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
@@ -263,7 +263,7 @@ impl<'a, M: Constrained> Work<'a, M> {
     fn rates(&mut self) -> Result<(), EvalError> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.constraint_rates(at, self.w, self.phi)?;
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
@@ -271,13 +271,13 @@ impl<'a, M: Constrained> Work<'a, M> {
     pub(super) fn accelerations(&mut self) -> Result<(), EvalError> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.constraint_accelerations(at, self.w, self.phi)?;
-        self.silence();
+        self.zero_inactive_rows();
         Ok(())
     }
 
-    fn silence(&mut self) {
+    fn zero_inactive_rows(&mut self) {
         if self.masked {
-            silence(self.active, self.phi);
+            zero_inactive_rows(self.active, self.phi);
         }
     }
 
@@ -286,10 +286,9 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.system.projection(self.t, self.z, self.u, self.w, self.matrix)?;
         let pattern = self.system.pattern();
         if self.masked {
-            BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active);
+            BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active)?;
         }
-        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes);
-        Ok(())
+        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes)
     }
 
     /// Factors \[D Bᵀ; B −μ\]; without the nonholonomic rows for positions.
@@ -350,13 +349,16 @@ impl<'a, M: Constrained> Work<'a, M> {
     }
 
     /// Into x: the smallest change for the residual in phi.
-    fn solve_smallest_change(&mut self) {
-        let (top, bottom) = self.x.split_at_mut_checked(self.dims.nq).unwrap_or_default();
+    fn solve_smallest_change(&mut self) -> Result<(), StepError> {
+        let t = self.t.real();
+        let parts = cut_mut("x", self.x, self.dims.nq);
+        let (top, bottom) = parts.map_err(|error| error.in_step(t, 0.0))?;
         top.fill(M::S::ZERO);
         for (x, (&residual, n)) in bottom.iter_mut().zip(self.phi.iter().zip(self.sizes.iter())) {
             *x = -residual / M::S::from_f64(size_of(*n));
         }
         lu::solve(self.dims.nq + self.dims.rows(), self.dense, self.pivots, self.x);
+        Ok(())
     }
 
     /// max_k |residual_k|/n_k and its row.
@@ -408,8 +410,8 @@ impl<'a, M: Constrained> Work<'a, M> {
                 self.statistics.iterations = tried;
                 let factored = self.factor_smallest_change(held, damping, Level::Position);
                 factored.map_err(|error| self.failed(error))?;
-                self.solve_smallest_change();
-                let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+                self.solve_smallest_change()?;
+                let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
                 let length = largest(d);
                 let limit = LONGEST * size;
                 let part = if length > limit { limit / length } else { 1.0 };
@@ -443,8 +445,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.evaluate_matrix().map_err(|error| self.failed(error))?;
         let factored = self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position);
         factored.map_err(|error| self.failed(error))?;
-        self.solve_smallest_change();
-        let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+        self.solve_smallest_change()?;
+        let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
         if largest(d) <= BAD_ROUNDING * M::S::EPSILON * size {
             add_scaled(self.z, M::S::ONE, d);
             self.positions(false).map_err(|error| self.failed(error))?;
@@ -472,8 +474,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.rates().map_err(|error| fail(self, error))?;
         let before = self.worst().0;
         for _ in 0..REFINEMENTS {
-            self.solve_smallest_change();
-            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            self.solve_smallest_change()?;
+            let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
             add_scaled(self.zd, M::S::ONE, d);
             self.rates().map_err(|error| fail(self, error))?;
         }
@@ -488,12 +490,14 @@ impl<'a, M: Constrained> Work<'a, M> {
         self.accelerations().map_err(|error| self.failed(error))?;
         let before = self.worst().0;
         for _ in 0..REFINEMENTS {
-            self.solve_smallest_change();
-            let (d, _) = self.x.split_at_checked(self.dims.nq).unwrap_or_default();
+            self.solve_smallest_change()?;
+            let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
             add_scaled(self.zdd, M::S::ONE, d);
             self.accelerations().map_err(|error| self.failed(error))?;
         }
-        let size = largest(self.zdd).max(before);
+        // A motion at constant speed has no accelerations, and terms of the squares of its rates.
+        let speed = largest(self.zd);
+        let size = largest(self.zdd).max(before).max(speed * speed);
         self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
         Ok(())
     }
@@ -517,15 +521,17 @@ impl<'a, M: Constrained> Work<'a, M> {
         let rows = holonomic_rows(&self.dims);
         let pattern = self.system.pattern();
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
-        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        let t = self.t.real();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let (dense, _) = cut_mut("dense", self.dense, rows * nq).map_err(fail)?;
         dense.fill(M::S::ZERO);
         for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
             if let Some(entry) = dense.get_mut(k as usize * nq + j as usize) {
                 *entry = value;
             }
         }
-        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
-        let found = rank(nq, dense, used, sqrt(M::S::EPSILON));
+        let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
+        let found = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?;
         (self.statistics.rows, self.statistics.rank) = (rows, found.rank);
         let free = if rows == 0 { Some(0).filter(|_| nq > 0) } else { found.free_column };
         match free {

@@ -1,6 +1,6 @@
 //! What a start takes from the equations of motion: accelerations and multipliers, and what is known of the rows.
 //!
-//! Enters: positions and rates that satisfy the constraints. Leaves: zdd and λ; the scale of each row, how many of them are
+//! Input: positions and rates that satisfy the constraints. Output: zdd and λ; the scale of each row, how many of them are
 //! independent, and an error where neither inertia nor constraints determine a coordinate.
 
 use super::compliance::write_least;
@@ -11,6 +11,7 @@ use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, unknown};
 use crate::linear::rank::rank;
 use crate::linear::{copy, largest, lu};
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::Quantity;
 
@@ -19,7 +20,7 @@ const REFINEMENTS: usize = 5;
 
 impl<M: Constrained> Work<'_, M> {
     /// Row scales; how many rows are independent; and whether every direction has inertia or a constraint.
-    pub(super) fn judge_rows(&mut self) -> Result<(), StepError> {
+    pub(super) fn scale_and_rank_rows(&mut self) -> Result<(), StepError> {
         self.evaluate_matrix().map_err(|error| self.failed(error))?;
         let pattern = self.system.pattern();
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
@@ -63,7 +64,9 @@ impl<M: Constrained> Work<'_, M> {
 
         // The matrix (Φ_z; A; M), row by row.
         self.dense.fill(M::S::ZERO);
-        let dense = self.dense.get_mut(..(rows + nq) * nq).unwrap_or_default();
+        let t = self.t.real();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let (dense, _) = cut_mut("dense", self.dense, (rows + nq) * nq).map_err(fail)?;
         let parts = [
             (0, pattern.holonomic, blocks.holonomic),
             (holonomic, pattern.nonholonomic, blocks.nonholonomic),
@@ -76,13 +79,13 @@ impl<M: Constrained> Work<'_, M> {
                 }
             }
         }
-        let used = self.pivots.get_mut(..rows + 2 * nq).unwrap_or_default();
-        let found = rank(nq, dense, used, 1e4 * M::S::EPSILON);
+        let (used, _) = cut_mut("pivots", self.pivots, rows + 2 * nq).map_err(fail)?;
+        let found = rank(nq, dense, used, 1e4 * M::S::EPSILON).map_err(fail)?;
         if let Some(index) = found.free_column {
             let quantity = Quantity::Coordinate;
             return Err(self.failed(EvalError::SingularLeading { quantity, index }));
         }
-        let dense = self.dense.get_mut(..rows * nq).unwrap_or_default();
+        let (dense, _) = cut_mut("dense", self.dense, rows * nq).map_err(fail)?;
         dense.fill(M::S::ZERO);
         for (first, places, values) in parts.into_iter().take(2) {
             for (&(k, j), &value) in places.iter().zip(values) {
@@ -92,8 +95,8 @@ impl<M: Constrained> Work<'_, M> {
                 }
             }
         }
-        let used = self.pivots.get_mut(..rows + nq).unwrap_or_default();
-        self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).rank;
+        let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
+        self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?.rank;
         self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();
         Ok(())
     }
@@ -126,7 +129,7 @@ impl<M: Constrained> Work<'_, M> {
         let mut blocks = BlocksMut::of(&self.dims, &pattern, self.matrix)?;
         write_least(self.scale, self.statistics.rank < self.statistics.rows, blocks.compliance);
         if self.masked {
-            blocks.mask(&self.dims, &pattern, self.active);
+            blocks.mask(&self.dims, &pattern, self.active)?;
         }
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
         let diagonal = pattern.tangent.iter().zip(blocks.tangent).filter(|((i, j), _)| i == j);
@@ -140,15 +143,15 @@ impl<M: Constrained> Work<'_, M> {
         // (x, λ)_next from b − (0, E λ): what E does is taken back.
         self.x.fill(M::S::ZERO);
         for _ in 0..REFINEMENTS {
-            let (top, bottom) = self.x.split_at_mut_checked(nq).unwrap_or_default();
+            let (top, bottom) = cut_mut("x", self.x, nq)?;
             copy(top, self.b);
-            let b = self.b.get(nq..).unwrap_or_default();
+            let (_, b) = cut("b", self.b, nq)?;
             for ((x, &b), &e) in bottom.iter_mut().zip(b).zip(blocks.compliance) {
                 *x = b - e * *x;
             }
             lu::solve(n, self.dense, self.pivots, self.x);
         }
-        let (zdd, lambda) = self.x.split_at_checked(nq).unwrap_or_default();
+        let (zdd, lambda) = cut("x", self.x, nq)?;
         copy(self.zdd, zdd);
         copy(self.lambda, lambda);
         if self.statistics.rank < self.statistics.rows {

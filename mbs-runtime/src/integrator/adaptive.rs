@@ -1,7 +1,7 @@
 //! Runs whose steps keep an error tolerance: [`DormandPrince`] under proportional-integral control of the step size
 //! [Hairer, Nørsett, Wanner, Solving ODEs I, II.4 and the code DOPRI5; Hairer, Wanner, Solving ODEs II, IV.2].
 //!
-//! Enters: tolerances and limits. A step of size h has the error estimate e, measured as
+//! Input: tolerances and limits. A step of size h has the error estimate e, measured as
 //!
 //! ```text
 //! error = sqrt(mean((e_i / (atol + rtol max(|y0_i|, |y1_i|)))²))
@@ -142,7 +142,8 @@ impl Adaptive {
         check_state(&dims, y)?;
         let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
         let mut stages = Stages::new(dims.state(), &mut pieces)?;
-        copy(y, stages.dense(step.h, theta, |y| renormalise(system, y)));
+        copy(y, stages.dense(step.h, theta));
+        renormalise(system, y);
         Ok(())
     }
 
@@ -472,7 +473,8 @@ where
             }
             self.outputs += 1;
             let theta = (t - step.t) / step.h;
-            let y = run.stages.dense(step.h, theta, |y| run.field.normalise(y));
+            let y = run.stages.dense(step.h, theta);
+            run.field.normalise(y).map_err(|error| error.in_step(step.t.real(), step.h.real()))?;
             if (self.nodes.0)(t, y, run.field.during_step(t, theta))?.is_break() {
                 copy(run.y, y);
                 return Ok(Verdict::Stop(t));
@@ -493,7 +495,7 @@ impl Integrator for Adaptive {
         Self::scratch_len(dims)
     }
 
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

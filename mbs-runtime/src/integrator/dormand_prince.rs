@@ -1,7 +1,7 @@
 //! The method of Dormand and Prince of order 5 with its embedded error estimate of order 4 and its dense output of
 //! order 4 [Hairer, Nørsett, Wanner, Solving ODEs I: Table 5.2 in II.5, dense output II.6 and the code DOPRI5].
 //!
-//! Enters: t, y, h. Leaves: y after the step, with the seven stages kept in the scratch for error and dense output.
+//! Input: t, y, h. Output: y after the step, with the seven stages kept in the scratch for error and dense output.
 //!
 //! Euler parameters are renormalised *before* the seventh stage, which is therefore the rate at the very state that
 //! the step returns: it serves as the first stage of the next step bit for bit. Renormalising moves y by its local
@@ -121,14 +121,14 @@ impl<'a, S: Scalar> Stages<'a, S> {
         k2
     }
 
-    /// Into k2: the state at t0 + theta h, 0 <= theta <= 1, with Euler parameters renormalised.
+    /// Into k2: the state at t0 + theta h, 0 <= theta <= 1, with Euler parameters that are not renormalised.
     ///
     /// ```text
     /// y = y0 + theta (r2 + (1 - theta) (r3 + theta (r4 + (1 - theta) r5)))                [II.6, code DOPRI5]
     /// r2 = y1 - y0    r3 = h k1 - r2    r4 = r2 - h k7 - r3    r5 = h Σ d k
     /// ```
     #[inline(always)]
-    pub(crate) fn dense(&mut self, h: S, theta: S, normalise: impl FnOnce(&mut [S])) -> &[S] {
+    pub(crate) fn dense(&mut self, h: S, theta: S) -> &mut [S] {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, k7 } = self;
         weighted_sum(k2, [(D[0], k1), (D[1], k3), (D[2], k4), (D[3], k5), (D[4], k6), (D[5], k7)]);
         let rest = S::ONE - theta;
@@ -140,7 +140,6 @@ impl<'a, S: Scalar> Stages<'a, S> {
             let r4 = r2 - h * k7 - r3;
             *y = y0 + theta * (r2 + rest * (r3 + theta * (r4 + rest * r5)));
         }
-        normalise(k2);
         k2
     }
 }

@@ -22,7 +22,7 @@ pub(crate) trait Rates {
     fn finish(&mut self, t: Self::S, y: &mut [Self::S]) -> Result<(), EvalError>;
 
     /// Euler parameters of unit norm, between steps.
-    fn normalise(&self, y: &mut [Self::S]);
+    fn normalise(&self, y: &mut [Self::S]) -> Result<(), EvalError>;
 
     /// Sizes of the system; its state comes first in y, and is what step control looks at.
     fn dims(&self) -> Dims;
@@ -104,8 +104,9 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     }
 
     #[inline(always)]
-    fn normalise(&self, y: &mut [M::S]) {
+    fn normalise(&self, y: &mut [M::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
+        Ok(())
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Runs of equal steps.
 //!
-//! Enters: a method and a step size. The nodes are start + k h, computed and not accumulated. A span that is a whole
+//! Input: a method and a step size. The nodes are start + k h, computed and not accumulated. A span that is a whole
 //! number of steps up to rounding is made of exactly that many steps of size h; otherwise the last step is shorter.
 //! Either way the last node is the end itself.
 
@@ -246,7 +246,7 @@ impl<T: FixedStep> Integrator for Fixed<T> {
         self.method.scratch_len(dims)
     }
 
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

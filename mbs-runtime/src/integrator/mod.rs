@@ -8,7 +8,7 @@
 //! | [`Rk4`] | [`Fixed`] |
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
 //!
-//! Enters: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Leaves:
+//! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
 //!
 //! - The scratch carries nothing from one step to the next. The state of a run is time and y, for [`Adaptive`] with its
@@ -81,7 +81,7 @@ pub trait Integrator {
     /// The observer sees start, end, and what [`Span::output`] says, each time once and in order; at the end of a step
     /// its inputs are those with which the next step begins. Where it breaks the run ends: `y` is then what it saw.
     /// After an error `y` is the state after the last good step.
-    fn simulate<M, I, O>(
+    fn run<M, I, O>(
         &self,
         system: &M,
         inputs: &mut I,

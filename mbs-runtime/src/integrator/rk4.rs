@@ -1,6 +1,6 @@
 //! The classical Runge–Kutta method of order 4 [Hairer, Nørsett, Wanner, Solving ODEs I, II.1, Table 1.2].
 //!
-//! Enters: t, y, h. Leaves: t + h and y after the step, Euler parameters renormalised and corrected by the system; nothing else is kept. The local
+//! Input: t, y, h. Output: t + h and y after the step, Euler parameters renormalised and corrected by the system; nothing else is kept. The local
 //! error of |p| is of order 5, so renormalising keeps order 4.
 //!
 //! ```text

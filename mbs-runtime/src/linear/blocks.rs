@@ -12,6 +12,7 @@
 
 use crate::constrained::Pattern;
 use crate::error::EvalError;
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
 
@@ -100,9 +101,9 @@ impl<'a, S: Scalar> Blocks<'a, S> {
     /// Into `sizes`: the largest entry of each row of Φ_z and A; zero for rows of rounding, which say nothing here. Such are
     /// those of a cross product that happens to have a component along an axis only.
     #[inline(always)]
-    pub fn row_sizes(&self, dims: &Dims, pattern: &Pattern<'_>, sizes: &mut [S]) {
+    pub fn row_sizes(&self, dims: &Dims, pattern: &Pattern<'_>, sizes: &mut [S]) -> Result<(), EvalError> {
         sizes.fill(S::ZERO);
-        let (holonomic, nonholonomic) = sizes.split_at_mut_checked(holonomic_rows(dims)).unwrap_or_default();
+        let (holonomic, nonholonomic) = cut_mut("sizes", sizes, holonomic_rows(dims))?;
         for (sizes, places, values) in [
             (holonomic, pattern.holonomic, self.holonomic),
             (nonholonomic, pattern.nonholonomic, self.nonholonomic),
@@ -122,22 +123,37 @@ impl<'a, S: Scalar> Blocks<'a, S> {
                 *size = S::ZERO;
             }
         }
+        Ok(())
     }
 
     /// y = y + (Φ_z; A) x
     #[inline(always)]
-    pub fn add_rows_times(&self, dims: &Dims, pattern: &Pattern<'_>, x: &[S], y: &mut [S]) {
-        let (holonomic, nonholonomic) = y.split_at_mut_checked(holonomic_rows(dims)).unwrap_or_default();
+    pub fn add_rows_times(
+        &self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        x: &[S],
+        y: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (holonomic, nonholonomic) = cut_mut("y", y, holonomic_rows(dims))?;
         add_product(pattern.holonomic, self.holonomic, x, holonomic);
         add_product(pattern.nonholonomic, self.nonholonomic, x, nonholonomic);
+        Ok(())
     }
 
     /// x = x + (Φ_zᵀ, Aᵀ) y
     #[inline(always)]
-    pub fn add_rows_transposed_times(&self, dims: &Dims, pattern: &Pattern<'_>, y: &[S], x: &mut [S]) {
-        let (holonomic, nonholonomic) = y.split_at_checked(holonomic_rows(dims)).unwrap_or_default();
+    pub fn add_rows_transposed_times(
+        &self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        y: &[S],
+        x: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (holonomic, nonholonomic) = cut("y", y, holonomic_rows(dims))?;
         add_transposed_product(pattern.holonomic, self.holonomic, holonomic, x);
         add_transposed_product(pattern.nonholonomic, self.nonholonomic, nonholonomic, x);
+        Ok(())
     }
 
     /// Into `dense`: the matrix with all its zeros, (nq + rows)².
@@ -192,8 +208,8 @@ impl<'a, S: Scalar> BlocksMut<'a, S> {
     }
 
     /// Makes every row that is not active an identity row.
-    pub fn mask(&mut self, dims: &Dims, pattern: &Pattern<'_>, active: &[S]) {
-        let (holonomic, nonholonomic) = active.split_at_checked(holonomic_rows(dims)).unwrap_or_default();
+    pub fn mask(&mut self, dims: &Dims, pattern: &Pattern<'_>, active: &[S]) -> Result<(), EvalError> {
+        let (holonomic, nonholonomic) = cut("active", active, holonomic_rows(dims))?;
         for (active, places, values) in [
             (holonomic, pattern.holonomic, &mut *self.holonomic),
             (nonholonomic, pattern.nonholonomic, &mut *self.nonholonomic),
@@ -210,6 +226,7 @@ impl<'a, S: Scalar> BlocksMut<'a, S> {
                 *compliance = S::ONE;
             }
         }
+        Ok(())
     }
 
     /// W = (W + Wᵀ)/2, by the symmetry of its places.

@@ -51,9 +51,9 @@ impl<'a, M: Constrained> Leading<'a, M> {
         })
     }
 
-    /// The same value for someone whose use of it must not be seen here.
+    /// A reborrow, for a callee that takes it by value.
     #[inline(always)]
-    pub(crate) fn lend(&mut self) -> Leading<'_, M> {
+    pub(crate) fn reborrow(&mut self) -> Leading<'_, M> {
         Leading {
             system: self.system,
             matrix: self.matrix,

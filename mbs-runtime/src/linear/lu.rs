@@ -1,6 +1,6 @@
 //! Dense LU with partial pivoting, P A = L U, in place [Golub, Van Loan, Matrix Computations, Algorithm 3.4.1].
 //!
-//! Enters: an n × n matrix, column-major. Leaves: its factors in its place, and in `pivots` for each column the row that was
+//! Input: an n × n matrix, column-major. Output: its factors in its place, and in `pivots` for each column the row that was
 //! exchanged into the diagonal. Pivots are chosen by real part; the transpose does not conjugate.
 
 use crate::scalar::Scalar;
@@ -29,7 +29,7 @@ fn split_after<S: Copy>(x: &mut [S], k: usize) -> Option<(S, &mut [S])> {
 pub fn factor<S: Scalar>(n: usize, a: &mut [S], pivots: &mut [S]) -> Result<(), usize> {
     for (k, pivot_row) in (0..n).zip(pivots.iter_mut()) {
         // The largest of a_ik, i ≥ k.
-        let column = a.get(k * n..).unwrap_or_default();
+        let Some(column) = a.get(k * n..) else { return Err(k) };
         let (mut row, mut size) = (k, 0.0);
         for (i, entry) in column.iter().enumerate().take(n).skip(k) {
             let magnitude = entry.real().abs();

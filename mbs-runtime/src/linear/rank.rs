@@ -1,8 +1,10 @@
 //! Rank of a matrix by elimination with complete pivoting.
 //!
-//! Enters: m × n, row by row (each row n values). Rows are scaled to largest entry one first, so that the tolerance compares
-//! rows of any unit. Leaves: the number of independent rows.
+//! Input: m × n, row by row (each row n values). Rows are scaled to largest entry one first, so that the tolerance compares
+//! rows of any unit. Output: the number of independent rows.
 
+use crate::error::EvalError;
+use crate::pieces::cut_mut;
 use crate::scalar::Scalar;
 
 /// What elimination found.
@@ -16,10 +18,11 @@ pub struct Rank {
     pub dependent_row: Option<usize>,
 }
 
-/// Rank by pivots above `tolerance`, relative to scaled rows. Destroys `a`. `used`: m + n values.
-pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) -> Rank {
+/// Rank by pivots above `tolerance`, relative to scaled rows. Destroys `a`. `used`: m + n values, at least.
+pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) -> Result<Rank, EvalError> {
     let m = a.len().checked_div(n).unwrap_or(0);
-    let (used_rows, used_columns) = used.split_at_mut_checked(m).unwrap_or_default();
+    let (used_rows, used_columns) = cut_mut("used", used, m)?;
+    let (used_columns, _) = cut_mut("used", used_columns, n)?;
     used_rows.fill(S::ZERO);
     used_columns.fill(S::ZERO);
     for row in a.chunks_exact_mut(n.max(1)) {
@@ -42,11 +45,7 @@ pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) ->
         eliminate(n, a, used_rows, i, j);
     }
     let first = |used: &[S]| used.iter().position(|used| *used == S::ZERO);
-    Rank {
-        rank,
-        free_column: first(used_columns.get(..n).unwrap_or_default()),
-        dependent_row: first(used_rows),
-    }
+    Ok(Rank { rank, free_column: first(used_columns), dependent_row: first(used_rows) })
 }
 
 /// The largest entry of unused rows and columns, if it is above the tolerance.
@@ -98,15 +97,15 @@ mod tests {
     #[test]
     fn finds_dependent_rows_and_free_columns() {
         let mut a = [1.0, 2.0, 0.0, 2e6, 4e6, 0.0, 1e-6, 0.0, 0.0];
-        let found = rank(3, &mut a, &mut [0.0; 6], 1e-9);
+        let found = rank(3, &mut a, &mut [0.0; 6], 1e-9).unwrap();
         assert_eq!(found.rank, 2);
         assert_eq!(found.free_column, Some(2));
         assert!(matches!(found.dependent_row, Some(0 | 1)), "{found:?}");
 
         let mut a = [0.0, 3.0, 1.0, 1.0];
-        let found = rank(2, &mut a, &mut [0.0; 4], 1e-9);
+        let found = rank(2, &mut a, &mut [0.0; 4], 1e-9).unwrap();
         assert_eq!(found, Rank { rank: 2, free_column: None, dependent_row: None });
         let found = rank::<f64>(2, &mut [], &mut [0.0; 2], 1e-9);
-        assert_eq!(found, Rank { rank: 0, free_column: Some(0), dependent_row: None });
+        assert_eq!(found, Ok(Rank { rank: 0, free_column: Some(0), dependent_row: None }));
     }
 }

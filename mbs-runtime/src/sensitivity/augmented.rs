@@ -1,6 +1,6 @@
 //! The rates of a state together with those of its derivatives and of the objectives' integrals.
 //!
-//! Enters: forward dynamics whose model knows its derivatives. Leaves: rates of
+//! Input: forward dynamics whose model knows its derivatives. Output: rates of
 //!
 //! | part of y | rate | length |
 //! |---|---|---|
@@ -33,7 +33,7 @@ use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs};
 use crate::integrator::{Rates, check_finite, renormalise};
 use crate::linear::copy;
-use crate::pieces::{Pieces, cut_mut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
 
@@ -186,7 +186,7 @@ where
         tangent.differentiate(at, &parts)?;
         let model = tangent.system.model();
         let [_, places] = model.joint_objective_places();
-        let values = tangent.objectives.get_mut(..dims.sensitivity.joint_terminals).unwrap_or_default();
+        let values = cut_mut("terminals", tangent.objectives, dims.sensitivity.joint_terminals)?.0;
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
         add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
@@ -206,7 +206,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
         let values = JointValues::of(&places, self.values)?;
         let (theta, rest) = cut_mut("changes", self.changes, dims.nv * columns)?;
         let (v_rho, solution) = cut_mut("changes", rest, dims.nv * columns)?;
-        tangents(self.system, y.z, columns, y.z_rho, theta);
+        tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
         let (x, directions) = ([&*theta, v_rho, &[], &[]], Directions::Each);
@@ -259,13 +259,13 @@ where
         tangent.differentiate(at, &parts)?;
 
         let columns = dims.sensitivity.parameters;
-        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho);
-        copy(out.v_rho, tangent.changes.get(2 * dims.nv * columns..).unwrap_or_default());
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
+        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
         if dims.n_objectives > 0 {
             let model = tangent.system.model();
             let [places, _] = model.joint_objective_places();
             let count = dims.sensitivity.joint_integrands;
-            let values = tangent.objectives.get_mut(..count).unwrap_or_default();
+            let values = cut_mut("integrands", tangent.objectives, count)?.0;
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
             chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
             check(&dims, out.gradient)?;
@@ -275,7 +275,7 @@ where
 
     #[inline(always)]
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
-        self.normalise(y);
+        self.normalise(y)?;
         if D::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
@@ -285,12 +285,12 @@ where
     }
 
     #[inline(always)]
-    fn normalise(&self, y: &mut [D::S]) {
+    fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
         let Tangent { system, dims, .. } = &self.tangent;
-        if let Ok(parts) = PartsMut::of(dims, y) {
-            normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho);
-            renormalise(*system, parts.z);
-        }
+        let parts = PartsMut::of(dims, y)?;
+        normalised(*system, parts.z, dims.sensitivity.parameters, parts.z_rho)?;
+        renormalise(*system, parts.z);
+        Ok(())
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@
 //! [ G           ] X  =  [ c ]        rows of G minus e on the diagonal; a row that is not active is the identity
 //! ```
 //!
-//! Enters: a leading matrix with its factors, which has W, Φ_z, A, and rows G/s up to a small E on the diagonal. Leaves: X,
+//! Input: a leading matrix with its factors, which has W, Φ_z, A, and rows G/s up to a small E on the diagonal. Output: X,
 //! whose residual is at rounding. Factors alone never decide: each solution is checked with the matrix itself, refined while that
 //! helps, and found by the dense LU where it does not.
 //!

@@ -280,7 +280,7 @@ pub(crate) fn scale<S: Scalar>(x: &mut [S], a: S) {
 }
 
 /// Zero in the rows that are not active.
-pub(crate) fn silence<S: Scalar>(active: &[S], columns: usize, x: &mut [S]) {
+pub(crate) fn zero_inactive_rows<S: Scalar>(active: &[S], columns: usize, x: &mut [S]) {
     for (row, active) in x.chunks_exact_mut(columns.max(1)).zip(active) {
         if *active == S::ZERO {
             row.fill(S::ZERO);

@@ -147,15 +147,15 @@ impl<'a, S: Scalar> Correction<'a, S> {
         let places = model.joint_places();
         self.zero.fill(S::ZERO);
         self.evaluate_rows(model, dims, &places, at, w)?;
-        tangents(system, at.z, columns, z_rho, self.theta);
+        tangents(system, at.z, columns, z_rho, self.theta)?;
 
         // dθ_ρ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.right_hand_side(dims, &places, Which::Positions, columns, v_rho)?;
         self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
-        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved);
+        rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
 
         // dv_ρ
         copy(self.change, dv);
@@ -277,7 +277,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             &mut Product { columns, x, directions: Directions::Each, y: self.b },
         )?;
         let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
-        silence(dims, which, columns, rows);
+        zero_inactive_rows(dims, which, columns, rows);
         Ok(())
     }
 
@@ -310,14 +310,14 @@ impl<'a, S: Scalar> Correction<'a, S> {
         self.transpose_blocks(dims, &places, Which::Velocities, columns, v_bar, rho)?;
 
         // dz′ = N dθ′ + N(z′) dθ
-        tangents(system, at.z, 1, dz, self.change);
+        tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
         self.b.fill(S::ZERO);
         self.moved.fill(S::ZERO);
-        add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b);
+        add_rates_transposed(system, at.z, self.change, columns, z_bar, self.moved, self.b)?;
         add_scaled(z_bar, S::ONE, self.moved);
         self.transpose_blocks(dims, &places, Which::Positions, columns, v_bar, rho)?;
-        add_tangents_transposed(system, at.z, columns, self.theta, z_bar);
+        add_tangents_transposed(system, at.z, columns, self.theta, z_bar)?;
         Ok(())
     }
 
@@ -333,7 +333,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         self.solve(dims, columns)?;
         let (_, rows) = cut_mut("x", self.x, dims.nv * columns)?;
-        silence(dims, which, columns, rows);
+        zero_inactive_rows(dims, which, columns, rows);
         let lists = Lists {
             base: self.base,
             other: self.other,
@@ -417,13 +417,13 @@ impl<S: Scalar> Lists<'_, S> {
     }
 }
 
-/// Whether a row has a say.
+/// Whether a row belongs to the correction.
 fn counts(dims: &Dims, which: Which, k: usize) -> bool {
     which == Which::Velocities || k < dims.n_holonomic
 }
 
-/// Zero in the rows that have no say.
-fn silence<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
+/// Zero in the rows that do not belong to the correction.
+fn zero_inactive_rows<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows: &mut [S]) {
     for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
         if !counts(dims, which, k) {
             row.fill(S::ZERO);

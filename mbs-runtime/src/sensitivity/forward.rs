@@ -2,7 +2,7 @@
 
 use super::blocks::{Product, Sizes};
 use super::bordered::Unsolved;
-use super::columns::{Directions, scale, silence};
+use super::columns::{Directions, scale, zero_inactive_rows};
 use super::derivatives::Sensitivities;
 use super::residual::add_sizes_of;
 use super::stages::Stage;
@@ -91,7 +91,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (_, rows) = cut_mut("b", b, nq).map_err(fail)?;
         scale_rows(&dims, columns, self.formulas.scales(stage, self.enforcement), rows).map_err(fail)?;
         if let Some(active) = self.active {
-            silence(active, columns, rows);
+            zero_inactive_rows(active, columns, rows);
         }
         if self.redundant {
             self.measure(stage, end).map_err(fail)?;

@@ -1,10 +1,11 @@
 //! The model's start values as guesses of a state, and their derivatives.
 //!
-//! Enters: z and v of [`Start`](crate::Start) and their derivatives. Leaves: z with Euler parameters of unit norm, zd = N(z) v, and the
+//! Input: z and v of [`Start`](crate::Start) and their derivatives. Output: z with Euler parameters of unit norm, zd = N(z) v, and the
 //! derivatives of both.
 
 use super::derivatives::{Sensitivities, StartDerivatives};
 use super::state::StateDerivatives;
+use super::values::StartValues;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{coordinate_rates, normalised, rates};
 use crate::formulation::{Assembly, StartStatistics, State};
@@ -40,13 +41,13 @@ impl Assembly {
         coordinate_rates(system, view.z, v, view.zd).map_err(fail)?;
 
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
+        let start = StartValues::of(z_places, v_places, values).map_err(fail)?;
         let columns = dims.sensitivity.parameters;
         for part in [&mut *change.z, change.zd, change.zdd, change.lambda, change.a] {
             part.fill(M::S::ZERO);
         }
         v_change.fill(M::S::ZERO);
-        let parts = [(&mut *change.z, z_places, z_values), (&mut *v_change, v_places, v_values)];
+        let parts = [(&mut *change.z, z_places, start.z), (&mut *v_change, v_places, start.v)];
         for (to, places, values) in parts {
             for (&(i, k), &value) in places.iter().zip(values) {
                 if let Some(to) = to.get_mut(i as usize * columns + k as usize) {
@@ -54,9 +55,8 @@ impl Assembly {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
-        rates(system, view.z, v, columns, change.z, v_change, change.zd);
-        Ok(())
+        normalised(system, z, columns, change.z).map_err(fail)?;
+        rates(system, view.z, v, columns, change.z, v_change, change.zd).map_err(fail)
     }
 
     /// [`Assembly::begin`] together with the derivatives of the start: [`Assembly::guess_differentiated`], then

@@ -9,6 +9,7 @@
 
 use super::derivatives::StartDerivatives;
 use super::state::StateDerivatives;
+use super::values::StartValues;
 use crate::constrained::Constrained;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, velocities, velocities_change};
@@ -64,8 +65,8 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         let columns = dims.sensitivity.parameters;
         let [z_places, v_places] = system.start_places();
-        let (z_values, v_values) = values.split_at_checked(z_places.len()).unwrap_or_default();
-        for (to, places, values) in [(&mut *change.z, z_places, z_values), (change.v, v_places, v_values)] {
+        let start = StartValues::of(z_places, v_places, values).map_err(fail)?;
+        for (to, places, values) in [(&mut *change.z, z_places, start.z), (change.v, v_places, start.v)] {
             to.fill(S::ZERO);
             for (&(i, k), &value) in places.iter().zip(values) {
                 if let Some(to) = to.get_mut(i as usize * columns + k as usize) {
@@ -73,7 +74,7 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
                 }
             }
         }
-        normalised(system, z, columns, change.z);
+        normalised(system, z, columns, change.z).map_err(fail)?;
         renormalise(system, z);
         Ok(())
     }
@@ -97,8 +98,8 @@ impl<'a, S: Scalar> JointDerivatives<'a, S> {
         let change = Self::of(&dims, derivatives)?;
         copy(change.z, changes.z);
         let columns = dims.sensitivity.parameters;
-        velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
-        Ok(())
+        let changed = velocities_change(system, from.z, from.zd, columns, changes.z, changes.zd, change.v);
+        changed.map_err(|error| error.in_step(t, 0.0))
     }
 }
 

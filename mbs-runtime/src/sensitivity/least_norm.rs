@@ -7,7 +7,7 @@
 //! B′ x comes from the rates, which are linear in zd: (Φ_z x)_z = Φd_z at zd = x, minus the same at zd = 0; for Ψ and for ρ alike.
 
 use super::blocks::{Product, TransposedProduct};
-use super::columns::{Directions, silence};
+use super::columns::{Directions, zero_inactive_rows};
 use super::derivatives::{Impulses, Sensitivities};
 use super::forward::failed;
 use super::stages::Stage;
@@ -29,7 +29,7 @@ const UNREACHED: f64 = 1e4;
 impl<M: Sensitivities> LinearisedStep<'_, M> {
     /// Derivatives of B x, at the end of the step.
     #[cold]
-    pub(super) fn turn_rows(&mut self, record: &Record<'_, M::S>) -> Result<(), StepError> {
+    pub(super) fn differentiate_rows(&mut self, record: &Record<'_, M::S>) -> Result<(), StepError> {
         let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
         // B x = λ with the smallest x in the norm of M
@@ -41,10 +41,10 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         self.memory.noise.fill(M::S::from_f64(UNREACHED * largest(record.lambda)));
         let solved = self.solve(Stage::Rates, false, 1);
         solved.map_err(|unsolved| failed(&dims, failure, false, unsolved))?;
-        self.turn(record).map_err(fail)
+        self.fill_row_derivatives(record).map_err(fail)
     }
 
-    fn turn(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+    fn fill_row_derivatives(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let [zero, zd, none] = &mut self.spare;
         for part in [&mut **zero, zd, none] {
@@ -88,16 +88,20 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let mut product = Product { columns, x: end.kinematics(), directions, y: change };
         self.lists.read_turned(self.system, &mut product)?;
         if let Some(active) = self.active {
-            silence(active, columns, change);
+            zero_inactive_rows(active, columns, change);
         }
         add_scaled(end.lambda, -M::S::ONE, change);
-        self.take_null_part(columns, end.lambda)?;
+        self.subtract_null_space_part(columns, end.lambda)?;
         add_scaled(end.lambda, M::S::ONE, self.b);
         Ok(())
     }
 
     /// Takes from the columns of `lambda` their part in the null space of Bᵀ, as `multipliers` does with one column.
-    pub(super) fn take_null_part(&mut self, columns: usize, lambda: &mut [M::S]) -> Result<(), EvalError> {
+    pub(super) fn subtract_null_space_part(
+        &mut self,
+        columns: usize,
+        lambda: &mut [M::S],
+    ) -> Result<(), EvalError> {
         let (dims, pattern) = (self.system.dims(), self.system.pattern());
         let compliance = Blocks::of(&dims, &pattern, self.projection.leading.matrix)?.compliance;
         let (x, _) = cut_mut("x", self.x, (dims.nq + dims.rows()) * columns)?;
@@ -138,11 +142,11 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         // The weight of B′ x is P λ̄.
         let (null, _) = cut_mut("b", self.b, rows)?;
         copy(null, bar.lambda);
-        self.take_null_part(columns, bar.lambda)?;
+        self.subtract_null_space_part(columns, bar.lambda)?;
         let (null, _) = cut_mut("b", self.b, rows)?;
         add_scaled(null, -M::S::ONE, bar.lambda);
         if let Some(active) = self.active {
-            silence(active, columns, null);
+            zero_inactive_rows(active, columns, null);
         }
         let mut product = TransposedProduct { columns, y: null, x: bar.kinematics_mut(), rho };
         self.lists.read_turned(self.system, &mut product)

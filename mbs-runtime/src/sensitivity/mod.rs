@@ -1,6 +1,6 @@
 //! Derivatives of a run by parameters: what a model must know ([`derivatives`]), and what is made of it.
 //!
-//! | what | enters → leaves |
+//! | what | input → output |
 //! |---|---|
 //! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
 //! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |
@@ -26,7 +26,7 @@ mod objectives;
 mod redundancy;
 mod residual;
 mod run;
-mod simulate;
+mod explicit_run;
 mod stages;
 mod start;
 mod state;
@@ -40,18 +40,20 @@ pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub(crate) use explicit_run::scratch_len_of_any;
+pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;
-pub(crate) use joint_values::JointValues;
 pub use objectives::Gradient;
 pub(crate) use objectives::{Along, Weighed, transpose_derivatives};
 pub(crate) use redundancy::{
     len as redundancy_len, objective_rows as joint_objective_rows, refuse_redundant_multipliers,
 };
-pub use run::{DifferentiableStep, Differentiated, DifferentiatedNode};
-pub use simulate::{DifferentiableIntegrator, DifferentiatedAt};
+pub(crate) use run::scratch_len_of_run;
+pub use run::{DifferentiableStep, Differentiated};
 pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;
 pub(crate) use step::{max_columns, scratch_len as linearised_len};
+pub use values::{JointValues, MotionValues, ObjectiveValues, ProjectionValues, StartValues};

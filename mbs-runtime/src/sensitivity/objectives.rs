@@ -6,10 +6,11 @@
 use super::columns::{row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Places};
 use super::state::objective_rows;
+use super::values::ObjectiveValues;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
 use crate::linear::{add_scaled, all_finite, copy};
-use crate::pieces::{Pieces, cut, cut_mut};
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
 
@@ -152,7 +153,7 @@ pub(crate) fn chain<S: Scalar>(
     to: &mut [S],
 ) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
-    let (plain, partial) = cut("values", values, dims.n_objectives)?;
+    let ObjectiveValues { values: plain, derivatives: partial } = ObjectiveValues::of(dims, places, values)?;
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     copy(objectives, plain);
     gradient.fill(S::ZERO);
@@ -170,7 +171,7 @@ pub(crate) fn add_chain<S: Scalar>(
     to: &mut [S],
 ) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
-    let (plain, partial) = cut("values", values, dims.n_objectives)?;
+    let ObjectiveValues { values: plain, derivatives: partial } = ObjectiveValues::of(dims, places, values)?;
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     add_scaled(objectives, S::ONE, plain);
     add_partials(states, places, partial, columns, derivatives, gradient);
@@ -244,7 +245,8 @@ impl<S: Scalar> Weighed<'_, S> {
         q: S,
         values: &[S],
     ) -> Result<(), EvalError> {
-        let (plain, partial) = cut("values", values, dims.n_objectives)?;
+        let list = ObjectiveValues::of(dims, places, values)?;
+        let (plain, partial) = (list.values, list.derivatives);
         if let Some(index) = plain.iter().position(|x| !x.is_finite()) {
             return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
         }

@@ -78,5 +78,5 @@ fn is_redundant<D: JointDynamics>(
             *entry = with - without;
         }
     }
-    Ok(rank(nv, dense, used, sqrt(D::S::EPSILON)).rank < rows)
+    Ok(rank(nv, dense, used, sqrt(D::S::EPSILON))?.rank < rows)
 }

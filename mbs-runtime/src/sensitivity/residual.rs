@@ -1,6 +1,6 @@
 //! Residuals of bordered systems, and whether they are at rounding.
 //!
-//! Enters: matrix, solutions, right-hand sides. A residual is compared with ε times the sum of the magnitudes that its equation adds
+//! Input: matrix, solutions, right-hand sides. A residual is compared with ε times the sum of the magnitudes that its equation adds
 //! up, where all coordinates count as the largest of them.
 
 use super::bordered::Lower;

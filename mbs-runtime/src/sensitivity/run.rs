@@ -1,6 +1,6 @@
 //! Runs of equal implicit steps together with their derivatives by the parameters.
 //!
-//! Enters: a state and its derivatives at the start, see [`Assembly::start_differentiated`](crate::Assembly). Leaves: both at the
+//! Input: a state and its derivatives at the start, see [`Assembly::start_differentiated`](crate::Assembly). Output: both at the
 //! end, objectives and their gradient; derivatives at every node for an observer. The states are those of
 //! [`Fixed::run`](crate::Fixed), bit for bit.
 
@@ -12,10 +12,9 @@ use super::objectives::Gradient;
 use super::objectives::Integrals;
 use super::state::StateDerivatives;
 use super::step::{LinearisedStep, Purpose, scratch_len};
-use crate::constrained::Motion;
 use crate::error::StepError;
 use crate::formulation::run::check_start;
-use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Record, State};
+use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
     Fixed, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
@@ -114,31 +113,22 @@ macro_rules! differentiable_step {
 }
 differentiable_step!(Ali3p, ImplicitIndex1);
 
-/// What an observer sees at a node.
-#[derive(Clone, Copy, Debug)]
-pub struct DifferentiatedNode<'a, S> {
-    /// Time, coordinates, rates, accelerations; inputs with which the next step begins.
-    pub motion: Motion<'a, S>,
-    /// Multipliers.
-    pub lambda: &'a [S],
-    /// Derivatives of both, as [`StateDerivatives`].
-    pub derivatives: &'a [S],
-    /// The step that ends here; nothing but zeros at the start.
-    pub step: StepStatistics,
+/// Length of the scratch of a run whose steps need `step` values; a constant for generated models.
+pub(crate) const fn scratch_len_of_run(dims: &Dims, step: usize) -> usize {
+    let linearised = scratch_len(dims);
+    let most = if step > linearised { step } else { linearised };
+    dims.nu
+        + State::<f64>::len(dims)
+        + Record::<f64>::len(dims)
+        + StateDerivatives::<f64>::len(dims)
+        + Integrals::<f64>::scratch_len(dims)
+        + most
 }
 
 impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     /// Length of the scratch that a run needs, at least.
     pub fn scratch_len(&self, dims: &Dims) -> usize {
-        let step = self.0.method.scratch_len(dims);
-        let linearised = scratch_len(dims);
-        let most = if step > linearised { step } else { linearised };
-        dims.nu
-            + State::<f64>::len(dims)
-            + Record::<f64>::len(dims)
-            + StateDerivatives::<f64>::len(dims)
-            + Integrals::<f64>::scratch_len(dims)
-            + most
+        scratch_len_of_run(dims, self.0.method.scratch_len(dims))
     }
 
     /// Integrates the [`State`] and its [`StateDerivatives`] from start to end of the span; its time must be the start.
@@ -162,7 +152,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     where
         M: Sensitivities + ObjectiveDerivatives,
         I: Inputs<M::S>,
-        O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
+        O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
     {
         let Fixed { method, h } = &self.0;
         let mut nodes = Nodes::new(span, *h)?;
@@ -291,7 +281,7 @@ where
     T: DifferentiableStep,
     M: Sensitivities + ObjectiveDerivatives,
     I: Inputs<M::S>,
-    O: FnMut(DifferentiatedNode<'_, M::S>) -> ControlFlow<()>,
+    O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
 {
     #[inline(always)]
     fn node(
@@ -311,7 +301,7 @@ where
         if !observed {
             return Ok(Next::Continue);
         }
-        let node = DifferentiatedNode { motion, lambda, derivatives, step: step.statistics };
+        let node = Node { motion, lambda, derivatives, step: step.statistics };
         Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
     }
 

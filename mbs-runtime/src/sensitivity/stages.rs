@@ -1,6 +1,6 @@
 //! The derivative of a step, stage by stage, as the blocks of its right-hand sides: the equations of the module `step`, once.
 //!
-//! Enters: the lists that a model's bundles wrote at the accepted instant. `forward` and `transposed` have no equations of their own:
+//! Input: the lists that a model's bundles wrote at the accepted instant. `forward` and `transposed` have no equations of their own:
 //! both read the blocks that this module shows them.
 //!
 //! Rows of a right-hand side are coordinates, then holonomic and normalisation rows, then nonholonomic ones. Parts of a state's

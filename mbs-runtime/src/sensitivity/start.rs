@@ -1,6 +1,6 @@
 //! Derivatives of a consistent start.
 //!
-//! Enters: guesses z0, zd0 of a state and their derivatives; coordinates that are held at theirs. Leaves: the state of
+//! Input: guesses z0, zd0 of a state and their derivatives; coordinates that are held at theirs. Output: the state of
 //! [`Assembly::start`], and its derivatives.
 //!
 //! What a start is: z is the point nearest to the guess in which all constraints hold, zd are the rates nearest to theirs, held
@@ -16,7 +16,7 @@
 //! Where constraints and held coordinates determine the others, z′ does not depend on y. Rows are divided by their largest
 //! entry, and damped a little for those that depend on each other, which refinement takes back.
 
-use super::columns::{Directions, add_product, row, subtract_parameters, subtract_product};
+use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
 use super::derivatives::{Impulses, Sensitivities};
 use super::state::StateDerivatives;
 use super::step::{self, Enforcement, LinearisedStep, Purpose};
@@ -31,7 +31,7 @@ use crate::inputs::Inputs;
 use crate::integrator::{Formulas, renormalise};
 use crate::linear::blocks::{holonomic_rows, row as name_row, unknown};
 use crate::linear::{copy, largest, lu};
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::Dims;
 
@@ -87,7 +87,7 @@ impl Assembly {
             part.fill(M::S::ZERO);
         }
         let columns = dims.sensitivity.parameters;
-        normalised(system, z0, columns, change.z);
+        normalised(system, z0, columns, change.z).map_err(|error| error.in_step(t.real(), 0.0))?;
         renormalise(system, z0);
         let statistics = self.start(system, inputs, state, scratch)?;
         if !u.is_empty() {
@@ -120,10 +120,12 @@ impl Assembly {
     }
 }
 
-fn get_column<S: Scalar>(columns: usize, k: usize, matrix: &[S], column: &mut [S]) {
+fn get_column<S: Scalar>(columns: usize, k: usize, matrix: &[S], column: &mut [S]) -> Result<(), EvalError> {
+    let wrong = EvalError::Length { what: "columns", expected: k + 1, found: columns };
     for (to, row) in column.iter_mut().zip(matrix.chunks_exact(columns.max(1))) {
-        *to = row.get(k).copied().unwrap_or_default();
+        *to = *row.get(k).ok_or(wrong)?;
     }
+    Ok(())
 }
 
 fn put_column<S: Scalar>(columns: usize, k: usize, column: &[S], matrix: &mut [S]) {
@@ -319,17 +321,18 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let nq = self.dims.nq;
         self.fill(level, false).and_then(|()| self.factor(level)).map_err(|error| failure.of(error))?;
         let now = if level == Level::Position { self.at.z } else { self.at.zd };
-        let b = self.b.get_mut(..nq + self.dims.rows()).unwrap_or_default();
+        let fail = |error: EvalError| failure.of(error);
+        let (b, _) = cut_mut("b", self.b, nq + self.dims.rows()).map_err(fail)?;
         b.fill(M::S::ZERO);
         for (j, (b, (&guess, &now))) in b.iter_mut().zip(guess.iter().zip(now)).enumerate() {
             if !self.system.held().get(j).is_some_and(|held| *held) {
                 *b = guess - now;
             }
         }
-        self.solve(1);
+        self.solve(1).map_err(fail)?;
         // What is left lies along the constraints: it is zero in the position nearest to the guess.
-        let left = largest(self.x.get(..nq).unwrap_or_default());
-        let b = self.b.get(..nq).unwrap_or_default();
+        let (left, found) = cut("x", self.x, nq).map_err(fail)?;
+        let (left, (b, _)) = (largest(left), cut("b", self.b, nq).map_err(fail)?);
         if left > NEAREST * sqrt(M::S::EPSILON) * largest(b).max(largest(self.at.z))
             && level == Level::Position
         {
@@ -338,23 +341,22 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         }
         let [y, eta] = &mut self.multipliers;
         let to = if level == Level::Position { y } else { eta };
-        let found = self.x.get(nq..).unwrap_or_default().iter().zip(self.sizes.iter());
-        for (to, (&found, n)) in to.iter_mut().zip(found) {
+        for (to, (&found, n)) in to.iter_mut().zip(found.iter().zip(self.sizes.iter())) {
             *to = found / M::S::from_f64(size_of(*n));
         }
         Ok(())
     }
 
     /// x from b, refined; the matrix without damping.
-    fn solve(&mut self, columns: usize) {
+    fn solve(&mut self, columns: usize) -> Result<(), EvalError> {
         let n = self.dims.nq + self.dims.rows();
         self.x.fill(M::S::ZERO);
-        let (column, rest) = self.column.split_at_mut_checked(n).unwrap_or_default();
-        let (residual, _) = rest.split_at_mut_checked(n).unwrap_or_default();
+        let (column, rest) = cut_mut("column", self.column, n)?;
+        let (residual, _) = cut_mut("column", rest, n)?;
         for k in 0..columns {
             for _ in 0..REFINEMENTS {
-                get_column(columns, k, self.x, column);
-                get_column(columns, k, self.b, residual);
+                get_column(columns, k, self.x, column)?;
+                get_column(columns, k, self.b, residual)?;
                 for (entries, &x) in self.matrix.chunks_exact(n.max(1)).zip(column.iter()) {
                     for (residual, &entry) in residual.iter_mut().zip(entries) {
                         *residual -= entry * x;
@@ -367,6 +369,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 put_column(columns, k, column, self.x);
             }
         }
+        Ok(())
     }
 
     /// z′ or zd′ in the place of the guess's.
@@ -377,7 +380,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             .and_then(|()| self.factor(level))
             .and_then(|()| self.right_hand_side(level, z, zd))
             .map_err(|error| failure.of(error))?;
-        self.solve(columns);
+        self.solve(columns).map_err(|error| failure.of(error))?;
         self.check(columns)?;
         copy(if level == Level::Position { z } else { zd }, self.x);
         Ok(())
@@ -390,7 +393,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
         let held = self.system.held();
         self.b.fill(M::S::ZERO);
-        let (top, rows) = self.b.split_at_mut_checked(nq * columns).unwrap_or_default();
+        let (top, rows) = cut_mut("b", self.b, nq * columns)?;
         let (each, one) = (Directions::Each, M::S::ONE);
         match level {
             Level::Position => {
@@ -401,8 +404,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, each, top);
                 subtract_product(pattern.tangent, values.velocity_impulse, columns, z, top);
                 subtract_parameters(places.rates, values.rates, one, columns, each, rows);
-                let split = rows.split_at_mut_checked(holonomic_rows(&self.dims) * columns);
-                let (phi, psi) = split.unwrap_or_default();
+                let (phi, psi) = cut_mut("b", rows, holonomic_rows(&self.dims) * columns)?;
                 subtract_product(pattern.holonomic, values.rates_z, columns, z, phi);
                 subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, z, psi);
             }
@@ -430,13 +432,16 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     /// An error if the equations of a row cannot be satisfied for a parameter.
     fn check(&self, columns: usize) -> Result<(), StepError> {
         let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
+        let entry = |what, matrix: &[M::S], place: usize| {
+            let wrong = StepError::Length { what, expected: place + 1, found: matrix.len() };
+            matrix.get(place).copied().ok_or(wrong)
+        };
         for k in 0..columns {
             for i in nq..n {
-                let right = row(self.b, i, columns).and_then(|b| b.get(k)).copied().unwrap_or_default();
+                let right = entry("b", self.b, i * columns + k)?;
                 let (mut residual, mut size) = (right, right.real().abs());
                 for (j, entries) in self.matrix.chunks_exact(n.max(1)).enumerate() {
-                    let x = row(self.x, j, columns).and_then(|x| x.get(k)).copied().unwrap_or_default();
-                    let term = entries.get(i).copied().unwrap_or_default() * x;
+                    let term = entry("matrix", entries, i)? * entry("x", self.x, j * columns + k)?;
                     residual -= term;
                     size += term.real().abs();
                 }

@@ -1,6 +1,6 @@
 //! The derivative of an implicit step, as a value with a product and a transposed product.
 //!
-//! Enters: the [`Record`] of a step. Leaves: the derivative of the map
+//! Input: the [`Record`] of a step. Output: the derivative of the map
 //!
 //! (z, zd, zdd, a) at t, ρ  ↦  (z, zd, zdd, a, λ) at t + h,
 //!
@@ -263,7 +263,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         let failure = step.failure;
         step.evaluate(purpose.kept, record).map_err(|error| failure.of(error))?;
         if step.least_norm {
-            step.turn_rows(record)?;
+            step.differentiate_rows(record)?;
         }
         Ok(step)
     }
@@ -281,7 +281,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.lists.motion)?;
         let stabilised = matches!(self.enforcement, Enforcement::Accelerations(_));
-        // `turn_rows` writes the list over, and then again.
+        // `differentiate_rows` writes the list over, and then again.
         if stabilised || (self.projected() && !self.least_norm) {
             self.evaluate_projections(record)?;
         }
@@ -303,7 +303,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         }
         write_compliance(record.scale, self.redundant, blocks.compliance);
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
         }
         if stabilised {
             self.evaluate_rows()?;
@@ -321,7 +321,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             copy(blocks.nonholonomic_newton, values.nonholonomic);
             write_compliance(record.scale, self.redundant, blocks.compliance);
             if let Some(active) = self.active {
-                blocks.mask(&dims, &pattern, active);
+                blocks.mask(&dims, &pattern, active)?;
             }
             self.projection.leading.factor(self.w, false)?;
         }
@@ -396,7 +396,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             }
         }
         if let Some(active) = self.active {
-            blocks.mask(&dims, &pattern, active);
+            blocks.mask(&dims, &pattern, active)?;
             let (holonomic, nonholonomic) = cut_mut("values", lower.values, n)?;
             let (first, second) = cut("active", active, holonomic_rows(&dims))?;
             for (active, places, values) in

@@ -2,7 +2,7 @@
 //! reverse, each from the same table as the product.
 
 use super::blocks::TransposedProduct;
-use super::columns::silence;
+use super::columns::zero_inactive_rows;
 use super::derivatives::Sensitivities;
 use super::forward::{check_columns, failed, scale_rows};
 use super::stages::Stage;
@@ -114,7 +114,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (x, _) = cut_mut("x", self.x, n).map_err(fail)?;
         let (_, rows) = cut_mut("x", x, nq).map_err(fail)?;
         if let Some(active) = self.active {
-            silence(active, columns, rows);
+            zero_inactive_rows(active, columns, rows);
         }
         scale_rows(&dims, columns, self.formulas.scales(stage, self.enforcement), rows).map_err(fail)?;
         let mut product = TransposedProduct { columns, y: x, x: bar.kinematics_mut(), rho };

@@ -1,12 +1,8 @@
 //! Systems behind one type, so that the runtime is compiled once for all of them and not once for each.
 
+use mbs_bundles::{argument_type, for_each_trait};
 use mbs_runtime::sensitivity::Places;
-use mbs_runtime::{
-    At, Constrained, ConstrainedDynamics, ConstraintCorrection, Dims, EvalError, ForwardDynamics, Hold,
-    Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, Motion, Names,
-    ObjectiveDerivatives, ParameterPlaces, Pattern, Quantity, Scalar, Sensitivities, Stabilisation, Start,
-    StartDerivatives, System, Weights,
-};
+use mbs_runtime::*;
 
 use super::lagrangian::{Instant, Lagrangian, Mechanism};
 
@@ -72,7 +68,7 @@ pub(crate) fn any_joint<'a, S: Scalar>(system: &'a (dyn WholeJoint<S = S> + 'a))
     Erased(system)
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> System for Erased<'_, W> {
+impl<W: System + ?Sized> System for Erased<'_, W> {
     type S = W::S;
     fn dims(&self) -> Dims {
         self.0.dims()
@@ -85,215 +81,72 @@ impl<S: Scalar, W: Whole<S = S> + ?Sized> System for Erased<'_, W> {
     }
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> Names for Erased<'_, W> {
+impl<W: Names + ?Sized> Names for Erased<'_, W> {
     fn name(&self, quantity: Quantity, index: usize) -> Option<&str> {
         self.0.name(quantity, index)
     }
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> Start for Erased<'_, W> {
-    fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
+impl<W: Start + ?Sized> Start for Erased<'_, W> {
+    fn start(&self, z: &mut [W::S], v: &mut [W::S], x: &mut [W::S]) -> Result<(), EvalError> {
         self.0.start(z, v, x)
     }
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> StartDerivatives for Erased<'_, W> {
-    fn start_places(&self) -> [Places<'_>; 2] {
-        self.0.start_places()
-    }
-    fn start_derivatives(&self, w: &mut [S], values: &mut [S]) -> Result<(), EvalError> {
-        self.0.start_derivatives(w, values)
-    }
+/// A trait's bundles, each forwarded. Forward dynamics cannot be behind `dyn`.
+macro_rules! forward {
+    (ForwardDynamics $($rest:tt)*) => {};
+    ($Trait:ident {
+        places { $($places:ident: $Places:ty),* }
+        $($Kind:ident = $method:ident($($argument:ident: $Argument:ident),*) -> $form:tt $results:tt;)*
+    }) => {
+        impl<W: $Trait + ?Sized> $Trait for Erased<'_, W> {
+            $(fn $places(&self) -> $Places {
+                self.0.$places()
+            })*
+            $(method! { $method [$($argument: $Argument),*] $form $results })*
+        }
+    };
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> Constrained for Erased<'_, W> {
-    fn pattern(&self) -> Pattern<'_> {
-        self.0.pattern()
-    }
-    fn held(&self) -> &[bool] {
-        self.0.held()
-    }
-    fn residual(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        w: &mut [S],
-        r: &mut [S],
-        phi: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.residual(at, lambda, w, r, phi)
-    }
-    fn newton(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        weights: Weights<S>,
-        w: &mut [S],
-        r: &mut [S],
-        phi: &mut [S],
-        matrix: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.newton(at, lambda, weights, w, r, phi, matrix)
-    }
-    fn projection(&self, t: S, z: &[S], u: &[S], w: &mut [S], matrix: &mut [S]) -> Result<(), EvalError> {
-        self.0.projection(t, z, u, w, matrix)
-    }
-    fn constraint_rates(&self, at: Motion<'_, S>, w: &mut [S], phid: &mut [S]) -> Result<(), EvalError> {
-        self.0.constraint_rates(at, w, phid)
-    }
-    fn constraint_accelerations(
-        &self,
-        at: Motion<'_, S>,
-        w: &mut [S],
-        phidd: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.constraint_accelerations(at, w, phidd)
-    }
-    fn factor(&self, matrix: &[S], w: &mut [S], factors: &mut [S]) -> Result<(), EvalError> {
-        self.0.factor(matrix, w, factors)
-    }
-    fn solve(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
-        self.0.solve(factors, w, x)
-    }
-    fn solve_transposed(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
-        self.0.solve_transposed(factors, w, x)
-    }
+macro_rules! method {
+    ($method:ident $arguments:tt ($name:ident: $Struct:ident) $results:tt) => {
+        method! { @ $method $arguments [$name: $Struct<'_, W::S>] }
+    };
+    ($method:ident $arguments:tt array($result:ident: [$len:literal])) => {
+        method! { @ $method $arguments [$result: &mut [W::S; $len]] }
+    };
+    ($method:ident $arguments:tt $form:ident($($result:ident: $shape:tt),*)) => {
+        method! { @ $method $arguments [$($result: &mut [W::S]),*] }
+    };
+    (@ $method:ident [$($argument:ident: $Argument:ident),*] [$($written:ident: $Written:ty),*]) => {
+        fn $method(
+            &self,
+            $($argument: argument_type!($Argument, W::S),)*
+            w: &mut [W::S],
+            $($written: $Written),*
+        ) -> Result<(), EvalError> {
+            self.0.$method($($argument,)* w, $($written),*)
+        }
+    };
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> Sensitivities for Erased<'_, W> {
-    fn parameter_places(&self) -> ParameterPlaces<'_> {
-        self.0.parameter_places()
-    }
-    fn linearise(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.linearise(at, lambda, w, values)
-    }
-    fn linearise_projections(
-        &self,
-        at: Motion<'_, S>,
-        impulses: Impulses<'_, S>,
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.linearise_projections(at, impulses, w, values)
-    }
+macro_rules! forward_all {
+    ($(trait $Trait:ident $bundles:tt)*) => { $(forward! { $Trait $bundles })* };
 }
 
-impl<S: Scalar, W: Whole<S = S> + ?Sized> ObjectiveDerivatives for Erased<'_, W> {
-    fn objective_places(&self) -> [Places<'_>; 2] {
-        self.0.objective_places()
-    }
-    fn integrand_derivatives(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.integrand_derivatives(at, lambda, w, values)
-    }
-    fn terminal_derivatives(
-        &self,
-        at: Motion<'_, S>,
-        lambda: &[S],
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.terminal_derivatives(at, lambda, w, values)
-    }
-}
+for_each_trait!(forward_all);
 
-impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ForwardDynamics for Erased<'_, W> {
+impl<W: WholeJoint + ?Sized> ForwardDynamics for Erased<'_, W> {
     fn forward_dynamics(
         &self,
-        at: At<'_, S>,
-        w: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        _: &mut [S],
+        at: At<'_, W::S>,
+        w: &mut [W::S],
+        zd: &mut [W::S],
+        vd: &mut [W::S],
+        _: &mut [W::S],
     ) -> Result<(), EvalError> {
         self.0.tree_dynamics(at, w, zd, vd)
-    }
-}
-
-impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ConstrainedDynamics for Erased<'_, W> {
-    fn constrained_dynamics(
-        &self,
-        at: At<'_, S>,
-        stabilisation: Stabilisation<S>,
-        w: &mut [S],
-        zd: &mut [S],
-        vd: &mut [S],
-        xd: &mut [S],
-        lambda: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.constrained_dynamics(at, stabilisation, w, zd, vd, xd, lambda)
-    }
-}
-
-impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> ConstraintCorrection for Erased<'_, W> {
-    fn constraint_correction(
-        &self,
-        at: At<'_, S>,
-        w: &mut [S],
-        dz: &mut [S],
-        dv: &mut [S],
-        phi: &mut [S],
-        phid: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.constraint_correction(at, w, dz, dv, phi, phid)
-    }
-}
-
-impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> JointSensitivities for Erased<'_, W> {
-    fn joint_places(&self) -> JointPlaces<'_> {
-        self.0.joint_places()
-    }
-    fn joint_linearise(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        lambda: &[S],
-        stabilisation: Stabilisation<S>,
-        w: &mut [S],
-        values: &mut [S],
-        factors: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.joint_linearise(at, vd, lambda, stabilisation, w, values, factors)
-    }
-    fn joint_solve(&self, factors: &[S], w: &mut [S], x: &mut [S]) -> Result<(), EvalError> {
-        self.0.joint_solve(factors, w, x)
-    }
-}
-
-impl<S: Scalar, W: WholeJoint<S = S> + ?Sized> JointObjectiveDerivatives for Erased<'_, W> {
-    fn joint_objective_places(&self) -> [Places<'_>; 2] {
-        self.0.joint_objective_places()
-    }
-    fn joint_integrand_derivatives(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        lambda: &[S],
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.joint_integrand_derivatives(at, vd, lambda, w, values)
-    }
-    fn joint_terminal_derivatives(
-        &self,
-        at: At<'_, S>,
-        vd: &[S],
-        lambda: &[S],
-        w: &mut [S],
-        values: &mut [S],
-    ) -> Result<(), EvalError> {
-        self.0.joint_terminal_derivatives(at, vd, lambda, w, values)
     }
 }
 

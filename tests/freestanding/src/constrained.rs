@@ -77,7 +77,7 @@ pub(crate) fn five_bar_by_index1() -> Option<()> {
     let span = Span { start: 0.0, end: black_box(0.1), output: Output::Steps };
     let rk4 = Fixed { method: Rk4, h: 1e-3 };
     let scratch = scratch.get_mut(..length)?;
-    rk4.simulate(&system, &mut NoInputs, &mut y, &span, scratch, |_| ControlFlow::Continue(())).ok()?;
+    rk4.run(&system, &mut NoInputs, &mut y, &span, scratch, |_| ControlFlow::Continue(())).ok()?;
     let z = implicit(&model)?;
     y.iter().zip(z).all(|(y, z)| (y - z).abs() < CLOSE).then_some(())
 }

@@ -8,6 +8,7 @@
 
 mod constrained;
 mod every_bundle;
+mod face;
 mod functions;
 mod robotics;
 mod runs;
@@ -29,7 +30,7 @@ use core::hint::black_box;
 use mbs_runtime::Complex64;
 
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 19] = [
+const CHECKS: [fn() -> Option<()>; 22] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
@@ -49,6 +50,9 @@ const CHECKS: [fn() -> Option<()>; 19] = [
     || robotics::agree(&models::cart_pole::Model::default()),
     || every_bundle::agree(&models::arm7_rolled::Model::default()),
     || robotics::agree(&models::arm7_rolled::Model::default()),
+    face::the_cart_follows_its_push,
+    face::the_top_can_be_set_back,
+    face::the_five_bar_knows_its_gradient,
 ];
 
 /// Entered by the C runtime.

@@ -47,7 +47,7 @@ where
         change = change.max((total - *first.get_or_insert(total)).abs());
         ControlFlow::Continue(())
     };
-    let statistics = integrator.simulate(system, &mut NoInputs, y, &span, scratch, observe).ok()?;
+    let statistics = integrator.run(system, &mut NoInputs, y, &span, scratch, observe).ok()?;
     (!statistics.stopped).then_some(change / kinetic)
 }
 

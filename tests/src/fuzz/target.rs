@@ -181,7 +181,7 @@ fn run_with(
     let mut y = model.start_state();
     let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
     let mut seen = 0;
-    let result = method.simulate(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
+    let result = method.run(model, &mut model.input_signals(), &mut y, &span, &mut scratch, |_| {
         seen += 1;
         if seen > STEPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -1,7 +1,7 @@
 //! Rotations between a frame and its parent, as products of factors that are cheap to apply.
 
 use crate::dynamics::Symmetric;
-use crate::dynamics::inertia::turn_inertia;
+use crate::dynamics::inertia::rotate_inertia;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 
 /// A factor of a rotation, from child to parent.
@@ -35,15 +35,15 @@ impl FrameRotation {
 }
 
 impl Factor {
-    fn to_parent(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        match *self {
+    fn to_parent(self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match self {
             Factor::AboutAxis { axis, sine, cosine } => rotate_about_axis(g, axis, sine, cosine, v),
             Factor::Matrix(r) => g.apply(r, v),
         }
     }
 
-    fn to_child(&self, g: &mut Graph, v: Vec3) -> Vec3 {
-        match *self {
+    fn to_child(self, g: &mut Graph, v: Vec3) -> Vec3 {
+        match self {
             Factor::AboutAxis { axis, sine, cosine } => {
                 let back = g.neg(sine);
                 rotate_about_axis(g, axis, back, cosine, v)
@@ -56,7 +56,7 @@ impl Factor {
     fn tensor_to_parent(&self, g: &mut Graph, j: Symmetric) -> Symmetric {
         let (axis, sine, cosine) = match *self {
             Factor::AboutAxis { axis, sine, cosine } => (axis, sine, cosine),
-            Factor::Matrix(r) => return turn_inertia(g, r, j),
+            Factor::Matrix(r) => return rotate_inertia(g, r, j),
         };
         let mut m = j.matrix().0;
         let (x, y) = ((axis + 1) % 3, (axis + 2) % 3);

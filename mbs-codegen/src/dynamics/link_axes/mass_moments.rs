@@ -5,7 +5,7 @@
 
 use super::moving_frames::{BodyPlacement, FrameMotion, MovingFrame};
 use crate::dynamics::Symmetric;
-use crate::dynamics::inertia::{BodyInertia, local_inertia, turn_inertia};
+use crate::dynamics::inertia::{BodyInertia, local_inertia, rotate_inertia};
 use crate::elements::Mechanism;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 use crate::topology::Link;
@@ -56,7 +56,7 @@ impl MassMoments {
         MassMoments {
             mass: self.mass,
             first: g.apply(r, self.first),
-            second: turn_inertia(g, r, self.second),
+            second: rotate_inertia(g, r, self.second),
         }
     }
 

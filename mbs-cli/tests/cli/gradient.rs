@@ -1,0 +1,328 @@
+//! `mbs gradient`: what it prints, what it writes, and what it refuses.
+
+use crate::command::{Folder, done, fails, mbs, shipped, text};
+use serde_json::Value;
+
+/// A pendulum with an objective; more can be put in place of `{}`.
+fn pendulum(objectives: &str, rest: &str) -> String {
+    format!(
+        "mbs: 1\nname: pendulum\ngravity: [0, 0, -9.81]\n\
+         parameters: {{m: 1, L: {{value: 1, unit: m}}, half: L/2, knots: [0.1, 0.2], idle: 3}}\n\
+         inputs: {{push: {{default: 0.1, unit: N m}}}}\n\
+         bodies: {{rod: {{mass: m, com: [0, 0, -half], inertia: [0.1, 0.1, 0.1], points: {{tip: [0, 0, -L]}}}}}}\n\
+         joints: {{hinge: {{type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.3}}}}\n\
+         forces: {{drive: {{type: joint_force, coordinate: hinge.angle, value: \"push*knots[0]\"}}}}\n\
+         {objectives}\nsimulation: {{end: 0.5, step: 1e-2}}\n{rest}"
+    )
+}
+
+const HASTE: &str = "objectives: {haste: {integrand: rate(hinge)^2, unit: rad²/s}}";
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).expect("JSON")
+}
+
+/// The derivative of an objective.
+fn derivative(found: &Value, objective: &str, by: &str) -> f64 {
+    found["objectives"][objective]["gradient"][by].as_f64().unwrap_or_else(|| panic!("no {objective} {by}"))
+}
+
+/// The numbers of Lopez Varela, Dopico, Luaces 2023, Table 7, which has five digits.
+#[test]
+fn the_five_bar_as_json() {
+    let found = json(&["gradient", &shipped("five_bar"), "--json"]);
+    let objectives = found["objectives"].as_object().expect("an object");
+    assert_eq!(objectives.keys().collect::<Vec<_>>(), ["psi1", "psi2", "psi3"]);
+    for (objective, by, published) in [
+        ("psi1", "L_s1", -4.2288),
+        ("psi1", "L_A1", 3.3598),
+        ("psi2", "m_A1", 0.97016),
+        ("psi3", "x_G", -85.657),
+    ] {
+        let x = derivative(&found, objective, by);
+        assert!((x / published - 1.0).abs() < 2e-5, "{objective} by {by}: {x}");
+    }
+    let psi1 = objectives["psi1"]["value"].as_f64().expect("a number");
+    assert!((psi1 / 0.72688 - 1.0).abs() < 1e-5);
+    assert_eq!(objectives["psi1"].as_object().expect("an object").len(), 2);
+}
+
+#[test]
+fn a_table_for_people() {
+    let out = done(&["gradient", &shipped("five_bar"), "--objectives", "psi2", "--end", "1"]);
+    assert!(out.starts_with("five_bar: t = 0 to 1 s by ali3p with trapezoidal, step 0.001 s\n"), "{out}");
+    assert!(out.contains("psi2 = ") && out.contains(" m²/s\n") && !out.contains("psi1"), "{out}");
+    let head: Vec<&str> = out.lines().nth(3).expect("a head").split_whitespace().collect();
+    assert_eq!(head, ["by", "value", "unit", "derivative", "relative"]);
+    let row: Vec<&str> = out.lines().nth(4).expect("a row").split_whitespace().collect();
+    assert_eq!(row[..3], ["L_s1", "2.23607", "m"]);
+    // (ρ/ψ) dψ/dρ
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    let psi = number(out.lines().nth(2).expect("a value").split_whitespace().nth(2).expect("a number"));
+    let relative = number(row[1]) * number(row[3]) / psi;
+    assert!((number(row[4]) / relative - 1.0).abs() < 1e-3, "{out}");
+}
+
+/// The gradient by every method approaches the same.
+#[test]
+fn every_method_has_a_gradient() {
+    let model = shipped("five_bar");
+    let common = ["gradient", &model, "--end", "0.5", "--json"];
+    let by = |more: &[&str]| derivative(&json(&[&common, more].concat()), "psi2", "L_s2");
+    let reference = by(&["--step", "1e-4"]);
+    for more in [
+        &["--integrator", "newmark"][..],
+        &["--integrator", "generalized_alpha", "--spectral-radius", "0.9"],
+        &["--formulation", "index1"],
+        &["--formulation", "penalty"],
+        &["--integrator", "rk4"],
+        &["--integrator", "rk4", "--formulation", "penalty"],
+        &["--integrator", "dormand_prince"],
+    ] {
+        let x = by(more);
+        assert!((x / reference - 1.0).abs() < 1e-4, "{more:?}: {x}, not {reference}");
+    }
+    fails(2, &["projection"], &[&common[..], &["--projection", "tangent"]].concat());
+}
+
+/// Open trees run explicitly, or implicitly if asked.
+#[test]
+fn open_trees() {
+    let model = shipped("double_pendulum");
+    let common = ["gradient", &model, "--end", "0.5", "--json"];
+    let explicit = derivative(&json(&common), "haste", "L1");
+    for more in [&["--integrator", "trapezoidal"][..], &["--integrator", "dormand_prince"]] {
+        let x = derivative(&json(&[&common, more].concat()), "haste", "L1");
+        assert!((x / explicit - 1.0).abs() < 1e-5, "{more:?}: {x}, not {explicit}");
+    }
+    // The gradient is of the objective that is printed: central differences of it.
+    let value = |l: &str| {
+        let found = json(&[&common[..], &["--set", l]].concat());
+        found["objectives"]["haste"]["value"].as_f64().expect("a number")
+    };
+    let difference = (value("L1=1.0001") - value("L1=0.9999")) / 2e-4;
+    let default = json(&common)["parameters"]["L1"].as_f64();
+    assert_eq!(default, Some(1.0));
+    assert!((difference / explicit - 1.0).abs() < 1e-6, "{difference} {explicit}");
+}
+
+#[test]
+fn another_list_on_the_command_line() {
+    let folder = Folder::new();
+    let model = folder.file("p.yaml", pendulum(HASTE, "sensitivity: [m]\n"));
+    let found = json(&["gradient", &model, "--json", "--sensitivity", "knots,L, push"]);
+    let gradient = found["objectives"]["haste"]["gradient"].as_object().expect("an object");
+    assert_eq!(gradient.keys().collect::<Vec<_>>(), ["knots[0]", "knots[1]", "L", "push"]);
+    let fails = |names: &str, words: &[&str]| {
+        fails(2, words, &["gradient", &model, "--sensitivity", names]);
+    };
+    fails("n", &["no parameter or input `n`"]);
+    fails("knot", &["did you mean `knots`?"]);
+    fails("half", &["`half` follows others", "made of: `L`"]);
+    fails("m,m", &["`m` is named twice"]);
+    fails("knots[2]", &["2 values, numbered from 0"]);
+    let outcome = mbs(&["gradient", &model, "--sensitivity", "m,idle"]);
+    assert_eq!(outcome.code, Some(0));
+    assert!(
+        outcome.err.contains("warning: `idle` changes neither the motion nor an objective"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn models_that_say_too_little() {
+    let folder = Folder::new();
+    let model = folder.file("p.yaml", pendulum(HASTE, ""));
+    fails(
+        1,
+        &["nothing to differentiate by", "sensitivity: [m, L]", "--sensitivity m,L"],
+        &["gradient", &model],
+    );
+    let model = folder.file("q.yaml", pendulum("", "sensitivity: [m]\n"));
+    fails(1, &["no objectives", "--trajectories"], &["gradient", &model]);
+    // Derivatives of the motion need none.
+    let file = folder.path("q.csv");
+    let out = done(&["gradient", &model, "--trajectories", &file]);
+    assert!(out.contains("q.csv: 51 rows, 4 columns"), "{out}");
+    let model = folder.file("r.yaml", pendulum(HASTE, "sensitivity: [m]\n"));
+    fails(2, &["no objective `hast`; did you mean `haste`?"], &["gradient", &model, "--objectives", "hast"]);
+}
+
+#[test]
+fn trajectories_are_derivatives_of_the_motion() {
+    let folder = Folder::new();
+    let file = folder.path("five_bar.csv");
+    let model = shipped("five_bar");
+    let common = ["--end", "0.2", "--output-step", "0.1"];
+    done(
+        &[&["gradient", &model, "--trajectories", &file, "--sensitivity", "L_s1,m_A1"], &common[..]].concat(),
+    );
+    let content = text(&file);
+    let mut lines = content.lines();
+    let columns: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    assert_eq!(columns[..3], ["t", "d(A.angle)/d(L_s1)", "d(A.angle)/d(m_A1)"]);
+    for name in ["d(rate(P1.angle))/d(L_s1)", "d(acceleration(B.angle))/d(m_A1)", "d(lambda.P2.x)/d(L_s1)"] {
+        assert!(columns.contains(&name), "{columns:?}");
+    }
+    let last: Vec<f64> =
+        lines.next_back().expect("a row").split(',').map(|x| x.parse().expect("a number")).collect();
+    assert_eq!((columns.len(), lines.count(), last[0]), (1 + 2 * (4 + 4 + 4 + 2), 2, 0.2));
+    // Against differences of the motion itself, at the end.
+    let out = folder.path("moved.csv");
+    let at_end = |value: &str| -> Vec<f64> {
+        done(&[&["simulate", &model, "--set", value, "--out", &out], &common[..]].concat());
+        let content = text(&out);
+        let columns: Vec<&str> = content.lines().next().expect("a head").split(',').collect();
+        let row: Vec<&str> = content.lines().last().expect("a row").split(',').collect();
+        let find = |name: &str| columns.iter().position(|column| *column == name).expect("a column");
+        ["A.angle", "A.angle_rate", "lambda.P2.x"]
+            .map(|name| row[find(name)].parse().expect("a number"))
+            .into()
+    };
+    let (above, below) = (at_end("m_A1=1.0001"), at_end("m_A1=0.9999"));
+    let names = ["d(A.angle)/d(m_A1)", "d(rate(A.angle))/d(m_A1)", "d(lambda.P2.x)/d(m_A1)"];
+    for (i, name) in names.into_iter().enumerate() {
+        let difference = (above[i] - below[i]) / 2e-4;
+        let found = last[columns.iter().position(|column| *column == name).expect("a column")];
+        assert!((difference - found).abs() < 1e-5 * (1.0 + found.abs()), "{name}: {found}, not {difference}");
+    }
+}
+
+/// Explicit runs know positions and velocities; the rest is made at the output steps, by step control with dense output.
+#[test]
+fn trajectories_of_explicit_runs() {
+    let folder = Folder::new();
+    let [fixed, adaptive] = ["fixed.csv", "adaptive.csv"].map(|name| folder.path(name));
+    let model = shipped("spinning_top");
+    let common = ["--end", "0.1", "--output-step", "0.05", "--trajectories"];
+    done(&[&["gradient", &model], &common[..], &[&adaptive]].concat());
+    done(&[&["gradient", &model, "--integrator", "rk4"], &common[..], &[&fixed]].concat());
+    let rows = |file: &str| -> Vec<Vec<f64>> {
+        let numbers = |line: &str| line.split(',').map(|x| x.parse().expect("a number")).collect();
+        text(file).lines().skip(1).map(numbers).collect()
+    };
+    let (fixed, adaptive) = (rows(&fixed), rows(&adaptive));
+    assert_eq!((fixed.len(), adaptive.len()), (3, 3));
+    for (a, b) in fixed.iter().flatten().zip(adaptive.iter().flatten()) {
+        assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{a} {b}");
+    }
+}
+
+#[test]
+fn what_has_no_derivative_is_named() {
+    let folder = Folder::new();
+    let model = |objective: &str| {
+        let objectives = format!("objectives: {{fine: t, bad: {{{objective}}}}}");
+        folder.file("p.yaml", pendulum(&objectives, "sensitivity: [L]\n"))
+    };
+    // At rest at the start; beyond its domain at t = 0.25; beyond it at the end.
+    for (objective, words) in [
+        ("integrand: norm(vel(rod.tip))", "at t = 0: objective `bad`"),
+        ("integrand: L*sqrt(0.25 - t)", "objective `bad`, or a derivative of it, is not finite"),
+        ("terminal: sqrt(0.4 - t)", "at t = 0.5: objective `bad`"),
+    ] {
+        let model = model(objective);
+        for integrator in ["rk4", "trapezoidal"] {
+            fails(1, &[words, "not differentiable"], &["gradient", &model, "--integrator", integrator]);
+        }
+    }
+    // One length of a mechanism that its geometry alone lets move.
+    let bricard = text(&shipped("bricard"));
+    let changed = bricard
+        .replace("  m: {value", "  L2: {value: 1, min: 0.1}\n  m: {value")
+        .replace("points: {end: [0, -L, 0]}", "points: {end: [0, -L2, 0]}");
+    let model = folder.file("bricard.yaml", changed);
+    for command in ["gradient", "verify"] {
+        let words = ["parameter `L2` is incompatible with constraints", "`J4."];
+        fails(1, &words, &[command, &model, "--sensitivity", "m,L2", "--end", "0.1"]);
+    }
+}
+
+#[test]
+fn files_that_cannot_be() {
+    let model = shipped("five_bar");
+    fails(2, &["both want standard output"], &["gradient", &model, "--json", "--trajectories", "-"]);
+    fails(1, &["cannot write"], &["gradient", &model, "--trajectories", "/nowhere/x.csv", "--end", "0.1"]);
+    fails(
+        2,
+        &["multiple of the step"],
+        &["gradient", &model, "--end", "0.1", "--output-step", "0.0015", "--trajectories", "-"],
+    );
+    let out = mbs(&["gradient", &model, "--end", "0.01", "--trajectories", "-"]);
+    assert!(out.out.starts_with("t,d(A.angle)/d(L_s1)") && out.err.contains("psi1 = "), "{out:?}");
+}
+
+/// A block on a slide that moves through x = a, pushed by a force; its place at the end is the objective.
+fn block(force: &str) -> String {
+    format!(
+        "mbs: 1\nname: block\nparameters: {{a: 0.1, F: 2}}\nbodies: {{block: {{mass: 1}}}}\n\
+         joints: {{slide: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {{value: 0, rate: 1}}}}}}\n\
+         definitions: {{x: slide.displacement}}\n\
+         forces: {{push: {{type: joint_force, coordinate: slide.displacement, value: \"{force}\"}}}}\n\
+         objectives: {{far: {{terminal: slide.displacement}}}}\nsensitivity: [a, F]\nsimulation: {{end: 0.5, step: 1e-2}}\n"
+    )
+}
+
+#[test]
+fn jumps_are_named_and_kinks_are_not() {
+    let folder = Folder::new();
+    // x = t + F t²/2 comes to a at (√1.4 − 1)/2.
+    let first = (1.4_f64.sqrt() - 1.0) / 2.0;
+    let file = folder.file("jump.yaml", &block("if(x < a, F, 0)"));
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let ran = mbs(&["gradient", &file, "--integrator", integrator, "--json"]);
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let jump = &found["jumps"][0];
+        assert_eq!(jump["of"], "force `push` (line 7)", "{ran:?}");
+        // Straight lines between nodes; a step of 10 ms is curved by F h²/8.
+        let t = jump["t"].as_f64().expect("a time");
+        let tolerance = if integrator == "dormand_prince" { 0.05 } else { 1e-4 };
+        assert!((t - first).abs() < tolerance, "{integrator}: {t} against {first}");
+        assert!((jump["by"].as_f64().expect("a size") - 2.0).abs() < 1e-9);
+        assert!(
+            ran.err.contains("warning: force `push` (line 7) jumps by 2.000e0 at t = 0.0"),
+            "{}",
+            ran.err
+        );
+    }
+    for command in ["verify", "simulate"] {
+        let ran = mbs(&[command, &file, "--json"]);
+        assert!(ran.err.contains("warning: force `push` (line 7) jumps"), "{ran:?}");
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(found["jumps"][0]["of"], "force `push` (line 7)");
+    }
+    let sign = folder.file("sign.yaml", &block("-F*sign(x - a)"));
+    assert!(mbs(&["gradient", &sign]).err.contains("jumps by 4.000e0"));
+    for force in [
+        "if(x < a, F*(x - a), 0)",
+        "F*abs(x - a)",
+        "max(0, x - a)",
+        "if(t < 0.2, F, 0)",
+        "step(x, 0.05, 0, a, F)",
+    ] {
+        let file = folder.file("kink.yaml", &block(force));
+        let ran = mbs(&["gradient", &file, "--json"]);
+        assert!(ran.err.is_empty(), "{force}: {}", ran.err);
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(found["jumps"].as_array().map(Vec::len), Some(0), "{force}");
+    }
+}
+
+#[test]
+fn rounding_is_shown_as_zero() {
+    // How a pendulum moves does not depend on its mass.
+    let model = shipped("pendulum");
+    let shown = done(&["gradient", &model, "--end", "2"]);
+    let of_haste = shown.split("haste = ").nth(1).expect("an objective");
+    let row = of_haste.lines().find(|line| line.trim_start().starts_with("m ")).expect("the mass");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["m", "1", "kg", "0", "0"], "{shown}");
+    assert!(of_haste.contains("may stand for rounding"), "{shown}");
+    // Its force does, and so does what has another size.
+    let of_load =
+        shown.split("load = ").nth(1).and_then(|rest| rest.split("side = ").next()).expect("another");
+    assert!(!of_load.contains("rounding"), "{shown}");
+    // Programs get what was computed.
+    let found = json(&["gradient", &model, "--end", "2", "--json"]);
+    let exact = derivative(&found, "haste", "m");
+    assert!(exact != 0.0 && exact.abs() < 1e-12, "{exact}");
+}

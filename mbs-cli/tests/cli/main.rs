@@ -1,0 +1,16 @@
+//! The command as a user meets it. One program: each would link what it needs again.
+
+mod check;
+mod closed_loops;
+mod command;
+mod face;
+mod generate;
+mod gradient;
+mod guide;
+mod import;
+mod mistakes;
+mod readme;
+mod report;
+mod simulate;
+mod tools;
+mod verify;

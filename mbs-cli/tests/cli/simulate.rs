@@ -1,0 +1,328 @@
+//! `mbs simulate`: reports, files, settings and failures.
+
+use crate::command::{Folder, done, fails, mbs, shipped, text};
+use serde_json::Value;
+
+fn json(arguments: &[&str]) -> Value {
+    let mut all = vec!["simulate"];
+    all.extend(arguments);
+    all.push("--json");
+    serde_json::from_str(&done(&all)).expect("JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_report_shows_what_happened() {
+    let out = done(&["simulate", &shipped("pendulum"), "--end", "2", "--set", "L=0.5"]);
+    for word in [
+        "pendulum: t = 0 to 2 s by rk4, step 0.001 s",
+        "with L = 0.5",
+        "hinge.angle ",
+        "hinge.angle_rate",
+        "tip.x",
+        "drift",
+        "of the largest kinetic energy",
+        "2000 steps, 8000 evaluations in",
+        "times real time",
+    ] {
+        assert!(out.contains(word), "no `{word}` in\n{out}");
+    }
+    assert!(out.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "a plot in\n{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    let driven = done(&["simulate", &shipped("cart_pole"), "--end", "1"]);
+    assert!(
+        driven.contains("work of driving and damping forces") && driven.contains("balance  error"),
+        "{driven}"
+    );
+    let adaptive = ["--integrator", "dormand_prince", "--end", "1"];
+    let adaptive =
+        done(&[&["simulate", &shipped("cart_pole"), "--case", "released"], &adaptive[..]].concat());
+    assert!(
+        adaptive
+            .contains("cart_pole, case released: t = 0 to 1 s by dormand_prince, tolerance 1e-8 relative")
+    );
+}
+
+#[test]
+fn the_json_report_has_the_numbers() {
+    let r = json(&[&shipped("pendulum"), "--end", "1", "--set", "L=0.5", "--set", "m=2"]);
+    assert_eq!(r["model"], "pendulum");
+    assert_eq!(r["parameters"]["L"], 0.5);
+    assert_eq!(r["statistics"]["steps"], 1000);
+    assert_eq!(r["energy"]["conservative"], true);
+    assert!(number(&r["energy"]["relative_balance_error"]) < 1e-10);
+    let angle = number(&r["final"]["coordinates"]["hinge.angle"]);
+    let height = number(&r["final"]["outputs"]["height"]);
+    assert!((height + 0.5 * angle.cos()).abs() < 1e-12);
+    // Damped, and a balance by quadrature over the samples.
+    let r = json(&[&shipped("cart_pole"), "--end", "2"]);
+    assert_eq!(r["energy"]["conservative"], false);
+    assert!(number(&r["energy"]["change"]) < 0.0);
+    assert!(number(&r["energy"]["relative_balance_error"]) < 1e-7, "{r}");
+}
+
+#[test]
+fn settings_of_the_command_line_win() {
+    let model = shipped("double_pendulum");
+    let near = |a: &Value, b: &Value, tolerance: f64| {
+        let (a, b) = (&a["final"]["coordinates"], &b["final"]["coordinates"]);
+        for name in ["shoulder.angle", "elbow.angle"] {
+            assert!((number(&a[name]) - number(&b[name])).abs() < tolerance, "{a} {b}");
+        }
+    };
+    let fixed = json(&[&model, "--end", "1"]);
+    let adaptive =
+        json(&[&model, "--end", "1", "--integrator", "dormand_prince", "--rtol", "1e-11", "--atol", "1e-12"]);
+    let recursive = json(&[&model, "--end", "1", "--recursive"]);
+    let coarse = json(&[&model, "--end", "1", "--step", "0.01"]);
+    near(&fixed, &adaptive, 1e-8);
+    near(&fixed, &recursive, 1e-9);
+    near(&fixed, &coarse, 1e-3);
+    assert_eq!(coarse["statistics"]["steps"], 100);
+    assert_eq!(adaptive["simulation"]["integrator"], "dormand_prince");
+    assert_eq!(recursive["simulation"]["recursive"], true);
+}
+
+#[test]
+fn the_csv_file_has_a_named_column_for_everything() {
+    let folder = Folder::new();
+    let file = folder.path("run.csv");
+    let out =
+        done(&["simulate", &shipped("cart_pole"), "--end", "1", "--output-step", "0.25", "--out", &file]);
+    assert!(out.contains("run.csv: 5 rows, 15 columns"), "{out}");
+    let content = text(&file);
+    let rows: Vec<&str> = content.lines().collect();
+    assert_eq!(
+        rows[0],
+        "t,rail.x,pivot.theta,rail.x_rate,pivot.theta_rate,push,position,angle,tip.x,tip.y,tip.z,energy,\
+         energy.kinetic,energy.potential,energy.power"
+    );
+    assert_eq!(rows.len(), 6);
+    let values = |row: &str| row.split(',').map(|v| v.parse().expect("a number")).collect::<Vec<f64>>();
+    assert_eq!(rows[1..].iter().map(|row| values(row)[0]).collect::<Vec<_>>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
+    for row in &rows[1..] {
+        let row = values(row);
+        assert_eq!(row.len(), 15);
+        assert_eq!(row[1], row[6], "the output `position` is the coordinate");
+        assert!((row[11] - row[12] - row[13]).abs() < 1e-12, "the model's energy is kinetic and potential");
+    }
+    // To standard output the same, the report beside it.
+    let outcome =
+        mbs(&["simulate", &shipped("cart_pole"), "--end", "1", "--output-step", "0.25", "--out", "-"]);
+    assert_eq!(outcome.out, content);
+    assert!(outcome.err.contains("times real time"));
+}
+
+#[test]
+fn knots_keep_their_order_on_the_command_line() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "lift.yaml",
+        "mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+parameters: {tk: [0, 0.3, 0.6, 1.0], tv: [0, 1, 0, 2], late: 2, last: 2*late}
+forces:
+  push: {type: joint_force, coordinate: slide.displacement, value: \"spline(t, tk, tv)\"}
+  pull: {type: joint_force, coordinate: slide.displacement, value: \"table(t, [0, 1, last], [0, 1, 0])\"}
+",
+    );
+    let run = |set: &[&str]| {
+        let mut all = vec!["simulate", &file, "--end", "0.1"];
+        set.iter().for_each(|one| all.extend(["--set", one]));
+        mbs(&all)
+    };
+    let wrong = run(&["late=3", "tk[1]=0.7"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let message = "cannot set `late`, `tk[1]`: knots of `tk` must increase, but the smallest step from one to the next is: -0.0";
+    assert!(wrong.err.contains(message), "{}", wrong.err);
+    // What follows a parameter counts, and only what all settings make together.
+    let wrong = run(&["late=0.5"]);
+    assert!(wrong.err.contains("cannot set `late`: knots of a table or spline must increase"), "{wrong:?}");
+    let right = run(&["tk[1]=0.7", "tk[2]=0.8"]);
+    assert_eq!(right.code, Some(0), "{right:?}");
+}
+
+/// Step control sees nothing of an input that is held over its steps.
+#[test]
+fn held_signals_want_fixed_steps() {
+    let model = shipped("cart_pole");
+    for command in ["simulate", "gradient", "run"] {
+        let words =
+            ["input `push` follows a signal but is held over every step (`hold: zero`)", "`hold: signal`"];
+        fails(2, &words, &[command, &model, "--case", "shaken", "--integrator", "dormand_prince"]);
+    }
+    let folder = Folder::new();
+    let signal = folder.file("signal.yaml", text(&model).replace("hold: zero", "hold: signal"));
+    let last = |r: &Value| number(&r["final"]["coordinates"]["rail.x"]);
+    let shaken = |more: &[&str]| last(&json(&[&[&signal, "--case", "shaken", "--end", "2"], more].concat()));
+    let (fixed, adaptive) = (shaken(&[]), shaken(&["--integrator", "dormand_prince"]));
+    assert!((fixed - adaptive).abs() < 1e-7, "{fixed} {adaptive}");
+}
+
+const UNDEFINED: &str = "
+mbs: 1
+bodies: {a: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: a, axis: [0, 0, 1]}}
+outputs: {fine: t, root: sqrt(0.25 - t)}
+simulation: {end: 1, step: 0.125}
+";
+
+#[test]
+fn what_is_not_finite_is_told() {
+    let folder = Folder::new();
+    let model = folder.file("undefined.yaml", UNDEFINED);
+    let warning = |t: &str| format!("output `root` is not finite at t = {t}");
+    let csv = folder.path("run.csv");
+    let outcome = mbs(&["simulate", &model, "--out", &csv]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.err.contains(&format!("warning: {}", warning("0.375"))), "{}", outcome.err);
+    assert!(!outcome.err.contains("fine"), "{}", outcome.err);
+    // Without a file, outputs are wanted at the end alone.
+    let r = json(&[&model]);
+    assert!(r["warnings"][0].as_str().is_some_and(|text| text.starts_with(&warning("1"))), "{r}");
+    assert_eq!(json(&[&model, "--end", "0.25"]).get("warnings"), None);
+    for (objective, t) in [("integrand: sqrt(0.25 - t)", "0.375"), ("terminal: sqrt(0.25 - t)", "1")] {
+        let text = format!("{UNDEFINED}objectives: {{bad: {{{objective}}}}}\n");
+        let model = folder.file("objective.yaml", text);
+        let words = format!("the run failed at t = {t}: objective `bad` is not finite");
+        fails(1, &[&words], &["simulate", &model]);
+        fails(1, &[&words], &["run", &model, "--report", &folder.path("page.html")]);
+        done(&["simulate", &model, "--end", "0.25"]);
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_refused_by_name() {
+    let model = shipped("pendulum");
+    let fails = |words: &[&str], arguments: &[&str]| {
+        let mut all = vec!["simulate", model.as_str()];
+        all.extend(arguments);
+        fails(2, words, &all);
+    };
+    fails(&["cannot set `l`: there is no independent parameter `l`; did you mean `L`?"], &["--set", "l=1"]);
+    fails(&["cannot set `I`: it follows from other parameters"], &["--set", "I=1"]);
+    fails(&["parameter `L` must be at least 0, not -1"], &["--set", "L=-1"]);
+    fails(&["parameter `L` must be finite"], &["--set", "L=nan"]);
+    fails(&["`abc` is not a number"], &["--set", "L=abc"]);
+    fails(&["NAME=VALUE"], &["--set", "L"]);
+    fails(&["the end, -1 s, must lie after the begin, 0 s"], &["--end", "-1"]);
+    fails(&["the span must be finite"], &["--end", "inf"]);
+    fails(&["the step must be positive and finite, not 0"], &["--step", "0"]);
+    fails(&["the output interval must be a multiple of the step, not 0.0015"], &["--output-step", "0.0015"]);
+    fails(&["possible values: rk4, dormand_prince"], &["--integrator", "euler"]);
+    fails(&["tolerance"], &["--integrator", "dormand_prince", "--atol", "-1"]);
+    fails(&["both want standard output"], &["--json", "--out", "-"]);
+    fails(&["no case `x`"], &["--case", "x"]);
+    fails(&["1e13 steps are too many"], &["--step", "1e-12"]);
+    fails(&["would overwrite the model"], &["--out", model.as_str()]);
+}
+
+/// A pendulum whose friction blows up after a second.
+const BREAKS: &str = "
+mbs: 1
+name: breaks
+gravity: [0, 0, -9.81]
+bodies:
+  rod: {mass: 1, com: [0, 0, -1], inertia: [0.1, 0.1, 0]}
+joints:
+  hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.5}
+forces:
+  odd: {type: joint_force, coordinate: hinge, value: sqrt(1 - t)}
+simulation: {end: 2, step: 0.01}
+";
+
+#[test]
+fn a_run_that_fails_says_where_and_keeps_what_it_has() {
+    let folder = Folder::new();
+    let model = folder.file("breaks.yaml", BREAKS);
+    let file = folder.path("run.csv");
+    let words = [
+        "the run failed at t = 1",
+        "velocity `hinge.angle_rate` or its rate is not finite",
+        "run.csv` keeps the 101 results, up to t = 1",
+    ];
+    fails(1, &words, &["simulate", &model, "--out", &file]);
+    assert_eq!(text(&file).lines().count(), 102);
+    let outcome =
+        fails(1, &["hinge.angle_rate"], &["simulate", &model, "--json", "--integrator", "dormand_prince"]);
+    let json: Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert!(json["error"].as_str().is_some_and(|error| error.contains("hinge.angle_rate")));
+    assert!((number(&json["final"]["t"]) - 1.0).abs() < 0.01);
+
+    let massless = ["simulate", &shipped("pendulum"), "--set", "m=0"];
+    fails(1, &["the mass matrix is singular: no inertia along velocity `hinge.angle_rate`"], &massless);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said() {
+    let folder = Folder::new();
+    let model = shipped("pendulum");
+    let nowhere = folder.path("no/where.csv");
+    fails(
+        1,
+        &["cannot write", "where.csv`: there is no directory `"],
+        &["simulate", &model, "--out", &nowhere],
+    );
+    let directory = folder.path("");
+    fails(1, &["is a directory"], &["simulate", &model, "--out", &directory]);
+    if cfg!(target_os = "linux") {
+        fails(1, &["cannot write `/dev/full`: no space left"], &["simulate", &model, "--out", "/dev/full"]);
+    }
+}
+
+/// A body on a slide against a spring, started where the text says.
+fn sprung(start: &str, spring: &str) -> String {
+    format!(
+        "mbs: 1\nname: sprung\nparameters: {{k: 50, L0: 0, n: 1.5}}\nbodies: {{a: {{mass: 1}}}}\n\
+         joints: {{slide: {{type: prismatic, parent: ground, child: a, axis: [1, 0, 0], start: {{{start}}}}}}}\n\
+         forces: {{pull: {{{spring}}}}}\nsimulation: {{end: 0.3, step: 1e-3}}\n"
+    )
+}
+
+#[test]
+fn springs_of_no_length_have_a_force() {
+    let folder = Folder::new();
+    // x = rate/ω sin ωt with ω² = k, from length zero and through it.
+    let omega = 50.0_f64.sqrt();
+    for natural in ["", ", natural_length: 0", ", natural_length: L0"] {
+        let spring = format!("type: spring, from: ground, to: a, stiffness: k{natural}");
+        let file = folder.file("sprung.yaml", &sprung("value: 0, rate: 1", &spring));
+        for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
+            let out = done(&["simulate", &file, "--integrator", integrator, "--json"]);
+            let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+            let x = found["final"]["coordinates"]["slide.displacement"].as_f64().expect("a number");
+            let expected = (0.3 * omega).sin() / omega;
+            assert!((x - expected).abs() < 2e-5, "{natural} {integrator}: {x} against {expected}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_named() {
+    let folder = Folder::new();
+    for (start, force, said) in [
+        (
+            "value: 0",
+            "type: spring, from: ground, to: a, stiffness: k, natural_length: 0.1",
+            "1 divided by 0",
+        ),
+        (
+            "value: 0.01, rate: -1",
+            "type: joint_force, coordinate: slide.displacement, value: ln(slide.displacement)",
+            "ln(",
+        ),
+    ] {
+        let file = folder.file("undefined.yaml", &sprung(start, force));
+        for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
+            let ran = mbs(&["simulate", &file, "--integrator", integrator]);
+            assert_eq!(ran.code, Some(1), "{integrator}: {ran:?}");
+            let named =
+                ran.err.contains("force `pull` (line 6) is not finite") && ran.err.contains("at t = ");
+            assert!(named && ran.err.contains(said), "{integrator}: {}", ran.err);
+        }
+    }
+}

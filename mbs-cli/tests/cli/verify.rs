@@ -1,0 +1,158 @@
+//! `mbs verify`: it passes on every shipped model, by its own method and by others, and says what it compared.
+
+use crate::command::{Folder, done, fails, mbs, shipped, text};
+use serde_json::Value;
+use std::thread;
+
+/// Each shipped model, and how much of its run is enough here.
+const SHIPPED: [(&str, &[&str]); 20] = [
+    ("andrews", &["--end", "3e-3"]),
+    ("arm7", &["--end", "0.1"]),
+    ("bicycle", &["--end", "0.02"]),
+    ("bricard", &["--end", "0.2"]),
+    ("buggy", &["--end", "0.004"]),
+    ("cart_pole", &["--end", "1"]),
+    ("crank_rocker", &["--end", "0.2"]),
+    ("double_pendulum", &["--end", "1"]),
+    ("five_bar", &["--end", "0.5"]),
+    // Through a singular position, at 0.7 s.
+    ("four_bar_2", &["--end", "1"]),
+    ("governor", &["--end", "0.5"]),
+    ("human43", &["--end", "0.02", "--sensitivity", "L2,thickness"]),
+    ("mirrored", &["--end", "0.3"]),
+    ("pendulum", &["--end", "2"]),
+    ("slider_crank", &["--end", "1"]),
+    ("spinning_top", &["--end", "0.3"]),
+    ("torque_free_top", &["--end", "0.5"]),
+    ("tree20", &["--end", "0.02"]),
+    ("two_point_masses", &["--end", "1"]),
+    ("whipple", &["--end", "0.1"]),
+];
+
+fn passes(arguments: &[&str]) {
+    let outcome = mbs(&[&["verify"], arguments].concat());
+    assert_eq!(outcome.code, Some(0), "{arguments:?}: {}\n{}", outcome.out, outcome.err);
+    assert!(outcome.out.contains("\nPASS "), "{arguments:?}: {}", outcome.out);
+}
+
+#[test]
+fn every_shipped_model_passes() {
+    let folder = std::fs::read_dir(shipped("five_bar").replace("/five_bar.yaml", "")).expect("the folder");
+    let mut names: Vec<String> = folder
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().replace(".yaml", ""))
+        .collect();
+    names.sort();
+    assert_eq!(names, SHIPPED.map(|(name, _)| name), "a shipped model is not verified");
+    thread::scope(|scope| {
+        for half in SHIPPED.chunks(SHIPPED.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for (name, more) in half {
+                    passes(&[&[shipped(name).as_str()], *more].concat());
+                }
+            });
+        }
+    });
+}
+
+/// The same over whole runs, and over those of the vehicles' cases, if long runs are wanted: the environment variable `MBS_LONG`.
+#[test]
+fn whole_runs_pass() {
+    if std::env::var_os("MBS_LONG").is_none() {
+        return;
+    }
+    for (name, more) in SHIPPED {
+        // Without its end.
+        passes(&[&[shipped(name).as_str()], &more[2..]].concat());
+    }
+    for (name, case) in
+        [("buggy", "step_descent"), ("buggy", "double_lane_change"), ("bicycle", "double_turn")]
+    {
+        passes(&[shipped(name).as_str(), "--case", case]);
+    }
+}
+
+#[test]
+fn other_methods_pass() {
+    for (name, more) in [
+        ("five_bar", &["--formulation", "index1"][..]),
+        ("five_bar", &["--formulation", "penalty", "--integrator", "generalized_alpha"]),
+        ("five_bar", &["--integrator", "rk4"]),
+        ("five_bar", &["--integrator", "dormand_prince", "--formulation", "penalty"]),
+        ("two_point_masses", &["--integrator", "rk4"]),
+        ("crank_rocker", &["--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"]),
+        ("double_pendulum", &["--integrator", "trapezoidal"]),
+        ("torque_free_top", &["--integrator", "dormand_prince"]),
+    ] {
+        passes(&[&[shipped(name).as_str(), "--end", "0.2", "--step", "2e-3"], more].concat());
+    }
+}
+
+#[test]
+fn the_table_says_what_was_compared() {
+    let out = done(&["verify", &shipped("five_bar"), "--end", "0.1", "--set", "k_1=120"]);
+    for words in [
+        "with k_1 = 120",
+        "emitted derivatives against complex steps, at t = 0, 0.02, 0.04, 0.06, 0.08, 0.1 s and 2 instants beside the run; \
+         allowed 1e-8",
+        "linearise_projections",
+        "(M d + Φ_zᵀ σ)_z",
+        "the gradient against complex steps of whole runs; allowed 1e-7",
+        "psi3",
+        "λ at the end",
+    ] {
+        assert!(out.contains(words), "no `{words}` in {out}");
+    }
+    // Constraints that depend on each other: no multipliers by themselves, and that is said.
+    let out = done(&["verify", &shipped("bricard"), "--end", "0.05"]);
+    assert!(out.contains("constraints depend on each other") && out.contains("(vd, Φᵀλ)_ρ"), "{out}");
+    let out = done(&["verify", &shipped("pendulum"), "--end", "0.1", "--differences"]);
+    assert!(out.contains("against extrapolated differences of whole runs; allowed 1e-6"), "{out}");
+}
+
+#[test]
+fn json_has_every_check() {
+    let out = done(&["verify", &shipped("five_bar"), "--end", "0.1", "--json"]);
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(found["passed"], Value::Bool(true));
+    let derivatives = found["derivatives"].as_array().expect("an array");
+    for bundle in [
+        "newton",
+        "projection",
+        "linearise",
+        "linearise_projections",
+        "integrand_derivatives",
+        "inverse_dynamics_derivatives",
+        "marker_jacobians",
+        "joint_linearise",
+        "joint_integrand_derivatives",
+    ] {
+        assert!(derivatives.iter().any(|check| check["bundle"] == bundle), "{bundle}");
+    }
+    let gradient = found["gradient"].as_array().expect("an array");
+    assert_eq!(gradient.len(), 3 + 4);
+    assert!(gradient.iter().all(|check| check["error"].as_f64().is_some_and(|error| error < 1e-7)));
+}
+
+/// Steps at the limit of stability are kept there by step control, which a derivative does not see: its gradient means nothing, and that is
+/// found out.
+#[test]
+fn a_gradient_that_means_nothing_does_not_pass() {
+    let outcome = mbs(&["verify", &shipped("governor"), "--integrator", "dormand_prince", "--end", "2"]);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+}
+
+#[test]
+fn models_that_say_little_are_checked_as_far_as_they_go() {
+    let folder = Folder::new();
+    let plain = text(&shipped("pendulum"));
+    let (without, _) = plain.split_once("sensitivity:").expect("a list");
+    let model = folder.file("p.yaml", format!("{without}simulation: {{end: 0.1, step: 1e-3}}\n"));
+    let out = done(&["verify", &model]);
+    assert!(out.contains("no gradient: the model says nothing of what it is differentiated by"), "{out}");
+    let (without, _) = plain.split_once("objectives:").expect("objectives");
+    let model =
+        folder.file("q.yaml", format!("{without}sensitivity: [m]\nsimulation: {{end: 0.1, step: 1e-3}}\n"));
+    let out = done(&["verify", &model]);
+    assert!(out.contains("the model has no objectives") && out.contains("zdd at the end"), "{out}");
+    fails(2, &["did you mean `L`?"], &["verify", &model, "--sensitivity", "LL"]);
+}

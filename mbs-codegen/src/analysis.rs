@@ -1,0 +1,65 @@
+//! What is found of a model once: its tree and its constraint rows.
+//!
+//! Input: a [`Model`] that the reader accepts. Output: [`Analysed`], from which checks, programs and front ends start.
+
+use crate::constrained::Rows;
+use crate::model::{Case, Model};
+use crate::topology::{self, Tree};
+use std::borrow::Cow;
+use std::ops::Deref;
+
+/// A model with its tree and its rows. Objectives and what the model is differentiated by may change afterwards; joints, constraints,
+/// parameters and start values may not.
+#[derive(Clone, Debug)]
+pub struct Analysed {
+    /// The model.
+    pub model: Model,
+    /// Its tree.
+    pub tree: Tree,
+    /// Its constraint rows.
+    pub rows: Rows,
+}
+
+impl Analysed {
+    /// Spans the tree of a model and finds its rows.
+    pub fn of(model: Model) -> Analysed {
+        let tree = topology::span(&model);
+        let rows = Rows::of(&model, &tree);
+        Analysed { model, tree, rows }
+    }
+
+    /// Whether the model moves under equations beside those of motion. Rows that vanish identically are none.
+    pub fn is_constrained(&self) -> bool {
+        !self.rows.kept.is_empty() || !self.model.variables.is_empty()
+    }
+
+    /// The model with a case's parameters and start values in place of its own, on which both tree and rows depend.
+    pub fn under(&self, case: Option<&Case>) -> Cow<'_, Analysed> {
+        let Some(case) = case else { return Cow::Borrowed(self) };
+        let mut model = self.model.clone();
+        model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
+        for (id, value) in &case.parameters {
+            model.parameters[id.index()].value = value.clone();
+        }
+        for (id, start) in &case.start {
+            model.joints[id.index()].start = start.clone();
+        }
+        for (id, start) in &case.variables {
+            let variable = &mut model.variables[id.index()];
+            (variable.value, variable.rate, variable.hold) =
+                (start.value.clone(), start.rate.clone(), start.hold);
+        }
+        Cow::Owned(match case.parameters.is_empty() && case.start.is_empty() {
+            true => Analysed { model, tree: self.tree.clone(), rows: self.rows.clone() },
+            false => Analysed::of(model),
+        })
+    }
+}
+
+impl Deref for Analysed {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}

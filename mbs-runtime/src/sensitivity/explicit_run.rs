@@ -1,0 +1,229 @@
+//! Explicit runs together with their derivatives by the parameters.
+//!
+//! Input: y = \[z, v\] and its derivatives at the start. Output: both at the end, objectives by the weights of the method itself, their
+//! gradient; derivatives at every observed time. The states are those of [`Integrator::run`](crate::Integrator::run), bit for
+//! bit; with step control the sequence of steps is taken as it is.
+
+use core::ops::ControlFlow;
+
+use super::augmented::{self, Augmented};
+use super::derivatives::JointObjectiveDerivatives;
+use super::joint_dynamics::JointDynamics;
+use super::joint_state::{JointDerivatives, refuse_first_order_states};
+use super::objectives::Gradient;
+use super::run::Differentiated;
+use crate::error::{EvalError, StepError};
+use crate::inputs::Inputs;
+use crate::integrator::{
+    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
+    Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
+};
+use crate::pieces::{Pieces, cut};
+use crate::scalar::Scalar;
+use crate::system::{At, Dims};
+
+/// What an observer sees of an explicit run.
+#[derive(Clone, Copy, Debug)]
+pub struct DifferentiatedAt<'a, S> {
+    /// Time, coordinates, velocities; inputs as for [`Integrator::run`](crate::Integrator::run).
+    pub at: At<'a, S>,
+    /// Their derivatives, as [`JointDerivatives`].
+    pub derivatives: &'a [S],
+}
+
+/// A way to integrate a system and its derivatives over a span of time.
+pub trait DifferentiableIntegrator {
+    /// Length of the scratch that a run needs, at least.
+    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize;
+
+    /// Integrates `y` = \[z, v\] and its [`JointDerivatives`] from start to end of the span.
+    ///
+    /// Writes objectives and their derivatives to `gradient`, see [`Gradient`]. The observer sees what that of
+    /// [`Integrator::run`](crate::Integrator::run) does. Where it breaks the run ends, and the objectives are those of the run so far.
+    /// After an error `y` and derivatives are those after the last good step, and the gradient is meaningless.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        derivatives: &mut [D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>;
+}
+
+/// y, its derivatives and the objectives, as one state.
+struct Augment<'a, S> {
+    y: &'a mut [S],
+    derivatives: &'a mut [S],
+    gradient: &'a mut [S],
+}
+
+impl<'a, S: Scalar> Augment<'a, S> {
+    /// Checks lengths.
+    fn new(
+        dims: &Dims,
+        y: &'a mut [S],
+        derivatives: &'a mut [S],
+        gradient: &'a mut [S],
+    ) -> Result<Self, StepError> {
+        check_state(dims, y)?;
+        JointDerivatives::of(dims, derivatives)?;
+        let (expected, found) = (Gradient::<S>::len(dims), gradient.len());
+        if expected != found {
+            return Err(StepError::Length { what: "gradient", expected, found });
+        }
+        Ok(Self { y, derivatives, gradient })
+    }
+
+    /// Into `to`: all of it, the integrals zero.
+    fn write(&self, to: &mut [S]) {
+        let parts = self.y.iter().chain(self.derivatives.iter()).copied();
+        let zeros = core::iter::repeat(S::ZERO);
+        for (to, from) in to.iter_mut().zip(parts.chain(zeros)) {
+            *to = from;
+        }
+    }
+
+    /// From `from`: all of it.
+    fn read(&mut self, from: &[S]) {
+        let parts = self.y.iter_mut().chain(self.derivatives.iter_mut()).chain(self.gradient.iter_mut());
+        for (to, &from) in parts.zip(from) {
+            *to = from;
+        }
+    }
+}
+
+/// What the observer sees of all of it.
+fn seen<'a, S: Scalar>(
+    dims: &Dims,
+    t: S,
+    y: &'a [S],
+    u: &'a [S],
+) -> Result<DifferentiatedAt<'a, S>, StepError> {
+    let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+    let (state, rest) = cut("y", y, dims.state()).map_err(fail)?;
+    let at = At::of_state(dims, t, state, u).map_err(fail)?;
+    let (derivatives, _) = cut("y", rest, JointDerivatives::<S>::len(dims)).map_err(fail)?;
+    Ok(DifferentiatedAt { at, derivatives })
+}
+
+impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
+    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
+        let (dims, n) = (system.dims(), augmented::len(&system.dims()));
+        n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
+    }
+
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        derivatives: &mut [D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        scratch: &mut [D::S],
+        mut observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        let mut nodes = Nodes::new(span, self.0.h)?;
+        let dims = system.dims();
+        let n = augmented::len(&dims);
+        let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
+        let mut pieces = Pieces::of(scratch, self.scratch_len(system));
+        let all = pieces.next(n)?;
+        let mut field = Augmented::new(system, inputs, &mut pieces)?;
+        augment.write(all);
+        field.check_multipliers(span.start, all)?;
+        let mut run = FixedRun::<T, _>::new(&mut field, n, &mut pieces, all)?;
+        let observe = Observe(|t, y: &[D::S], u: &[D::S]| Ok(observe(seen(&dims, t, y, u)?)));
+        let outcome = drive(&mut run, &mut nodes, &mut (observe, Terminals));
+        augment.read(run.parts().1);
+        outcome
+    }
+}
+
+impl DifferentiableIntegrator for Differentiated<Adaptive> {
+    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
+        let (dims, n) = (system.dims(), augmented::len(&system.dims()));
+        n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
+    }
+
+    fn run<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        derivatives: &mut [D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        scratch: &mut [D::S],
+        mut observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        let mut limits = Limits::new(&self.0, span)?;
+        let dims = system.dims();
+        let n = augmented::len(&dims);
+        let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
+        let mut pieces = Pieces::of(scratch, self.scratch_len(system));
+        let all = pieces.next(n)?;
+        let mut stages = Stages::new(n, &mut pieces)?;
+        let mut field = Augmented::new(system, inputs, &mut pieces)?;
+        augment.write(all);
+        field.check_multipliers(span.start, all)?;
+        let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, all);
+        let observe =
+            ObserveDense::new(span, |t, y: &[D::S], u: &[D::S]| Ok(observe(seen(&dims, t, y, u)?)))?;
+        let outcome = drive(&mut run, &mut limits, &mut (observe, Terminals));
+        augment.read(run.parts().1);
+        outcome
+    }
+}
+
+/// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
+pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
+    // Dormand–Prince has more stages than the classical method.
+    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects)
+}
+
+/// Terminal terms of the objectives at the end of a run.
+struct Terminals;
+
+impl<'a, W, D, I> Hooks<W> for Terminals
+where
+    W: ExplicitRun<S = D::S, Field = Augmented<'a, D, I>>,
+    D: JointDynamics + 'a,
+    D::Model: JointObjectiveDerivatives,
+    I: Inputs<D::S> + 'a,
+{
+    #[inline(always)]
+    fn node(&mut self, _: &mut W, _: &Taken<D::S>, _: bool) -> Result<Next, StepError> {
+        Ok(Next::Continue)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, run: &mut W, t: D::S) -> Result<(), StepError> {
+        let (field, y) = run.parts();
+        field.add_terminals(t, y).map_err(|error| error.in_step(t.real(), 0.0))
+    }
+}

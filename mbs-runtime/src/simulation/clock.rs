@@ -1,0 +1,97 @@
+//! The times at which steps end.
+//!
+//! Steps of equal size end at anchor + k h, computed and not accumulated, as those of [`Fixed`](crate::Fixed). The end of a run, or the time
+//! that it is to reach, is met exactly: by a whole step where it is one up to rounding, otherwise by a shorter one, after which
+//! times count from there.
+
+use crate::error::StepError;
+use crate::integrator::Memory;
+
+/// How far a time may be from a whole number of steps, in units of ε times the latest time, as in [`Fixed`](crate::Fixed).
+const ROUNDING: f64 = 8.0;
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Present time, and what step control carries along.
+    pub(super) now: Memory<f64>,
+    /// Where steps are counted from.
+    anchor: f64,
+    /// Steps since then.
+    steps: f64,
+}
+
+/// Where a step is to go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// Size of a step.
+    pub h: f64,
+    /// The time that is met exactly if it is met at all.
+    pub time: f64,
+    /// Whether no step may end beyond it.
+    pub last: bool,
+}
+
+impl Clock {
+    /// At the begin of a run.
+    pub const fn new(t: f64) -> Self {
+        Self { now: Memory::new(t), anchor: t, steps: 0.0 }
+    }
+
+    /// Present time.
+    pub const fn t(&self) -> f64 {
+        self.now.t
+    }
+
+    /// Size of the next step of equal ones, and the clock at its end.
+    pub(super) fn next(&self, target: &Target) -> Result<(f64, Self), StepError> {
+        let Target { h, time, last } = *target;
+        let steps = self.steps + 1.0;
+        let t = self.anchor + steps * h;
+        if !(t > self.now.t && t.is_finite()) {
+            let what = "the step must be positive, and large enough for time to advance by it";
+            return Err(StepError::Setting { what, value: h });
+        }
+        let rounding = ROUNDING * f64::EPSILON * self.anchor.abs().max(time.abs());
+        if (t - time).abs() <= rounding {
+            Ok((h, Self { now: Memory { t: time, ..self.now }, steps, ..*self }))
+        } else if last && t > time {
+            Ok((time - self.now.t, Self { now: Memory { t: time, ..self.now }, anchor: time, steps: 0.0 }))
+        } else {
+            Ok((h, Self { now: Memory { t, ..self.now }, steps, ..*self }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_met_exactly() -> Result<(), StepError> {
+        let mut clock = Clock::new(0.0);
+        // 0.3 is no sum of three times 0.1, and 0.35 is no multiple.
+        for (h, time, expected) in
+            [(0.1, 0.3, [0.1, 0.2, 0.3]), (0.1, 0.35, [0.35, 0.45, 0.55]), (0.1, 0.6, [0.6, 0.7, 0.8])]
+        {
+            for (number, expected) in expected.into_iter().enumerate() {
+                let last = number == 0;
+                let (size, next) = clock.next(&Target { h, time, last })?;
+                assert!((next.now.t - clock.now.t - size).abs() < 1e-15);
+                assert!(
+                    (next.now.t - expected).abs() < 1e-15
+                        && (number < 2 || expected != time || next.now.t == time)
+                );
+                clock = next;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_step_that_moves_nothing_is_refused() {
+        for h in [0.0, -1.0, f64::NAN, 1e-20] {
+            assert!(Clock::new(1.0).next(&Target { h, time: 2.0, last: false }).is_err());
+        }
+    }
+}

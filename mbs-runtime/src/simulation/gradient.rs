@@ -1,0 +1,283 @@
+//! Objectives of a run and their gradient, from parameters alone.
+//!
+//! Input: parameters. Output: each objective by name, with its derivatives by name. The run is the whole simulation of the model file by
+//! its method, the start included; the gradient is that of the discrete solution, by direct differentiation. All memory is one array,
+//! whose length does not depend on the number of steps.
+
+use core::ops::ControlFlow;
+
+use super::method::{Explicit, Projected, Stabilised, Tree, larger, projected};
+use super::{Array, Error, Settings, Signals, Simulated};
+use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
+use crate::error::StepError;
+use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, OnConstraints, State};
+use crate::inputs::Inputs;
+use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
+use crate::linear::copy;
+use crate::named::{Fields, Memory};
+use crate::pieces::Pieces;
+use crate::sensitivity::{
+    DifferentiableIntegrator, DifferentiableStep, Differentiated, Gradient, JointDerivatives, JointDynamics,
+    JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
+    StateDerivatives, scratch_len_of_any, scratch_len_of_run,
+};
+use crate::system::{Dims, ForwardDynamics, System};
+
+/// A model whose objectives are differentiated. Generated modules implement it.
+pub trait Differentiable: Simulated
+where
+    Self::Method: DifferentiableMethod<Self>,
+{
+    /// For each objective its value and its derivatives.
+    type Gradient: Fields;
+    /// All memory of a differentiated run.
+    type Memory: Memory;
+}
+
+/// A method whose runs are differentiated.
+pub trait DifferentiableMethod<M: System<S = f64>>: Copy {
+    /// A whole run: writes the objectives, then their derivatives, as [`Gradient`] has them.
+    fn gradient<I: Inputs<f64>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError>;
+}
+
+/// Lengths of the memory of differentiated runs.
+#[derive(Clone, Copy, Debug)]
+pub struct GradientMemory;
+
+impl GradientMemory {
+    /// Of implicit methods.
+    pub const fn implicit_len(dims: &Dims) -> usize {
+        let start = Assembly::differentiated_scratch_len(dims);
+        let run = scratch_len_of_run(dims, ImplicitIndex1::scratch_len(dims));
+        State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims) + larger(start, run)
+    }
+
+    /// Of explicit methods, of an open tree.
+    pub const fn tree_len(dims: &Dims) -> usize {
+        let start = dims.sensitivity.start + dims.workspace;
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, scratch_len_of_any(dims, false))
+    }
+
+    /// Of explicit methods, under constraints.
+    pub const fn projected_len(dims: &Dims) -> usize {
+        let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
+        let start = assembled + Assembly::differentiated_scratch_len(dims);
+        let run = scratch_len_of_any(&projected(dims), true);
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
+    }
+}
+
+/// Objectives of the model's simulation with these parameters, and their gradient. Its memory is on the stack.
+pub fn gradient<M: Differentiable>(parameters: &M::Parameters) -> Result<M::Gradient, Error<M>>
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    let mut memory = M::Memory::ZERO;
+    gradient_with(parameters, M::SETTINGS, &mut memory)
+}
+
+/// The same with other times and another step than those of the file, in memory of the caller; what it holds before does not matter.
+pub fn gradient_with<M: Differentiable>(
+    parameters: &M::Parameters,
+    settings: Settings,
+    memory: &mut M::Memory,
+) -> Result<M::Gradient, Error<M>>
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    M::check(parameters)?;
+    let model = M::with(*parameters);
+    let mut values = Array::<M::Gradient>::ZERO;
+    let (mut inputs, memory) = (Signals(&model), memory.values_mut());
+    M::METHOD.gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
+    // From all objectives and all derivatives to each objective with its own.
+    let found = Gradient::of(&model.dims(), values.values())?;
+    let mut named = Array::<M::Gradient>::ZERO;
+    let width = 1 + model.dims().sensitivity.parameters;
+    let rows = named.values_mut().chunks_exact_mut(width).zip(found.objectives).enumerate();
+    for (i, (row, &value)) in rows {
+        if let Some((first, by)) = row.split_first_mut() {
+            *first = value;
+            copy(by, found.of_objective(i).unwrap_or_default());
+        }
+    }
+    Ok(M::Gradient::from_values(&named))
+}
+
+impl Settings {
+    fn span(&self) -> Span<f64> {
+        Span { start: self.begin, end: self.end, output: Output::Steps }
+    }
+}
+
+/// The assembled start and its derivatives, and a run from it by the method that `settle` makes of the rows' scale.
+fn implicit<M, T: DifferentiableStep>(
+    model: &M,
+    inputs: &mut impl Inputs<f64>,
+    settings: &Settings,
+    memory: &mut [f64],
+    values: &mut [f64],
+    settle: impl FnOnce(&[f64]) -> T,
+) -> Result<(), StepError>
+where
+    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
+    let state = pieces.next(State::<f64>::len(&dims))?;
+    let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    Assembly::DEFAULT.begin_differentiated(model, inputs, settings.begin, state, derivatives, scratch)?;
+    let method = settle(State::of(&dims, state)?.scale);
+    let run = Differentiated(Fixed { method, h: settings.step });
+    let unseen = |_: crate::formulation::Node<'_, f64>| ControlFlow::Continue(());
+    run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
+    Ok(())
+}
+
+impl<M> DifferentiableMethod<M> for Ali3p
+where
+    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+{
+    fn gradient<I: Inputs<f64>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError> {
+        implicit(model, inputs, settings, memory, values, |_| self)
+    }
+}
+
+impl<M> DifferentiableMethod<M> for Stabilised
+where
+    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+{
+    fn gradient<I: Inputs<f64>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError> {
+        implicit(model, inputs, settings, memory, values, |scale| {
+            self.settle(settings.step, scale);
+            self.method
+        })
+    }
+}
+
+/// An explicit integrator whose runs are differentiated.
+pub trait DifferentiableExplicit: Explicit {
+    /// A run from y and its derivatives.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn run<D: JointDynamics<S = f64>, I: Inputs<f64>>(
+        self,
+        system: &D,
+        inputs: &mut I,
+        settings: &Settings,
+        y: &mut [f64],
+        derivatives: &mut [f64],
+        scratch: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError>
+    where
+        D::Model: JointObjectiveDerivatives;
+}
+
+macro_rules! differentiable_explicit {
+    ($integrator:ty, |$this:ident, $settings:ident| $policy:expr) => {
+        impl DifferentiableExplicit for $integrator {
+            fn run<D: JointDynamics<S = f64>, I: Inputs<f64>>(
+                self,
+                system: &D,
+                inputs: &mut I,
+                settings: &Settings,
+                y: &mut [f64],
+                derivatives: &mut [f64],
+                scratch: &mut [f64],
+                values: &mut [f64],
+            ) -> Result<(), StepError>
+            where
+                D::Model: JointObjectiveDerivatives,
+            {
+                let ($this, $settings) = (self, settings);
+                let (policy, span) = (Differentiated($policy), settings.span());
+                let unseen = |_: crate::sensitivity::DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
+                policy.run(system, inputs, y, derivatives, &span, values, scratch, unseen)?;
+                Ok(())
+            }
+        }
+    };
+}
+differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
+differentiable_explicit!(Adaptive, |control, _settings| control);
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
+where
+    M: ForwardDynamics<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+{
+    fn gradient<I: Inputs<f64>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError> {
+        let dims = model.dims();
+        let mut pieces = Pieces::of(memory, GradientMemory::tree_len(&dims));
+        let y = pieces.next(dims.state())?;
+        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        JointDerivatives::start(model, y, derivatives, scratch)?;
+        self.0.run(model, inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Projected<T>
+where
+    M: Sensitivities<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    fn gradient<I: Inputs<f64>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [f64],
+        values: &mut [f64],
+    ) -> Result<(), StepError> {
+        let dims = model.dims();
+        let mut pieces = Pieces::of(memory, GradientMemory::projected_len(&dims));
+        let y = pieces.next(dims.state())?;
+        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        let mut pieces =
+            Pieces::of(scratch, GradientMemory::projected_len(&dims) - y.len() - derivatives.len());
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        Assembly::DEFAULT.begin_differentiated(
+            model,
+            inputs,
+            settings.begin,
+            state,
+            changes,
+            pieces.rest(),
+        )?;
+        self.settle(State::of(&dims, state)?.scale);
+        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        let system = OnConstraints(self.dynamics(model));
+        self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
+    }
+}

@@ -1,0 +1,470 @@
+//! A simulation that owns its memory: the model, its state and its scratch, all of constant size.
+//!
+//! Input: a generated model, which says what it is simulated by and how its values are named ([`Simulated`]). Output: [`Simulation`], made
+//! of parameters alone: assembled, with the velocities of the file, stepped by the file's method. Values are read by name. Everything
+//! else of this crate works on slices of the caller, and so does this on its own.
+
+mod clock;
+mod error;
+mod gradient;
+mod method;
+
+pub use clock::{Clock, Target};
+pub use error::{Cause, Condition, Error, ParameterError};
+pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
+pub use method::{
+    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, Method, Node, Projected, Stabilised, Tree,
+    damping_frequency,
+};
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::ControlFlow;
+
+use crate::constrained::Reactions;
+use crate::error::StepError;
+use crate::inputs::{Constant, Inputs, NoInputs};
+use crate::integrator::Statistics;
+use crate::linear::copy;
+use crate::named::{Energies, Fields, Memory, NameTable};
+#[cfg(feature = "nalgebra")]
+use crate::system::MassMatrix;
+use crate::system::{At, Energy, Markers, Outputs, System};
+
+/// When a run begins and ends, and its step: with step control, the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// First time.
+    pub begin: f64,
+    /// Last time.
+    pub end: f64,
+    /// Size of the steps.
+    pub step: f64,
+}
+
+/// A model that can be simulated by itself: its memory, its method and its names. Generated modules implement it.
+pub trait Simulated: System<S = f64> + Sized {
+    /// Independent parameters.
+    type Parameters: Fields;
+    /// Coordinates, their rates and accelerations.
+    type Coordinates: Fields;
+    /// Velocities and accelerations.
+    type Velocities: Fields;
+    /// Inputs.
+    type Inputs: Fields;
+    /// Multipliers of holonomic and nonholonomic rows.
+    type Multipliers: Fields;
+    /// Outputs.
+    type Outputs: Fields;
+    /// A vector for each marker.
+    type Markers: Fields;
+    /// A wrench for each joint.
+    type Reactions: Fields;
+    /// The state of the method.
+    type State: Memory;
+    /// The scratch of the method.
+    type Scratch: Memory;
+    /// The scratch of every bundle.
+    type Workspace: Memory;
+    /// The method of the file.
+    type Method: Method<Self>;
+
+    /// Begin, end and step of the file.
+    const SETTINGS: Settings;
+    /// The numbers of the method.
+    const METHOD: Self::Method;
+    /// The model's names.
+    const NAMES: NameTable;
+
+    /// Whether the model allows these parameters.
+    fn check(parameters: &Self::Parameters) -> Result<(), ParameterError>;
+
+    /// The model with these parameters.
+    fn with(parameters: Self::Parameters) -> Self;
+
+    /// Its parameters.
+    fn parameters(&self) -> &Self::Parameters;
+
+    /// Writes the inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+    fn signals(&self, t: f64, u: &mut [f64]);
+}
+
+/// The inputs of a model where nobody else sets them.
+struct Signals<'a, M>(&'a M);
+
+impl<M: Simulated> Inputs<f64> for Signals<'_, M> {
+    fn at(&mut self, t: f64, u: &mut [f64]) {
+        self.0.signals(t, u);
+    }
+}
+
+type Array<F> = <F as Fields>::Array;
+
+/// The state of a simulation: all that it carries from one step to the next, and all that is known of the present. Keep a copy to come
+/// back to it, see [`Simulation::restore`].
+pub struct State<M: Simulated> {
+    clock: Clock,
+    method: M::State,
+    z: Array<M::Coordinates>,
+    zd: Array<M::Coordinates>,
+    zdd: Array<M::Coordinates>,
+    v: Array<M::Velocities>,
+    vd: Array<M::Velocities>,
+    lambda: Array<M::Multipliers>,
+    u: Array<M::Inputs>,
+    statistics: Statistics,
+}
+
+impl<M: Simulated> Clone for State<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Simulated> Copy for State<M> {}
+
+impl<M: Simulated> State<M> {
+    fn new(begin: f64) -> Self {
+        Self {
+            clock: Clock::new(begin),
+            method: Memory::ZERO,
+            z: Memory::ZERO,
+            zd: Memory::ZERO,
+            zdd: Memory::ZERO,
+            v: Memory::ZERO,
+            vd: Memory::ZERO,
+            lambda: Memory::ZERO,
+            u: Memory::ZERO,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Fills in what is known of the present.
+    fn observe<I: Inputs<f64>>(
+        &mut self,
+        method: &M::Method,
+        model: &M,
+        inputs: &mut I,
+        scratch: &mut [f64],
+    ) -> Result<(), StepError> {
+        let t = self.clock.now.t;
+        let u = self.u.values_mut();
+        if !u.is_empty() {
+            inputs.at(t, u);
+        }
+        let node = Node {
+            z: self.z.values_mut(),
+            zd: self.zd.values_mut(),
+            zdd: self.zdd.values_mut(),
+            v: self.v.values_mut(),
+            vd: self.vd.values_mut(),
+            lambda: self.lambda.values_mut(),
+            u: self.u.values(),
+        };
+        let known = method.observe(model, t, self.method.values_mut(), scratch, node);
+        known.map_err(|error| error.in_step(t, 0.0))
+    }
+}
+
+impl<M: Simulated> fmt::Debug for State<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("t", &self.clock.now.t)
+            .field("z", &self.z.values())
+            .field("v", &self.v.values())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run of a model, step by step. `U` are the inputs that a step is given; of a model that has none, [`NoInputs`].
+///
+/// After an error it is as before: `step` again, or go on from another [`State`].
+#[derive(Clone)]
+pub struct Simulation<M: Simulated, U = NoInputs> {
+    model: M,
+    settings: Settings,
+    method: M::Method,
+    state: State<M>,
+    scratch: M::Scratch,
+    inputs: PhantomData<fn(U)>,
+}
+
+impl<M: Simulated, U> Simulation<M, U> {
+    /// At the begin of the file's simulation: positions assembled, velocities, accelerations and multipliers consistent.
+    pub fn new(parameters: M::Parameters) -> Result<Self, Error<M>> {
+        Self::with_settings(parameters, M::SETTINGS)
+    }
+
+    /// The same with other times and another step than those of the file, [`Simulated::SETTINGS`].
+    pub fn with_settings(parameters: M::Parameters, settings: Settings) -> Result<Self, Error<M>> {
+        M::check(&parameters)?;
+        let mut simulation = Self {
+            model: M::with(parameters),
+            settings,
+            method: M::METHOD,
+            state: State::new(settings.begin),
+            scratch: Memory::ZERO,
+            inputs: PhantomData,
+        };
+        simulation.restart()?;
+        Ok(simulation)
+    }
+
+    /// Back to the begin, with the present parameters.
+    pub fn restart(&mut self) -> Result<(), Error<M>> {
+        let Self { model, settings, scratch, .. } = self;
+        let (mut method, mut state) = (M::METHOD, State::<M>::new(settings.begin));
+        let (mut inputs, scratch) = (Signals(&*model), scratch.values_mut());
+        method.start(model, &mut inputs, settings, state.method.values_mut(), scratch)?;
+        state.observe(&method, model, &mut inputs, scratch)?;
+        (self.method, self.state) = (method, state);
+        Ok(())
+    }
+
+    fn advance<'a, I: Inputs<f64>>(
+        &'a mut self,
+        target: Target,
+        inputs: impl FnOnce(&'a M) -> I,
+    ) -> Result<(), Error<M>> {
+        let Self { model, method, state, scratch, .. } = self;
+        let model = &*model;
+        let (mut inputs, scratch) = (inputs(model), scratch.values_mut());
+        let mut next = *state;
+        let State { clock, method: memory, statistics, .. } = &mut next;
+        method.step(model, &mut inputs, clock, &target, memory.values_mut(), scratch, statistics)?;
+        next.observe(method, model, &mut inputs, scratch)?;
+        *state = next;
+        Ok(())
+    }
+
+    /// A step of the file's size, or of step control's choice; it meets the end of the run exactly, and goes beyond.
+    fn target(&self) -> Target {
+        let Settings { begin, end, step: h } = self.settings;
+        let time = if self.t() < end { end } else { self.t() + (end - begin) };
+        Target { h, time, last: false }
+    }
+
+    /// One step with inputs that are a function of time.
+    pub fn step_with(&mut self, inputs: &mut impl Inputs<f64>) -> Result<(), Error<M>> {
+        let target = self.target();
+        self.advance(target, |_| Borrowed(inputs))
+    }
+
+    /// One step with the model's own inputs: their defaults, or what its case prescribes.
+    pub fn step_by_signals(&mut self) -> Result<(), Error<M>> {
+        let target = self.target();
+        self.advance(target, Signals)
+    }
+
+    /// Steps until `time`, which is met exactly, with the model's own inputs. After an error the state is that after the last good step.
+    pub fn run_to(&mut self, time: f64) -> Result<(), Error<M>> {
+        if !(time >= self.t() && time.is_finite()) {
+            let what = "the time to run to must be finite and not before the present";
+            return Err(StepError::Setting { what, value: time }.into());
+        }
+        while self.t() < time {
+            self.advance(Target { h: self.settings.step, time, last: true }, Signals)?;
+        }
+        Ok(())
+    }
+
+    /// Steps until the end of the file's simulation. The observer sees the present, every step and the end; where it breaks the run ends.
+    pub fn run(&mut self, mut observe: impl FnMut(&Self) -> ControlFlow<()>) -> Result<(), Error<M>> {
+        let Settings { end, step: h, .. } = self.settings;
+        while observe(self).is_continue() && self.t() < end {
+            self.advance(Target { h, time: end, last: true }, Signals)?;
+        }
+        Ok(())
+    }
+
+    /// Time.
+    pub fn t(&self) -> f64 {
+        self.state.clock.now.t
+    }
+
+    /// Coordinates.
+    pub fn z(&self) -> M::Coordinates {
+        M::Coordinates::from_values(&self.state.z)
+    }
+
+    /// Rates of coordinates.
+    pub fn zd(&self) -> M::Coordinates {
+        M::Coordinates::from_values(&self.state.zd)
+    }
+
+    /// Accelerations of coordinates.
+    pub fn zdd(&self) -> M::Coordinates {
+        M::Coordinates::from_values(&self.state.zdd)
+    }
+
+    /// Velocities; of joints with Euler parameters the angular velocity.
+    pub fn v(&self) -> M::Velocities {
+        M::Velocities::from_values(&self.state.v)
+    }
+
+    /// Accelerations: rates of velocities.
+    pub fn vd(&self) -> M::Velocities {
+        M::Velocities::from_values(&self.state.vd)
+    }
+
+    /// Multipliers of the constraints.
+    pub fn lambda(&self) -> M::Multipliers {
+        M::Multipliers::from_values(&self.state.lambda)
+    }
+
+    /// Inputs: of the step that ends here, or where the model's own are used, those with which the next begins.
+    pub fn inputs(&self) -> M::Inputs {
+        M::Inputs::from_values(&self.state.u)
+    }
+
+    /// What the steps took.
+    pub fn statistics(&self) -> Statistics {
+        self.state.statistics
+    }
+
+    /// The model.
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &M::Parameters {
+        self.model.parameters()
+    }
+
+    /// Begin, end and step.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Other parameters from now on. The state stays: after a change of geometry, [`Simulation::restart`] assembles again.
+    pub fn set_parameters(&mut self, parameters: M::Parameters) -> Result<(), Error<M>> {
+        M::check(&parameters)?;
+        let model = M::with(parameters);
+        let mut state = self.state;
+        state.observe(
+            &self.method,
+            &model,
+            &mut Constant(self.state.u.values()),
+            self.scratch.values_mut(),
+        )?;
+        (self.model, self.state) = (model, state);
+        Ok(())
+    }
+
+    /// All that the simulation carries from one step to the next.
+    pub fn state(&self) -> State<M> {
+        self.state
+    }
+
+    /// Goes on from a state of this simulation; the same steps then give the same bits.
+    pub fn restore(&mut self, state: State<M>) {
+        self.state = state;
+    }
+
+    /// The present, as bundles read it.
+    pub fn at(&self) -> At<'_, f64> {
+        let State { z, v, u, .. } = &self.state;
+        At { t: self.t(), z: z.values(), v: v.values(), x: &[], u: u.values() }
+    }
+}
+
+/// Inputs that somebody else has.
+struct Borrowed<'a, I>(&'a mut I);
+
+impl<I: Inputs<f64>> Inputs<f64> for Borrowed<'_, I> {
+    fn at(&mut self, t: f64, u: &mut [f64]) {
+        self.0.at(t, u);
+    }
+}
+
+impl<M: Simulated> Simulation<M, NoInputs> {
+    /// One step.
+    pub fn step(&mut self) -> Result<(), Error<M>> {
+        self.step_by_signals()
+    }
+}
+
+impl<M: Simulated<Inputs = U>, U: Fields> Simulation<M, U> {
+    /// One step under these inputs, which are constant over it.
+    pub fn step(&mut self, inputs: &U) -> Result<(), Error<M>> {
+        let (target, values) = (self.target(), inputs.to_values());
+        self.advance(target, |_| Constant(values.values()))
+    }
+}
+
+/// The values that `write` leaves. The lengths are right, so that it cannot fail; if it did all values would be NaN.
+fn evaluate<F: Fields, E>(write: impl FnOnce(&mut [f64]) -> Result<(), E>) -> F {
+    let mut values = Array::<F>::ZERO;
+    if write(values.values_mut()).is_err() {
+        values.values_mut().fill(f64::NAN);
+    }
+    F::from_values(&values)
+}
+
+impl<M: Simulated + Outputs, U> Simulation<M, U> {
+    /// Outputs.
+    pub fn output(&self) -> <M as Simulated>::Outputs {
+        let mut w = M::Workspace::ZERO;
+        evaluate(|out| self.model.outputs(self.at(), self.state.vd.values(), w.values_mut(), out))
+    }
+}
+
+impl<M: Simulated + Energy, U> Simulation<M, U> {
+    /// Energies.
+    pub fn energy(&self) -> Energies {
+        let (mut w, mut out) = (M::Workspace::ZERO, [0.0; 3]);
+        match self.model.energy(self.at(), w.values_mut(), &mut out) {
+            Ok(()) => Energies::from_array(&out),
+            Err(_) => Energies::from_array(&[f64::NAN; 3]),
+        }
+    }
+}
+
+impl<M: Simulated + Markers, U> Simulation<M, U> {
+    fn markers(&self, which: usize) -> <M as Simulated>::Markers {
+        let mut w = M::Workspace::ZERO;
+        let mut all = [Array::<<M as Simulated>::Markers>::ZERO; 3];
+        let [positions, velocities, accelerations] = all.each_mut().map(|part| part.values_mut());
+        let vd = self.state.vd.values();
+        let done = self.model.markers(self.at(), vd, w.values_mut(), positions, velocities, accelerations);
+        evaluate(|to| done.map(|()| copy(to, all.get(which).map_or(&[], |part| part.values()))))
+    }
+
+    /// Positions of the markers, in the world frame.
+    pub fn marker_positions(&self) -> <M as Simulated>::Markers {
+        self.markers(0)
+    }
+
+    /// Velocities of the markers.
+    pub fn marker_velocities(&self) -> <M as Simulated>::Markers {
+        self.markers(1)
+    }
+
+    /// Accelerations of the markers.
+    pub fn marker_accelerations(&self) -> <M as Simulated>::Markers {
+        self.markers(2)
+    }
+}
+
+impl<M: Simulated + Reactions, U> Simulation<M, U> {
+    /// What each joint transmits from its parent to its child.
+    pub fn reactions(&self) -> <M as Simulated>::Reactions {
+        let mut w = M::Workspace::ZERO;
+        let State { vd, lambda, .. } = &self.state;
+        evaluate(|out| self.model.reactions(self.at(), vd.values(), lambda.values(), w.values_mut(), out))
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+impl<M: Simulated + MassMatrix, U> Simulation<M, U> {
+    /// The mass matrix in joint form.
+    pub fn mass_matrix(&self) -> <Array<M::Velocities> as Memory>::Square {
+        Array::<M::Velocities>::square(|values| {
+            let mut w = M::Workspace::ZERO;
+            if self.model.mass_matrix(self.at(), w.values_mut(), values).is_err() {
+                values.fill(f64::NAN);
+            }
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! Index 1, Baumgarte's stabilisation and penalties, explicit and implicit; corrections onto the constraints.
+
+use std::ops::ControlFlow;
+
+use crate::systems::lagrangian::Lagrangian;
+use crate::systems::mechanisms::{Contradiction, Pendulum, Pursuit, pendulum_angle, pendulum_motion};
+use crate::systems::{distance, order};
+use mbs_runtime::inputs::NoInputs;
+use mbs_runtime::integrator::FixedStep;
+use mbs_runtime::{
+    Adaptive, Ali3p, At, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit, ImplicitIndex1, Index1,
+    Integrator, OnConstraints, Output, Quantity, Rk4, Span, Stabilisation, StepError, System, Tangent,
+};
+
+const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
+const TWICE: Pendulum<2> = Pendulum { mass: 2.0, length: 1.3 };
+const START: [f64; 2] = [1.1, -0.7];
+
+fn run<M: ForwardDynamics<S = f64>>(system: &M, integrator: &impl Integrator, y: &mut [f64], end: f64) {
+    let mut scratch = vec![0.0; integrator.scratch_len(&system.dims())];
+    let span = Span { start: 0.0, end, output: Output::Steps };
+    integrator.run(system, &mut NoInputs, y, &span, &mut scratch, |_| ControlFlow::Continue(())).unwrap();
+}
+
+fn pendulum_error<M: ForwardDynamics<S = f64>>(system: &M, integrator: &impl Integrator) -> f64 {
+    let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+    run(system, integrator, &mut y, 1.0);
+    distance(&y, &pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, START, 1.0))[..4])
+}
+
+#[test]
+fn explicit_integrators_keep_their_order() {
+    fn check<T: FixedStep + Copy, M: ForwardDynamics<S = f64>>(
+        name: &str,
+        system: &M,
+        method: T,
+        expected: f64,
+    ) {
+        let error = |h: f64| pendulum_error(system, &Fixed { method, h });
+        let measured = 0.5 * order(error(1.0 / 64.0), error(1.0 / 256.0));
+        assert!((measured - expected).abs() < 0.15, "{name}: {measured}");
+    }
+    let (once, twice) = (Lagrangian::<_, f64>::new(PENDULUM), Lagrangian::<_, f64>::new(TWICE));
+    check("index 1", &Index1::new(&once), Rk4, 4.0);
+    check("index 1, redundant", &Index1::new(&twice), Rk4, 4.0);
+    check("Baumgarte", &Index1::stabilised(&once, 1.0, 10.0), Rk4, 4.0);
+    check("corrected", &OnConstraints(Index1::new(&once)), Rk4, 4.0);
+    check("corrected, redundant", &OnConstraints(Index1::new(&twice)), Rk4, 4.0);
+    check("corrected, order 5", &OnConstraints(Index1::new(&once)), DormandPrince, 5.0);
+}
+
+#[test]
+fn corrections_keep_the_constraints() {
+    let system = Lagrangian::<_, f64>::new(TWICE);
+    let violation = |y: &[f64]| {
+        let rows = system.rows(&[], 0.0, &y[..2], &y[2..]);
+        let rates = system.rates(&[], 0.0, &y[..2], &y[2..]);
+        rows.iter().chain(&rates).fold(0.0, |worst: f64, row| worst.max(row.abs()))
+    };
+    let integrators = [0.05, 0.005];
+    for h in integrators {
+        let start = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+        let (mut drifting, mut stabilised, mut corrected) = (start.clone(), start.clone(), start.clone());
+        let integrator = Fixed { method: Rk4, h };
+        run(&Index1::new(&system), &integrator, &mut drifting, 20.0);
+        run(&Index1::stabilised(&system, 1.0, 10.0), &integrator, &mut stabilised, 20.0);
+        run(&OnConstraints(Index1::new(&system)), &integrator, &mut corrected, 20.0);
+        let [a, b, c] = [violation(&drifting), violation(&stabilised), violation(&corrected)];
+        assert!(c < 1e-12 && b < a && c < b, "{h}: {a:e} {b:e} {c:e}");
+    }
+    // Under step control, too.
+    let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+    run(&OnConstraints(Index1::new(&system)), &Adaptive::new(1e-10, 1e-10), &mut y, 5.0);
+    assert!(violation(&y) < 1e-12);
+    let exact = pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, START, 5.0));
+    assert!(distance(&y, &exact[..4]) < 1e-8);
+}
+
+/// Index 1 with Runge–Kutta steps, against an independent solution.
+#[test]
+fn the_pursuit_is_solved_to_nine_digits() {
+    for force in [1.0, 5.0, 10.0] {
+        let system = Lagrangian::<_, f64>::new(Pursuit { force });
+        let (z, zd) = Pursuit::start();
+        let (z_exact, zd_exact) = system.mechanism.exact(5.0);
+        for corrected in [false, true] {
+            let mut y = [z, zd].concat();
+            let integrator = Fixed { method: DormandPrince, h: 0.005 };
+            let index1 = Index1::new(&system);
+            if corrected {
+                run(&OnConstraints(index1), &integrator, &mut y, 5.0);
+            } else {
+                run(&index1, &integrator, &mut y, 5.0);
+            }
+            let error = distance(&y[..5], &z_exact).max(distance(&y[5..], &zd_exact));
+            assert!(error < 1e-9, "{force} {corrected}: {error:e}");
+        }
+    }
+}
+
+/// A penalty moves the solution by 1/α.
+#[test]
+fn penalties_converge_with_alpha() {
+    let system = Lagrangian::<_, f64>::new(PENDULUM);
+    let error = |alpha: f64| {
+        pendulum_error(&Index1::penalty(&system, alpha, 1.0, 10.0), &Fixed { method: Rk4, h: 1e-3 })
+    };
+    let ratio = error(1e4) / error(1e5);
+    assert!((ratio - 10.0).abs() < 0.1, "{ratio}");
+
+    let implicit = |alpha: f64| {
+        let stabilisation = Stabilisation { rate: 20.0, value: 100.0, compliance: 1.0 / alpha };
+        let exact = pendulum_motion(&PENDULUM, START);
+        let mut state = system.start(0.0, &exact[..2], &exact[2..4]);
+        system.steps(&ImplicitIndex1::new(stabilisation), &mut state, 1e-4, 10_000).unwrap();
+        let view = system.view(&mut state);
+        [view.z.to_vec(), view.zd.to_vec()].concat()
+    };
+    let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+    run(&Index1::penalty(&system, 1e4, 1.0, 10.0), &Fixed { method: Rk4, h: 1e-3 }, &mut y, 1.0);
+    // The same formulation, one integrator of order 2 (error about 1e-8 · 10) and one of order 4.
+    assert!(distance(&y, &implicit(1e4)) < 1e-6, "{:?} {:?}", y, implicit(1e4));
+}
+
+#[test]
+fn implicit_index_1_has_order_2() {
+    let system = Lagrangian::<_, f64>::new(TWICE);
+    let start = pendulum_motion(&PENDULUM, START);
+    let exact = pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, START, 1.0));
+    let integrators = [Implicit::TRAPEZOIDAL, Implicit::GeneralizedAlpha { spectral_radius: 0.7 }];
+    for integrator in integrators {
+        for tangent in [Tangent::Exact, Tangent::Reused] {
+            for (xi, omega) in [(0.0, 0.0), (1.0, 10.0)] {
+                let stabilisation =
+                    Stabilisation { rate: 2.0 * xi * omega, value: omega * omega, compliance: 0.0 };
+                let settings = ImplicitIndex1 { integrator, tangent, ..ImplicitIndex1::new(stabilisation) };
+                let errors = |steps: usize| {
+                    let mut state = system.start(0.0, &start[..2], &start[2..4]);
+                    let last = system.steps(&settings, &mut state, 1.0 / steps as f64, steps).unwrap();
+                    assert!(last.iterations <= 6, "{last:?}");
+                    let view = system.view(&mut state);
+                    let inverse = 1.0 / PENDULUM.length;
+                    let lambda = exact[6] / (1.0 + inverse * inverse);
+                    [
+                        distance(view.z, &exact[..2]),
+                        distance(view.zd, &exact[2..4]),
+                        distance(view.zdd, &exact[4..6]),
+                        distance(view.lambda, &[lambda, lambda * inverse]),
+                    ]
+                };
+                let (coarse, fine) = (errors(1000), errors(2000));
+                for (coarse, fine) in coarse.iter().zip(fine) {
+                    let measured = order(*coarse, fine);
+                    assert!((measured - 2.0).abs() < 0.05, "{integrator:?} {omega}: {measured}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pursuit_under_implicit_index_1() {
+    let system = Lagrangian::new(Pursuit { force: 5.0 });
+    let (z, zd) = Pursuit::start();
+    let (z_exact, zd_exact) = system.mechanism.exact(5.0);
+    let settings = ImplicitIndex1::new(Stabilisation { rate: 10.0, value: 25.0, compliance: 0.0 });
+    let errors = |steps: usize| {
+        let mut state = system.start(0.0, &z, &zd);
+        system.steps(&settings, &mut state, 5.0 / steps as f64, steps).unwrap();
+        let view = system.view(&mut state);
+        distance(view.z, &z_exact).max(distance(view.zd, &zd_exact))
+    };
+    let measured = order(errors(500), errors(1000));
+    assert!((measured - 2.0).abs() < 0.1, "{measured}");
+}
+
+#[test]
+fn contradictions_are_named() {
+    // x = 0 and x = 1: no correction helps.
+    let system = Lagrangian::<_, f64>::new(Contradiction { power: 0 });
+    let corrected = OnConstraints(Index1::new(&system));
+    let mut scratch = vec![0.0; Rk4::scratch_len(&corrected.dims())];
+    let (mut t, mut y) = (0.0, [0.5, 0.0]);
+    let error = Rk4.step(&corrected, &mut NoInputs, &mut t, &mut y, 0.1, &mut scratch).unwrap_err();
+    let StepError::Eval {
+        error: EvalError::Violated { quantity: Quantity::Holonomic, violation, .. }, ..
+    } = error
+    else {
+        panic!("{error:?}")
+    };
+    assert!((violation.abs() - 0.5).abs() < 1e-6, "{violation}");
+    assert!(error.describe(&system).to_string().contains("is violated by"), "{error}");
+    assert_eq!((t, y), (0.0, [0.5, 0.0]));
+
+    let settings = ImplicitIndex1::new(Stabilisation { rate: -1.0, value: 0.0, compliance: 0.0 });
+    let system = Lagrangian::<_, f64>::new(PENDULUM);
+    let mut state = system.start(0.0, &[0.5, -1.2], &[0.0, 0.0]);
+    assert!(matches!(system.steps(&settings, &mut state, 0.1, 1), Err(StepError::Setting { .. })));
+}
+
+/// Multipliers at a state, as outputs and objectives want them.
+#[test]
+fn multipliers_at_a_projected_state_agree() {
+    let system = Lagrangian::<_, f64>::new(TWICE);
+    let start = pendulum_motion(&PENDULUM, START);
+    let mut state = system.start(0.0, &start[..2], &start[2..4]);
+    system.steps(&Ali3p::DEFAULT, &mut state, 1e-3, 500).unwrap();
+    let view = system.view(&mut state);
+    let (mut zd, mut vd, mut lambda) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    let at = At { t: *view.t, z: view.z, v: view.zd, x: &[], u: &[] };
+    Index1::new(&system).multipliers(at, &mut [], &mut zd, &mut vd, &mut lambda).unwrap();
+    // The step's are those of zd before its projection, which differs by (h²/6) zddd: no force here depends on it.
+    assert!(distance(&lambda, view.lambda) < 1e-6, "{lambda:?} {:?}", view.lambda);
+    assert!(distance(&vd, view.zdd) < 1e-6);
+}
