@@ -151,16 +151,12 @@ pub mod sensitivity;
 
 pub mod adjoint;
 
-<<<<<<< HEAD
-pub use adjoint::{
-    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
-};
-=======
 pub mod named;
 pub mod simulation;
 
-pub use adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
->>>>>>> main
+pub use adjoint::{
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
+};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,

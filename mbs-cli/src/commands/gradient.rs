@@ -73,14 +73,10 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         (Ok(ran), _) => ran,
         (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
     };
-<<<<<<< HEAD
-    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told };
-=======
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
     }
-    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
->>>>>>> main
+    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
     }

@@ -9,13 +9,8 @@ use crate::session::progress::Progress;
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
-<<<<<<< HEAD
-use mbs_engine::simulation::{InstanceError, Settings, interpret, is_constrained, simulation};
-use mbs_engine::verify::{self, AdjointCheck, Check, Oracle, Report, RunCheck};
-=======
 use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
-use mbs_engine::verify::{self, Check, Oracle, Report, RunCheck};
->>>>>>> main
+use mbs_engine::verify::{self, AdjointCheck, Check, Oracle, Report, RunCheck};
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -259,16 +254,13 @@ impl Shown<'_> {
             "derivatives": report.derivatives.iter().map(derivative).collect::<Vec<_>>(),
             "not_evaluated": report.unseen,
             "gradient": report.runs.iter().map(run).collect::<Vec<_>>(),
-<<<<<<< HEAD
             "adjoint": report.adjoints.iter().map(|check| json!({
                 "what": check.what,
                 "error": check.error,
                 "tolerance": check.tolerance,
                 "passed": check.passed(),
             })).collect::<Vec<_>>(),
-=======
             "jumps": report_json::jumps(&report.jumps),
->>>>>>> main
             "redundant_constraints": report.redundant(),
             "wall_time": self.seconds,
         })

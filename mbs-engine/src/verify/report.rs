@@ -159,13 +159,9 @@ fn watched(
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
-<<<<<<< HEAD
     let adjoints = adjoint::compare(&model, &method, simulation, &found).map_err(Failure::Run)?;
-    Ok(Report { derivatives, instants, unseen, runs, adjoints, found, start: statistics })
-=======
     let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
-    Ok(Report { derivatives, instants, unseen, runs, found, jumps, start: statistics })
->>>>>>> main
+    Ok(Report { derivatives, instants, unseen, runs, adjoints, found, jumps, start: statistics })
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.

@@ -286,7 +286,8 @@ impl<S: Scalar> Along<'_, S> {
         q: S,
         values: &[S],
     ) -> Result<(), EvalError> {
-        let (plain, partial) = cut("values", values, dims.n_objectives)?;
+        let list = ObjectiveValues::of(dims, places, values)?;
+        let (plain, partial) = (list.values, list.derivatives);
         if let Some(index) = plain.iter().position(|x| !x.is_finite()) {
             return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
         }
