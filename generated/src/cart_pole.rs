@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 25 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 39 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 16 | 0 |
  | `energy` | 21 | 0 |
@@ -266,9 +267,39 @@ pub mod cart_pole {
             (0.0, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 4] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `cart` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the mass of body `pole` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `pole` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `pole` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 4], [0.0; 4]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -803,6 +834,59 @@ pub mod cart_pole {
         out_v[0] = 0.0;
         out_v[1] = 0.0;
         out_z[1] = p[5];
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 39 (2 abs, 1 acos, 4 add, 3 cos, 1 div, 2 max, 1 min, 15 mul, 6 mul_add, 2 select, 1 sqrt, 1 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 4], out_shown: &mut [S; 4]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        out_margins[1] = p[1];
+        out_shown[1] = p[1];
+        let v0 = p[2] * p[2];
+        let v1 = p[1] * v0;
+        let v2 = 0.2222222222222222 * v1;
+        let v3 = m::mul_add((0.3333333333333333 as S), v1, -v2);
+        let v4 = -0.2222222222222222 * v1;
+        let v5 = v3 * v3;
+        let v6 = v4 * v4;
+        let v7 = m::mul_add((2.0 as S), v5, v6);
+        let v8 = 0.16666666666666666 * v7;
+        let v9 = m::sqrt(v8);
+        let v10 = v3 * v4;
+        let v11 = v3 * v10;
+        let v12 = m::select_eq(v9, 0.0, 1.0, v9);
+        let v13 = v12 * v12;
+        let v14 = v12 * v13;
+        let v15 = 2.0 * v14;
+        let v16 = v11 / v15;
+        let v17 = m::max(v16, (-1.0 as S));
+        let v18 = m::min(v17, (1.0 as S));
+        let v19 = m::acos(v18);
+        let v20 = 0.3333333333333333 * v19;
+        let v21 = 2.0 * v9;
+        let v22 = 2.0943951023931953 + v20;
+        let v23 = m::cos(v22);
+        let v24 = m::mul_add(v21, v23, v2);
+        out_shown[2] = v24;
+        let v25 = 4.1887902047863905 + v20;
+        let v26 = m::cos(v25);
+        let v27 = m::mul_add(v21, v26, v2);
+        let v28 = m::cos(v20);
+        let v29 = m::mul_add(v21, v28, v2);
+        out_shown[3] = v29;
+        let v30 = m::abs(v29);
+        let v31 = m::abs(v24);
+        let v32 = m::max(v30, v31);
+        let v33 = 1e-6 * v32;
+        let v34 = v24 + v33;
+        out_margins[2] = v34;
+        let v35 = v24 + v27;
+        let v36 = m::mul_add((0.001 as S), v32, v35);
+        let v37 = v36 - v29;
+        let v38 = m::select_le(v27, v33, 0.0, v37);
+        out_margins[3] = v38;
     }
 
     /// The inputs where nobody else sets them.

@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 43 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 78 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 26 | 0 |
  | `energy` | 31 | 0 |
@@ -230,9 +231,47 @@ pub mod double_pendulum {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 6] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `upper` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `upper` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `upper` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the mass of body `lower` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `lower` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `lower` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 6], [0.0; 6]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -796,6 +835,102 @@ pub mod double_pendulum {
         out_z[0] = p[4];
         out_v[1] = p[5];
         out_z[1] = 0.3;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 78 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 30 mul, 12 mul_add, 4 select, 2 sqrt, 2 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        out_margins[3] = p[1];
+        out_shown[3] = p[1];
+        let v0 = p[2] * p[2];
+        let v1 = p[0] * v0;
+        let v2 = 0.05555555555555555 * v1;
+        let v3 = m::mul_add((0.08333333333333333 as S), v1, -v2);
+        let v4 = -0.05555555555555555 * v1;
+        let v5 = v3 * v3;
+        let v6 = v4 * v4;
+        let v7 = m::mul_add((2.0 as S), v5, v6);
+        let v8 = 0.16666666666666666 * v7;
+        let v9 = m::sqrt(v8);
+        let v10 = v3 * v4;
+        let v11 = v3 * v10;
+        let v12 = m::select_eq(v9, 0.0, 1.0, v9);
+        let v13 = v12 * v12;
+        let v14 = v12 * v13;
+        let v15 = 2.0 * v14;
+        let v16 = v11 / v15;
+        let v17 = m::max(v16, (-1.0 as S));
+        let v18 = m::min(v17, (1.0 as S));
+        let v19 = m::acos(v18);
+        let v20 = 0.3333333333333333 * v19;
+        let v21 = 2.0 * v9;
+        let v22 = 2.0943951023931953 + v20;
+        let v23 = m::cos(v22);
+        let v24 = m::mul_add(v21, v23, v2);
+        out_shown[1] = v24;
+        let v25 = 4.1887902047863905 + v20;
+        let v26 = m::cos(v25);
+        let v27 = m::mul_add(v21, v26, v2);
+        let v28 = m::cos(v20);
+        let v29 = m::mul_add(v21, v28, v2);
+        out_shown[2] = v29;
+        let v30 = m::abs(v29);
+        let v31 = m::abs(v24);
+        let v32 = m::max(v30, v31);
+        let v33 = 1e-6 * v32;
+        let v34 = v24 + v33;
+        out_margins[1] = v34;
+        let v35 = v24 + v27;
+        let v36 = m::mul_add((0.001 as S), v32, v35);
+        let v37 = v36 - v29;
+        let v38 = m::select_le(v27, v33, 0.0, v37);
+        out_margins[2] = v38;
+        let v39 = p[3] * p[3];
+        let v40 = p[1] * v39;
+        let v41 = 0.05555555555555555 * v40;
+        let v42 = m::mul_add((0.08333333333333333 as S), v40, -v41);
+        let v43 = -0.05555555555555555 * v40;
+        let v44 = v42 * v42;
+        let v45 = v43 * v43;
+        let v46 = m::mul_add((2.0 as S), v44, v45);
+        let v47 = 0.16666666666666666 * v46;
+        let v48 = m::sqrt(v47);
+        let v49 = v42 * v43;
+        let v50 = v42 * v49;
+        let v51 = m::select_eq(v48, 0.0, 1.0, v48);
+        let v52 = v51 * v51;
+        let v53 = v51 * v52;
+        let v54 = 2.0 * v53;
+        let v55 = v50 / v54;
+        let v56 = m::max(v55, (-1.0 as S));
+        let v57 = m::min(v56, (1.0 as S));
+        let v58 = m::acos(v57);
+        let v59 = 0.3333333333333333 * v58;
+        let v60 = 2.0 * v48;
+        let v61 = 2.0943951023931953 + v59;
+        let v62 = m::cos(v61);
+        let v63 = m::mul_add(v60, v62, v41);
+        out_shown[4] = v63;
+        let v64 = 4.1887902047863905 + v59;
+        let v65 = m::cos(v64);
+        let v66 = m::mul_add(v60, v65, v41);
+        let v67 = m::cos(v59);
+        let v68 = m::mul_add(v60, v67, v41);
+        out_shown[5] = v68;
+        let v69 = m::abs(v68);
+        let v70 = m::abs(v63);
+        let v71 = m::max(v69, v70);
+        let v72 = 1e-6 * v71;
+        let v73 = v63 + v72;
+        out_margins[4] = v73;
+        let v74 = v63 + v66;
+        let v75 = m::mul_add((0.001 as S), v71, v74);
+        let v76 = v75 - v68;
+        let v77 = m::select_le(v66, v72, 0.0, v76);
+        out_margins[5] = v77;
     }
 
     /// The inputs where nobody else sets them.

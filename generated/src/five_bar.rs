@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 10 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 0 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -295,9 +296,27 @@ pub mod five_bar {
             (0.0, S::INFINITY),
             (0.0, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 1] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `bar_A1` is negative",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -1122,6 +1141,14 @@ pub mod five_bar {
         out_z[1] = 1.7681918866447774;
         out_z[2] = -0.7853981633974483;
         out_z[3] = -1.7681918866447774;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 0. Workspace: 0 slots.
+    fn conditions(p: &[S; 7], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+        out_margins[0] = p[2];
+        out_shown[0] = p[2];
     }
 
     /// The inputs where nobody else sets them.

@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 69 | 167 |
  | `start` | 0 | 0 |
+ | `conditions` | 9 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 337 | 0 |
  | `energy` | 198 | 0 |
@@ -351,9 +352,27 @@ pub mod mirrored {
             bounds[5] = (0.0, S::INFINITY);
             bounds
         };
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 1] = [
+                rt::simulation::Condition {
+                    message: "knots of `road_time` must increase, but the smallest step from one to the next is",
+                    strict: true,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -1368,6 +1387,23 @@ pub mod mirrored {
         out_v[3] = 0.0;
         out_v[4] = 0.0;
         out_z[1] = 0.437;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 9 (4 min, 5 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 19], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+        let v0 = p[8] - p[7];
+        let v1 = p[9] - p[8];
+        let v2 = p[10] - p[9];
+        let v3 = p[11] - p[10];
+        let v4 = p[12] - p[11];
+        let v5 = m::min(v0, v1);
+        let v6 = m::min(v5, v2);
+        let v7 = m::min(v6, v3);
+        let v8 = m::min(v7, v4);
+        out_margins[0] = v8;
+        out_shown[0] = v8;
     }
 
     /// The inputs where nobody else sets them.

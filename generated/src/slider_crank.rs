@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
+ | `conditions` | 74 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
  | `markers` | 50 | 0 |
@@ -269,9 +270,43 @@ pub mod slider_crank {
             (0.0, S::INFINITY),
             (0.0, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 5] = [
+                rt::simulation::Condition {
+                    message: "body `crank` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `crank` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the mass of body `rod` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `rod` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `rod` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 5], [0.0; 5]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -1052,6 +1087,96 @@ pub mod slider_crank {
         let v2 = m::asin(p[4]);
         let v3 = -v2;
         out_z[2] = v3;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 74 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 26 mul, 10 mul_add, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 5], out_shown: &mut [S; 5]) {
+        out_margins[2] = p[6];
+        out_shown[2] = p[6];
+        let v0 = 0.3333333333333333 * p[5];
+        let v1 = -0.3333333333333333 * p[5];
+        let v2 = p[5] - v0;
+        let v3 = v1 * v1;
+        let v4 = v2 * v2;
+        let v5 = m::mul_add((2.0 as S), v3, v4);
+        let v6 = 0.16666666666666666 * v5;
+        let v7 = m::sqrt(v6);
+        let v8 = v1 * v2;
+        let v9 = v1 * v8;
+        let v10 = m::select_eq(v7, 0.0, 1.0, v7);
+        let v11 = v10 * v10;
+        let v12 = v10 * v11;
+        let v13 = 2.0 * v12;
+        let v14 = v9 / v13;
+        let v15 = m::max(v14, (-1.0 as S));
+        let v16 = m::min(v15, (1.0 as S));
+        let v17 = m::acos(v16);
+        let v18 = 0.3333333333333333 * v17;
+        let v19 = 2.0 * v7;
+        let v20 = 2.0943951023931953 + v18;
+        let v21 = m::cos(v20);
+        let v22 = m::mul_add(v19, v21, v0);
+        out_shown[0] = v22;
+        let v23 = 4.1887902047863905 + v18;
+        let v24 = m::cos(v23);
+        let v25 = m::mul_add(v19, v24, v0);
+        let v26 = m::cos(v18);
+        let v27 = m::mul_add(v19, v26, v0);
+        out_shown[1] = v27;
+        let v28 = m::abs(v27);
+        let v29 = m::abs(v22);
+        let v30 = m::max(v28, v29);
+        let v31 = 1e-6 * v30;
+        let v32 = v22 + v31;
+        out_margins[0] = v32;
+        let v33 = v22 + v25;
+        let v34 = m::mul_add((0.001 as S), v30, v33);
+        let v35 = v34 - v27;
+        let v36 = m::select_le(v25, v31, 0.0, v35);
+        out_margins[1] = v36;
+        let v37 = 0.3333333333333333 * p[7];
+        let v38 = -0.3333333333333333 * p[7];
+        let v39 = p[7] - v37;
+        let v40 = v38 * v38;
+        let v41 = v39 * v39;
+        let v42 = m::mul_add((2.0 as S), v40, v41);
+        let v43 = 0.16666666666666666 * v42;
+        let v44 = m::sqrt(v43);
+        let v45 = v38 * v39;
+        let v46 = v38 * v45;
+        let v47 = m::select_eq(v44, 0.0, 1.0, v44);
+        let v48 = v47 * v47;
+        let v49 = v47 * v48;
+        let v50 = 2.0 * v49;
+        let v51 = v46 / v50;
+        let v52 = m::max(v51, (-1.0 as S));
+        let v53 = m::min(v52, (1.0 as S));
+        let v54 = m::acos(v53);
+        let v55 = 0.3333333333333333 * v54;
+        let v56 = 2.0 * v44;
+        let v57 = 2.0943951023931953 + v55;
+        let v58 = m::cos(v57);
+        let v59 = m::mul_add(v56, v58, v37);
+        out_shown[3] = v59;
+        let v60 = 4.1887902047863905 + v55;
+        let v61 = m::cos(v60);
+        let v62 = m::mul_add(v56, v61, v37);
+        let v63 = m::cos(v55);
+        let v64 = m::mul_add(v56, v63, v37);
+        out_shown[4] = v64;
+        let v65 = m::abs(v64);
+        let v66 = m::abs(v59);
+        let v67 = m::max(v65, v66);
+        let v68 = 1e-6 * v67;
+        let v69 = v59 + v68;
+        out_margins[3] = v69;
+        let v70 = v59 + v62;
+        let v71 = m::mul_add((0.001 as S), v67, v70);
+        let v72 = v71 - v64;
+        let v73 = m::select_le(v62, v68, 0.0, v72);
+        out_margins[4] = v73;
     }
 
     /// The inputs where nobody else sets them.

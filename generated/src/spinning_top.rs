@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 16 | 0 |
  | `start` | 2 | 0 |
+ | `conditions` | 38 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 38 | 0 |
  | `energy` | 93 | 0 |
@@ -235,9 +236,35 @@ pub mod spinning_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 3] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `top` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `top` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `top` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 3], [0.0; 3]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -784,6 +811,56 @@ pub mod spinning_top {
         let (v1, v2) = m::sin_cos(v0);
         out_z[0] = v2;
         out_z[1] = v1;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 38 (2 abs, 1 acos, 4 add, 3 cos, 1 div, 2 max, 1 min, 12 mul, 6 mul_add, 2 select, 1 sqrt, 3 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        let v0 = m::mul_add((2.0 as S), p[2], p[3]);
+        let v1 = 0.3333333333333333 * v0;
+        let v2 = p[2] - v1;
+        let v3 = p[3] - v1;
+        let v4 = v2 * v2;
+        let v5 = v3 * v3;
+        let v6 = m::mul_add((2.0 as S), v4, v5);
+        let v7 = 0.16666666666666666 * v6;
+        let v8 = m::sqrt(v7);
+        let v9 = v2 * v3;
+        let v10 = v2 * v9;
+        let v11 = m::select_eq(v8, 0.0, 1.0, v8);
+        let v12 = v11 * v11;
+        let v13 = v11 * v12;
+        let v14 = 2.0 * v13;
+        let v15 = v10 / v14;
+        let v16 = m::max(v15, (-1.0 as S));
+        let v17 = m::min(v16, (1.0 as S));
+        let v18 = m::acos(v17);
+        let v19 = 0.3333333333333333 * v18;
+        let v20 = 2.0 * v8;
+        let v21 = 2.0943951023931953 + v19;
+        let v22 = m::cos(v21);
+        let v23 = m::mul_add(v20, v22, v1);
+        out_shown[1] = v23;
+        let v24 = 4.1887902047863905 + v19;
+        let v25 = m::cos(v24);
+        let v26 = m::mul_add(v20, v25, v1);
+        let v27 = m::cos(v19);
+        let v28 = m::mul_add(v20, v27, v1);
+        out_shown[2] = v28;
+        let v29 = m::abs(v28);
+        let v30 = m::abs(v23);
+        let v31 = m::max(v29, v30);
+        let v32 = 1e-6 * v31;
+        let v33 = v23 + v32;
+        out_margins[1] = v33;
+        let v34 = v23 + v26;
+        let v35 = m::mul_add((0.001 as S), v31, v34);
+        let v36 = v35 - v28;
+        let v37 = m::select_le(v26, v32, 0.0, v36);
+        out_margins[2] = v37;
     }
 
     /// The inputs where nobody else sets them.

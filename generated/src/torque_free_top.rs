@@ -8,6 +8,7 @@
  |---|---|---|
  | `prepare` | 17 | 0 |
  | `start` | 0 | 0 |
+ | `conditions` | 40 | 0 |
  | `input_signals` | 0 | 0 |
  | `forward_dynamics` | 28 | 0 |
  | `energy` | 118 | 0 |
@@ -268,9 +269,35 @@ pub mod torque_free_top {
             (S::NEG_INFINITY, S::INFINITY),
             (S::NEG_INFINITY, S::INFINITY),
         ];
-        /// Whether the model allows these values.
+    }
+    impl Parameters {
+        /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
+        /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-            rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
+            let values = self.to_array();
+            rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
+            const CONDITIONS: [rt::simulation::Condition; 3] = [
+                rt::simulation::Condition {
+                    message: "the mass of body `body` is negative",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "body `body` has a negative principal moment of inertia",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest principal moment of inertia of body `body` exceeds the sum of the others, which no mass distribution has",
+                    strict: false,
+                },
+            ];
+            let (mut margins, mut shown) = ([0.0; 3], [0.0; 3]);
+            let mut w = [0.0; 0];
+            conditions(&values, &mut w, &mut margins, &mut shown);
+            rt::simulation::ParameterError::check_conditions(
+                &CONDITIONS,
+                &margins,
+                &shown,
+            )
         }
     }
     /// The model with its parameters and whatever depends on them alone.
@@ -818,23 +845,23 @@ pub mod torque_free_top {
         out_c[11] = p[1];
         out_c[12] = p[2];
         out_c[10] = p[3];
-        let v0 = p[2] + p[3];
-        let v1 = v0 - p[1];
-        let v2 = 0.5 * v1;
-        out_c[4] = v2;
-        let v3 = p[1] + p[3];
-        let v4 = v3 - p[2];
-        let v5 = 0.5 * v4;
-        out_c[2] = v5;
-        let v6 = p[1] + p[2];
-        let v7 = v6 - p[3];
+        let v0 = p[1] + p[2];
+        let v1 = p[2] + p[3];
+        let v2 = v1 - p[1];
+        let v3 = 0.5 * v2;
+        out_c[4] = v3;
+        let v4 = p[1] + p[3];
+        let v5 = v4 - p[2];
+        let v6 = 0.5 * v5;
+        out_c[2] = v6;
+        let v7 = v0 - p[3];
         let v8 = 0.5 * v7;
         out_c[1] = v8;
-        let v9 = v5 + v8;
+        let v9 = v6 + v8;
         out_c[7] = v9;
-        let v10 = v2 + v8;
+        let v10 = v3 + v8;
         out_c[8] = v10;
-        let v11 = v2 + v5;
+        let v11 = v3 + v6;
         out_c[9] = v11;
         let v12 = 1.0 / v11;
         out_c[5] = v12;
@@ -865,6 +892,58 @@ pub mod torque_free_top {
         out_z[2] = 1.0;
         out_z[3] = 1.0;
         out_v[0] = 0.1;
+    }
+
+    /// What the parameters must keep.
+    ///
+    /// Operations: 40 (2 abs, 1 acos, 6 add, 3 cos, 1 div, 2 max, 1 min, 11 mul, 6 mul_add, 2 select, 1 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
+        out_margins[0] = p[0];
+        out_shown[0] = p[0];
+        let v0 = p[1] + p[2];
+        let v1 = p[3] + v0;
+        let v2 = 0.3333333333333333 * v1;
+        let v3 = p[1] - v2;
+        let v4 = p[2] - v2;
+        let v5 = p[3] - v2;
+        let v6 = v3 * v3;
+        let v7 = m::mul_add(v4, v4, v6);
+        let v8 = m::mul_add(v5, v5, v7);
+        let v9 = 0.16666666666666666 * v8;
+        let v10 = m::sqrt(v9);
+        let v11 = v4 * v5;
+        let v12 = v3 * v11;
+        let v13 = m::select_eq(v10, 0.0, 1.0, v10);
+        let v14 = v13 * v13;
+        let v15 = v13 * v14;
+        let v16 = 2.0 * v15;
+        let v17 = v12 / v16;
+        let v18 = m::max(v17, (-1.0 as S));
+        let v19 = m::min(v18, (1.0 as S));
+        let v20 = m::acos(v19);
+        let v21 = 0.3333333333333333 * v20;
+        let v22 = 2.0 * v10;
+        let v23 = 2.0943951023931953 + v21;
+        let v24 = m::cos(v23);
+        let v25 = m::mul_add(v22, v24, v2);
+        out_shown[1] = v25;
+        let v26 = 4.1887902047863905 + v21;
+        let v27 = m::cos(v26);
+        let v28 = m::mul_add(v22, v27, v2);
+        let v29 = m::cos(v21);
+        let v30 = m::mul_add(v22, v29, v2);
+        out_shown[2] = v30;
+        let v31 = m::abs(v30);
+        let v32 = m::abs(v25);
+        let v33 = m::max(v31, v32);
+        let v34 = 1e-6 * v33;
+        let v35 = v25 + v34;
+        out_margins[1] = v35;
+        let v36 = v25 + v28;
+        let v37 = m::mul_add((0.001 as S), v33, v36);
+        let v38 = v37 - v30;
+        let v39 = m::select_le(v28, v34, 0.0, v38);
+        out_margins[2] = v39;
     }
 
     /// The inputs where nobody else sets them.

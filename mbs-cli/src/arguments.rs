@@ -8,7 +8,7 @@ mod tools;
 pub(crate) use method::Method;
 pub(crate) use model::{Check, Generate, Import};
 pub(crate) use runs::{
-    By, Common, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run, Simulate, Verify,
+    By, Common, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run, Simulate, Verify,
 };
 pub(crate) use tools::{Completions, Man, New, Plot};
 

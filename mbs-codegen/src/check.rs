@@ -4,16 +4,17 @@
 //! Input: a model that the reader accepts. Output: diagnostics by place and name.
 
 use crate::analysis::Analysed;
-use crate::constrained::{Rows, bordered_matrix};
+use crate::conditions::Conditions;
+use crate::constrained::{Checked, Rows, bordered_matrix};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
 use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::Model;
+use crate::model::{Case, Model};
 use crate::symbols::Group;
-use crate::topology::{Row, RowSource, Tree};
+use crate::topology::{RowSource, Tree};
 use std::collections::HashSet;
 
 /// A pivot this small against the diagonal entry it came from is zero but for rounding: the elimination
@@ -28,6 +29,7 @@ const STATES: usize = 4;
 pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
     let Analysed { model, tree, rows } = analysed;
     multipliers_mean_something(model, rows, diagnostics);
+    parameters_keep_conditions(model, tree, rows, diagnostics);
     if analysed.is_constrained() {
         constraints_determine(model, tree, rows, diagnostics);
     } else {
@@ -53,6 +55,45 @@ fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diag
     }
 }
 
+/// The file's own parameters and those of its cases keep what all parameters must keep.
+fn parameters_keep_conditions(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &mut Diagnostics) {
+    for checked in &rows.checked {
+        if let Some(broken) = broken_condition(model, tree, &only(checked), None) {
+            diagnostics.error(checked.row.span(model), broken).help(match checked.row.source {
+                RowSource::Cut(_) => "the two sides of the joint do not meet, whatever the other joints do; check its points and axes",
+                RowSource::Constraint(_) => "a constraint must depend on the mechanism's position",
+            });
+        }
+    }
+    if diagnostics.has_errors() {
+        return;
+    }
+    for case in &model.cases {
+        let model = model.under_case(Some(case));
+        if let Some(broken) = broken_condition(&model, tree, rows, Some(case)) {
+            diagnostics.error(case.span, format!("case `{}`: {broken}", case.name));
+        }
+    }
+}
+
+/// Nothing but this row.
+fn only(checked: &Checked) -> Rows {
+    Rows { checked: vec![checked.clone()], ..Rows::default() }
+}
+
+/// What the model's own parameters do not keep.
+fn broken_condition(model: &Model, tree: &Tree, rows: &Rows, case: Option<&Case>) -> Option<String> {
+    let mut g = Graph::new();
+    let parameters = Parameters::lower(&mut g, model, false);
+    let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
+    let conditions = Conditions::of(&mut g, &mut mechanism, rows, case);
+    let mut interpreter = Interpreter::new();
+    interpreter.set_all(Group::Parameters, &model.default_parameters());
+    let margins = interpreter.evaluate(&g, &conditions.margins);
+    let shown = interpreter.evaluate(&g, &conditions.shown);
+    Conditions::broken(&conditions.all, &margins, &shown)
+}
+
 /// More velocities than this are not checked: the check is dense.
 const MAX_DENSE: usize = 400;
 
@@ -64,15 +105,11 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
     let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
     let inertias = body_inertias(&mut g, &mechanism);
     let constraints = constraint_elements(&mut g, &mechanism, &rows.kept, |row| row);
-    let place = |row: &Row| match row.source {
-        RowSource::Cut(joint) => model.joints[joint.index()].span,
-        RowSource::Constraint(i) => model.constraints[i].span,
-    };
     let nonlinear: Vec<usize> = constraints.iter().flat_map(|c| c.nonlinear_rows(&mut g)).collect();
     for &row in &nonlinear {
         let row = &rows.kept[row];
         diagnostics
-            .error(place(row), format!("constraint `{}` is not linear in the velocities", row.name))
+            .error(row.span(model), format!("constraint `{}` is not linear in the velocities", row.name))
             .help("a nonholonomic constraint has the form A(position, t) · velocities + b(position, t) = 0");
     }
     if !nonlinear.is_empty() {
@@ -80,15 +117,14 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
     }
     let n = tree.nv;
     let matrix = bordered_matrix(&mut g, &mut mechanism, &inertias, constraints, rows);
-    for (k, row) in rows.kept.iter().enumerate() {
-        if rows.immovable.contains(&k) || matrix.entries.range((n + k, 0)..(n + k, n)).next().is_none() {
-            diagnostics
-                .error(place(row), format!("constraint `{}` can never be met: no coordinate changes it", row.name))
-                .help(match row.source {
-                    RowSource::Cut(_) => "the two sides of the joint do not meet, whatever the other joints do; check its points and axes",
-                    RowSource::Constraint(_) => "a constraint must depend on the mechanism's position",
-                });
-        }
+    for &k in &rows.immovable {
+        let row = &rows.kept[k];
+        diagnostics
+            .error(
+                row.span(model),
+                format!("constraint `{}` can never be met: no coordinate changes it", row.name),
+            )
+            .help("a constraint must depend on the mechanism's position");
     }
     if n > MAX_DENSE || diagnostics.has_errors() {
         return;

@@ -6,6 +6,7 @@ use crate::tape::{Arguments, Tape};
 use mbs_bundles::{Pivots, Written, argument_type, for_each_trait};
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
+use mbs_jit::LANES;
 use mbs_runtime::constrained::{check_factors, check_solution};
 use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
@@ -96,6 +97,60 @@ impl<S: Scalar> Interpreted<S> {
     }
 }
 
+impl<S: Scalar> Interpreted<S> {
+    /// Runs a bundle as it is: pivots are results like others, and nobody looks at them. For tests, which compare engines.
+    #[doc(hidden)]
+    pub fn run_bundle(
+        &self,
+        kind: BundleKind,
+        arguments: Arguments<'_, S>,
+        w: &mut [S],
+        results: &mut [&mut [S]],
+    ) -> Result<(), EvalError> {
+        let mut arguments: Arguments<'_, S> = arguments;
+        arguments[Group::Prepared as usize] = self.prepared();
+        self.bundle(kind)?.run(&arguments, w, results)
+    }
+
+    /// Solves for many right-hand sides, in place: row i of column k is `x[i * columns + k]`. Four columns at a time where there is machine
+    /// code for it, with the same operations; one by one otherwise, in `column`.
+    fn solve_columns(
+        &self,
+        kind: BundleKind,
+        factors: &[S],
+        columns: usize,
+        w: &mut [S],
+        column: &mut [S],
+        x: &mut [S],
+    ) -> Result<(), EvalError> {
+        let tape = self.bundle(kind)?;
+        let mut arguments: Arguments<'_, S> = [&[]; Group::ALL.len()];
+        arguments[Group::Factors as usize] = factors;
+        arguments[Group::Prepared as usize] = self.prepared();
+        let mut first = 0;
+        while first < columns {
+            if columns - first > 1 {
+                self.expect_columns(kind, tape);
+                if tape.run_columns(&arguments, [first, columns], w, x).is_some() {
+                    first += LANES;
+                    continue;
+                }
+            }
+            for (to, row) in column.iter_mut().zip(x.chunks_exact(columns)) {
+                *to = row[first];
+            }
+            let mut given: Arguments<'_, S> = [&[]; Group::ALL.len()];
+            given[Group::Factors as usize] = factors;
+            self.evaluate(kind, given, w, [&mut *column])?;
+            for (row, &from) in x.chunks_exact_mut(columns).zip(column.iter()) {
+                row[first] = from;
+            }
+            first += 1;
+        }
+        Ok(())
+    }
+}
+
 /// Splits `w` into the scratch of a bundle and `len` further values.
 fn split_scratch<'w, S: Scalar>(
     tape: &Tape<S>,
@@ -179,6 +234,29 @@ macro_rules! method {
     };
 }
 
+/// What a trait has beside its bundles: solves for many right-hand sides.
+macro_rules! many {
+    (Constrained) => {
+        many! { @ Solve solve_many }
+    };
+    (JointSensitivities) => {
+        many! { @ JointSolve joint_solve_many }
+    };
+    (@ $Kind:ident $method:ident) => {
+        fn $method(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), EvalError> {
+            self.solve_columns(BundleKind::$Kind, factors, columns, w, column, x)
+        }
+    };
+    ($Trait:ident) => {};
+}
+
 macro_rules! implementations {
     ($(trait $Trait:ident {
         places { $($places:ident: $Places:ty),* }
@@ -189,6 +267,7 @@ macro_rules! implementations {
                 places::$places(self.program())
             })*
             $(method! { $Kind = $method $arguments -> $form $results })*
+            many! { $Trait }
         })*
     };
 }

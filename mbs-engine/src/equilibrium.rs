@@ -15,7 +15,7 @@
 use crate::Interpreted;
 use crate::slopes::{By, Equations, ROUNDING, SMALL, least_norm};
 use crate::verify::Instant;
-use mbs_runtime::{EvalError, Inputs, Names, Quantity, System};
+use mbs_runtime::{Constrained, EvalError, Inputs, Motion, Names, Quantity, System};
 use nalgebra::{DMatrix, DVector};
 
 /// Steps, and cuts of each.
@@ -95,6 +95,29 @@ impl core::fmt::Display for EquilibriumError {
 }
 
 impl std::error::Error for EquilibriumError {}
+
+/// Constraints that move by themselves where everything else rests, by name and rate: drives, for which there is no rest.
+pub fn moving_constraints(model: &Interpreted, at: &Instant) -> Result<Vec<(String, f64)>, EvalError> {
+    let dims = model.dims();
+    let zero = vec![0.0; dims.nq];
+    let motion = Motion { t: at.t, z: &at.z, zd: &zero, zdd: &zero, u: &at.u };
+    let (mut w, mut rates) = (vec![0.0; dims.workspace], vec![0.0; dims.rows()]);
+    // Φ_t and b: exactly zero unless a constraint prescribes a motion
+    model.constraint_rates(motion, &mut w, &mut rates)?;
+    let behind = dims.n_holonomic + dims.n_normalisation;
+    let place = |i: usize| match i < behind {
+        true => (Quantity::Holonomic, i),
+        false => (Quantity::Nonholonomic, i - behind),
+    };
+    let moving =
+        rates.iter().enumerate().filter(|(i, rate)| **rate != 0.0 && (*i < dims.n_holonomic || *i >= behind));
+    Ok(moving
+        .map(|(i, &rate)| {
+            let (quantity, index) = place(i);
+            (model.name(quantity, index).unwrap_or("?").to_owned(), rate)
+        })
+        .collect())
+}
 
 /// Finds an equilibrium near a position, at a time.
 pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, EquilibriumError> {

@@ -4,12 +4,15 @@
 //! was not asked for) is [`EvalError::Absent`] here. Lengths are checked as there: what a bundle takes must have
 //! exactly its length, the scratch at least its own.
 
+use crate::machine_code::{Engine, Policy};
 use crate::parameters::{self, ParameterError};
 use crate::tape::{Arguments, Tape};
 use mbs_bundles::{Size, for_each_size};
+use mbs_codegen::conditions::Conditions;
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
+use mbs_jit::Fusing;
 use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
 
 /// A model with its parameters and whatever depends on them alone.
@@ -24,8 +27,10 @@ pub struct Interpreted<S: Scalar = f64> {
     prepare: Tape<S>,
     start: Tape<S>,
     input_signals: Tape<S>,
+    conditions: Option<Tape<S>>,
     /// In the order of [`BundleKind::ALL`].
     bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
+    policy: Policy,
 }
 
 impl<S: Scalar> Interpreted<S> {
@@ -35,6 +40,7 @@ impl<S: Scalar> Interpreted<S> {
         // Every program has these three.
         let [prepare, start, input_signals] =
             ["prepare", "start", "input_signals"].map(|name| tape(name).unwrap_or_else(Tape::empty));
+        let conditions = tape("conditions");
         let bundles = BundleKind::ALL.map(|kind| tape(kind.name()));
         let parameters: Vec<S> = program.defaults().into_iter().map(S::from_f64).collect();
         let nv = program.velocities.len();
@@ -42,6 +48,9 @@ impl<S: Scalar> Interpreted<S> {
             nv.max(program.structure.columns.len()).max(program.structure.joint_columns.len());
         // Pivots, or a right-hand side, follow the scratch of a bundle.
         let workspace = bundles.iter().flatten().map(|tape| tape.memory() + after_scratch).max().unwrap_or(0);
+        let solves = [BundleKind::Solve, BundleKind::JointSolve].map(|kind| bundles[kind as usize].as_ref());
+        let columns = solves.into_iter().flatten().map(Tape::columns_memory).max().unwrap_or(0);
+        let workspace = workspace.max(columns);
         let dims = Dims { workspace, ..dims(&program) };
         let hold = |hold| match hold {
             model::Hold::Zero => Hold::Zero,
@@ -57,11 +66,36 @@ impl<S: Scalar> Interpreted<S> {
             prepare,
             start,
             input_signals,
+            conditions,
             bundles,
+            policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
             program,
         };
         this.run_prepare();
         this
+    }
+
+    /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.
+    /// With fused operations, results agree with the tape's to rounding only.
+    pub fn set_engine(&mut self, engine: Engine, expected: Option<usize>, fusing: Fusing) {
+        self.policy = Policy::new(engine, expected, fusing);
+        self.bundles.iter_mut().flatten().for_each(Tape::reset);
+    }
+
+    /// Compiles all bundles at once, where the engine is to compile any: stepping then allocates nothing from the first step on.
+    /// How many there are as machine code.
+    pub fn compile(&self) -> usize {
+        let policy = Policy { after: self.policy.after.map(|_| 0), ..self.policy };
+        let compiled = BundleKind::ALL.into_iter().zip(&self.bundles).filter(|(kind, tape)| {
+            tape.as_ref().is_some_and(|tape| {
+                tape.expect_run(policy, || self.program.bundle(kind.name()));
+                if matches!(kind, BundleKind::Solve | BundleKind::JointSolve) {
+                    tape.expect_columns(policy, || self.program.bundle(kind.name()));
+                }
+                tape.is_compiled()
+            })
+        });
+        compiled.count()
     }
 
     /// What it was made from.
@@ -79,16 +113,54 @@ impl<S: Scalar> Interpreted<S> {
         Ok(self.parameters[self.place_of(name)?.1])
     }
 
-    /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds.
+    /// Sets one parameter: `name`, or `name[i]` of an array. The value must keep the parameter's bounds and, with the others,
+    /// be one that a mechanism can have. Where one value alone would not be, set all at once ([`Self::set_parameters`]).
     pub fn set_parameter(&mut self, name: &str, value: S) -> Result<(), ParameterError> {
-        let (number, place) = self.place_of(name)?;
-        parameters::check(&self.program.parameters[number], &self.parameter_names[place], value.real())?;
-        self.parameters[place] = value;
+        self.set_parameters_by_name(&[(name, value)]).map_err(|(_, error)| error)
+    }
+
+    /// Sets some parameters, each `name` or `name[i]` of an array. All together must be allowed, or none is set. An error comes
+    /// with the name, if one value alone is to blame.
+    pub fn set_parameters_by_name(
+        &mut self,
+        values: &[(&str, S)],
+    ) -> Result<(), (Option<String>, ParameterError)> {
+        let mut all = self.parameters.clone();
+        for &(name, value) in values {
+            let mut set = || {
+                let (number, place) = self.place_of(name)?;
+                let info = &self.program.parameters[number];
+                parameters::check(info, &self.parameter_names[place], value.real())?;
+                all[place] = value;
+                Ok(())
+            };
+            set().map_err(|error| (Some(name.into()), error))?;
+        }
+        self.check_conditions(&all).map_err(|error| (None, error))?;
+        self.parameters = all;
         self.run_prepare();
         Ok(())
     }
 
-    /// Sets all parameters, arrays flattened. All must keep their bounds, or none is set.
+    /// Whether a mechanism can have these parameters: a mass is not negative, an inertia is that of a body, knots increase,
+    /// constraints that no coordinate can correct hold.
+    fn check_conditions(&self, values: &[S]) -> Result<(), ParameterError> {
+        let Some(tape) = &self.conditions else { return Ok(()) };
+        let conditions = &self.program.conditions;
+        let mut w = vec![S::ZERO; tape.memory()];
+        let (mut margins, mut shown) = (vec![S::ZERO; conditions.len()], vec![S::ZERO; conditions.len()]);
+        let arguments = with([&[]; Group::ALL.len()], Group::Parameters, values);
+        // The lengths are right by construction, so this cannot fail.
+        let _ = tape.run(&arguments, &mut w, &mut [&mut margins, &mut shown]);
+        let [margins, shown] =
+            [margins, shown].map(|values| values.iter().map(|x| x.real()).collect::<Vec<_>>());
+        match Conditions::broken(conditions, &margins, &shown) {
+            Some(message) => Err(ParameterError::Condition { message }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets all parameters, arrays flattened. All must be allowed, or none is set.
     pub fn set_parameters(&mut self, values: &[S]) -> Result<(), ParameterError> {
         let (expected, found) = (self.parameters.len(), values.len());
         if expected != found {
@@ -98,6 +170,7 @@ impl<S: Scalar> Interpreted<S> {
         for ((info, name), value) in infos.zip(&self.parameter_names).zip(values) {
             parameters::check(info, name, value.real())?;
         }
+        self.check_conditions(values)?;
         self.parameters.copy_from_slice(values);
         self.run_prepare();
         Ok(())
@@ -166,7 +239,14 @@ impl<S: Scalar> Interpreted<S> {
     }
 
     pub(crate) fn bundle(&self, kind: BundleKind) -> Result<&Tape<S>, EvalError> {
-        self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })
+        let tape = self.bundles[kind as usize].as_ref().ok_or(EvalError::Absent { bundle: kind.name() })?;
+        tape.expect_run(self.policy, || self.program.bundle(kind.name()));
+        Ok(tape)
+    }
+
+    /// Says that a solve of several columns comes.
+    pub(crate) fn expect_columns(&self, kind: BundleKind, tape: &Tape<S>) {
+        tape.expect_columns(self.policy, || self.program.bundle(kind.name()));
     }
 }
 

@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod rolled;
+mod machine_code;
 mod tape;
 
 mod parameters;
@@ -50,6 +51,8 @@ mod bundles;
 mod signals;
 
 mod method;
+
+pub mod jumps;
 
 pub mod simulation;
 
@@ -65,6 +68,8 @@ pub mod equilibrium;
 pub mod modes;
 
 pub use interpreted::Interpreted;
+pub use machine_code::{BREAK_EVEN, Engine};
+pub use mbs_jit::{Fusing, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;

@@ -25,6 +25,8 @@ use nalgebra::{Complex, DMatrix, DVector};
 const RANK: f64 = 1e-10;
 /// Singular values of n below this part of the largest are zero.
 const ZERO: f64 = 1e-13;
+/// Eigenvalues that differ by less, of their size, are equal: rounding splits those of multiplicity two by the root of its own size.
+const SPLIT: f64 = 1e-7;
 /// What leaves the constraints, or accelerates by itself, in units of the matrix, where the motion is not steady.
 const UNSTEADY: f64 = 1e-6;
 
@@ -172,12 +174,20 @@ impl Linearisation {
         self.drift <= UNSTEADY && self.restless.1 <= UNSTEADY
     }
 
+    /// The coordinate that accelerates most, if the motion is not steady for that reason.
+    pub fn accelerating(&self) -> Option<usize> {
+        (self.restless.1 > UNSTEADY).then_some(self.restless.0)
+    }
+
     /// All eigenvalues, by real part, largest first.
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
         let Deflated { zeros, rest } = self.deflate();
         let mut values = vec![Complex::new(0.0, 0.0); zeros.iter().map(DMatrix::ncols).sum()];
         if !rest.is_empty() {
-            values.extend(rest.complex_eigenvalues().iter());
+            // Rounding splits equal real eigenvalues into pairs.
+            let real = |value: &Complex<f64>| value.im.abs() <= SPLIT * value.re.abs();
+            let found = rest.complex_eigenvalues();
+            values.extend(found.iter().map(|v| if real(v) { Complex::new(v.re, 0.0) } else { *v }));
         }
         values.sort_by(|a, b| b.re.total_cmp(&a.re).then(b.im.total_cmp(&a.im)));
         values
@@ -220,39 +230,57 @@ impl Linearisation {
                 changes.column_iter().map(|s| Mode { eigenvalue: zero, shape: self.shape(zero, s.into()) }),
             );
         }
-        let mut still = still.into_iter();
+        let mut still = still.into_iter().peekable();
         let values = self.eigenvalues().into_iter().filter(|value| value.im >= 0.0);
-        values
-            .map(|eigenvalue| {
-                let found = if eigenvalue == zero { still.next() } else { None };
-                found.unwrap_or_else(|| {
-                    let s = real(&self.basis) * self.eigenvector(eigenvalue);
-                    Mode { eigenvalue, shape: self.shape(eigenvalue, s) }
-                })
-            })
-            .collect()
+        let values: Vec<Complex<f64>> = values.collect();
+        let mut modes: Vec<Mode> = Vec::new();
+        while modes.len() < values.len() {
+            let eigenvalue = values[modes.len()];
+            if let Some(mode) = still.next_if(|_| eigenvalue == zero) {
+                modes.push(mode);
+                continue;
+            }
+            // Equal ones share a space of shapes.
+            let rest = &values[modes.len()..];
+            let equal = |value: &&Complex<f64>| (**value - eigenvalue).norm() <= SPLIT * eigenvalue.norm();
+            let count = rest.iter().take_while(equal).count().max(1);
+            let shapes = real(&self.basis) * self.eigenvectors(eigenvalue, count);
+            let new = rest[..count].iter().zip(shapes.column_iter());
+            modes.extend(
+                new.map(|(&eigenvalue, s)| Mode { eigenvalue, shape: self.shape(eigenvalue, s.into()) }),
+            );
+        }
+        modes
     }
 
-    /// The eigenvector by inverse iteration.
-    fn eigenvector(&self, eigenvalue: Complex<f64>) -> DVector<Complex<f64>> {
+    /// As many eigenvectors of an eigenvalue, by inverse iteration; real ones of a real eigenvalue.
+    fn eigenvectors(&self, eigenvalue: Complex<f64>, count: usize) -> DMatrix<Complex<f64>> {
         let n = self.matrix.nrows();
         // A little beside the eigenvalue, so that the matrix can be factored.
-        let beside =
-            eigenvalue + Complex::new(1e-9, 0.7e-9) * (self.matrix.amax() * 1e-3 + eigenvalue.norm());
+        let aside = if eigenvalue.im == 0.0 { Complex::new(1e-9, 0.0) } else { Complex::new(1e-9, 0.7e-9) };
+        let beside = eigenvalue + aside * (self.matrix.amax() * 1e-3 + eigenvalue.norm());
         let mut shifted: DMatrix<Complex<f64>> = self.matrix.map(|x| Complex::new(x, 0.0));
         for i in 0..n {
             shifted[(i, i)] -= beside;
         }
         let lu = shifted.lu();
-        let mut x =
-            DVector::from_fn(n, |i, _| Complex::new(1.0 + 0.37 * (i as f64).sin(), 0.2 * (i as f64).cos()));
+        let begin = |i: usize, j: usize| {
+            let (i, j) = (i as f64, j as f64);
+            let re = 1.0 + 0.37 * (i * (1.0 + j)).sin();
+            Complex::new(re, if eigenvalue.im == 0.0 { 0.0 } else { 0.2 * (i + j).cos() })
+        };
+        let mut x = DMatrix::from_fn(n, count, begin);
         for _ in 0..4 {
             let Some(next) = lu.solve(&x) else { break };
-            let size = next.norm();
-            if !(size.is_finite() && size > 0.0) {
+            if !next.iter().all(|x| x.re.is_finite() && x.im.is_finite()) {
                 break;
             }
-            x = next / Complex::new(size, 0.0);
+            x = next.qr().q();
+        }
+        if eigenvalue.im == 0.0 {
+            let mut columns = x.map(|x| x.re);
+            simplify(&mut columns);
+            x = columns.map(|x| Complex::new(x, 0.0));
         }
         x
     }

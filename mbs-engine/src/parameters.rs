@@ -49,6 +49,12 @@ pub enum ParameterError {
         /// The parameter.
         name: String,
     },
+    /// Values that no such mechanism has: a negative mass, an inertia no body has, knots that fall, sides of a loop that
+    /// cannot meet.
+    Condition {
+        /// What is wrong.
+        message: String,
+    },
     /// A wrong number of values for all parameters at once.
     Count {
         /// How many there are.
@@ -92,6 +98,7 @@ impl fmt::Display for ParameterError {
                 write!(f, ", not {value}")
             }
             ParameterError::NotFinite { name } => write!(f, "parameter `{name}` must be finite"),
+            ParameterError::Condition { message } => f.write_str(message),
             ParameterError::Count { expected, found } => {
                 write!(f, "{expected} parameters are needed, {found} were given")
             }

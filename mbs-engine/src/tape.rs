@@ -16,12 +16,14 @@
 //! | slots | those that are read as runs or belong to kernels or loops |
 //! | places | values |
 
+use crate::machine_code::{Native, Policy};
 use crate::rolled;
 use mbs_codegen::bundle::{Bundle, Loop, Operand, Operation, Run, Segment, Statement};
 use mbs_codegen::graph::{BinaryOp, Comparison, Kernel, UnaryOp};
 use mbs_codegen::symbols::Group;
+use mbs_jit::LANES;
 use mbs_runtime::{EvalError, Scalar, math};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// An index into the memory.
 type Place = u32;
@@ -79,7 +81,15 @@ pub(crate) struct Tape<S> {
     /// The arrays of the loops.
     arrays: Vec<Stretch>,
     memory: usize,
+    /// The same as machine code, if there is some; and over four columns, for solves.
+    native: Native,
+    lanes: Native,
+    /// How much memory machine code needs at most.
+    native_memory: usize,
 }
+
+/// The most results of a bundle that is compiled.
+const RESULTS: usize = 8;
 
 /// The arguments of a bundle, a slice per group (empty where not taken).
 pub type Arguments<'a, S> = [&'a [S]; Group::ALL.len()];
@@ -109,6 +119,9 @@ impl<S: Scalar> Tape<S> {
             loops: Vec::new(),
             arrays: Vec::new(),
             memory: 0,
+            native: Native::default(),
+            lanes: Native::default(),
+            native_memory: 0,
         }
     }
 
@@ -122,7 +135,98 @@ impl<S: Scalar> Tape<S> {
         self.memory
     }
 
-    /// Runs the tape. Arguments and results must have exactly their lengths; the scratch may be longer than needed.
+    /// Says that an evaluation comes: compiles the bundle, from which the tape was made, if it is time.
+    #[inline]
+    pub(crate) fn expect_run<'b>(&self, policy: Policy, bundle: impl FnOnce() -> Option<&'b Bundle>) {
+        if S::doubles(&[]).is_some() && self.results.len() <= RESULTS {
+            self.native.count(policy, self.memory, |fusing| Some(mbs_jit::compile(bundle()?, fusing)));
+        }
+    }
+
+    /// Says that a solve of several columns comes: as [`Tape::expect_run`], for code over four columns, which share everything but the
+    /// right-hand side.
+    pub(crate) fn expect_columns<'b>(&self, policy: Policy, bundle: impl FnOnce() -> Option<&'b Bundle>) {
+        const SHARED: [Group; 2] = [Group::Factors, Group::Prepared];
+        if S::doubles(&[]).is_some() && self.results.len() == 1 {
+            let memory = LANES * self.native_memory;
+            let compile = |fusing| Some(mbs_jit::compile_lanes(bundle()?, &SHARED, fusing));
+            self.lanes.count(policy, memory, compile);
+        }
+    }
+
+    /// How long the scratch of [`Tape::run_columns`] is.
+    pub(crate) fn columns_memory(&self) -> usize {
+        LANES * (self.native_memory + 2 * self.result_len(0))
+    }
+
+    /// Solves for up to four columns from `first` on: row i of column k is `x[i * columns + k]`. None where there is no machine code for it.
+    pub(crate) fn run_columns(
+        &self,
+        arguments: &Arguments<'_, S>,
+        [first, columns]: [usize; 2],
+        w: &mut [S],
+        x: &mut [S],
+    ) -> Option<()> {
+        let lanes = self.lanes.get()?;
+        let n = self.result_len(0);
+        let (memory, rest) = S::doubles_mut(w)?.split_at_mut_checked(lanes.memory())?;
+        let (rhs, rest) = rest.split_at_mut_checked(LANES * n)?;
+        let solution = rest.get_mut(..LANES * n)?;
+        let x = S::doubles_mut(x)?.get_mut(..n * columns)?;
+        let these = first..columns.min(first + LANES);
+        // Columns that are not there are zero.
+        rhs.fill(0.0);
+        for (rhs, row) in rhs.chunks_exact_mut(LANES).zip(x.chunks_exact(columns)) {
+            rhs.iter_mut().zip(row.get(these.clone())?).for_each(|(to, &from)| *to = from);
+        }
+        let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
+        for (given, &(group, len)) in given.iter_mut().zip(&self.arguments) {
+            *given = match group {
+                Group::Rhs => rhs,
+                _ => S::doubles(arguments[group as usize]).filter(|slice| slice.len() == len)?,
+            };
+        }
+        lanes.run(&given[..self.arguments.len()], memory, &mut [&mut *solution]).ok()?;
+        for (solution, row) in solution.chunks_exact(LANES).zip(x.chunks_exact_mut(columns)) {
+            row.get_mut(these.clone())?.iter_mut().zip(solution).for_each(|(to, &from)| *to = from);
+        }
+        Some(())
+    }
+
+    /// Forgets machine code and evaluations.
+    pub(crate) fn reset(&mut self) {
+        self.native.reset();
+        self.lanes.reset();
+    }
+
+    /// Whether machine code runs in its place.
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.native.get().is_some()
+    }
+
+    /// Runs machine code, where there is some: its loops are left.
+    #[inline]
+    fn run_native(
+        &self,
+        arguments: &Arguments<'_, S>,
+        w: &mut [S],
+        results: &mut [&mut [S]],
+    ) -> Option<&[Stretch]> {
+        let native = self.native.get()?;
+        let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
+        for (given, &(group, _)) in given.iter_mut().zip(&self.arguments) {
+            *given = S::doubles(arguments[group as usize])?;
+        }
+        let mut written: [&mut [f64]; RESULTS] = Default::default();
+        for (written, result) in written.iter_mut().zip(results.iter_mut()) {
+            *written = S::doubles_mut(result)?;
+        }
+        let (given, written) = (&given[..self.arguments.len()], &mut written[..self.results.len()]);
+        native.run(given, S::doubles_mut(w)?, written).ok()?;
+        Some(native.arrays())
+    }
+
+    /// Runs the tape, or the machine code in its place. Arguments and results must have exactly their lengths; the scratch may be longer than needed.
     pub(crate) fn run(
         &self,
         arguments: &Arguments<'_, S>,
@@ -139,6 +243,10 @@ impl<S: Scalar> Tape<S> {
             exactly(what, places.len(), given.len())?;
         }
 
+        if let Some(arrays) = self.run_native(arguments, w, results) {
+            self.loops.iter().for_each(|each| rolled::run(each, arrays, w, results));
+            return Ok(());
+        }
         w[..self.constants.len()].copy_from_slice(&self.constants);
         let mut start = self.constants.len();
         for &(group, len) in &self.arguments {
@@ -293,11 +401,13 @@ struct Assembler<S> {
     argument_starts: [u32; Group::ALL.len()],
     /// Slots that must be memory: first place of each.
     slots: u32,
-    slot_places: HashMap<u32, Place>,
+    /// How many they are, and the place of each; none of other slots.
+    addressed: u32,
+    slot_places: Vec<Option<Place>>,
     /// What stands for each value: itself, or what a slot that it was loaded from held.
-    values: HashMap<u32, Source>,
+    values: Vec<Source>,
     /// What each other slot holds.
-    held: HashMap<u32, Source>,
+    held: Vec<Source>,
     steps: Vec<Step>,
     results: Vec<(&'static str, Vec<Source>)>,
     stretches: Vec<Stretch>,
@@ -307,13 +417,43 @@ struct Assembler<S> {
 }
 
 /// An operation whose places are not chosen yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Step {
     kind: Kind,
     to: To,
-    operands: Vec<Source>,
+    operands: Operands,
     /// Of a gather or locate its stretch, of a kernel its call.
     which: u32,
+}
+
+/// What a step reads: four sources at most.
+#[derive(Clone, Copy, Debug)]
+struct Operands {
+    sources: [Source; 4],
+    len: u8,
+}
+
+impl Operands {
+    const NONE: Operands = Operands { sources: [Source::Fixed(0); 4], len: 0 };
+
+    fn one(source: Source) -> Operands {
+        Operands { sources: [source; 4], len: 1 }
+    }
+
+    fn push(&mut self, source: Source) {
+        if let Some(free) = self.sources.get_mut(self.len as usize) {
+            *free = source;
+            self.len += 1;
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Source> + '_ {
+        self.sources.iter().copied().take(self.len as usize)
+    }
+
+    fn values(&self) -> impl Iterator<Item = u32> + '_ {
+        self.iter().filter_map(Source::value)
+    }
 }
 
 /// Where a result goes.
@@ -346,10 +486,11 @@ impl<S: Scalar> Assembler<S> {
             arguments: Vec::new(),
             argument_starts: [0; Group::ALL.len()],
             slots: 0,
-            slot_places: HashMap::new(),
-            values: HashMap::new(),
-            held: HashMap::new(),
-            steps: Vec::new(),
+            addressed: 0,
+            slot_places: vec![None; bundle.slots as usize],
+            values: (0..bundle.values).map(Source::Value).collect(),
+            held: vec![Source::Fixed(0); bundle.slots as usize],
+            steps: Vec::with_capacity(bundle.statements()),
             results: Vec::new(),
             stretches: Vec::new(),
             calls: Vec::new(),
@@ -392,25 +533,31 @@ impl<S: Scalar> Assembler<S> {
             start += len as u32;
         }
         // Slots keep their order, so that runs of them stay runs.
-        let mut addressed: Vec<u32> = addressed_slots(bundle).into_iter().collect();
-        addressed.sort_unstable();
         self.slots = start;
-        self.slot_places = addressed.iter().zip(start..).map(|(&slot, place)| (slot, place)).collect();
+        let addressed = addressed_slots(bundle);
+        for (place, _) in self.slot_places.iter_mut().zip(&addressed).filter(|&(_, &is_memory)| is_memory) {
+            *place = Some(start + self.addressed);
+            self.addressed += 1;
+        }
     }
 
     fn operand(&self, operand: Operand) -> Source {
         match operand {
             Operand::Constant(value) => Source::Fixed(self.constant_places[&value.to_bits()]),
             Operand::Argument(group, index) => Source::Fixed(self.argument_starts[group as usize] + index),
-            Operand::Value(value) => self.values[&value.0],
+            Operand::Value(value) => self.values[value.0 as usize],
         }
+    }
+
+    fn slot_place(&self, slot: u32) -> Option<Place> {
+        self.slot_places.get(slot as usize).copied().flatten()
     }
 
     fn stretch(&self, run: Run) -> Stretch {
         match run {
             Run::Table { table, len } => (self.tables[table as usize], len),
             Run::Argument { group, start, len } => (self.argument_starts[group as usize] + start, len),
-            Run::Slots { start, len } => (self.slot_places.get(&start).copied().unwrap_or(self.slots), len),
+            Run::Slots { start, len } => (self.slot_place(start).unwrap_or(self.slots), len),
         }
     }
 
@@ -425,16 +572,20 @@ impl<S: Scalar> Assembler<S> {
                 Segment::Flat(statements) => statements.iter().for_each(|s| self.statement(s)),
                 Segment::Kernel { kernel, inputs, output } => {
                     let inputs = inputs.iter().map(|&run| self.stretch(run)).collect();
-                    let output = self.slot_places[output];
-                    self.push(Kind::Kernel, To::Nowhere, Vec::new(), self.calls.len() as u32);
+                    let output = self.slot_place(*output).unwrap_or(self.slots);
+                    self.push(Kind::Kernel, To::Nowhere, Operands::NONE, self.calls.len() as u32);
                     self.calls.push(Call { kernel: *kernel, inputs, output });
                 }
             }
         }
+        // Machine code keeps this order, and needs room for what it reads as memory, for every value, and for the results of a call.
+        let native = self.addressed as usize + self.most_values() + 2;
         self.group();
         // Arrays are the first of the slots.
         let first = self.slots;
         let mut tape = self.choose_places();
+        tape.native_memory = native;
+        tape.memory = tape.memory.max(native);
         tape.loops = bundle.loops.clone();
         tape.arrays = (0..bundle.arrays.len() as u32)
             .map(|array| bundle.array(array))
@@ -443,26 +594,23 @@ impl<S: Scalar> Assembler<S> {
         tape
     }
 
-    fn push(&mut self, kind: Kind, to: To, operands: Vec<Source>, which: u32) {
-        self.values.extend(to.values().map(|value| (value, Source::Value(value))));
+    fn push(&mut self, kind: Kind, to: To, operands: Operands, which: u32) {
         self.steps.push(Step { kind, to, operands, which });
     }
 
     fn statement(&mut self, statement: &Statement) {
         match *statement {
-            Statement::Load(value, slot) => match self.slot_places.get(&slot) {
-                Some(&place) => self.push(Kind::Copy, To::Value(value.0), vec![Source::Fixed(place)], 0),
-                None => {
-                    self.values.insert(value.0, self.held[&slot]);
+            Statement::Load(value, slot) => match self.slot_place(slot) {
+                Some(place) => {
+                    self.push(Kind::Copy, To::Value(value.0), Operands::one(Source::Fixed(place)), 0);
                 }
+                None => self.values[value.0 as usize] = self.held[slot as usize],
             },
             Statement::Store(slot, operand) => {
                 let operand = self.operand(operand);
-                match self.slot_places.get(&slot) {
-                    Some(&place) => self.push(Kind::Copy, To::Slot(place), vec![operand], 0),
-                    None => {
-                        self.held.insert(slot, operand);
-                    }
+                match self.slot_place(slot) {
+                    Some(place) => self.push(Kind::Copy, To::Slot(place), Operands::one(operand), 0),
+                    None => self.held[slot as usize] = operand,
                 }
             }
             Statement::Result { result, index, value } => {
@@ -470,10 +618,10 @@ impl<S: Scalar> Assembler<S> {
             }
             Statement::SinCos(sine, cosine, angle) => {
                 let angle = self.operand(angle);
-                self.push(Kind::SinCos, To::Values(sine.0, cosine.0), vec![angle], 0);
+                self.push(Kind::SinCos, To::Values(sine.0, cosine.0), Operands::one(angle), 0);
             }
             Statement::Compute(value, operation) => {
-                let mut operands = Vec::new();
+                let mut operands = Operands::NONE;
                 operation.operands(|operand| operands.push(self.operand(operand)));
                 let (kind, which) = match operation {
                     Operation::Unary(UnaryOp::Neg, _) => (Kind::Neg, 0),
@@ -502,8 +650,8 @@ impl<S: Scalar> Assembler<S> {
 
     /// Whether a step reads or writes slots that are memory: it keeps its place among its neighbours.
     fn is_bound(&self, step: &Step) -> bool {
-        let slots = self.slots..self.slots + self.slot_places.len() as u32;
-        let in_slots = |source: &Source| matches!(source, Source::Fixed(place) if slots.contains(place));
+        let slots = self.slots..self.slots + self.addressed;
+        let in_slots = |source: Source| matches!(source, Source::Fixed(place) if slots.contains(&place));
         match step.kind {
             Kind::Kernel => true,
             Kind::Gather | Kind::Locate => slots.contains(&self.stretches[step.which as usize].0),
@@ -514,42 +662,69 @@ impl<S: Scalar> Assembler<S> {
     /// Brings steps of one kind together where they do not wait for each other.
     fn group(&mut self) {
         let mut grouped = Vec::with_capacity(self.steps.len());
+        let mut maker = vec![NOBODY; self.values.len()];
         let mut free = Vec::new();
         for step in std::mem::take(&mut self.steps) {
             if self.is_bound(&step) {
-                grouped.append(&mut group_by_kind(std::mem::take(&mut free)));
+                group_by_kind(&free, &mut maker, &mut grouped);
+                free.clear();
                 grouped.push(step);
             } else {
                 free.push(step);
             }
         }
-        grouped.append(&mut group_by_kind(free));
+        group_by_kind(&free, &mut maker, &mut grouped);
         self.steps = grouped;
+    }
+
+    /// Which step reads each value last; results are read after all steps. What nobody reads has [`NOBODY`].
+    fn last_uses(&self) -> Vec<usize> {
+        let mut last_use = vec![NOBODY; self.values.len()];
+        for (i, step) in self.steps.iter().enumerate() {
+            step.operands.values().for_each(|value| last_use[value as usize] = i);
+        }
+        let results = self.results.iter().flat_map(|(_, operands)| operands);
+        results
+            .filter_map(|operand| operand.value())
+            .for_each(|value| last_use[value as usize] = self.steps.len());
+        last_use
+    }
+
+    /// How many values there are at most at a time, in the present order of steps.
+    fn most_values(&self) -> usize {
+        let last_use = self.last_uses();
+        let (mut now, mut most) = (0_usize, 0);
+        for (i, step) in self.steps.iter().enumerate() {
+            now += step.to.values().count();
+            most = most.max(now);
+            now -= step.to.values().filter(|&value| last_use[value as usize] == NOBODY).count();
+            let mut seen = [None; 4];
+            for (k, value) in step.operands.values().enumerate() {
+                if last_use[value as usize] == i && !seen.contains(&Some(value)) {
+                    now = now.saturating_sub(1);
+                }
+                seen[k] = Some(value);
+            }
+        }
+        most
     }
 
     /// Gives every value a place, from its assignment to its last use.
     fn choose_places(self) -> Tape<S> {
-        let mut last_use: HashMap<u32, usize> = HashMap::new();
-        for (i, step) in self.steps.iter().enumerate() {
-            last_use
-                .extend(step.operands.iter().filter_map(|operand| operand.value()).map(|value| (value, i)));
-        }
-        let results = self.results.iter().flat_map(|(_, operands)| operands);
-        last_use.extend(results.filter_map(|operand| operand.value()).map(|value| (value, usize::MAX)));
-
+        let last_use = self.last_uses();
         let mut places =
-            Places { of: HashMap::new(), free: Vec::new(), end: self.slots + self.slot_places.len() as u32 };
+            Places { of: vec![None; self.values.len()], free: Vec::new(), end: self.slots + self.addressed };
         let mut batches: Vec<(Kind, usize)> = Vec::new();
         let mut operations = Vec::with_capacity(self.steps.len());
         let mut selects = Vec::new();
         for (i, step) in self.steps.iter().enumerate() {
             let mut x = [0; 4];
-            for (x, &operand) in x.iter_mut().zip(&step.operands) {
+            for (x, operand) in x.iter_mut().zip(step.operands.iter()) {
                 *x = places.find(operand);
             }
             // Operands are read before the result is written, so a place that ends here may be the result's.
-            for value in step.operands.iter().filter_map(|operand| operand.value()) {
-                if last_use[&value] == i {
+            for value in step.operands.values() {
+                if last_use[value as usize] == i {
                     places.release(value);
                 }
             }
@@ -574,7 +749,7 @@ impl<S: Scalar> Assembler<S> {
                 _ => batches.push((step.kind, 1)),
             }
             // What nobody reads gives its place back at once.
-            for value in step.to.values().filter(|value| !last_use.contains_key(value)) {
+            for value in step.to.values().filter(|&value| last_use[value as usize] == NOBODY) {
                 places.release(value);
             }
         }
@@ -595,24 +770,46 @@ impl<S: Scalar> Assembler<S> {
             loops: Vec::new(),
             arrays: Vec::new(),
             memory: places.end as usize,
+            native: Native::default(),
+            lanes: Native::default(),
+            native_memory: 0,
         }
     }
 }
 
-/// The steps in an order in which those of one kind stand together: always all of the kind of which most are ready.
-fn group_by_kind(steps: Vec<Step>) -> Vec<Step> {
-    let mut maker: HashMap<u32, usize> = HashMap::new();
+/// No step.
+const NOBODY: usize = usize::MAX;
+
+/// Adds the steps in an order in which those of one kind stand together: always all of the kind of which most are ready. `maker` is scratch, and
+/// says of no value who makes it, before and after.
+fn group_by_kind(steps: &[Step], maker: &mut [usize], grouped: &mut Vec<Step>) {
     for (i, step) in steps.iter().enumerate() {
-        maker.extend(step.to.values().map(|value| (value, i)));
+        step.to.values().for_each(|value| maker[value as usize] = i);
     }
+    // Who reads what a step makes: `readers[starts[i]..starts[i + 1]]`.
     let mut waits = vec![0_usize; steps.len()];
-    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    let mut starts = vec![0_usize; steps.len() + 1];
+    let makers = |step: &Step| {
+        let sources =
+            step.operands.sources.map(|source| source.value().map_or(NOBODY, |v| maker[v as usize]));
+        sources.into_iter().take(step.operands.len as usize).filter(|&made_by| made_by != NOBODY)
+    };
     for (i, step) in steps.iter().enumerate() {
-        for value in step.operands.iter().filter_map(|operand| operand.value()) {
-            if let Some(&made_by) = maker.get(&value) {
-                readers[made_by].push(i);
-                waits[i] += 1;
-            }
+        for made_by in makers(step) {
+            starts[made_by] += 1;
+            waits[i] += 1;
+        }
+    }
+    let mut end = 0;
+    for start in &mut starts {
+        end += *start;
+        *start = end;
+    }
+    let mut readers = vec![0; end];
+    for (i, step) in steps.iter().enumerate().rev() {
+        for made_by in makers(step) {
+            starts[made_by] -= 1;
+            readers[starts[made_by]] = i;
         }
     }
     // Kinds in the order in which they are first seen, so that the same bundle always gives the same tape.
@@ -625,14 +822,13 @@ fn group_by_kind(steps: Vec<Step>) -> Vec<Step> {
         }
     };
     (0..steps.len()).filter(|&i| waits[i] == 0).for_each(|i| add(&mut ready, i));
-    let mut order = Vec::with_capacity(steps.len());
     while let Some(most) = (0..ready.len()).max_by_key(|&k| (ready[k].1.len(), usize::MAX - k)) {
         if ready[most].1.is_empty() {
             break;
         }
         while let Some(i) = ready[most].1.pop_front() {
-            order.push(i);
-            for &reader in &readers[i] {
+            grouped.push(steps[i]);
+            for &reader in &readers[starts[i]..starts[i + 1]] {
                 waits[reader] -= 1;
                 if waits[reader] == 0 {
                     add(&mut ready, reader);
@@ -640,13 +836,14 @@ fn group_by_kind(steps: Vec<Step>) -> Vec<Step> {
             }
         }
     }
-    let mut steps: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|i| steps[i].take()).collect()
+    for step in steps {
+        step.to.values().for_each(|value| maker[value as usize] = NOBODY);
+    }
 }
 
 /// Places of values.
 struct Places {
-    of: HashMap<u32, Place>,
+    of: Vec<Option<Place>>,
     free: Vec<Place>,
     end: Place,
 }
@@ -655,7 +852,8 @@ impl Places {
     fn find(&self, operand: Source) -> Place {
         match operand {
             Source::Fixed(place) => place,
-            Source::Value(value) => self.of[&value],
+            // A verified bundle reads only what it has assigned.
+            Source::Value(value) => self.of[value as usize].unwrap_or(0),
         }
     }
 
@@ -665,24 +863,24 @@ impl Places {
             self.end += 1;
             self.end - 1
         });
-        self.of.insert(value, place);
+        self.of[value as usize] = Some(place);
         place
     }
 
     /// Gives the place of a value back; once, even where an operation reads the value twice.
     fn release(&mut self, value: u32) {
-        if let Some(place) = self.of.remove(&value) {
+        if let Some(place) = self.of[value as usize].take() {
             self.free.push(place);
         }
     }
 }
 
-/// Slots that are read as runs, or that kernels read and write.
-fn addressed_slots(bundle: &Bundle) -> HashSet<u32> {
-    let mut slots = HashSet::new();
+/// Of each slot, whether it is read as part of a run, or by kernels or loops.
+fn addressed_slots(bundle: &Bundle) -> Vec<bool> {
+    let mut slots = vec![false; bundle.slots as usize];
     let mut add = |run: Run| {
         if let Run::Slots { start, len } = run {
-            slots.extend(start..start + len);
+            slots.iter_mut().skip(start as usize).take(len as usize).for_each(|slot| *slot = true);
         }
     };
     // The arrays of loops come first.
@@ -707,3 +905,6 @@ fn addressed_slots(bundle: &Bundle) -> HashSet<u32> {
     }
     slots
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod fuzz;

@@ -1,11 +1,11 @@
-//! The tape computes the very bits of the generator's own interpreter, for every bundle of every shipped model.
+//! The tape, and machine code in its place, compute the very bits of the generator's own interpreter, for every bundle of every shipped model.
 
 mod common;
 
 use common::{all_shipped, noise, program, shipped};
 use mbs_codegen::bundle::interpret;
 use mbs_codegen::symbols::Group;
-use mbs_engine::Interpreted;
+use mbs_engine::{Engine, Fusing, Interpreted};
 use mbs_runtime::{
     At, ConstrainedDynamics, ConstraintCorrection, Energy, ForwardDynamics, ForwardDynamicsRecursive,
     InverseDynamics, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Outputs, Stabilisation,
@@ -47,9 +47,12 @@ fn assert_same(what: &str, ours: &[f64], oracle: &[f64]) {
 #[cfg(not(target_feature = "fma"))]
 fn every_bundle_has_the_bits_of_the_generators_interpreter() {
     let mut seed = 7;
-    for name in all_shipped() {
+    for (name, engine) in
+        all_shipped().into_iter().flat_map(|n| [(n.clone(), Engine::Tape), (n, Engine::Jit)])
+    {
         let text = shipped(&name);
-        let model = Interpreted::<f64>::new(program(&text, None));
+        let mut model = Interpreted::<f64>::new(program(&text, None));
+        model.set_engine(engine, None, Fusing::AsCompiled);
         let d = model.dims();
         let mut w = vec![f64::NAN; d.workspace];
         for round in 0..4 {

@@ -1,15 +1,20 @@
-//! Once a model is built, stepping and observing allocate nothing.
+//! Once a model is built, and compiled where it shall be, stepping and observing allocate nothing.
 
 mod common;
 
 use common::{interpreted, shipped};
+use mbs_engine::{Engine, Fusing};
 use mbs_runtime::{Adaptive, Energy, Fixed, Integrator, Output, Outputs, Rk4, Span, System};
 use std::ops::ControlFlow;
 
 #[test]
 fn stepping_allocates_nothing() {
-    for (name, case) in [("cart_pole", Some("shaken")), ("mirrored", None), ("spinning_top", None)] {
-        let model = interpreted(&shipped(name), case);
+    let models = [("cart_pole", Some("shaken")), ("mirrored", None), ("spinning_top", None)];
+    for ((name, case), engine) in models.into_iter().flat_map(|m| [(m, Engine::Tape), (m, Engine::Jit)]) {
+        let mut model = interpreted(&shipped(name), case);
+        model.set_engine(engine, None, Fusing::AsCompiled);
+        let compiled = model.compile();
+        assert_eq!(compiled > 0, engine == Engine::Jit && mbs_jit::availability().is_ok(), "{name}");
         let d = model.dims();
         let mut y = model.start_state();
         let (fixed, adaptive) = (Fixed { method: Rk4, h: 1e-3 }, Adaptive::new(1e-6, 1e-8));

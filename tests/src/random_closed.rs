@@ -543,6 +543,10 @@ impl Draft {
         );
         let _ = writeln!(
             forces,
+            "  pump: {{type: spring, from: {bname}, to: b{a}.side, stiffness: 9 + 2*cos(pace*t), natural_length: 0.2 + 0.1*sin(3*t)}}"
+        );
+        let _ = writeln!(
+            forces,
             "  strut: {{type: spring, from: ground.home, to: b{c}.side, law: 30*(length - 0.3) + 2*tanh(rate)}}"
         );
         let _ = writeln!(

@@ -279,6 +279,28 @@ fn random_forces(r: &mut Random, shape: Shape, coordinates: &[String], out: &mut
         out,
         "  motor: {{type: torque, on: {a}, frame: {a}, value: \"[pull, 0.4*cos(t), spline(t, [0, 1, 2, 3], curve)]\", reaction: {b}}}"
     );
+    // Springs that others move: by time, by inputs, by other coordinates and speeds.
+    let other = coordinates.get(coordinates.len() / 2);
+    let (by_place, by_speed) =
+        other.map_or(("t".into(), "t".into()), |other| (format!("({other})^2"), format!("rate({other})")));
+    let _ = writeln!(
+        out,
+        "  pump: {{type: spring, from: ground.home, to: {b}.tip, stiffness: 20 + 5*sin(t)*{by_place}, damping: 0.2, natural_length: 0.3 + 0.1*sin(3*t)}}"
+    );
+    let _ = writeln!(
+        out,
+        "  valve: {{type: spring, from: ground.home, to: {a}.side, stiffness: 10 + push, natural_length: 0.2 + 0.1*tanh({by_speed})}}"
+    );
+    let _ = writeln!(
+        out,
+        "  band: {{type: spring, from: ground.home, to: {b}.side, stiffness: 8 + cos(t), damping: 0.1}}"
+    );
+    if let Some(coordinate) = coordinates.first() {
+        let _ = writeln!(
+            out,
+            "  muscle: {{type: torsional_spring, coordinate: {coordinate}, stiffness: 6 + cos(4*t), natural_angle: 0.1*sin(5*t) + 0.2*sin({by_place})}}"
+        );
+    }
     if let Some(coordinate) = coordinates.last() {
         let _ = writeln!(
             out,

@@ -2,7 +2,8 @@
 
 use super::method::METHOD;
 use super::{EXIT_CODES, Method};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use mbs_engine::Engine;
 use std::path::PathBuf;
 
 /// What all runs have in common.
@@ -22,9 +23,33 @@ pub(crate) struct Common {
     /// Step, s; with step control the first one.
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     pub(crate) step: Option<f64>,
+    /// How equations are evaluated; results have the same bits.
+    #[arg(long, value_enum, default_value_t = EngineName::Auto)]
+    pub(crate) engine: EngineName,
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How equations are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// As machine code where it pays
+    Auto,
+    /// As machine code
+    Jit,
+    /// By the interpreter
+    Tape,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Engine {
+        match name {
+            EngineName::Auto => Engine::Auto,
+            EngineName::Jit => Engine::Jit,
+            EngineName::Tape => Engine::Tape,
+        }
+    }
 }
 
 /// Which model, where nothing runs.

@@ -12,7 +12,7 @@ use crate::session::model::{find_case, show_warnings};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
 use mbs_codegen::model::{Case, Model, ParameterId, VariableStart};
-use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
+use mbs_codegen::program::{self, BundleKind, Family, Options, Program, ProgramError};
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
 
@@ -58,8 +58,21 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 
 /// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
 fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
-    let mut bundles = BundleKind::ALL.to_vec();
-    let mut too_large = Vec::new();
+    let estimates = program::estimates(model, &BundleKind::ALL);
+    // Of what comes together the largest counts, and derivatives bring what they are derivatives of.
+    let largest = |family: Family| {
+        let members = estimates.iter().filter(|(kind, _)| kind.entry().family == family);
+        members.map(|&(_, operations)| operations).max().unwrap_or(0)
+    };
+    let size = |kind: BundleKind, own: usize| match kind.entry().family {
+        family @ (Family::CoordinateForm | Family::JointSensitivities) => largest(family),
+        family @ Family::Sensitivities => largest(family).max(largest(Family::CoordinateForm)),
+        _ => own,
+    };
+    let (counted, others): (Vec<_>, Vec<_>) =
+        estimates.iter().partition(|(kind, own)| size(*kind, *own) <= COUNTED);
+    let mut bundles: Vec<BundleKind> = counted.into_iter().map(|(kind, _)| kind).collect();
+    let mut too_large: Vec<TooLarge> = others.into_iter().map(|(kind, own)| (kind.name(), own)).collect();
     loop {
         let options = Options { bundles: bundles.clone(), ..Options::default() };
         match Program::of(model, case, &options) {
@@ -74,6 +87,9 @@ fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<To
         }
     }
 }
+
+/// Bundles that would need more operations, by their estimates, are not built by a check: it would take seconds, and much memory.
+const COUNTED: usize = 60_000;
 
 /// A bundle that is not made, and about how many operations it would need.
 type TooLarge = (&'static str, usize);

@@ -35,10 +35,11 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let settings = settings.map_err(|error| settings::refuse(&error))?;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let bundles = gradient::bundles(&settings.simulation, constrained);
-    let interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
+    let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(model::explain(&source, &InstanceError::NothingMoves));
     }
+    settings::choose_engine(&mut interpreted, common.engine, &settings);
     settings::note_idle(&settings);
 
     let prepared = gradient::prepare(&interpreted, &settings);
@@ -63,6 +64,9 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         (Ok(ran), _) => ran,
         (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
     };
+    for jump in &ran.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
     let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
@@ -187,6 +191,7 @@ impl Shown<'_> {
             "case": program.case,
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
+            "jumps": report_json::jumps(&self.ran.jumps),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(written) = &self.written {

@@ -20,6 +20,9 @@ use std::fmt::Write;
 pub(crate) fn equilibrium(arguments: &Equilibrium) -> Result<(), Failure> {
     let (model, t) = read(&arguments.of)?;
     let found = find(&model, t)?;
+    if let Some(moving) = moving(&model, &found.instant)? {
+        files::complain(&format!("note: time stands still: {moving}\n"));
+    }
     let names = Named(&model);
     let text = if arguments.of.json {
         let coordinates = names.map(Quantity::Coordinate, &found.instant.z);
@@ -51,13 +54,23 @@ pub(crate) fn equilibrium(arguments: &Equilibrium) -> Result<(), Failure> {
 pub(crate) fn modes(arguments: &Modes) -> Result<(), Failure> {
     let (model, t) = read(&arguments.of)?;
     let instant = if arguments.equilibrium { find(&model, t)?.instant } else { begin(&model, t)? };
+    if arguments.equilibrium
+        && let Some(moving) = moving(&model, &instant)?
+    {
+        return Err(Failure::error(format!(
+            "there is no rest: {moving}; without `--equilibrium` the modes are those about the start, which may be a steady motion"
+        )));
+    }
     let linearisation =
         linearise(&model, &instant).map_err(|error| Failure::error(error.describe(&model)))?;
     if !linearisation.is_steady() {
-        let moving = Named(&model).of(Quantity::Coordinate, linearisation.restless.0);
+        let why = match linearisation.accelerating() {
+            Some(i) => format!("`{}` accelerates", Named(&model).of(Quantity::Coordinate, i)),
+            None => "small changes of it do not stay on the constraints, which change along it".into(),
+        };
         let remedy = if arguments.equilibrium { "" } else { "; `--equilibrium` looks for rest first" };
         files::complain(&format!(
-            "warning: the motion is not steady, `{moving}` accelerates: these are the modes of one instant{remedy}\n"
+            "warning: the motion is not steady, {why}: these are the modes of one instant{remedy}\n"
         ));
     }
     let shown = linearisation.modes();
@@ -98,6 +111,15 @@ fn find(model: &Interpreted, t: f64) -> Result<Found, Failure> {
     let nq = model.dims().nq;
     equilibrium::find(model, t, &model.start_state()[..nq])
         .map_err(|error| Failure::error(error.describe(model)))
+}
+
+/// What moves by itself in a position of rest.
+fn moving(model: &Interpreted, at: &Instant) -> Result<Option<String>, Failure> {
+    let moving = equilibrium::moving_constraints(model, at)
+        .map_err(|error| Failure::error(error.describe(model).to_string()))?;
+    let named: Vec<String> =
+        moving.iter().map(|(name, rate)| format!("`{name}` at the rate {}", short(*rate))).collect();
+    Ok((!named.is_empty()).then(|| format!("constraints move with time, {}", named.join(", "))))
 }
 
 /// The model's consistent start.
@@ -173,6 +195,10 @@ impl Named<'_> {
         let cyclic = self.cyclic(linearisation);
         if !cyclic.is_empty() {
             let _ = writeln!(out, "  nothing depends on {}", cyclic.join(", "));
+        }
+        if modes.is_empty() {
+            out.push_str("  there are no free motions: the constraints prescribe all of them\n");
+            return out;
         }
         out.push('\n');
         let mut table =

@@ -1,6 +1,6 @@
 //! `mbs verify`: check all derivatives of a model and the gradient of a run, and show the worst errors.
 
-use crate::arguments::Verify;
+use crate::arguments::{EngineName, Verify};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::output::{json as report_json, text};
@@ -18,6 +18,10 @@ use std::fmt::Write;
 /// Checks a model's derivatives and shows the result.
 pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let Verify { common, by, differences, method } = arguments;
+    if common.engine != EngineName::Auto {
+        let words = "`--engine` is for runs: to verify, real numbers are evaluated as pays and complex ones by the interpreter";
+        return Err(Failure::usage(words.to_string()));
+    }
     let model = differentiated::read(common, by)?;
     let case = session::find_case(&model, common.case.as_deref())?;
     let constrained = model.is_constrained();
@@ -42,6 +46,9 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let outcome = verify::report(&interpreted.program_as_set(), simulation, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
+    for jump in &found.jumps {
+        files::complain(&format!("warning: {jump}\n"));
+    }
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
     files::print(&if common.json { report_json::pretty(&shown.json()) + "\n" } else { shown.text() })?;
     if found.passed() { Ok(()) } else { Err(Failure::said()) }
@@ -232,6 +239,7 @@ impl Shown<'_> {
             "derivatives": report.derivatives.iter().map(derivative).collect::<Vec<_>>(),
             "not_evaluated": report.unseen,
             "gradient": report.runs.iter().map(run).collect::<Vec<_>>(),
+            "jumps": report_json::jumps(&report.jumps),
             "redundant_constraints": report.redundant(),
             "wall_time": self.seconds,
         })

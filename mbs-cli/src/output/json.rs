@@ -4,6 +4,7 @@ use super::shown::Shown;
 use mbs_codegen::diagnostics::{Diagnostic, Diagnostics, Severity};
 use mbs_codegen::model::Integrator;
 use mbs_engine::Damping;
+use mbs_engine::jumps::Jump;
 use mbs_engine::simulation::{Analysis, Effort, RunFailure, Settings, WRENCH};
 use serde_json::{Map, Value, json};
 
@@ -54,6 +55,9 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> Value {
     if let Some(written) = &shown.written {
         object["csv"] = json!({"file": written.file.display().to_string(), "rows": written.rows, "columns": written.columns});
     }
+    if !seen.jumps.is_empty() {
+        object["jumps"] = jumps(&seen.jumps);
+    }
     let warnings = seen.warnings(shown.model);
     if !warnings.is_empty() {
         object["warnings"] = json!(warnings);
@@ -103,6 +107,13 @@ pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value
     object
 }
 
+/// Jumps a run went through.
+pub(crate) fn jumps(jumps: &[Jump]) -> Value {
+    let one =
+        |jump: &Jump| json!({"of": jump.subject, "t": jump.t, "by": jump.by, "message": jump.to_string()});
+    jumps.iter().map(one).collect()
+}
+
 /// Where the run began; null where no start was found.
 fn start(shown: &Shown<'_>) -> Value {
     let (program, record) = (shown.model.program(), shown.record);
@@ -125,6 +136,8 @@ fn start(shown: &Shown<'_>) -> Value {
         object["rank"] = json!(found.statistics.rank);
         let freedom = program.coordinates.len().saturating_sub(found.statistics.rank);
         object["degrees_of_freedom"] = json!(freedom);
+    }
+    if shown.settings.constrained || !program.dropped_rows.is_empty() {
         object["dropped"] = json!(program.dropped_rows);
     }
     object

@@ -203,10 +203,10 @@ fn plots(program: &Program, curves: &Curves) -> String {
 
 /// How the mechanism was put together, and what is known of its equations.
 fn start(shown: &Shown<'_>) -> String {
-    let Some(found) = shown.record.assembly.as_ref().filter(|_| shown.settings.constrained) else {
-        return String::new();
-    };
     let program = shown.model.program();
+    let Some(found) = shown.record.assembly.as_ref().filter(|_| shown.settings.constrained) else {
+        return dropped(program);
+    };
     let statistics = &found.statistics;
     let mut out = String::new();
     let changed = match shown.moved().count() {
@@ -225,12 +225,7 @@ fn start(shown: &Shown<'_>) -> String {
     if let Some(dependent) = dependent {
         let _ = writeln!(out, "  rank     {dependent}: multipliers are those of least norm");
     }
-    if !program.dropped_rows.is_empty() {
-        let names = &program.dropped_rows[..program.dropped_rows.len().min(LISTED)];
-        let more = if names.len() < program.dropped_rows.len() { ", …" } else { "" };
-        let text = format!("{}{more}: 0 = 0 in every position", names.join(", "));
-        let _ = writeln!(out, "  dropped  {}", wrapped(&text, "           "));
-    }
+    out.push_str(&dropped(program));
     let damping = shown.record.damping.filter(|damping| damping.frequency > 0.0);
     let mut method = Vec::new();
     method.extend(damping.map(|d| format!("violations damped critically at {} rad/s", short(d.frequency))));
@@ -239,6 +234,17 @@ fn start(shown: &Shown<'_>) -> String {
         let _ = writeln!(out, "  method   {}", method.join(", "));
     }
     out
+}
+
+/// Rows that nobody computes.
+fn dropped(program: &Program) -> String {
+    if program.dropped_rows.is_empty() {
+        return String::new();
+    }
+    let names = &program.dropped_rows[..program.dropped_rows.len().min(LISTED)];
+    let more = if names.len() < program.dropped_rows.len() { ", …" } else { "" };
+    let text = format!("{}{more}: 0 = 0 in every position", names.join(", "));
+    format!("  dropped  {}\n", wrapped(&text, "           "))
 }
 
 /// Characters of a line of text.

@@ -49,7 +49,8 @@ pub(crate) fn prepare<'a>(
             instance => Ok((instance?, None)),
         }
     };
-    let (Instance { model, settings }, without) = model::write_equations(source, write)?;
+    let (Instance { mut model, settings }, without) = model::write_equations(source, write)?;
+    settings::choose_engine(&mut model, common.engine, &settings);
     settings::note_idle(&settings);
     Ok(Prepared { source, case, model, settings, without })
 }
@@ -109,7 +110,12 @@ impl Done<'_> {
 
     /// What became of the run; none if nobody reads the results any more, which is no failure.
     pub(crate) fn trouble(&self, prepared: &Prepared<'_>) -> Option<Trouble> {
-        let Prepared { model, settings, .. } = prepared;
+        let Prepared { source, case, model, settings, .. } = prepared;
+        let undefined = || {
+            let now = &self.record.seen.now;
+            let found = simulation::undefined(source, *case, model, settings, now);
+            found.map_or(String::new(), |what| format!("\n{what}"))
+        };
         let kept = self.written.map_or(String::new(), |written| written.kept());
         Some(match (&self.record.failure, &self.stop) {
             (None | Some(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
@@ -120,14 +126,14 @@ impl Done<'_> {
             }
             (None, _) => Trouble::None,
             (Some(RunFailure::Start(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error @ StepError::Setting { .. })), _) => {
                 Trouble::Usage(format!("{}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Step(error)), _) => {
-                let remedy = remedy(model, settings, error);
+                let remedy = remedy(model, settings, error) + &undefined();
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Observe(t, error)), _) => {

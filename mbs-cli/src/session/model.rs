@@ -68,9 +68,9 @@ pub(crate) fn explain(model: &Model, error: &InstanceError) -> Failure {
             };
             Failure::usage(format!("{error}{there}"))
         }
-        InstanceError::Parameter { .. } | InstanceError::Dependent { .. } | InstanceError::Knots { .. } => {
-            Failure::usage(error.to_string())
-        }
+        InstanceError::Parameter { .. }
+        | InstanceError::Dependent { .. }
+        | InstanceError::Together { .. } => Failure::usage(error.to_string()),
         _ => Failure::error(error.to_string()),
     }
 }

@@ -2,9 +2,10 @@
 
 use super::failure::Failure;
 use super::files;
-use crate::arguments::{Common, Method};
+use crate::arguments::{Common, EngineName, Method};
 use crate::output::number::short;
 use mbs_engine::simulation::{Overrides, Setting, SettingError, Settings};
+use mbs_engine::{Fusing, Interpreted, machine_code_availability};
 
 /// What the options ask for.
 pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Option<&Method>) -> Overrides {
@@ -48,6 +49,16 @@ pub(crate) fn refuse(error: &SettingError) -> Failure {
         }
         _ => message,
     })
+}
+
+/// Chooses how the equations of a run are evaluated; tells where machine code would be taken, but cannot be.
+pub(crate) fn choose_engine(model: &mut Interpreted, engine: EngineName, settings: &Settings) {
+    model.set_engine(engine.into(), settings.expected_evaluations(), Fusing::AsCompiled);
+    if let Err(why) = machine_code_availability()
+        && engine != EngineName::Tape
+    {
+        files::complain(&format!("note: the interpreter runs alone: {why}\n"));
+    }
 }
 
 /// Tells of options that do nothing.

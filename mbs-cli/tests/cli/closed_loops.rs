@@ -458,3 +458,100 @@ fn an_objective_on_redundant_constraints_gets_a_warning() {
         assert!(!outcome.err.contains("`place`"), "{}", outcome.err);
     }
 }
+
+/// A rotor turned by a drive, with a bob on a spring inside it.
+fn rotor(bob: &str) -> String {
+    format!(
+        "mbs: 1\nname: rotor\nparameters: {{w: 3}}\nbodies:\n  hub: {{mass: 1, inertia: [1, 1, 1]}}\n{bob}\
+         constraints: {{drive: {{type: motion, coordinate: O.angle, value: w*t}}}}\n"
+    )
+}
+
+const BOB: &str = "  bob: {mass: 1}
+joints:
+  O: {type: revolute, parent: ground, child: hub, axis: [0, 0, 1], start: {value: 0, rate: w}}
+  slide: {type: prismatic, parent: hub, child: bob, axis: [1, 0, 0]}
+forces: {spring: {type: torsional_spring, coordinate: slide.displacement, stiffness: 10}}
+";
+
+/// ω² = k/m − w²: a drive at rest would give √10.
+#[test]
+fn modes_of_a_driven_machine_are_those_of_its_motion() {
+    let folder = Folder::new();
+    let file = folder.file("rotor.yaml", &rotor(BOB));
+    let refused = mbs(&["modes", &file, "--equilibrium"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.err.contains("there is no rest") && refused.err.contains("`drive` at the rate -3"),
+        "{}",
+        refused.err
+    );
+    let turning = mbs(&["modes", &file, "--json"]);
+    assert!(turning.err.is_empty(), "{}", turning.err);
+    let found: Value = serde_json::from_str(&turning.out).expect("JSON");
+    let frequency = found["modes"][0]["imaginary"].as_f64().expect("a number");
+    assert!((frequency - 1.0).abs() < 1e-9, "{frequency}");
+    // A drive that takes all freedom leaves nothing to move.
+    let alone = "joints:\n  O: {type: revolute, parent: ground, child: hub, axis: [0, 0, 1], start: {value: 0, rate: w}}\n";
+    let file = folder.file("alone.yaml", &rotor(alone));
+    let ran = mbs(&["modes", &file]);
+    assert!(ran.out.contains("there are no free motions"), "{ran:?}");
+}
+
+/// Two equal overdamped oscillators: each real eigenvalue has two shapes, real and not the same.
+#[test]
+fn equal_eigenvalues_have_a_basis_of_shapes() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "twins.yaml",
+        "mbs: 1\nname: twins\nbodies: {a: {mass: 1}, b: {mass: 1}}\njoints:\n\
+         \x20 p: {type: prismatic, parent: ground, child: a, axis: [1, 0, 0]}\n\
+         \x20 q: {type: prismatic, parent: ground, child: b, axis: [0, 1, 0]}\nforces:\n\
+         \x20 k: {type: torsional_spring, coordinate: p.displacement, stiffness: 2, damping: 3}\n\
+         \x20 l: {type: torsional_spring, coordinate: q.displacement, stiffness: 2, damping: 3}\n",
+    );
+    let found: Value = serde_json::from_str(&done(&["modes", &file, "--json"])).expect("JSON");
+    let modes = found["modes"].as_array().expect("modes");
+    assert_eq!(modes.len(), 4);
+    for (pair, eigenvalue) in modes.chunks(2).zip([-1.0, -2.0]) {
+        let shapes: Vec<[f64; 2]> = pair
+            .iter()
+            .map(|mode| {
+                assert!((mode["real"].as_f64().expect("a number") - eigenvalue).abs() < 1e-9, "{mode}");
+                ["p.displacement", "q.displacement"].map(|name| {
+                    let part = &mode["shape"][name];
+                    assert!(part[1].as_f64().unwrap_or(0.0).abs() < 1e-9, "{mode}");
+                    part[0].as_f64().unwrap_or(0.0)
+                })
+            })
+            .collect();
+        let area = shapes[0][0] * shapes[1][1] - shapes[0][1] * shapes[1][0];
+        assert!(area.abs() > 0.5, "{shapes:?}");
+    }
+}
+
+fn parallelogram(drive: &str) -> String {
+    format!(
+        "mbs: 1\nname: parallelogram\nbodies:\n  ground: {{points: {{G: [2, 0, 0]}}}}\n\
+         \x20 crank: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [1, 0, 0]}}}}\n\
+         \x20 bar: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [2, 0, 0]}}}}\n\
+         \x20 arm: {{mass: 1, inertia: [1, 1, 1], points: {{pin: [1, 0, 0]}}}}\njoints:\n\
+         \x20 A: {{type: revolute, parent: ground, child: crank, axis: [0, 0, 1], start: 1}}\n\
+         \x20 P: {{type: revolute, parent: crank.pin, child: bar, axis: [0, 0, 1], start: -1}}\n\
+         \x20 B: {{type: revolute, parent: ground.G, child: arm, axis: [0, 0, 1], start: 1}}\n\
+         \x20 Q: {{type: revolute, parent: bar.pin, child: arm.pin, axis: [0, 0, 1]}}\n\
+         constraints: {{drive: {{type: motion, coordinate: A.angle, value: \"{drive}\"}}}}\n\
+         simulation: {{end: 1, step: 1e-2}}\n"
+    )
+}
+
+#[test]
+fn a_parallelogram_turns_at_constant_speed() {
+    let folder = Folder::new();
+    let file = folder.file("parallelogram.yaml", &parallelogram("1 + 2*t"));
+    let found = json(&["kinematics", &file]);
+    for (name, angle) in [("A.angle", 3.0), ("P.angle", -3.0), ("B.angle", 3.0)] {
+        let z = number(&found["final"]["coordinates"][name]);
+        assert!((z - angle).abs() < 1e-9, "{name}: {z}");
+    }
+}

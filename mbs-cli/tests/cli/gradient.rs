@@ -252,6 +252,62 @@ fn files_that_cannot_be() {
     assert!(out.out.starts_with("t,d(A.angle)/d(L_s1)") && out.err.contains("psi1 = "), "{out:?}");
 }
 
+/// A block on a slide that moves through x = a, pushed by a force; its place at the end is the objective.
+fn block(force: &str) -> String {
+    format!(
+        "mbs: 1\nname: block\nparameters: {{a: 0.1, F: 2}}\nbodies: {{block: {{mass: 1}}}}\n\
+         joints: {{slide: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {{value: 0, rate: 1}}}}}}\n\
+         definitions: {{x: slide.displacement}}\n\
+         forces: {{push: {{type: joint_force, coordinate: slide.displacement, value: \"{force}\"}}}}\n\
+         objectives: {{far: {{terminal: slide.displacement}}}}\nsensitivity: [a, F]\nsimulation: {{end: 0.5, step: 1e-2}}\n"
+    )
+}
+
+#[test]
+fn jumps_are_named_and_kinks_are_not() {
+    let folder = Folder::new();
+    // x = t + F t²/2 comes to a at (√1.4 − 1)/2.
+    let first = (1.4_f64.sqrt() - 1.0) / 2.0;
+    let file = folder.file("jump.yaml", &block("if(x < a, F, 0)"));
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let ran = mbs(&["gradient", &file, "--integrator", integrator, "--json"]);
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let jump = &found["jumps"][0];
+        assert_eq!(jump["of"], "force `push` (line 7)", "{ran:?}");
+        // Straight lines between nodes; a step of 10 ms is curved by F h²/8.
+        let t = jump["t"].as_f64().expect("a time");
+        let tolerance = if integrator == "dormand_prince" { 0.05 } else { 1e-4 };
+        assert!((t - first).abs() < tolerance, "{integrator}: {t} against {first}");
+        assert!((jump["by"].as_f64().expect("a size") - 2.0).abs() < 1e-9);
+        assert!(
+            ran.err.contains("warning: force `push` (line 7) jumps by 2.000e0 at t = 0.0"),
+            "{}",
+            ran.err
+        );
+    }
+    for command in ["verify", "simulate"] {
+        let ran = mbs(&[command, &file, "--json"]);
+        assert!(ran.err.contains("warning: force `push` (line 7) jumps"), "{ran:?}");
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(found["jumps"][0]["of"], "force `push` (line 7)");
+    }
+    let sign = folder.file("sign.yaml", &block("-F*sign(x - a)"));
+    assert!(mbs(&["gradient", &sign]).err.contains("jumps by 4.000e0"));
+    for force in [
+        "if(x < a, F*(x - a), 0)",
+        "F*abs(x - a)",
+        "max(0, x - a)",
+        "if(t < 0.2, F, 0)",
+        "step(x, 0.05, 0, a, F)",
+    ] {
+        let file = folder.file("kink.yaml", &block(force));
+        let ran = mbs(&["gradient", &file, "--json"]);
+        assert!(ran.err.is_empty(), "{force}: {}", ran.err);
+        let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(found["jumps"].as_array().map(Vec::len), Some(0), "{force}");
+    }
+}
+
 #[test]
 fn rounding_is_shown_as_zero() {
     // How a pendulum moves does not depend on its mass.

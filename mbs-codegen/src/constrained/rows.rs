@@ -1,40 +1,49 @@
 //! Which rows a model has: those of its cut joints and of its file, but for the ones that say nothing.
 //!
 //! A planar mechanism closed by a revolute joint has three rows that say 0 = 0. A row is dropped if it is zero on
-//! the graph, or zero to rounding at random states, times and parameters: a smooth function that vanishes at
-//! random points vanishes everywhere, and its derivatives with it. A row that no coordinate changes, such as the
-//! distance of two planes that a planar mechanism has by its parameters, is dropped if it holds at the default
-//! parameters; otherwise it can never be met ([`Rows::immovable`]). Rows that are merely redundant stay.
+//! the graph, or below its running error bound at random coordinates, times, inputs and values of all parameters: a smooth
+//! function that vanishes at random points vanishes everywhere, and its derivatives with it. A row that no coordinate
+//! changes, whatever the parameters, such as the distance of two planes that a planar mechanism has by its parameters, is
+//! no constraint on the motion but one on the parameters: it is checked for every set of them ([`Checked`]). All others
+//! stay: rows that are redundant, and rows that coordinates change at some parameters only.
 
 use crate::elements::{Mechanism, constraint_elements};
-use crate::graph::{BinaryOp, Complex, ExprId, Graph, Interpreter, Node, UnaryOp};
+use crate::graph::{BinaryOp, ExprId, Graph, Interpreter, Node, ROUNDING, UnaryOp};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{ConstraintKind, Model};
+use crate::model::evaluate::Values;
+use crate::model::{ArrayRef, ConstraintKind, JointPoint, Model, Parameter, ParameterValue, SensitivityRef};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
+use hashbrown::HashMap;
 
 /// The rows of a model, holonomic first.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
-    /// Names of those that say nothing.
+    /// Names of those that nobody computes: they say nothing, or bind parameters only.
     pub dropped: Vec<String>,
-    /// Places among the kept ones of those that no coordinate changes.
+    /// Those that bind parameters only.
+    pub checked: Vec<Checked>,
+    /// Places among the kept ones of those that no coordinate changes, though time or inputs may.
     pub immovable: Vec<usize>,
     /// First Euler parameter of each block: one normalisation row each, in coordinate form.
     pub blocks: Vec<usize>,
 }
 
+/// A row that no coordinate changes.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The row.
+    pub row: Row,
+}
+
 /// Random states at which a row must vanish to be dropped.
 const STATES: usize = 6;
-/// Against the size of what a row compares, after a few hundred operations.
-const ZERO: f64 = 1e-13;
-/// The same for numbers that people write: nine digits.
-const HOLDS: f64 = 1e-9;
-/// Of complex steps: its square is nothing.
-const STEP: f64 = 1e-40;
+/// Units of the running error bound that count as zero: constants that were folded carry the rounding of some operations
+/// that the bound does not see.
+const ZERO: f64 = 16.0 * ROUNDING;
 
 /// What the states show of a row.
 #[derive(Clone, Copy)]
@@ -43,8 +52,6 @@ struct Shown {
     vanishes: bool,
     /// Coordinates (velocities, if it is nonholonomic) change it at one of them.
     moves: bool,
-    /// It holds at all of them with the default parameters.
-    holds: bool,
 }
 
 impl Rows {
@@ -58,58 +65,58 @@ impl Rows {
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, false);
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
-        let elements = constraint_elements(&mut g, &mechanism, &all, |k| k);
-        let mut values = vec![g.zero(); all.len()];
-        // What the row compares: positions and axes.
-        let mut compared: Vec<Vec<ExprId>> = vec![Vec::new(); all.len()];
-        for element in &elements {
-            let replacements = element.element.leaves.replacements(&mut g, &mut mechanism);
-            let over: Vec<_> = element.rows.iter().map(|row| row.value).collect();
-            for (row, value) in element.rows.iter().zip(g.substitute(&over, &replacements)) {
-                values[row.row] = value;
-                compared[row.row] = replacements.values().copied().collect();
-            }
-        }
-        let wanted: Vec<ExprId> = values
-            .iter()
-            .zip(&compared)
-            .flat_map(|(&value, compared)| std::iter::once(value).chain(compared.iter().copied()))
-            .collect();
-        let mut shown = vec![Shown { vanishes: true, moves: false, holds: true }; all.len()];
-        for state in 0..STATES {
-            let at = Sample::new(model, tree, state);
-            let by_position = at.evaluate(&g, &wanted, &at.parameters, [STEP, 0.0]);
-            let by_velocity = at.evaluate(&g, &wanted, &at.parameters, [0.0, STEP]);
-            let by_default = at.evaluate(&g, &wanted, &model.default_parameters(), [0.0; 2]);
-            let mut first = 0;
-            for ((row, shown), compared) in all.iter().zip(&mut shown).zip(&compared) {
-                let next = first + 1 + compared.len();
-                let (value, sizes) = (by_position[first].re, &by_position[first + 1..next]);
-                let size = sizes.iter().fold(1.0, |size: f64, x| size.max(x.re.abs()));
-                let slope = match row.kind {
-                    ConstraintKind::Holonomic => by_position[first].im / STEP,
-                    ConstraintKind::Nonholonomic => by_velocity[first].im / STEP,
+        let values = row_values(&mut g, &mut mechanism, &all);
+        let wanted: Vec<ExprId> = values.iter().flat_map(|row| [row.value, row.size]).collect();
+        let samples: Vec<Sample> = (0..STATES).map(|state| Sample::new(model, tree, state)).collect();
+        let mut shown = vec![Shown { vanishes: true, moves: false }; all.len()];
+        for (state, at) in samples.iter().enumerate() {
+            let elsewhere = &samples[(state + 1) % STATES];
+            let here = at.evaluate(&g, &wanted);
+            let by_position = Sample { z: elsewhere.z.clone(), ..at.clone() }.evaluate(&g, &wanted);
+            let by_velocity = Sample { v: elsewhere.v.clone(), ..at.clone() }.evaluate(&g, &wanted);
+            for (k, (row, shown)) in all.iter().zip(&mut shown).enumerate() {
+                let there = match row.kind {
+                    ConstraintKind::Holonomic => by_position[k],
+                    ConstraintKind::Nonholonomic => by_velocity[k],
                 };
-                shown.vanishes &= value.abs() <= ZERO * size;
-                // Not smaller, so that NaN moves.
-                shown.moves |= slope.is_nan() || slope.abs() > ZERO * size;
-                shown.holds &= by_default[first].re.abs() <= HOLDS * size;
-                first = next;
+                shown.vanishes &= is_zero(here[k].0, here[k].1);
+                shown.moves |= !is_zero(here[k].0 - there.0, here[k].1 + there.1);
             }
         }
         let mut rows = Rows { blocks, ..Rows::default() };
-        for ((row, shown), value) in all.into_iter().zip(shown).zip(values) {
-            let nothing = shown.vanishes || (!shown.moves && shown.holds);
-            if g.is(value, 0.0) || (nothing && is_analytic(&g, value)) {
+        for ((row, shown), value) in all.into_iter().zip(shown).zip(&values) {
+            let analytic = is_analytic(&g, value.value);
+            let moving = [Group::Z, Group::V].iter().any(|&group| g.depends(value.value).contains(group));
+            if g.is(value.value, 0.0) || (shown.vanishes && analytic) {
                 rows.dropped.push(row.name);
+            } else if !shown.moves && analytic {
+                rows.dropped.push(row.name.clone());
+                rows.checked.push(Checked { row });
             } else {
-                if !shown.moves && is_analytic(&g, value) {
+                if !moving {
                     rows.immovable.push(rows.kept.len());
                 }
                 rows.kept.push(row);
             }
         }
         rows
+    }
+
+    /// The first checked row that something changes by which the model is differentiated: there is no derivative by it.
+    pub fn violated_by_sensitivity(&self, model: &Model, tree: &Tree) -> Option<(String, SensitivityRef)> {
+        if self.checked.is_empty() || model.sensitivity.is_empty() {
+            return None;
+        }
+        let rows: Vec<Row> = self.checked.iter().map(|checked| checked.row.clone()).collect();
+        let mut g = Graph::new();
+        let parameters = Parameters::lower(&mut g, model, false);
+        let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
+        let values = row_values(&mut g, &mut mechanism, &rows);
+        let samples: Vec<Sample> = (0..STATES).map(|state| Sample::new(model, tree, state)).collect();
+        rows.iter().zip(&values).find_map(|(row, value)| {
+            let one = model.sensitivity.iter().find(|one| changes(model, &g, value, &samples, **one))?;
+            Some((row.name.clone(), *one))
+        })
     }
 
     /// How many are holonomic; normalisation rows not counted.
@@ -133,60 +140,184 @@ impl Rows {
     }
 }
 
-/// Whether the values near a state tell those far from it: no branch depends on time or state.
-fn is_analytic(g: &Graph, value: ExprId) -> bool {
-    let moving =
-        |id: ExprId| [Group::Time, Group::Z, Group::V].iter().any(|&group| g.depends(id).contains(group));
-    !g.reachable(&[value]).into_iter().any(|id| match g.node(id) {
-        Node::Select(..) | Node::Gather(..) | Node::Locate(..) => moving(id),
-        Node::Unary(UnaryOp::Abs | UnaryOp::Sign, _) => moving(id),
-        Node::Binary(BinaryOp::Min | BinaryOp::Max, ..) => moving(id),
-        _ => false,
+/// A row and its size ([`Graph::sizes`]).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowValue {
+    /// What vanishes.
+    pub(crate) value: ExprId,
+    /// The size of what it compares.
+    pub(crate) size: ExprId,
+}
+
+/// Rows as expressions of coordinates, time, inputs and parameters.
+///
+/// The sizes of a vector's components are those of the vector: a component that should be zero carries the rounding of the
+/// others.
+pub(crate) fn row_values(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &[Row]) -> Vec<RowValue> {
+    let zero = g.zero();
+    let mut values = vec![RowValue { value: zero, size: zero }; rows.len()];
+    for element in constraint_elements(g, mechanism, rows, |k| k) {
+        let mut replacements = HashMap::new();
+        let mut sizes = HashMap::new();
+        for (leaf, placeholders) in element.element.leaves.seen() {
+            let actual = mechanism.leaf(g, *leaf);
+            let size = g.sizes(&actual, &HashMap::new());
+            let size = g.sum(&size);
+            for (&placeholder, actual) in placeholders.iter().zip(actual) {
+                replacements.insert(placeholder, actual);
+                sizes.insert(placeholder, size);
+            }
+        }
+        let over: Vec<ExprId> = element.rows.iter().map(|row| row.value).collect();
+        let sizes = g.sizes(&over, &sizes);
+        let both = g.substitute(&[over, sizes].concat(), &replacements);
+        let (value, size) = both.split_at(element.rows.len());
+        for ((row, &value), &size) in element.rows.iter().zip(value).zip(size) {
+            values[row.row] = RowValue { value, size };
+        }
+    }
+    values
+}
+
+/// Whether a value is nothing but rounding; not if it is not a number.
+fn is_zero(value: f64, size: f64) -> bool {
+    size.is_finite() && value.abs() <= ZERO * size
+}
+
+/// Whether a parameter changes a row at one of the samples.
+fn changes(model: &Model, g: &Graph, row: &RowValue, samples: &[Sample], one: SensitivityRef) -> bool {
+    let wanted = [row.value, row.size];
+    samples.iter().enumerate().any(|(state, at)| {
+        let elsewhere = &samples[(state + 1) % samples.len()];
+        let mut moved = at.clone();
+        match (one, model.sensitivity_parameter(one)) {
+            (SensitivityRef::Input(id), _) => moved.u[id.index()] = elsewhere.u[id.index()],
+            (_, Some(place)) => moved.parameters[place] = elsewhere.parameters[place],
+            (_, None) => {}
+        }
+        let (here, there) = (at.evaluate(g, &wanted)[0], moved.evaluate(g, &wanted)[0]);
+        !is_zero(here.0 - there.0, here.1 + there.1)
     })
 }
 
-/// A random state.
-struct Sample {
+/// Whether the values at a few samples tell those everywhere: there is no branch.
+fn is_analytic(g: &Graph, value: ExprId) -> bool {
+    !g.reachable(&[value]).into_iter().any(|id| {
+        matches!(
+            g.node(id),
+            Node::Select(..)
+                | Node::Gather(..)
+                | Node::Locate(..)
+                | Node::Unary(UnaryOp::Abs | UnaryOp::Sign, _)
+                | Node::Binary(BinaryOp::Min | BinaryOp::Max, ..)
+        )
+    })
+}
+
+/// A random state, at random parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
     t: f64,
     z: Vec<f64>,
     v: Vec<f64>,
+    u: Vec<f64>,
     parameters: Vec<f64>,
-    /// A direction among z and one among v.
-    along: [Vec<f64>; 2],
 }
 
 impl Sample {
-    fn new(model: &Model, tree: &Tree, state: usize) -> Sample {
+    pub(crate) fn new(model: &Model, tree: &Tree, state: usize) -> Sample {
         let mut random = Random(0x9e37_79b9 + state as u64);
         let mut some = |n: usize| (0..n).map(|_| random.next()).collect::<Vec<f64>>();
-        let (t, z, v) = (some(1)[0], some(tree.nq), some(tree.nv));
-        // Every parameter moves; signs and magnitudes stay, so that lengths remain lengths.
-        let defaults = model.default_parameters();
-        let moved = some(defaults.len());
-        let parameters = defaults
-            .iter()
-            .zip(moved)
-            .map(|(&default, x)| if default == 0.0 { 0.1 * x } else { default * (1.0 + 0.2 * x) })
-            .collect();
-        Sample { t, z, v, parameters, along: [some(tree.nq), some(tree.nv)] }
-    }
-
-    /// Values, and their slopes along the directions times the steps.
-    fn evaluate(&self, g: &Graph, wanted: &[ExprId], parameters: &[f64], steps: [f64; 2]) -> Vec<Complex> {
-        let mut interpreter = Interpreter::<Complex>::new();
-        interpreter.set(Group::Time, 0, Complex::new(self.t, 0.0));
-        for ((group, values), (along, step)) in
-            [(Group::Z, &self.z), (Group::V, &self.v)].into_iter().zip(self.along.iter().zip(steps))
-        {
-            for (i, (&x, &along)) in values.iter().zip(along).enumerate() {
-                interpreter.set(group, i as u32, Complex::new(x, step * along));
+        let length = length_scale(model);
+        // Within the span of a run of the model or its cases.
+        let spans = std::iter::once(&model.simulation).chain(model.cases.iter().map(|case| &case.simulation));
+        let spans: Vec<(f64, f64)> = spans.map(|simulation| (simulation.begin, simulation.end)).collect();
+        let (begin, end) = spans[state % spans.len()];
+        let t = begin + (0.5 + 0.5 * some(1)[0]) * (end - begin);
+        let (mut z, mut v) = (some(tree.nq), some(tree.nv));
+        for link in &tree.links {
+            let is_length = |name: &&&str| ["displacement", "x", "y", "z"].contains(*name);
+            let lengths = link.kind.coordinates().iter().take_while(is_length).count();
+            z[link.z..link.z + lengths].iter_mut().for_each(|z| *z *= length);
+            v[link.v..link.v + lengths].iter_mut().for_each(|v| *v *= length);
+        }
+        let u = model.inputs.iter().zip(some(model.inputs.len()));
+        let u = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
+        let knots: Vec<_> =
+            model.knots.iter().chain(model.cases.iter().flat_map(|case| &case.knots)).collect();
+        let mut parameters = Vec::new();
+        for (i, Parameter { value, min, max, .. }) in model.parameters.iter().enumerate() {
+            let is_knots = |array: &&&ArrayRef| matches!(array, ArrayRef::Parameter(id) if id.index() == i);
+            match value {
+                ParameterValue::Number(default) => parameters.push(moved(*default, some(1)[0], (*min, *max))),
+                // Knots stay in order.
+                ParameterValue::Array(defaults) if knots.iter().any(|k| is_knots(&k)) => {
+                    let factor = 1.0 + 0.2 * some(1)[0];
+                    parameters.extend(defaults.iter().map(|default| factor * default));
+                }
+                ParameterValue::Array(defaults) => {
+                    let values = defaults.iter().zip(some(defaults.len()));
+                    parameters.extend(values.map(|(&default, x)| moved(default, x, (*min, *max))));
+                }
+                ParameterValue::Derived(_) => {}
             }
         }
-        for (i, &value) in parameters.iter().enumerate() {
-            interpreter.set(Group::Parameters, i as u32, Complex::new(value, 0.0));
-        }
-        interpreter.evaluate(g, wanted)
+        Sample { t, z, v, u, parameters }
     }
+
+    /// Values and sizes, which stand in turn in `wanted`.
+    fn evaluate(&self, g: &Graph, wanted: &[ExprId]) -> Vec<(f64, f64)> {
+        let mut interpreter = Interpreter::new();
+        interpreter.set(Group::Time, 0, self.t);
+        for (group, values) in [
+            (Group::Z, &self.z),
+            (Group::V, &self.v),
+            (Group::U, &self.u),
+            (Group::Parameters, &self.parameters),
+        ] {
+            interpreter.set_all(group, values);
+        }
+        interpreter.evaluate(g, wanted).chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// Constants in place of everything but parameters.
+    pub(crate) fn constants(&self, g: &mut Graph) -> HashMap<ExprId, ExprId> {
+        let mut constants = HashMap::new();
+        for (group, values) in
+            [(Group::Time, &vec![self.t]), (Group::Z, &self.z), (Group::V, &self.v), (Group::U, &self.u)]
+        {
+            for (i, &value) in values.iter().enumerate() {
+                constants.insert(g.symbol(group, i as u32), g.constant(value));
+            }
+        }
+        constants
+    }
+}
+
+/// A value by up to a fifth of itself away from its default, on the side that its bounds allow. The sign stays, so that
+/// lengths remain lengths; what is zero by default gets a value.
+fn moved(default: f64, x: f64, (min, max): (Option<f64>, Option<f64>)) -> f64 {
+    let by = if default == 0.0 { 0.1 * x } else { 0.2 * x * default };
+    let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+    let value = if (min..=max).contains(&(default + by)) { default + by } else { default - by };
+    // Not `clamp`, which panics on bounds in a wrong order.
+    value.max(min).min(max)
+}
+
+/// The largest coordinate of a point or a centre of mass in its body; one metre if all are at the origin.
+fn length_scale(model: &Model) -> f64 {
+    let values = Values::defaults(model);
+    let vectors =
+        model.bodies.iter().flat_map(|body| body.points.iter().map(|(_, point)| point).chain([&body.com]));
+    let joints = model.joints.iter().flat_map(|joint| [&joint.parent, &joint.child]).filter_map(|side| {
+        match &side.point {
+            JointPoint::At(point) => Some(point),
+            JointPoint::Point(_) => None,
+        }
+    });
+    let components = vectors.chain(joints).filter_map(|vector| values.vector(vector).ok()).flatten();
+    let largest = components.map(f64::abs).filter(|x| x.is_finite()).fold(0.0, f64::max);
+    if largest > 0.0 { largest } else { 1.0 }
 }
 
 /// Numbers in ±1 that repeat from run to run: a linear congruence with Knuth's constants.

@@ -4,9 +4,10 @@
 
 use super::Mechanism;
 use super::leaves::Leaves;
-use crate::graph::{ExprId, Graph, Vec3};
+use crate::graph::{Comparison, ExprId, Graph, Vec3};
 use crate::kinematics::Spatial;
 use crate::lowering::{Environment, Lowering, Parameters};
+use crate::model::evaluate::Values;
 use crate::model::{BodyId, CoordinateRef, Force, ForceKind, MarkerRef, Model, Scalar, SpringLaw};
 use crate::topology::Tree;
 
@@ -186,26 +187,55 @@ impl<'a> Element<'a> {
         match law {
             SpringLaw::Linear { stiffness, damping, natural } => {
                 let [k, c, l0] = [stiffness, damping, natural].map(|s| self.lower(g, parameters, s));
-                // f = k (l − l0) + c ld, stored ½ k (l − l0)², lost c ld²
+                // f = k (l − l0) + c ld
                 let stretch = g.sub(length, l0);
                 let elastic = g.mul(k, stretch);
                 let viscous = g.mul(c, rate);
                 let half = g.constant(0.5);
                 let half_stretch = g.mul(half, stretch);
-                self.potential = g.mul(half_stretch, elastic);
-                let lost = g.mul(viscous, rate);
-                self.power = g.neg(lost);
+                let stored = g.mul(half_stretch, elastic);
+                self.book(g, [k, l0], [stored, stretch, elastic], rate);
+                self.lose(g, viscous, rate);
                 g.add(elastic, viscous)
             }
             SpringLaw::Expression(expression) => {
                 self.leaves.spring = Some((length, rate));
                 let force = self.lower(g, parameters, expression);
                 self.leaves.spring = None;
-                let lost = g.mul(force, rate);
-                self.power = g.neg(lost);
+                self.lose(g, force, rate);
                 force
             }
         }
+    }
+
+    /// A force takes this power from the mechanism and stores none of it.
+    fn lose(&mut self, g: &mut Graph, force: ExprId, rate: ExprId) {
+        let lost = g.mul(force, rate);
+        self.power = g.sub(self.power, lost);
+    }
+
+    /// Books the work of k (l − l0): stored as V = ½ k (l − l0)², whose explicit change
+    /// V_k kd + V_l0 l0d = ½ kd (l − l0)² − k (l − l0) l0d comes from outside, from whatever moves k and l0. Where
+    /// their rates are not known, since they follow inputs or velocities, nothing is stored.
+    fn book(
+        &mut self,
+        g: &mut Graph,
+        [k, l0]: [ExprId; 2],
+        [stored, stretch, elastic]: [ExprId; 3],
+        rate: ExprId,
+    ) {
+        let rates = [k, l0].map(|moved| self.leaves.known_rate(g, moved));
+        let [Some(kd), Some(l0d)] = rates else {
+            self.lose(g, elastic, rate);
+            return;
+        };
+        self.potential = g.add(self.potential, stored);
+        let half = g.constant(0.5);
+        let square = g.square(stretch);
+        let half_square = g.mul(half, square);
+        let (by_stiffness, by_natural) = (g.mul(kd, half_square), g.mul(elastic, l0d));
+        let explicit = g.sub(by_stiffness, by_natural);
+        self.power = g.add(self.power, explicit);
     }
 
     /// With n the unit vector from the first point to the second, l their distance and ld = n · (v₂ − v₁),
@@ -220,15 +250,77 @@ impl<'a> Element<'a> {
         let [r1, r2] = [from, to].map(|m| self.leaves.position(g, m));
         let [v1, v2] = [from, to].map(|m| self.leaves.point_velocity(g, m));
         let (d, dv) = (g.sub3(r2, r1), g.sub3(v2, v1));
-        let length = g.norm3(d);
-        let one = g.one();
-        let inverse = g.div(one, length);
-        let n = g.scale3(inverse, d);
-        let rate = g.dot3(n, dv);
-        let tension = self.law_force(g, parameters, law, length, rate);
-        let pull = g.scale3(tension, n);
+        let pull = match law {
+            SpringLaw::Linear { stiffness, damping, natural } if self.is_zero_by_default(natural) => {
+                let constants = [stiffness, damping, natural].map(|s| self.lower(g, parameters, s));
+                self.zero_length_spring(g, constants, d, dv)
+            }
+            _ => {
+                let length = g.norm3(d);
+                let one = g.one();
+                let inverse = g.div(one, length);
+                let n = g.scale3(inverse, d);
+                let rate = g.dot3(n, dv);
+                let tension = self.law_force(g, parameters, law, length, rate);
+                g.scale3(tension, n)
+            }
+        };
         self.loads.push(Load::Force(from, pull));
         self.loads.push(Load::Force(to, g.neg3(pull)));
+    }
+
+    fn is_zero_by_default(&self, natural: &Scalar) -> bool {
+        Values::defaults(self.leaves.model()).scalar(natural) == Ok(0.0)
+    }
+
+    /// A spring whose natural length is zero, or may be: its pull k d − k l0 n + c (n · dv) n is smooth at d = 0 where l0 = 0
+    /// and c = 0. There a damper pulls with c dv: that is the limit along the motion, on which n is ±dv/|dv|. At d = 0 with
+    /// l0 ≠ 0 the direction means nothing, and the force is not a number.
+    fn zero_length_spring(&mut self, g: &mut Graph, [k, c, l0]: [ExprId; 3], d: Vec3, dv: Vec3) -> Vec3 {
+        let (zero, one) = (g.zero(), g.one());
+        let square = g.dot3(d, d);
+        let magnitude = g.abs(l0);
+        let both = g.add(square, magnitude);
+        // l and 1/l; at l = l0 = 0, where neither has a slope, 0 and 1
+        let guarded = g.select(Comparison::Equal, both, zero, one, square);
+        let root = g.sqrt(guarded);
+        let length = g.select(Comparison::Equal, both, zero, zero, root);
+        let inverse = g.div(one, root);
+        let n = g.scale3(inverse, d);
+        let rate = g.dot3(n, dv);
+        let half = g.constant(0.5);
+        let half_k = g.mul(half, k);
+        if g.is(l0, 0.0) {
+            // k l ld = k d · dv, stored ½ k d²
+            let stored = g.mul(half_k, square);
+            match self.leaves.known_rate(g, k) {
+                Some(kd) => {
+                    let half_square = g.mul(half, square);
+                    let explicit = g.mul(kd, half_square);
+                    self.potential = g.add(self.potential, stored);
+                    self.power = g.add(self.power, explicit);
+                }
+                None => {
+                    let rate = g.dot3(d, dv);
+                    self.lose(g, k, rate);
+                }
+            }
+        } else {
+            let stretch = g.sub(length, l0);
+            let (elastic, half_stretch) = (g.mul(k, stretch), g.mul(half_k, stretch));
+            let stored = g.mul(half_stretch, stretch);
+            self.book(g, [k, l0], [stored, stretch, elastic], rate);
+        }
+        let (elastic, missing) = (g.scale3(k, d), g.mul(k, l0));
+        let missing = g.scale3(missing, n);
+        let along = g.scale3(rate, n);
+        let damped =
+            Vec3(std::array::from_fn(|i| g.select(Comparison::Equal, square, zero, dv.0[i], along.0[i])));
+        let viscous = g.scale3(c, damped);
+        let lost = g.dot3(viscous, dv);
+        self.power = g.sub(self.power, lost);
+        let pull = g.sub3(elastic, missing);
+        g.add3(pull, viscous)
     }
 
     /// The law's force acts against the growth of the coordinate.

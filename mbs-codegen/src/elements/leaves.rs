@@ -127,6 +127,24 @@ impl<'a> Leaves<'a> {
         })
     }
 
+    /// The model they belong to.
+    pub(super) fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// The rate of an expression of positions and time; none if it follows inputs or velocities.
+    pub(super) fn known_rate(&mut self, g: &mut Graph, value: ExprId) -> Option<ExprId> {
+        let one = g.one();
+        let velocities: Vec<ExprId> = self
+            .seen
+            .iter()
+            .filter(|(leaf, _)| leaf.is_velocity())
+            .flat_map(|(_, symbols)| symbols.iter().copied())
+            .collect();
+        let moves = gradient(g, &[(value, one)], &velocities).into_iter().any(|slope| !g.is(slope, 0.0));
+        (!moves && !g.depends(value).contains(Group::U)).then(|| self.time_derivative(g, value))
+    }
+
     fn placeholders(&mut self, g: &mut Graph, leaf: Leaf, count: u32) -> &[ExprId] {
         let place = self.seen.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
             let symbols = (self.next..self.next + count).map(|i| g.symbol(Group::Free, i)).collect();

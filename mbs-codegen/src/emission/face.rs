@@ -21,6 +21,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let constants = constants_of(program);
     let names = names_of(program);
     let parameters = parameters_of(program);
+    let check = super::conditions::print(program);
     let model = model_of(program);
     let simulation = simulation::print(program);
     let bundles = super::glue::implementations(program);
@@ -49,6 +50,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #constants
             #names
             #parameters
+            #check
             #model
             #simulation
             #bundles
@@ -202,11 +204,6 @@ fn parameters_of(program: &Program) -> TokenStream {
         impl Parameters {
             /// Smallest and largest allowed value of each, arrays flattened.
             pub const BOUNDS: [(S, S); NP] = #bounds;
-
-            /// Whether the model allows these values.
-            pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
-                rt::simulation::ParameterError::check_bounds(&self.to_array(), &Self::BOUNDS)
-            }
         }
     }
 }

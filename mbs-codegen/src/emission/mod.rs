@@ -8,6 +8,7 @@
 
 mod batch;
 mod body;
+mod conditions;
 mod face;
 mod free_text;
 mod glue;

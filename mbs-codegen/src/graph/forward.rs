@@ -205,15 +205,17 @@ impl Graph {
                     self.neg(quotient)
                 }
             }
-            // b a^(b−1), a^b ln a
+            // b a^(b−1), a^b ln a; the latter is 0 where a^b is, as at a = 0
             BinaryOp::Pow => {
                 if first {
                     let less = self.sub(b, one);
                     let power = self.pow(a, less);
                     self.mul(b, power)
                 } else {
+                    let zero = self.zero();
                     let logarithm = self.unary(UnaryOp::Ln, a);
-                    self.mul(value, logarithm)
+                    let slope = self.mul(value, logarithm);
+                    self.select(Comparison::Equal, value, zero, zero, slope)
                 }
             }
             // atan2(y, x): x/(x² + y²), −y/(x² + y²)

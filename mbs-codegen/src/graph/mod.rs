@@ -16,6 +16,7 @@ pub mod kernel;
 mod node;
 pub mod number;
 mod reverse;
+mod rounding;
 mod substitute;
 pub mod text;
 pub mod verify;
@@ -29,6 +30,7 @@ pub use kernel::Kernel;
 pub use node::{ArrayId, BinaryOp, Call, CallId, Comparison, ExprId, Node, UnaryOp};
 pub use number::{Complex, Number};
 pub use reverse::gradient;
+pub use rounding::ROUNDING;
 pub(crate) use visited::Visited;
 
 use crate::symbols::{Group, GroupSet};

@@ -246,6 +246,8 @@ impl Number for Complex {
             BinaryOp::Sub => a - b,
             BinaryOp::Mul => a * b,
             BinaryOp::Div => a / b,
+            // The slope by the exponent is 0 where the power is.
+            BinaryOp::Pow if a == Complex::default() => Complex::constant(0.0_f64.powf(b.re)),
             BinaryOp::Pow => (b * a.ln()).exp(),
             // atan2(y, x) to first order: d = (x dy − y dx)/(x² + y²)
             BinaryOp::Atan2 => {

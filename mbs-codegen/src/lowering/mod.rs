@@ -164,10 +164,10 @@ impl<'a, E: Environment> Lowering<'a, E> {
                 let (knots, values) = (self.array(knots), self.array(values));
                 signals::table(self.graph, x, knots, values)
             }
-            Scalar::Spline { at, knots, values } => {
+            Scalar::Spline { at, knots, values, outside } => {
                 let x = self.scalar(at);
                 let (knots, values) = (self.array(knots), self.array(values));
-                signals::spline(self.graph, x, knots, values)
+                signals::spline(self.graph, x, knots, values, *outside)
             }
             Scalar::Dot(a, b) => {
                 let (a, b) = (self.vector(a), self.vector(b));

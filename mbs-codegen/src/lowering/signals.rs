@@ -1,6 +1,7 @@
 //! Signals: tables, splines and smooth steps, as expressions.
 
-use crate::graph::{ArrayId, BinaryOp, ExprId, Graph, Kernel};
+use crate::graph::{ArrayId, BinaryOp, Comparison, ExprId, Graph, Kernel};
+use crate::model::Outside;
 
 /// y0 before x0, y1 after x1, and y0 + (y1 − y0)(3s² − 2s³) between, s = (x − x0)/(x1 − x0).
 /// Arguments x, x0, y0, x1, y1. Once continuously differentiable.
@@ -59,9 +60,37 @@ pub(super) fn table(g: &mut Graph, x: ExprId, knots: ArrayId, values: ArrayId) -
     g.add(y0, risen)
 }
 
-/// Natural cubic spline: with m the second derivatives at the knots, h the interval, a = (x1 − x)/h,
-/// b = (x − x0)/h, the value is a y0 + b y1 + ((a³ − a) m0 + (b³ − b) m1) h²/6.
-pub(super) fn spline(g: &mut Graph, x: ExprId, knots: ArrayId, values: ArrayId) -> ExprId {
+/// Natural cubic spline, and what it is beyond its ends, x_c being x within them: S(x_c), S(x_c) + S'(x_c) (x − x_c), S(x), or
+/// S(x) divided by zero.
+pub(super) fn spline(g: &mut Graph, x: ExprId, knots: ArrayId, values: ArrayId, outside: Outside) -> ExprId {
+    let ends = g.array(knots);
+    let (first, last) = (ends[0], ends[ends.len() - 1]);
+    match outside {
+        Outside::Cubic => natural_spline(g, x, knots, values)[0],
+        Outside::Clamp | Outside::Linear => {
+            let within = g.binary(BinaryOp::Max, x, first);
+            let within = g.binary(BinaryOp::Min, within, last);
+            let [value, slope] = natural_spline(g, within, knots, values);
+            if outside == Outside::Clamp {
+                return value;
+            }
+            let beyond = g.sub(x, within);
+            let rise = g.mul(slope, beyond);
+            g.add(value, rise)
+        }
+        Outside::Error => {
+            let value = natural_spline(g, x, knots, values)[0];
+            let (zero, one) = (g.zero(), g.one());
+            let below = g.select(Comparison::Less, last, x, zero, one);
+            let inside = g.select(Comparison::Less, x, first, zero, below);
+            g.div(value, inside)
+        }
+    }
+}
+
+/// With m the second derivatives at the knots, h the interval, a = (x1 − x)/h, b = (x − x0)/h, the value is
+/// a y0 + b y1 + ((a³ − a) m0 + (b³ − b) m1) h²/6 and the slope (y1 − y0)/h + ((3b² − 1) m1 − (3a² − 1) m0) h/6.
+fn natural_spline(g: &mut Graph, x: ExprId, knots: ArrayId, values: ArrayId) -> [ExprId; 2] {
     let second = second_derivatives(g, knots, values);
     let interval = Interval::find(g, x, knots);
     let (y0, y1) = interval.ends(g, values);
@@ -83,7 +112,22 @@ pub(super) fn spline(g: &mut Graph, x: ExprId, knots: ArrayId, values: ArrayId) 
     let curved = g.mul(scale, bends);
     let (line0, line1) = (g.mul(a, y0), g.mul(b, y1));
     let line = g.add(line0, line1);
-    g.add(line, curved)
+    let value = g.add(line, curved);
+    let (three, one) = (g.constant(3.0), g.one());
+    let tilt = |g: &mut Graph, s: ExprId, m: ExprId| {
+        let square = g.square(s);
+        let triple = g.mul(three, square);
+        let shape = g.sub(triple, one);
+        g.mul(shape, m)
+    };
+    let (tilt0, tilt1) = (tilt(g, a, m0), tilt(g, b, m1));
+    let tilts = g.sub(tilt1, tilt0);
+    let scale = g.mul(sixth, h);
+    let curved = g.mul(scale, tilts);
+    let rise = g.sub(y1, y0);
+    let chord = g.div(rise, h);
+    let slope = g.add(chord, curved);
+    [value, slope]
 }
 
 /// m₀ = m_{n−1} = 0 and, inside, h_{i−1} m_{i−1} + 2(h_{i−1} + h_i) m_i + h_i m_{i+1}

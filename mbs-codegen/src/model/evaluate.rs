@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::dependencies::evaluation_order;
 use super::{
-    ArrayRef, BinaryOp, Case, Comparison, Function, Model, Parameter, ParameterId, ParameterValue, Scalar,
-    Vector,
+    ArrayRef, BinaryOp, Case, Comparison, Function, Model, Outside, Parameter, ParameterId, ParameterValue,
+    Scalar, Vector,
 };
 
 /// The value of a parameter.
@@ -164,9 +164,9 @@ impl Values {
                 table(self.scalar(at)?, &self.array(knots)?, &self.array(values)?)
                     .ok_or(EvaluateError::Unknown)?
             }
-            Scalar::Spline { at, knots, values } => {
-                spline(self.scalar(at)?, &self.array(knots)?, &self.array(values)?)
-                    .ok_or(EvaluateError::Unknown)?
+            Scalar::Spline { at, knots, values, outside } => {
+                let (x, knots, values) = (self.scalar(at)?, self.array(knots)?, self.array(values)?);
+                spline_with_ends(x, &knots, &values, *outside).ok_or(EvaluateError::Unknown)?
             }
             Scalar::Dot(a, b) => dot(self.vector(a)?, self.vector(b)?),
             Scalar::Norm(a) => norm(self.vector(a)?),
@@ -286,8 +286,20 @@ fn table(x: f64, knots: &[f64], values: &[f64]) -> Option<f64> {
     Some(values[i] + (values[i + 1] - values[i]) * s)
 }
 
-/// Natural cubic spline: second derivatives vanish at the ends; the end polynomials go on beyond them.
-fn spline(x: f64, knots: &[f64], values: &[f64]) -> Option<f64> {
+/// Natural cubic spline, and what it is beyond its ends.
+fn spline_with_ends(x: f64, knots: &[f64], values: &[f64], outside: Outside) -> Option<f64> {
+    let within = x.max(*knots.first()?).min(*knots.last()?);
+    let [value, slope] = spline(if outside == Outside::Cubic { x } else { within }, knots, values)?;
+    Some(match outside {
+        Outside::Cubic | Outside::Clamp => value,
+        Outside::Linear => value + slope * (x - within),
+        Outside::Error if x != within => f64::NAN,
+        Outside::Error => value,
+    })
+}
+
+/// Value and slope of a natural cubic spline: second derivatives vanish at the ends; the end polynomials go on beyond them.
+fn spline(x: f64, knots: &[f64], values: &[f64]) -> Option<[f64; 2]> {
     let i = segment(x, knots, values)?;
     let n = knots.len();
     // Tridiagonal system for the second derivatives m, solved by elimination from left to right:
@@ -306,7 +318,9 @@ fn spline(x: f64, knots: &[f64], values: &[f64]) -> Option<f64> {
     }
     let (a, b) = ((knots[i + 1] - x) / h[i], (x - knots[i]) / h[i]);
     let cubic = (a * a * a - a) * m[i] + (b * b * b - b) * m[i + 1];
-    Some(a * values[i] + b * values[i + 1] + cubic * h[i] * h[i] / 6.0)
+    let tilt = (3.0 * b * b - 1.0) * m[i + 1] - (3.0 * a * a - 1.0) * m[i];
+    let value = a * values[i] + b * values[i + 1] + cubic * h[i] * h[i] / 6.0;
+    Some([value, d[i] + tilt * h[i] / 6.0])
 }
 
 /// a · b
@@ -333,17 +347,34 @@ mod tests {
         let knots = [0.0, 1.0, 2.5, 4.0];
         let values = [1.0, -1.0, 0.5, 2.0];
         for (k, v) in knots.iter().zip(values) {
-            assert!((spline(*k, &knots, &values).unwrap() - v).abs() < 1e-14);
+            assert!((spline(*k, &knots, &values).unwrap()[0] - v).abs() < 1e-14);
         }
         let line = knots.map(|k| 3.0 - 2.0 * k);
         for x in [-3.0, 0.3, 2.0, 3.9, 7.0] {
-            assert!((spline(x, &knots, &line).unwrap() - (3.0 - 2.0 * x)).abs() < 1e-13);
+            assert!((spline(x, &knots, &line).unwrap()[0] - (3.0 - 2.0 * x)).abs() < 1e-13);
         }
         // m = [0, m1, m2, 0] from the two equations by hand: h = 1, 1.5, 1.5; d = −2, 1, 1.
         // 5 m1 + 1.5 m2 = 18, 1.5 m1 + 6 m2 = 0 → m1 = 108/27.75, m2 = −27/27.75
         let x = 0.5;
         let expected = (0.125 - 0.5) * (108.0 / 27.75) / 6.0;
-        assert!((spline(x, &knots, &values).unwrap() - expected).abs() < 1e-14);
+        assert!((spline(x, &knots, &values).unwrap()[0] - expected).abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_spline_beyond_its_ends() {
+        let (knots, values) = ([0.0, 1.0, 2.5, 4.0], [1.0, -1.0, 0.5, 2.0]);
+        let at = |x: f64, outside| spline_with_ends(x, &knots, &values, outside).unwrap();
+        for (end, out) in [(0.0, -1.0), (4.0, 1.0)] {
+            let value = at(end, Outside::Cubic);
+            // The slope of the end, from inside; the curvature is zero there.
+            let slope = (at(end - 1e-6 * out, Outside::Cubic) - value) / (-1e-6 * out);
+            assert!((at(end + 2.0 * out, Outside::Linear) - value - 2.0 * out * slope).abs() < 1e-8);
+            assert_eq!(at(end + 2.0 * out, Outside::Clamp), value);
+            assert!(at(end + 1e-9 * out, Outside::Error).is_nan() && at(end, Outside::Error) == value);
+        }
+        for outside in [Outside::Clamp, Outside::Linear, Outside::Error] {
+            assert_eq!(at(1.7, outside), at(1.7, Outside::Cubic));
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub enum Scalar {
         /// As many values.
         values: ArrayRef,
     },
-    /// Natural cubic spline over knots and values; its end polynomials go on beyond the ends.
+    /// Natural cubic spline over knots and values.
     Spline {
         /// Where.
         at: Box<Scalar>,
@@ -60,6 +60,8 @@ pub enum Scalar {
         knots: ArrayRef,
         /// As many values.
         values: ArrayRef,
+        /// What it is beyond the ends.
+        outside: Outside,
     },
     /// a · b
     Dot(Box<Vector>, Box<Vector>),
@@ -141,6 +143,30 @@ pub enum BinaryOp {
     Divide,
     /// a ^ b
     Power,
+}
+
+/// What a spline is beyond its ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outside {
+    /// The value of the end.
+    Clamp,
+    /// The tangent of the end; the curvature is continuous, since it is zero there.
+    Linear,
+    /// The polynomial of the last interval.
+    #[default]
+    Cubic,
+    /// Nothing: the value is not finite, which ends a run.
+    Error,
+}
+
+impl Outside {
+    /// All, by their words.
+    pub const WORDS: [(&'static str, Outside); 4] = [
+        ("clamp", Outside::Clamp),
+        ("linear", Outside::Linear),
+        ("cubic", Outside::Cubic),
+        ("error", Outside::Error),
+    ];
 }
 
 /// Comparisons in `if(...)`.

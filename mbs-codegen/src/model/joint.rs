@@ -66,7 +66,7 @@ pub enum JointKind {
     Cardan,
     /// displacement along and angle about the axis
     Cylindrical,
-    /// Euler parameters e0 e1 e2 e3; velocities wx wy wz in the child frame
+    /// Euler parameters e0 e1 e2 e3; velocities wx wy wz in the joint's frame on the child
     Spherical,
     /// x along the reference, y along axis × reference, angle about the axis
     Planar,

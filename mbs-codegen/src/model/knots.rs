@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use super::evaluate::Values;
-use super::{ArrayRef, Case, Model, Parameter, ParameterId, Scalar};
+use super::{ArrayRef, Parameter, ParameterId, Scalar};
 
 /// The first of a list of knots that is not above the one before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,13 +57,5 @@ impl ArrayRef {
             ArrayRef::Parameter(_) => true,
             ArrayRef::Literal(items) => !items.iter().all(|e| matches!(e, Scalar::Number(_))),
         }
-    }
-}
-
-impl Model {
-    /// The first falling knot of the model and its case under other values of parameters.
-    pub fn falling_knot(&self, case: Option<&Case>, values: &Values) -> Option<FallingKnot> {
-        let of_case = case.map_or(&[][..], |case| &case.knots);
-        self.knots.iter().chain(of_case).find_map(|array| FallingKnot::find(array, values))
     }
 }

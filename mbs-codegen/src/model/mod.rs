@@ -20,7 +20,7 @@ pub mod shape;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
-pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
+pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
@@ -81,6 +81,26 @@ impl Model {
             }
         }
         defaults
+    }
+
+    /// The model with a case's parameters and start values in place of its own.
+    pub fn under_case(&self, case: Option<&Case>) -> Model {
+        let mut model = self.clone();
+        if let Some(case) = case {
+            for (id, value) in &case.parameters {
+                model.parameters[id.index()].value = value.clone();
+            }
+            model.sensitivity = model.sensitivity_under(Some(case)).to_vec();
+            for (id, start) in &case.start {
+                model.joints[id.index()].start = start.clone();
+            }
+            for (id, start) in &case.variables {
+                let variable = &mut model.variables[id.index()];
+                (variable.value, variable.rate, variable.hold) =
+                    (start.value.clone(), start.rate.clone(), start.hold);
+            }
+        }
+        model
     }
 
     /// The full name of an equation, as it goes by everywhere.

@@ -34,7 +34,7 @@ impl Scalar {
             }
             Scalar::Call(_, arguments) => arguments.iter().for_each(|a| a.for_each_part(f)),
             Scalar::Select(_, parts) => parts.iter().for_each(|a| a.for_each_part(f)),
-            Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values } => {
+            Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values, .. } => {
                 at.for_each_part(f);
                 for array in [knots, values] {
                     if let ArrayRef::Literal(items) = array {

@@ -344,7 +344,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
 }
 
 /// A bundle that every model has, beside those one can ask for.
-fn once<const N: usize>(
+pub(super) fn once<const N: usize>(
     name: &'static str,
     doc: &'static str,
     argument: (Group, u32),

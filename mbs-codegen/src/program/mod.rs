@@ -13,18 +13,20 @@ mod tree;
 
 use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
-use crate::constrained::{JointPlaces, ParameterPlaces, Pattern};
+use crate::conditions::{Condition, Conditions};
+use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
 use crate::symbols::Group;
-use crate::topology::{Row, Tree};
+use crate::topology::{self, Row, Tree};
+use crate::watch::Watch;
 use equations::Equations;
 use estimate::Measured;
-pub use mbs_bundles::BundleKind;
 use mbs_bundles::Size;
+pub use mbs_bundles::{BundleKind, Family};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.
@@ -168,8 +170,13 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that vanish identically, which nobody computes.
+    /// Names of the rows that nobody computes: they vanish identically, or no coordinate changes them.
     pub dropped_rows: Vec<String>,
+    /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
+    /// if they are frozen.
+    pub conditions: Vec<Condition>,
+    /// Branches that a run may change over; none if there are none.
+    pub watch: Option<Watch>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -197,23 +204,33 @@ impl Program {
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
         let Analysed { model, tree, rows } = &*analysed;
+        refuse_violating(model, tree, rows)?;
         let mut program = Program::named(&analysed, case, options);
         program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
+        let conditions = match options.freeze {
+            true => Conditions::default(),
+            false => Conditions::of(&mut g, &mut mechanism, rows, case),
+        };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
+        if !conditions.all.is_empty() {
+            specifications.push(condition_bundle(&conditions, np as u32));
+            program.conditions = conditions.all;
+        }
         for &kind in &program.kinds {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
         refuse_large(&g, &specifications)?;
         program.bundles = bundle::build(&g, &specifications, np as u32);
+        program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
     }
@@ -253,6 +270,8 @@ impl Program {
             nonholonomic: names(nonholonomic),
             normalised: normalised(model, tree),
             dropped_rows: rows.dropped.clone(),
+            conditions: Vec::new(),
+            watch: None,
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
@@ -387,6 +406,13 @@ pub const MAX_OPERATIONS: usize = 2_000_000;
 /// Most values of independent parameters, and most points, that a module can have: each has a name of its own.
 pub const MAX_NAMES: usize = 100_000;
 
+/// About how many operations bundles of a model need, before any is built.
+pub fn estimates(model: &Model, kinds: &[BundleKind]) -> Vec<(BundleKind, usize)> {
+    let tree = topology::span(model);
+    let measured = Measured::new(model, &tree);
+    kinds.iter().map(|&kind| (kind, measured.estimate(kind, Pairs::Auto))).collect()
+}
+
 /// Why a model has no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
@@ -398,6 +424,13 @@ pub enum ProgramError {
     Signal {
         /// Name of the input.
         input: String,
+        /// Name of the parameter.
+        parameter: String,
+    },
+    /// The model is differentiated by a parameter that violates a row which no coordinate can correct.
+    Violating {
+        /// Name of the row.
+        row: String,
         /// Name of the parameter.
         parameter: String,
     },
@@ -439,6 +472,11 @@ impl std::fmt::Display for ProgramError {
                 "the case's signal of input `{input}` depends on `{parameter}`, by which the model is differentiated: \
                  write the signal where the input is used, or take `{parameter}` from `sensitivity`"
             ),
+            ProgramError::Violating { row, parameter } => write!(
+                f,
+                "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
+                 both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
+            ),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -450,6 +488,23 @@ impl std::fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
+
+/// There is no derivative by a parameter that violates a row which no coordinate can correct.
+fn refuse_violating(model: &Model, tree: &Tree, rows: &Rows) -> Result<(), ProgramError> {
+    match rows.violated_by_sensitivity(model, tree) {
+        None => Ok(()),
+        Some((row, one)) => Err(ProgramError::Violating { row, parameter: model.sensitivity_name(one) }),
+    }
+}
+
+/// Margins of the conditions.
+fn condition_bundle(conditions: &Conditions, parameters: u32) -> Specification {
+    let results = [
+        ("margins", "what must not be negative", conditions.margins.clone()),
+        ("shown", "what a message shows", conditions.shown.clone()),
+    ];
+    equations::once("conditions", "What the parameters must keep.", (Group::Parameters, parameters), results)
+}
 
 /// Signals of inputs may not depend on what the model is differentiated by: pairs of both.
 fn refuse_differentiated_signals(model: &Model, found: Vec<(u32, u32)>) -> Result<(), ProgramError> {

@@ -27,6 +27,7 @@
 //! the same on both sides.
 
 use super::Tree;
+use crate::diagnostics::Span;
 use crate::model::evaluate::Values;
 use crate::model::{
     BodyId, ConstraintKind, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, Model, PointRef,
@@ -44,6 +45,16 @@ pub struct Row {
     pub kind: ConstraintKind,
     /// Where it comes from.
     pub source: RowSource,
+}
+
+impl Row {
+    /// Where the file gives it.
+    pub fn span(&self, model: &Model) -> Span {
+        match self.source {
+            RowSource::Cut(joint) => model.joints[joint.index()].span,
+            RowSource::Constraint(i) => model.constraints[i].span,
+        }
+    }
 }
 
 /// Where a row comes from.

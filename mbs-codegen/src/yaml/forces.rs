@@ -253,7 +253,7 @@ fn flip_scalar(e: &mut Scalar) {
         }
         Scalar::Call(_, arguments) => arguments.iter_mut().for_each(flip_scalar),
         Scalar::Select(_, parts) => parts.iter_mut().for_each(flip_scalar),
-        Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values } => {
+        Scalar::Table { at, knots, values } | Scalar::Spline { at, knots, values, .. } => {
             flip_scalar(at);
             for array in [knots, values] {
                 if let ArrayRef::Literal(items) = array {

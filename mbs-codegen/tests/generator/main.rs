@@ -10,5 +10,6 @@ mod mirror;
 mod observed;
 mod reading;
 mod reference;
+mod rows;
 mod shipped_models;
 mod singular_mass;

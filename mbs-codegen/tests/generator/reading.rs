@@ -166,3 +166,27 @@ cases:
     let program = Program::new(&m, Some(&m.cases[1]), &options).unwrap();
     assert_eq!(program.parameter_names()[m.sensitivity_parameter(m.sensitivity[3]).unwrap()], "k[2]");
 }
+
+/// Three values are a vector wherever one is wanted, and the model can be differentiated by each.
+#[test]
+fn an_array_of_three_is_a_vector() {
+    let text = |point: &str, push: &str| {
+        format!(
+            "mbs: 1\nname: hardpoints\nparameters: {{A: [0.1, 0.2, 0.3], four: [1, 2, 3, 4]}}\n\
+             bodies: {{arm: {{mass: 1, com: {point}, inertia: [1, 1, 1], points: {{A: {point}}}}}}}\n\
+             joints: {{j: {{type: spherical, parent: ground, child: arm}}}}\n\
+             forces: {{push: {{type: force, at: arm.A, value: \"{push}\"}}}}\n\
+             outputs: {{far: \"norm(A)\"}}\nsensitivity: [A]\n"
+        )
+    };
+    let (by_name, _) = mbs_codegen::read("a.yaml", &text("A", "2*A - [0, 1, 0]")).expect("a vector");
+    let (written, _) = mbs_codegen::read(
+        "a.yaml",
+        &text("[\"A[0]\", \"A[1]\", \"A[2]\"]", "2*[A[0], A[1], A[2]] - [0, 1, 0]"),
+    )
+    .expect("three numbers");
+    assert_eq!(by_name.bodies, written.bodies);
+    assert_eq!(by_name.forces[0].kind, written.forces[0].kind);
+    assert_eq!(by_name.sensitivity_names(&by_name.sensitivity), ["A[0]", "A[1]", "A[2]"]);
+    assert!(mbs_codegen::read("a.yaml", &text("four", "A")).is_err());
+}

@@ -43,6 +43,7 @@ mod observed;
 mod trajectory;
 
 use crate::Interpreted;
+use crate::jumps::Jumps;
 use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
@@ -175,6 +176,14 @@ enum Known<'a> {
 }
 
 impl Moment<'_> {
+    /// Shows positions and velocities of the node.
+    pub fn show(&self, jumps: &mut Jumps, model: &Interpreted) {
+        match &self.known {
+            Known::All(node) => jumps.see_motion(model, &node.motion),
+            Known::Joints(_, _, at) => jumps.see(self.t, at.at.z, at.at.v, &[], at.at.u),
+        }
+    }
+
     /// All of the node; what the run does not know of it is computed.
     pub fn node<R>(&mut self, see: impl FnOnce(Node<'_>) -> R) -> Result<R, EvalError> {
         match &mut self.known {

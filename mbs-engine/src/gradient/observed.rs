@@ -5,6 +5,7 @@
 
 use super::trajectory::trajectory_row;
 use super::{Found, Moment, Start};
+use crate::jumps::{Jump, Jumps};
 use crate::simulation::{Curves, Follower, RunFailure, Settings, stride};
 use crate::{Damping, Interpreted};
 use std::ops::ControlFlow;
@@ -17,6 +18,8 @@ pub struct Ran {
     pub found: Found,
     /// How constraints are enforced where they do not hold exactly.
     pub damping: Option<Damping>,
+    /// Jumps it went through, which the gradient does not see.
+    pub jumps: Vec<Jump>,
     /// Wall time, s.
     pub seconds: f64,
 }
@@ -40,8 +43,12 @@ pub fn simulate(
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
     let begin = Instant::now();
     let (mut nodes, mut failure) = (0, None);
+    let mut jumps = Jumps::new(model);
     let watch = |mut moment: Moment<'_>| {
         let t = moment.t;
+        if let Some(jumps) = &mut jumps {
+            moment.show(jumps, model);
+        }
         let result = nodes % stride == 0 || t == simulation.end;
         nodes += 1;
         let mut goes_on = Ok(ControlFlow::Continue(()));
@@ -67,6 +74,9 @@ pub fn simulate(
     let seconds = begin.elapsed().as_secs_f64();
     match failure {
         Some(failure) => Err(failure),
-        None => Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, seconds }),
+        None => {
+            let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
+            Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, jumps, seconds })
+        }
     }
 }

@@ -6,6 +6,10 @@
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::{Assembly, Constrained, Dims, Inputs, Scalar, State, StepError, StepStatistics, System};
 
+/// A position this far from the one that rates lead to, in units of max(1, ‖z‖), and farther than these lead, is another branch.
+const ELSEWHERE: f64 = 0.1;
+const JUMPED: &str = "the step of the drives is too long: the position found is not the one that rates lead to, perhaps another branch";
+
 /// Positions, velocities and accelerations from the constraints alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Driven;
@@ -30,7 +34,22 @@ impl ImplicitStep for Driven {
         for ((z, &zd), &zdd) in view.z.iter_mut().zip(&*view.zd).zip(&*view.zdd) {
             *z += h * (zd + M::S::from_f64(0.5) * h * zdd);
         }
-        match Assembly::DEFAULT.driven(system, inputs, state, scratch) {
+        let predicted = view.z.to_vec();
+        let found = Assembly::DEFAULT.driven(system, inputs, state, scratch);
+        let found = found.and_then(|found| {
+            let z = State::of(&System::dims(system), state)?.z;
+            let start = State::of(&System::dims(system), &mut before.clone())?.z.to_vec();
+            let far = |a: &[M::S], b: &[M::S]| {
+                a.iter().zip(b).map(|(&a, &b)| (a - b).real().abs()).fold(0.0, f64::max)
+            };
+            let size = z.iter().map(|z| z.real().abs()).fold(1.0, f64::max);
+            let (corrected, moved) = (far(z, &predicted), far(&predicted, &start));
+            match corrected > moved && corrected > ELSEWHERE * size {
+                true => Err(StepError::Setting { what: JUMPED, value: h.real() }),
+                false => Ok(found),
+            }
+        });
+        match found {
             Ok(found) => Ok(StepStatistics {
                 iterations: found.iterations,
                 phi: found.phi,

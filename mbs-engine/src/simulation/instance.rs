@@ -4,10 +4,9 @@
 //! [`InstanceError`] that names what is wrong.
 
 use super::settings::{Overrides, SettingError, Settings};
-use crate::{Interpreted, ParameterError};
+use crate::{Engine, Fusing, Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::evaluate::Values;
-use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterId, ParameterValue, Simulation};
+use mbs_codegen::model::{Case, Model, Objective, Parameter, ParameterValue, Simulation};
 use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
 use mbs_runtime::formulation::StartStatistics;
 use std::fmt;
@@ -48,12 +47,12 @@ pub enum InstanceError {
         /// Its name.
         name: String,
     },
-    /// Knots that the parameters, all together, leave in a wrong order.
-    Knots {
-        /// The parameters that may be to blame.
+    /// Parameters that are wrong together.
+    Together {
+        /// Those that were set.
         names: Vec<String>,
-        /// What is wrong.
-        message: String,
+        /// Why.
+        error: ParameterError,
     },
     /// The model has no coordinates.
     NothingMoves,
@@ -70,9 +69,9 @@ impl fmt::Display for InstanceError {
                 f,
                 "cannot set `{name}`: it follows from other parameters; set those, or give it a number in the model"
             ),
-            InstanceError::Knots { names, message } => {
+            InstanceError::Together { names, error } => {
                 let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-                write!(f, "cannot set {}: {message}", names.join(", "))
+                write!(f, "cannot set {}: {error}", names.join(", "))
             }
             InstanceError::NothingMoves => f.write_str("nothing in the model moves: it has no coordinates"),
         }
@@ -116,7 +115,8 @@ impl Instance {
         settings.judges_forces = model.objectives.iter().any(Objective::depends_on_multipliers);
         let mut bundles = settings.bundles();
         bundles.extend(further);
-        let interpreted = interpret(model, case, set, bundles)?;
+        let mut interpreted = interpret(model, case, set, bundles)?;
+        interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
         if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
             return Err(InstanceError::NothingMoves);
         }
@@ -169,12 +169,11 @@ pub fn interpret(
     let options = Options { bundles, ..Options::default() };
     let program = Program::of(model, case, &options).map_err(InstanceError::Program)?;
     let mut interpreted = Interpreted::new(program);
-    for (name, value) in set {
-        interpreted.set_parameter(name, *value).map_err(|error| refused(model, name, error))?;
-    }
-    if !set.is_empty() {
-        refuse_falling_knots(model, case, set, &interpreted)?;
-    }
+    let values: Vec<(&str, f64)> = set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    interpreted.set_parameters_by_name(&values).map_err(|(name, error)| match name {
+        Some(name) => refused(model, &name, error),
+        None => InstanceError::Together { names: set.iter().map(|(name, _)| name.clone()).collect(), error },
+    })?;
     Ok(interpreted)
 }
 
@@ -184,33 +183,4 @@ fn refused(model: &Model, name: &str, error: ParameterError) -> InstanceError {
         return InstanceError::Dependent { name: name.into() };
     }
     InstanceError::Parameter { name: name.into(), error }
-}
-
-/// Knots that the parameters, all together, leave in a wrong order.
-fn refuse_falling_knots(
-    model: &Model,
-    case: Option<&Case>,
-    set: &[(String, f64)],
-    interpreted: &Interpreted,
-) -> Result<(), InstanceError> {
-    let mut rest = interpreted.parameters().iter().copied();
-    let mut now = Vec::new();
-    for (i, parameter) in model.parameters.iter().enumerate() {
-        let value = match &parameter.value {
-            ParameterValue::Number(old) => ParameterValue::Number(rest.next().unwrap_or(*old)),
-            ParameterValue::Array(old) => ParameterValue::Array(rest.by_ref().take(old.len()).collect()),
-            ParameterValue::Derived(_) => continue,
-        };
-        now.push((ParameterId(i as u32), value));
-    }
-    let values = Values::of(&model.parameters, &now);
-    let Some(falling) = model.falling_knot(case, &values) else { return Ok(()) };
-    let array = falling.array.and_then(|id| model.parameters.get(id.index()));
-    let is_of_it = |name: &str| array.is_some_and(|a| name.split('[').next().map(str::trim) == Some(&a.name));
-    let mut names: Vec<String> =
-        set.iter().map(|(name, _)| name.clone()).filter(|name| is_of_it(name)).collect();
-    if names.is_empty() {
-        names = set.iter().map(|(name, _)| name.clone()).collect();
-    }
-    Err(InstanceError::Knots { names, message: falling.describe(&model.parameters) })
 }

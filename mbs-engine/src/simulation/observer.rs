@@ -10,6 +10,7 @@ use super::failure::RunFailure;
 use super::follower::Follower;
 use super::settings::{Analysis, Settings};
 use crate::Interpreted;
+use crate::jumps::{Jump, Jumps};
 use mbs_codegen::model::Model;
 use mbs_codegen::program::Program;
 use mbs_runtime::formulation::Node;
@@ -150,6 +151,7 @@ pub(super) struct Observer<'a, A> {
     pub(super) seen: Seen,
     /// The node before, or memory for the next.
     other: Now,
+    jumps: Option<Jumps>,
     begin: Instant,
     pub(super) failure: Option<RunFailure>,
 }
@@ -189,6 +191,8 @@ pub struct Seen {
     pub norms_now: Option<Norms>,
     integrals: Vec<f64>,
     terminals: Vec<f64>,
+    /// Jumps it went through.
+    pub jumps: Vec<Jump>,
     /// Curves of the coordinates.
     pub curves: Curves,
     /// Curves of everything, as [`history_columns`] names them; none if not asked for, or before the first result.
@@ -222,6 +226,7 @@ impl Seen {
                      number"
                 )
             })
+            .chain(self.jumps.iter().map(Jump::to_string))
             .collect()
     }
 
@@ -241,6 +246,7 @@ impl Seen {
             norms_now: settings.constrained.then(Norms::default),
             integrals: vec![0.0; dims.n_objectives],
             terminals: vec![0.0; dims.n_objectives],
+            jumps: Vec::new(),
             curves: Curves::new(dims.nq),
             history: None,
         }
@@ -276,6 +282,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
             integrands_before: vec![0.0; dims.n_objectives],
             other: seen.now.clone(),
             seen,
+            jumps: Jumps::new(model),
             begin: Instant::now(),
             failure: None,
         }
@@ -343,7 +350,11 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         if self.settings.analysis == Analysis::Dynamics {
             self.add_energy()?;
         }
-        self.seen.curves.sample(self.seen.now.t, &self.seen.now.z);
+        let now = &self.seen.now;
+        if let Some(jumps) = &mut self.jumps {
+            jumps.see(now.t, &now.z, &now.v, &now.vd, &now.u);
+        }
+        self.seen.curves.sample(now.t, &now.z);
         Ok(())
     }
 
@@ -423,6 +434,7 @@ impl<'a, A: Accelerate> Observer<'a, A> {
     /// Ends the run with the outputs at the last node. Gives the wall time, s.
     pub(super) fn finish(&mut self) -> f64 {
         let seconds = self.begin.elapsed().as_secs_f64();
+        self.seen.jumps = self.jumps.as_ref().map_or_else(Vec::new, Jumps::found);
         if self.nodes > 0 && !self.seen.outputs.is_empty() {
             let accelerated = self.accelerate.accelerate(&mut self.seen.now, &mut self.w);
             if let Err(error) = accelerated.and_then(|()| self.evaluate_outputs()) {

@@ -9,7 +9,8 @@ use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, S
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
 use crate::{Damping, Interpreted, Method};
-use mbs_codegen::model::Simulation;
+use mbs_codegen::model::{Case, Model, Simulation};
+use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
@@ -71,6 +72,35 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         }
         Err(error) => failed_before_start(model, settings, guess, RunFailure::Start(error)),
     }
+}
+
+/// The force or constraint that is not finite where a run ended, or within the next step, with the time and the operation that made
+/// it so.
+pub fn undefined(
+    source: &Model,
+    case: Option<&Case>,
+    model: &Interpreted,
+    settings: &Settings,
+    now: &Now,
+) -> Option<String> {
+    let begun = model.start_state();
+    let (z, v) = begun.split_at(now.z.len());
+    let look = |t: f64, z: &[f64], v: &[f64]| {
+        let at = watch::Instant { parameters: model.parameters(), t, z, v, u: &now.u };
+        watch::undefined(source, case, at).map(|what| format!("at t = {t}, {what}"))
+    };
+    let h = settings.simulation.step;
+    let ahead = |part: f64| {
+        // Velocities are the rates of coordinates but for Euler parameters, which are not what has no value.
+        let moved: Vec<f64> = match now.z.len() == now.v.len() {
+            true => now.z.iter().zip(&now.v).map(|(z, v)| z + part * h * v).collect(),
+            false => now.z.iter().zip(&now.zd).map(|(z, zd)| z + part * h * zd).collect(),
+        };
+        look(now.t + part * h, &moved, &now.v)
+    };
+    look(now.t, &now.z, &now.v)
+        .or_else(|| look(settings.simulation.begin, z, v))
+        .or_else(|| [0.5, 1.0].into_iter().find_map(ahead))
 }
 
 /// The record of a run that failed before its start.

@@ -246,6 +246,13 @@ impl Settings {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
     }
 
+    /// How many evaluations of the equations there are at least, where the steps are fixed: one each.
+    pub fn expected_evaluations(&self) -> Option<usize> {
+        let Simulation { begin, end, step, .. } = self.simulation;
+        let steps = (end - begin) / step;
+        (!self.is_adaptive() && steps.is_finite()).then_some(steps as usize)
+    }
+
     /// The equations it needs.
     pub fn bundles(&self) -> Vec<BundleKind> {
         let mut bundles = vec![BundleKind::Outputs, BundleKind::Objectives];

@@ -7,6 +7,7 @@ use super::whole_run::{self, RunCheck, Trace};
 use super::{Check, Instant, keep_worse, verify};
 use crate::Interpreted;
 use crate::gradient::{self, Found};
+use crate::jumps::{Jump, Jumps};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_runtime::StepError;
@@ -20,6 +21,8 @@ const DISTURBED: usize = 2;
 /// Results of the verification.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Jumps the run went through, which neither its gradient nor the judges see.
+    pub jumps: Vec<Jump>,
     /// Of every emitted derivative, the worst over the instants.
     pub derivatives: Vec<Check>,
     /// The compared instants; [`Check::instant`] is the index.
@@ -113,9 +116,13 @@ fn watched(
     let mut visited = Visited::new(simulation.begin, simulation.end, VISITED);
     let mut trace = Trace::default();
     let mut failure = None;
+    let mut jumps = Jumps::new(&model);
     let watch = |mut moment: gradient::Moment<'_>| {
         let t = moment.t;
         progress(Progress::Running(t));
+        if let Some(jumps) = &mut jumps {
+            moment.show(jumps, &model);
+        }
         trace.times.push(t);
         let (due, end) = (visited.due(t), t == simulation.end);
         if !due && !end {
@@ -148,7 +155,8 @@ fn watched(
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
-    Ok(Report { derivatives, instants, unseen, runs, found, start: statistics })
+    let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
+    Ok(Report { derivatives, instants, unseen, runs, found, jumps, start: statistics })
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.

@@ -495,7 +495,9 @@ impl<'a, M: Constrained> Work<'a, M> {
             add_scaled(self.zdd, M::S::ONE, d);
             self.accelerations().map_err(|error| self.failed(error))?;
         }
-        let size = largest(self.zdd).max(before);
+        // A motion at constant speed has no accelerations, and terms of the squares of its rates.
+        let speed = largest(self.zd);
+        let size = largest(self.zdd).max(before).max(speed * speed);
         self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
         Ok(())
     }

@@ -211,6 +211,9 @@ impl Scalar for Complex64 {
             Self::from_f64(double::powf(self.re, exponent.re))
         } else if self.re > 0.0 {
             self.power_right(exponent)
+        } else if self.re == 0.0 && self.im == 0.0 {
+            // The slope by the exponent is 0 where the power is.
+            Self::from_f64(double::powf(0.0, exponent.re))
         } else if self.re < 0.0 && exponent.im == 0.0 && double::floor(exponent.re) == exponent.re {
             let odd = double::floor(0.5 * exponent.re) * 2.0 != exponent.re;
             let power = (-self).power_right(exponent);

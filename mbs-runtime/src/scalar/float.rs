@@ -3,7 +3,7 @@
 use super::{Scalar, elementary};
 
 macro_rules! float {
-    ($float:ty, $functions:ident) => {
+    ($float:ty, $functions:ident $(, $doubles:ident)?) => {
         impl Scalar for $float {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -18,6 +18,7 @@ macro_rules! float {
             fn real(self) -> f64 {
                 f64::from(self)
             }
+            $(float!(@$doubles);)?
             #[inline(always)]
             fn is_finite(self) -> bool {
                 <$float>::is_finite(self)
@@ -43,6 +44,16 @@ macro_rules! float {
             }
         }
     };
+    (@doubles) => {
+        #[inline(always)]
+        fn doubles(slice: &[Self]) -> Option<&[f64]> {
+            Some(slice)
+        }
+        #[inline(always)]
+        fn doubles_mut(slice: &mut [Self]) -> Option<&mut [f64]> {
+            Some(slice)
+        }
+    };
     (@one $functions:ident: $($name:ident)+) => {
         $(
             #[inline(always)]
@@ -53,7 +64,7 @@ macro_rules! float {
     };
 }
 
-float!(f64, double);
+float!(f64, double, doubles);
 float!(f32, single);
 
 #[cfg(test)]

@@ -53,6 +53,19 @@ pub trait Scalar:
     /// Neither infinite nor NaN, in any part.
     fn is_finite(self) -> bool;
 
+    /// The same slice as one of `f64`, where these are its numbers: machine code knows no others.
+    #[inline(always)]
+    fn doubles(slice: &[Self]) -> Option<&[f64]> {
+        let _ = slice;
+        None
+    }
+    /// As [`Scalar::doubles`], to be written.
+    #[inline(always)]
+    fn doubles_mut(slice: &mut [Self]) -> Option<&mut [f64]> {
+        let _ = slice;
+        None
+    }
+
     /// Square root (principal).
     fn sqrt(self) -> Self;
     /// Sine.

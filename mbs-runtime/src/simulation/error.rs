@@ -46,6 +46,23 @@ pub enum ParameterError {
         /// Largest allowed value.
         high: f64,
     },
+    /// Values that no such mechanism has: a negative mass, an inertia no body has, knots that fall, sides of a loop that
+    /// cannot meet.
+    Condition {
+        /// What is wrong.
+        message: &'static str,
+        /// The value that shows it.
+        value: f64,
+    },
+}
+
+/// What parameters must keep together: a margin that is not negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What is wrong where it fails, before the value.
+    pub message: &'static str,
+    /// Whether a margin of zero fails, too.
+    pub strict: bool,
 }
 
 impl ParameterError {
@@ -62,14 +79,28 @@ impl ParameterError {
         Ok(())
     }
 
+    /// Whether conditions hold: none does whose margin is not a number.
+    pub fn check_conditions(conditions: &[Condition], margins: &[f64], shown: &[f64]) -> Result<(), Self> {
+        for ((condition, &margin), &value) in conditions.iter().zip(margins).zip(shown) {
+            let holds = if condition.strict { margin > 0.0 } else { margin >= 0.0 };
+            if !holds {
+                return Err(Self::Condition { message: condition.message, value });
+            }
+        }
+        Ok(())
+    }
+
     fn write<N: Names>(self, names: &N, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::NotFinite { index, value } | Self::Bounds { index, value, .. }) = self;
+        let (index, value) = match self {
+            Self::NotFinite { index, value } | Self::Bounds { index, value, .. } => (index, value),
+            Self::Condition { message, value } => return write!(f, "{message}: {}", short(value)),
+        };
         match names.name(Quantity::Parameter, index) {
             Some(name) => write!(f, "parameter `{name}` must be ")?,
             None => write!(f, "parameter {index} must be ")?,
         }
         match self {
-            Self::NotFinite { .. } => f.write_str("finite")?,
+            Self::NotFinite { .. } | Self::Condition { .. } => f.write_str("finite")?,
             Self::Bounds { low, high: f64::INFINITY, .. } => write!(f, "at least {}", short(low))?,
             Self::Bounds { low: f64::NEG_INFINITY, high, .. } => write!(f, "at most {}", short(high))?,
             Self::Bounds { low, high, .. } => write!(f, "between {} and {}", short(low), short(high))?,

@@ -10,7 +10,7 @@ mod gradient;
 mod method;
 
 pub use clock::{Clock, Target};
-pub use error::{Cause, Error, ParameterError};
+pub use error::{Cause, Condition, Error, ParameterError};
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, Method, Node, Projected, Stabilised, Tree,

@@ -135,7 +135,9 @@ fn energy_changes_by_the_power_of_the_other_forces() {
         let program = program(&text, ReferencePoint::Origin);
         let at = Instant::<f64>::new(&program, &mut Random::new(seed));
         let rates = at.call("forward_dynamics");
-        let energy = complex(&at, &rates[0], &rates[1]).call("energy").remove(0);
+        let mut moving = complex(&at, &rates[0], &rates[1]);
+        moving.t = Complex::new(at.t, STEP);
+        let energy = moving.call("energy").remove(0);
         let change = derivative(&energy[..2]);
         let power = energy[2].re;
         let scale = change[0].abs() + change[1].abs() + power.abs();

@@ -90,6 +90,7 @@ impl Summary<'_> {
             // With constraints it takes their rank to know.
             "degrees_of_freedom": (!self.is_constrained()).then_some(self.tree.nv),
             "equations": self.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+            "dropped": program.dropped_rows,
             "loops": self.loops.iter().map(cut_loop).collect::<Vec<_>>(),
             "coordinates": program.coordinates,
             "velocities": program.velocities,

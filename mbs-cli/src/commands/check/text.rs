@@ -3,6 +3,7 @@
 use super::Summary;
 use crate::output::number::{count, grouped, short};
 use crate::output::table::Table;
+use crate::session::choices::some;
 use mbs_codegen::model::evaluate::Value as ParameterNumber;
 use mbs_codegen::model::{ConstraintKind, Hold, Joint, OutputValue, Parameter, ParameterValue};
 use mbs_codegen::topology::{Loop, RowSource};
@@ -40,6 +41,10 @@ impl Summary<'_> {
                 parts.push(format!("{} with {own}", count(constraints, "constraint")));
             }
             let _ = write!(out, "\n  {}", parts.join(", "));
+            if !program.dropped_rows.is_empty() {
+                let names = some(&program.dropped_rows.iter().map(String::as_str).collect::<Vec<_>>());
+                let _ = write!(out, "\n  dropped, since 0 = 0 in every position: {names}");
+            }
         } else {
             // Without constraints every velocity is free.
             let _ = write!(out, ", {} of freedom", plural(program.velocities.len(), "degree", "degrees"));
@@ -78,7 +83,11 @@ impl Summary<'_> {
         section(&mut out, "cases", self.cases());
         section(&mut out, "bundles", self.bundles());
         for (bundle, operations) in &self.too_large {
-            let _ = writeln!(out, "  {bundle} is left out: about {} operations", grouped(*operations));
+            // Solves have as many as their matrices, which come with them.
+            let _ = match operations {
+                0 => writeln!(out, "  {bundle} is left out with them"),
+                n => writeln!(out, "  {bundle} is left out: about {} operations", grouped(*n)),
+            };
         }
         out
     }

@@ -4,8 +4,8 @@ use super::{Operator, Problem, Relation, Syntax, SyntaxKind};
 use crate::diagnostics::nearest;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, PointRef, Scalar,
-    Vector, VelocityRef,
+    ArrayRef, BinaryOp, BodyId, Comparison, CoordinateRef, Function, JointId, MarkerRef, Outside, PointRef,
+    Scalar, Vector, VelocityRef,
 };
 use crate::yaml::limits;
 use crate::yaml::load::shorten;
@@ -225,6 +225,12 @@ impl<'a> Resolver<'a> {
                 self.allow(e, Uses { parameters: true, ..Uses::default() }, &format!("parameter `{name}`"))?;
                 match self.symbols.parameters.get(id.index()).and_then(|p| p.array) {
                     None => Ok(Typed::Scalar(Scalar::Parameter(id))),
+                    // Three values are a vector.
+                    Some(3) => {
+                        self.grow(e, 3)?;
+                        let element = |i| Scalar::Element(id, Box::new(Scalar::Number(i)));
+                        Ok(Typed::Vector(Vector::Components(Box::new([0.0, 1.0, 2.0].map(element)))))
+                    }
                     Some(n) => Err(Problem::new(e.at, format!("`{name}` is an array of {n} values")).help(
                         format!("name one of them, from `{name}[0]` to `{name}[{}]`", n.saturating_sub(1)),
                     )),
@@ -593,12 +599,15 @@ impl<'a> Resolver<'a> {
     }
 
     fn interpolation(&mut self, e: &Syntax, name: &str, arguments: &[Syntax]) -> Found<Scalar> {
-        let [at, knots, values] = arguments else {
-            return Err(arity(e, name, 3, arguments.len()));
+        let (at, knots, values, outside) = match arguments {
+            [at, knots, values] => (at, knots, values, Outside::default()),
+            [at, knots, values, outside] if name == "spline" => (at, knots, values, outside_of(outside)?),
+            _ => return Err(arity(e, name, 3, arguments.len())),
         };
         let (at, uses) = self.apart(|r| r.scalar(at))?;
-        if name == "table" && uses.changes() {
-            self.allow(e, Uses { bends: true, ..Uses::default() }, "`table(…)`")?;
+        if (name == "table" || outside == Outside::Clamp) && uses.changes() {
+            let what = if name == "table" { "`table(…)`" } else { "`spline(…, clamp)`" };
+            self.allow(e, Uses { bends: true, ..Uses::default() }, what)?;
         }
         let at = Box::new(at);
         let (knots_array, n) = self.array(knots)?;
@@ -616,7 +625,7 @@ impl<'a> Resolver<'a> {
         Ok(if name == "table" {
             Scalar::Table { at, knots, values }
         } else {
-            Scalar::Spline { at, knots, values }
+            Scalar::Spline { at, knots, values, outside }
         })
     }
 
@@ -966,6 +975,17 @@ fn an_output(e: &Syntax, name: &str) -> Problem {
     let name = shorten(name);
     Problem::new(e.at, format!("`{name}` is an output, not a value"))
         .help(format!("make it a definition; the output is then `{name}: {name}`"))
+}
+
+/// What a spline is beyond its ends, by its word.
+fn outside_of(e: &Syntax) -> Found<Outside> {
+    let found = match &e.kind {
+        SyntaxKind::Name(word) => Outside::WORDS.iter().find(|(own, _)| own == word),
+        _ => None,
+    };
+    found.map(|&(_, outside)| outside).ok_or_else(|| {
+        Problem::new(e.at, "what a spline is beyond its ends is `clamp`, `linear`, `cubic` or `error`")
+    })
 }
 
 fn arity(e: &Syntax, name: &str, wanted: usize, found: usize) -> Problem {

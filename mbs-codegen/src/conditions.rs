@@ -1,0 +1,276 @@
+//! What every set of parameters must keep, not only the file's own: masses, inertias and directions that a body can have,
+//! bounds, knots that increase, rows that no coordinate can correct.
+//!
+//! Enters: a mechanism and its rows. Leaves: conditions, each an expression of parameters that must not be negative. Those
+//! that hold whatever the parameters are left out: the reader has judged them.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | J | inertia about the centre of mass |
+//! | q | tr J / 3 |
+//! | B | J − q I, with tr B² = 6 p² |
+//! | φ | ⅓ arccos(½ det(B/p)), so that the principal moments are q + 2p cos(φ + 2πk/3) |
+
+use crate::constrained::{Rows, Sample, row_values};
+use crate::elements::Mechanism;
+use crate::graph::{BinaryOp, Comparison, ExprId, Graph, UnaryOp};
+use crate::lowering::{Lowering, ParametersOnly};
+use crate::model::{ArrayRef, Case, Inertia, ParameterId, ParameterValue, Scalar, Vector};
+use crate::symbols::Group;
+use std::f64::consts::PI;
+
+/// Against the size of what a row compares: nine digits, which people write.
+const HOLDS: f64 = 1e-9;
+/// Rows are looked at in this many states; no coordinate changes them, time and inputs may.
+const STATES: usize = 3;
+
+/// One condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// What is wrong where it fails, before the value: "the mass of body `rod` is negative".
+    pub message: String,
+    /// Whether zero fails, too.
+    pub strict: bool,
+}
+
+impl Condition {
+    /// Whether it holds; not if the margin is not a number.
+    pub fn holds(&self, margin: f64) -> bool {
+        if self.strict { margin > 0.0 } else { margin >= 0.0 }
+    }
+}
+
+/// The conditions of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// The conditions.
+    pub all: Vec<Condition>,
+    /// What must not be negative, of each.
+    pub margins: Vec<ExprId>,
+    /// What is shown where it is.
+    pub shown: Vec<ExprId>,
+}
+
+impl Conditions {
+    /// Of a mechanism; with the knots of a case.
+    pub fn of(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows, case: Option<&Case>) -> Conditions {
+        let mut conditions = Conditions::default();
+        conditions.bounds(g, mechanism);
+        conditions.bodies(g, mechanism);
+        conditions.directions(g, mechanism);
+        conditions.knots(g, mechanism, case);
+        conditions.rows(g, mechanism, rows);
+        conditions
+    }
+
+    /// The first that fails at values of margins and of what is shown: its text.
+    pub fn broken(all: &[Condition], margins: &[f64], shown: &[f64]) -> Option<String> {
+        let first = all.iter().zip(margins).position(|(condition, &margin)| !condition.holds(margin))?;
+        Some(format!("{}: {}", all[first].message, shown[first]))
+    }
+
+    fn push(&mut self, g: &Graph, message: String, strict: bool, margin: ExprId, shown: ExprId) {
+        let condition = Condition { message, strict };
+        if g.constant_value(margin).is_none_or(|margin| !condition.holds(margin)) {
+            self.all.push(condition);
+            self.margins.push(margin);
+            self.shown.push(shown);
+        }
+    }
+
+    /// Of derived parameters; those of independent ones are a table.
+    fn bounds(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
+        for (i, parameter) in mechanism.model.parameters.iter().enumerate() {
+            if !matches!(parameter.value, ParameterValue::Derived(_)) {
+                continue;
+            }
+            let value = mechanism.parameters.scalar(ParameterId(i as u32));
+            let name = &parameter.name;
+            if let Some(min) = parameter.min {
+                let low = g.constant(min);
+                let margin = g.sub(value, low);
+                self.push(
+                    g,
+                    format!("parameter `{name}` is below its smallest value {min}"),
+                    false,
+                    margin,
+                    value,
+                );
+            }
+            if let Some(max) = parameter.max {
+                let high = g.constant(max);
+                let margin = g.sub(high, value);
+                self.push(
+                    g,
+                    format!("parameter `{name}` is above its largest value {max}"),
+                    false,
+                    margin,
+                    value,
+                );
+            }
+        }
+    }
+
+    /// Masses and inertias, with the tolerances of [`crate::model::moments::impossible`].
+    fn bodies(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
+        for body in mechanism.model.bodies.iter().skip(1) {
+            let name = &body.name;
+            let mass = scalar(g, mechanism, &body.mass);
+            self.push(g, format!("the mass of body `{name}` is negative"), false, mass, mass);
+            let [least, middle, largest] = principal_moments(g, mechanism, &body.inertia);
+            let [size, low] = [largest, least].map(|moment| g.abs(moment));
+            let size = g.binary(BinaryOp::Max, size, low);
+            let [negative, flat, balance] = [1e-6, 1e-6, 1e-3].map(|part| {
+                let part = g.constant(part);
+                g.mul(part, size)
+            });
+            let margin = g.add(least, negative);
+            self.push(
+                g,
+                format!("body `{name}` has a negative principal moment of inertia"),
+                false,
+                margin,
+                least,
+            );
+            let sum = g.sum(&[least, middle, balance]);
+            let excess = g.sub(sum, largest);
+            let zero = g.zero();
+            let margin = g.select(Comparison::LessEqual, middle, flat, zero, excess);
+            let message = format!(
+                "the largest principal moment of inertia of body `{name}` exceeds the sum of the others, which no mass \
+                 distribution has"
+            );
+            self.push(g, message, false, margin, largest);
+        }
+    }
+
+    /// Axes of joints and vectors of bodies have a length.
+    fn directions(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
+        for joint in &mechanism.model.joints {
+            for axis in
+                [&joint.parent, &joint.child].into_iter().flat_map(|side| [&side.axis, &side.reference])
+            {
+                if let Some(axis) = axis {
+                    self.direction(
+                        g,
+                        mechanism,
+                        format!("a direction of joint `{}` has no length", joint.name),
+                        axis,
+                    );
+                }
+            }
+        }
+        for body in &mechanism.model.bodies {
+            for (name, vector) in &body.vectors {
+                let message = format!("vector `{}.{name}` has no length", body.name);
+                self.direction(g, mechanism, message, vector);
+            }
+        }
+    }
+
+    fn direction(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, message: String, vector: &Vector) {
+        let vector = Lowering::new(g, mechanism.parameters, &mut ParametersOnly).vector(vector);
+        let square = g.dot3(vector, vector);
+        self.push(g, message, true, square, square);
+    }
+
+    fn knots(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) {
+        let model = mechanism.model;
+        for array in model.knots.iter().chain(case.into_iter().flat_map(|case| &case.knots)) {
+            let (name, knots): (String, Vec<ExprId>) = match array {
+                ArrayRef::Parameter(id) => {
+                    let name = model.parameters.get(id.index()).map_or("", |p| p.name.as_str());
+                    let Some(array) = mechanism.parameters.array(*id) else { continue };
+                    (
+                        format!(
+                            "knots of `{name}` must increase, but the smallest step from one to the next is"
+                        ),
+                        g.array(array).to_vec(),
+                    )
+                }
+                ArrayRef::Literal(items) => (
+                    "knots of a table or spline must increase, but the smallest step from one to the next is"
+                        .into(),
+                    items.iter().map(|item| scalar(g, mechanism, item)).collect(),
+                ),
+            };
+            let steps: Vec<ExprId> = knots.windows(2).map(|pair| g.sub(pair[1], pair[0])).collect();
+            let least = steps.into_iter().reduce(|a, b| g.binary(BinaryOp::Min, a, b));
+            if let Some(least) = least {
+                self.push(g, name, true, least, least);
+            }
+        }
+    }
+
+    /// Rows that no coordinate changes hold, to nine digits of what they compare.
+    fn rows(&mut self, g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) {
+        let checked: Vec<_> = rows.checked.iter().map(|checked| checked.row.clone()).collect();
+        let values = row_values(g, mechanism, &checked);
+        for (row, over) in checked.iter().zip(values) {
+            let depends = g.depends(over.value);
+            let fixed = !depends.contains(Group::Time) && !depends.contains(Group::U);
+            for state in 0..if fixed { 1 } else { STATES } {
+                let constants = Sample::new(mechanism.model, mechanism.tree, state).constants(g);
+                let at = g.substitute(&[over.value, over.size], &constants);
+                let (value, holds) = (at[0], g.constant(HOLDS));
+                let allowed = g.mul(holds, at[1]);
+                let magnitude = g.abs(value);
+                let margin = g.sub(allowed, magnitude);
+                let message = format!(
+                    "constraint `{}` can never be met: no coordinate changes it, and these parameters leave it open by",
+                    row.name
+                );
+                self.push(g, message, false, margin, value);
+            }
+        }
+    }
+}
+
+fn scalar(g: &mut Graph, mechanism: &Mechanism<'_>, value: &Scalar) -> ExprId {
+    Lowering::new(g, mechanism.parameters, &mut ParametersOnly).scalar(value)
+}
+
+/// Ascending.
+fn principal_moments(g: &mut Graph, mechanism: &Mechanism<'_>, inertia: &Inertia) -> [ExprId; 3] {
+    let Inertia { xx, yy, zz, xy, xz, yz, .. } = inertia;
+    let [xx, yy, zz, xy, xz, yz] = [xx, yy, zz, xy, xz, yz].map(|entry| scalar(g, mechanism, entry));
+    let third = g.constant(1.0 / 3.0);
+    let trace = g.sum(&[xx, yy, zz]);
+    let q = g.mul(third, trace);
+    let [x, y, z] = [xx, yy, zz].map(|entry| g.sub(entry, q));
+    let squares = [x, y, z, xy, xz, yz].map(|entry| g.square(entry));
+    let (on, off) = (g.sum(&squares[..3]), g.sum(&squares[3..]));
+    let (two, sixth, zero, one) = (g.constant(2.0), g.constant(1.0 / 6.0), g.zero(), g.one());
+    // p = √(tr B² / 6)
+    let off = g.mul(two, off);
+    let all = g.add(on, off);
+    let mean = g.mul(sixth, all);
+    let p = g.sqrt(mean);
+    // det B = x (y z − yz²) − xy (xy z − yz xz) + xz (xy yz − y xz)
+    let minors = [[y, z, yz, yz], [xy, z, yz, xz], [xy, yz, y, xz]].map(|[a, b, c, d]| {
+        let (first, second) = (g.mul(a, b), g.mul(c, d));
+        g.sub(first, second)
+    });
+    let terms = [x, xy, xz].into_iter().zip(minors).map(|(a, b)| g.mul(a, b)).collect::<Vec<_>>();
+    let without = g.sub(terms[0], terms[1]);
+    let determinant = g.add(without, terms[2]);
+    // ½ det(B/p), within ±1 but for rounding; any number where p = 0
+    let positive = g.select(Comparison::Equal, p, zero, one, p);
+    let cube = g.mul(positive, positive);
+    let cube = g.mul(cube, positive);
+    let double = g.mul(two, cube);
+    let ratio = g.div(determinant, double);
+    let minus_one = g.constant(-1.0);
+    let ratio = g.binary(BinaryOp::Max, ratio, minus_one);
+    let ratio = g.binary(BinaryOp::Min, ratio, one);
+    let angle = g.unary(UnaryOp::Acos, ratio);
+    let phi = g.mul(third, angle);
+    let double = g.mul(two, p);
+    [2.0, 4.0, 0.0].map(|turns| {
+        let turn = g.constant(turns * PI / 3.0);
+        let angle = g.add(phi, turn);
+        let cosine = g.cos(angle);
+        let part = g.mul(double, cosine);
+        g.add(q, part)
+    })
+}

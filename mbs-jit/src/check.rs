@@ -1,0 +1,290 @@
+//! Reads machine code again, byte by byte, before it is run.
+//!
+//! Enters: the bytes of a function and the lengths of the slices it is given. Leaves: nothing, or what is wrong and where.
+//! Holds afterwards, whatever wrote the bytes: the function saves and restores what the caller keeps, runs straight from its first
+//! instruction to its return, reads only scalars of its slices, writes only scalars of its memory and its results, and calls only
+//! functions of the table, none of which takes an address. [`crate::machine`] rests on this, and on nothing else of this crate.
+//!
+//! The reader knows no more instructions than the table below and is written against the manual (volume 2, §2.3), not against
+//! [`crate::encode`], of which it takes the names of registers and the frame of a function alone.
+
+use crate::encode::{BIAS, CHANGED_BY_CALLS, CLEAR_UPPER, EPILOGUE, PROLOGUE, ROTATING};
+use crate::encode::{CONSTANTS_REGISTER, FUNCTIONS, MEMORY_REGISTER, TABLE};
+use crate::straight::{CONSTANTS, MEMORY};
+
+/// What a function may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slices {
+    /// Scalars of each slice, in the order of the table.
+    pub lengths: Vec<usize>,
+    /// The first slice that is a result; it and all behind it may be written, and the memory.
+    pub first_result: usize,
+    /// How many functions the table has.
+    pub functions: usize,
+    /// Whether the processor has fused operations.
+    pub fused: bool,
+}
+
+/// What is wrong with machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// At which byte.
+    pub at: usize,
+    /// What.
+    pub what: &'static str,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "byte {} of the machine code: {}", self.at, self.what)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Whether an instruction has its operand in registers alone, or may read or write memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    RegistersOnly,
+}
+
+/// An instruction: map, prefix, W, opcode; how it treats memory, whether it takes lanes of 256 bits, whether a byte follows.
+/// Operand sizes: a scalar instruction 8 bytes, a packed one 16 or 32, by its width; a broadcast 8.
+struct Known {
+    key: [u8; 4],
+    access: Access,
+    immediate: bool,
+}
+
+const fn known(key: [u8; 4], access: Access, immediate: bool) -> Known {
+    Known { key, access, immediate }
+}
+
+const fn reads(key: [u8; 4]) -> Known {
+    known(key, Access::Read, false)
+}
+
+/// The packed form has the prefix 1 (66), the scalar form 3 (F2).
+const INSTRUCTIONS: [Known; 43] = [
+    reads([1, 1, 0, 0x10]), // vmovupd
+    reads([1, 3, 0, 0x10]), // vmovsd
+    known([1, 1, 0, 0x11], Access::Write, false),
+    known([1, 3, 0, 0x11], Access::Write, false),
+    known([1, 1, 0, 0x28], Access::RegistersOnly, false), // vmovapd
+    reads([1, 1, 0, 0x51]),                               // vsqrt
+    reads([1, 3, 0, 0x51]),
+    reads([1, 1, 0, 0x54]), // vandpd
+    reads([1, 1, 0, 0x57]), // vxorpd
+    reads([1, 1, 0, 0x58]), // vadd
+    reads([1, 3, 0, 0x58]),
+    reads([1, 1, 0, 0x59]), // vmul
+    reads([1, 3, 0, 0x59]),
+    reads([1, 1, 0, 0x5c]), // vsub
+    reads([1, 3, 0, 0x5c]),
+    reads([1, 1, 0, 0x5d]), // vmin
+    reads([1, 3, 0, 0x5d]),
+    reads([1, 1, 0, 0x5e]), // vdiv
+    reads([1, 3, 0, 0x5e]),
+    reads([1, 1, 0, 0x5f]), // vmax
+    reads([1, 3, 0, 0x5f]),
+    known([1, 1, 0, 0xc2], Access::Read, true), // vcmp
+    known([1, 3, 0, 0xc2], Access::Read, true),
+    reads([2, 1, 0, 0x19]),                              // vbroadcastsd
+    known([3, 1, 0, 0x4b], Access::RegistersOnly, true), // vblendvpd
+    // vfmadd, vfmsub, vfnmadd in their forms 132, 213, 231, packed and scalar
+    reads([2, 1, 1, 0x98]),
+    reads([2, 1, 1, 0x99]),
+    reads([2, 1, 1, 0x9a]),
+    reads([2, 1, 1, 0x9b]),
+    reads([2, 1, 1, 0x9c]),
+    reads([2, 1, 1, 0x9d]),
+    reads([2, 1, 1, 0xa8]),
+    reads([2, 1, 1, 0xa9]),
+    reads([2, 1, 1, 0xaa]),
+    reads([2, 1, 1, 0xab]),
+    reads([2, 1, 1, 0xac]),
+    reads([2, 1, 1, 0xad]),
+    reads([2, 1, 1, 0xb8]),
+    reads([2, 1, 1, 0xb9]),
+    reads([2, 1, 1, 0xba]),
+    reads([2, 1, 1, 0xbb]),
+    reads([2, 1, 1, 0xbc]),
+    reads([2, 1, 1, 0xbd]),
+];
+
+/// Checks a function.
+pub(crate) fn check(code: &[u8], slices: &Slices) -> Result<(), Fault> {
+    let fault = |at, what| Err(Fault { at, what });
+    let Some(body) = code.strip_prefix(&PROLOGUE) else {
+        return fault(0, "a function does not begin as one");
+    };
+    let Some(body) = body.strip_suffix(&EPILOGUE) else {
+        return fault(code.len(), "a function does not end as one");
+    };
+    let end = PROLOGUE.len() + body.len();
+    let mut reader = Reader { code, at: PROLOGUE.len(), end, bases: [None; 16], slices };
+    reader.bases[MEMORY_REGISTER as usize] = Some(MEMORY as usize);
+    reader.bases[CONSTANTS_REGISTER as usize] = Some(CONSTANTS as usize);
+    while reader.at < end {
+        let at = reader.at;
+        reader.instruction().map_err(|what| Fault { at, what })?;
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    code: &'a [u8],
+    at: usize,
+    end: usize,
+    /// Which slice a register of addresses points to.
+    bases: [Option<usize>; 16],
+    slices: &'a Slices,
+}
+
+/// The operand of a ModRM byte.
+enum Operand {
+    Register,
+    Memory { base: u8, displacement: i32 },
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Result<u8, &'static str> {
+        if self.at >= self.end {
+            return Err("an instruction is cut short");
+        }
+        let byte = self.code[self.at];
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// ModRM, SIB and displacement: the register field and the operand. `b` extends the operand's register.
+    fn modrm(&mut self, b: u8) -> Result<(u8, Operand), &'static str> {
+        let modrm = self.byte()?;
+        let (mode, reg, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
+        if mode == 3 {
+            return Ok((reg, Operand::Register));
+        }
+        if rm == 4 && self.byte()? != 0x24 {
+            return Err("an address with an index");
+        }
+        let displacement = match mode {
+            1 => i32::from(self.byte()? as i8),
+            2 => {
+                let mut bytes = [0; 4];
+                for byte in &mut bytes {
+                    *byte = self.byte()?;
+                }
+                i32::from_le_bytes(bytes)
+            }
+            _ => return Err("an address without displacement, or relative to the instruction"),
+        };
+        Ok((reg, Operand::Memory { base: rm | b << 3, displacement }))
+    }
+
+    fn instruction(&mut self) -> Result<(), &'static str> {
+        if self.code[self.at..self.end].starts_with(&CLEAR_UPPER) {
+            self.at += CLEAR_UPPER.len();
+            return Ok(());
+        }
+        match self.byte()? {
+            0xc5 => {
+                let x = self.byte()?;
+                self.vex(1, 0, 0, x)
+            }
+            0xc4 => {
+                let (x, y) = (self.byte()?, self.byte()?);
+                if x & 0x40 == 0 {
+                    return Err("an index register");
+                }
+                self.vex(x & 0x1f, x >> 5 & 1 ^ 1, y >> 7, y)
+            }
+            // REX.W, with or without R: the address of a slice, from the table.
+            rex @ (0x48 | 0x4c) => {
+                if self.byte()? != 0x8b {
+                    return Err("an unknown instruction on addresses");
+                }
+                let (reg, operand) = self.modrm(0)?;
+                let to = reg | (rex >> 2 & 1) << 3;
+                let Operand::Memory { base: TABLE, displacement } = operand else {
+                    return Err("an address from elsewhere than the table");
+                };
+                if !ROTATING.contains(&to) {
+                    return Err("an address to a register that is not for it");
+                }
+                let slice = entry(displacement, self.slices.lengths.len()).ok_or("no such slice")?;
+                self.bases[to as usize] = Some(slice);
+                Ok(())
+            }
+            // REX.B: a call through the table of functions.
+            0x41 => {
+                if self.byte()? != 0xff {
+                    return Err("an unknown instruction");
+                }
+                let (kind, operand) = self.modrm(1)?;
+                let Operand::Memory { base: FUNCTIONS, displacement } = operand else {
+                    return Err("a call to elsewhere than the table");
+                };
+                if kind != 2 || entry(displacement, self.slices.functions).is_none() {
+                    return Err("no call of a function of the table");
+                }
+                for register in &ROTATING[..CHANGED_BY_CALLS] {
+                    self.bases[*register as usize] = None;
+                }
+                Ok(())
+            }
+            _ => Err("an unknown instruction"),
+        }
+    }
+
+    /// After the prefix: `last` holds the length bit and the prefix of the operand.
+    fn vex(&mut self, map: u8, b: u8, w: u8, last: u8) -> Result<(), &'static str> {
+        let (wide, pp) = (last >> 2 & 1 == 1, last & 3);
+        let key = [map, pp, w, self.byte()?];
+        let known = INSTRUCTIONS.iter().find(|known| known.key == key).ok_or("an unknown instruction")?;
+        let broadcast = key == [2, 1, 0, 0x19];
+        // A fused instruction is scalar where its opcode is odd.
+        let scalar = pp == 3 || (map == 2 && !broadcast && key[3] & 1 == 1);
+        if scalar && wide || broadcast && !wide {
+            return Err("a width that the instruction has not");
+        }
+        if w == 1 && !self.slices.fused {
+            return Err("a fused operation on a processor without");
+        }
+        let one_source = matches!(key, [1, _, 0, 0x10 | 0x11] | [1, 1, 0, 0x28 | 0x51] | [2, 1, 0, 0x19]);
+        if one_source && last >> 3 & 15 != 15 {
+            return Err("a second source where the instruction has none");
+        }
+        let bytes = match (scalar || broadcast, wide) {
+            (true, _) => 8,
+            (false, false) => 16,
+            (false, true) => 32,
+        };
+        if let (_, Operand::Memory { base, displacement }) = self.modrm(b)? {
+            if known.access == Access::RegistersOnly {
+                return Err("memory where the instruction has none");
+            }
+            let slice = self.bases[base as usize].ok_or("an address that is not known")?;
+            let first = displacement.checked_add(BIAS).and_then(|x| usize::try_from(x).ok());
+            let first = first.ok_or("an address before its slice")?;
+            if first % 8 != 0 || first + bytes > self.slices.lengths[slice].saturating_mul(8) {
+                return Err("an address outside of its slice");
+            }
+            let writable = slice == MEMORY as usize || slice >= self.slices.first_result;
+            if known.access == Access::Write && !writable {
+                return Err("a write to what is read only");
+            }
+        }
+        if known.immediate {
+            self.byte()?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of the entry at a displacement of a table of addresses.
+fn entry(displacement: i32, len: usize) -> Option<usize> {
+    let displacement = usize::try_from(displacement).ok()?;
+    (displacement % 8 == 0 && displacement / 8 < len).then_some(displacement / 8)
+}

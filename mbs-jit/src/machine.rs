@@ -1,0 +1,132 @@
+//! Executable memory, and the one call of what is in it.
+//!
+//! Enters: bytes and what they may touch. Leaves: a [`Machine`], whose functions can be called safely.
+//! Holds afterwards: memory was writable first and is executable since, never both; every function passed [`check`], as it lies in that
+//! memory; the processor has the instructions.
+#![allow(
+    unsafe_code,
+    reason = "machine code can be called in no other way; the proof stands beside the call"
+)]
+
+use crate::Refusal;
+use crate::check::{Slices, check};
+use std::ops::Range;
+
+/// Machine code that was checked.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    #[cfg(target_arch = "x86_64")]
+    code: memmap2::Mmap,
+    #[cfg(target_arch = "x86_64")]
+    functions: Vec<Range<usize>>,
+    slices: Slices,
+}
+
+/// Whether this processor, and what runs it, has AVX; and whether it has fused operations.
+pub(crate) fn processor() -> (bool, bool) {
+    #[cfg(target_arch = "x86_64")]
+    return (std::is_x86_feature_detected!("avx"), std::is_x86_feature_detected!("fma"));
+    #[cfg(not(target_arch = "x86_64"))]
+    return (false, false);
+}
+
+impl Machine {
+    /// What the functions may touch.
+    pub(crate) fn slices(&self) -> &Slices {
+        &self.slices
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Machine {
+    pub(crate) fn new(
+        bytes: &[u8],
+        functions: Vec<Range<usize>>,
+        slices: Slices,
+    ) -> Result<Machine, Refusal> {
+        let _ = (bytes, functions, slices, check);
+        Err(Refusal::Processor)
+    }
+
+    pub(crate) fn call(
+        &self,
+        _: usize,
+        _: &mut [f64],
+        _: &[f64],
+        _: &[&[f64]],
+        _: &mut [&mut [f64]],
+    ) -> Option<()> {
+        None
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Machine {
+    /// Makes bytes executable and checks them there.
+    pub(crate) fn new(
+        bytes: &[u8],
+        functions: Vec<Range<usize>>,
+        slices: Slices,
+    ) -> Result<Machine, Refusal> {
+        let (avx, fma) = processor();
+        if !avx || (slices.fused && !fma) {
+            return Err(Refusal::Processor);
+        }
+        let forbidden = |error: std::io::Error| Refusal::Memory(error.to_string());
+        let mut memory = memmap2::MmapMut::map_anon(bytes.len().max(1)).map_err(forbidden)?;
+        memory[..bytes.len()].copy_from_slice(bytes);
+        let code = memory.make_exec().map_err(forbidden)?;
+        for function in &functions {
+            let bytes = code.get(function.clone()).ok_or(Refusal::Size)?;
+            check(bytes, &slices).map_err(Refusal::Fault)?;
+        }
+        Ok(Machine { code, functions, slices })
+    }
+
+    /// Calls a function with its slices; nothing happens where there is no such function or a length is not what the code was checked for.
+    pub(crate) fn call(
+        &self,
+        function: usize,
+        memory: &mut [f64],
+        constants: &[f64],
+        arguments: &[&[f64]],
+        results: &mut [&mut [f64]],
+    ) -> Option<()> {
+        type Function = unsafe extern "sysv64" fn(*const *mut f64, *const crate::functions::Address);
+
+        let mut table = [std::ptr::null_mut::<f64>(); crate::BASES];
+        let lengths = &self.slices.lengths;
+        if lengths.len() != 2 + arguments.len() + results.len() || lengths.len() > table.len() {
+            return None;
+        }
+        let read = [constants].into_iter().chain(arguments.iter().copied());
+        let read = read.map(|slice| (slice.as_ptr().cast_mut(), slice.len()));
+        let written = results.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len()));
+        let slices = [(memory.as_mut_ptr(), memory.len())].into_iter().chain(read).chain(written);
+        for ((entry, (first, len)), &expected) in table.iter_mut().zip(slices).zip(lengths) {
+            if len < expected {
+                return None;
+            }
+            *entry = first.wrapping_byte_add(crate::encode::BIAS as usize);
+        }
+        let start = self.code.get(self.functions.get(function)?.clone())?.as_ptr();
+
+        // SAFETY: `start` is the first byte of a function that `Machine::new` has checked in this very memory, which has been
+        // executable and not writable since before the check, and stays mapped while `self` lives. By that check the function
+        //   - keeps the convention of `Function`: it begins and ends with the frame that saves and restores all registers which a callee
+        //     must keep, aligns the stack for calls and touches it nowhere else;
+        //   - has no jumps, so that it runs once through and returns;
+        //   - reads and writes 8, 16 or 32 bytes only at constant distances from the entries of `table`, inside of the first
+        //     `lengths[k]` scalars of slice k. The loop above has compared each length, and has put the slice's address, moved by the
+        //     distance that the check assumes, into the entry of its number; `table` has all entries that the check allows;
+        //   - writes only to slices 0 and `first_result` on. Slice 0 is `memory`, those are `results`: they are borrowed exclusively for
+        //     the call, and `constants` and `arguments`, which it reads, are borrowed too, so that no two overlap where one is written;
+        //   - calls only entries of `functions::TABLE`, which take numbers in registers and return normally.
+        // Numbers of any bits are valid `f64`. `Machine::new` has asked the processor for the instructions that the check lets pass.
+        unsafe {
+            let function = std::mem::transmute::<*const u8, Function>(start);
+            function(table.as_ptr(), crate::functions::TABLE.as_ptr());
+        }
+        Some(())
+    }
+}
