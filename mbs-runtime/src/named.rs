@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
 
     /// The next field. Beyond the end there is nothing but NaN; arrays have the right length by construction.
     #[inline(always)]
-    pub fn next<T: Field>(&mut self) -> T {
+    pub fn field<T: Field>(&mut self) -> T {
         T::read(self)
     }
 }
@@ -160,7 +160,7 @@ macro_rules! fields {
             #[allow(unused_mut, unused_variables, reason = "there may be no fields")]
             pub fn from_array(values: &[f64; $len]) -> Self {
                 let mut from = $crate::named::Reader::new(values);
-                Self { $($field: from.next()),* }
+                Self { $($field: from.field()),* }
             }
         }
 
@@ -182,7 +182,7 @@ macro_rules! fields {
             #[inline(always)]
             #[allow(unused_variables, reason = "there may be no fields")]
             fn read(values: &mut $crate::named::Reader<'_>) -> Self {
-                Self { $($field: values.next()),* }
+                Self { $($field: values.field()),* }
             }
 
             #[inline(always)]
