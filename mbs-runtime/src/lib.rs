@@ -154,7 +154,9 @@ pub mod adjoint;
 pub mod named;
 pub mod simulation;
 
-pub use adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule, VectorJacobian};
+pub use adjoint::{
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
+};
 pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,

@@ -255,8 +255,47 @@ pub(crate) struct Gradient {
     /// Time between rows of that file, s; a multiple of a fixed step.
     #[arg(long, value_name = "DT", allow_negative_numbers = true, requires = "trajectories")]
     pub(crate) output_step: Option<f64>,
+    /// Differentiate forward, by a column for each parameter, or backward, by one for each objective.
+    #[arg(long = "method", value_enum, value_name = "METHOD")]
+    pub(crate) by_method: Option<GradientName>,
+    /// Memory of the adjoint in bytes, with K, M or G behind it; 1G if not given.
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub(crate) memory: Option<usize>,
     #[command(flatten)]
     pub(crate) method: Method,
+}
+
+/// How a gradient is computed.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum GradientName {
+    /// Forward along the run
+    Direct,
+    /// Backward over the run
+    Adjoint,
+    /// Whichever is expected to be quicker
+    Auto,
+}
+
+impl From<GradientName> for mbs_codegen::model::GradientMethod {
+    fn from(name: GradientName) -> mbs_codegen::model::GradientMethod {
+        match name {
+            GradientName::Direct => mbs_codegen::model::GradientMethod::Direct,
+            GradientName::Adjoint => mbs_codegen::model::GradientMethod::Adjoint,
+            GradientName::Auto => mbs_codegen::model::GradientMethod::Auto,
+        }
+    }
+}
+
+/// Bytes from `64M` and the like.
+fn memory(text: &str) -> Result<usize, String> {
+    let (digits, factor) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1_usize),
+    };
+    let number = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+    number.filter(|bytes| *bytes > 0).ok_or_else(|| "a size is a positive number, for example 64M".into())
 }
 
 const VERIFY_HELP: &str = "\

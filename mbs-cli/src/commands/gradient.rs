@@ -10,13 +10,14 @@ use crate::session::results::{Stop, Watcher, cannot_write, check_out};
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model};
 use mbs_codegen::diagnostics::nearest;
-use mbs_codegen::model::{Model, Objective};
+use mbs_codegen::model::{GradientMethod, Model, Objective};
 use mbs_engine::Interpreted;
+use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, Ran};
 use mbs_engine::simulation::{
     Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
-use mbs_runtime::StepError;
+use mbs_runtime::{Schedule, StepError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -49,10 +50,18 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     if file.is_some() && !known {
         files::complain(UNKNOWN_MULTIPLIERS);
     }
+    let asked = arguments.by_method.map_or(settings.simulation.gradient, Into::into);
+    let (simulation, memory) = (&settings.simulation, arguments.memory);
+    let choice = gradient::adjoint::choose(&interpreted, simulation, asked, memory, file.is_some());
+    let choice = choice.map_err(|error| explain(&interpreted, &RunFailure::Step(error), None))?;
     let columns = gradient::trajectory_columns(interpreted.program(), known);
     let columns: Vec<Column> = columns.into_iter().map(|name| Column::new(name, "")).collect();
     let mut watcher = Watcher::new(file.as_deref(), &columns, false, &settings.simulation)?;
-    let outcome = gradient::simulate(&interpreted, &settings, (start, stride), &mut watcher, None);
+    let told = (asked != GradientMethod::Direct).then_some(&choice);
+    if let Some(plan) = choice.schedule.filter(|plan| plan.recomputed() > 0) {
+        files::complain(&announce(&plan));
+    }
+    let outcome = gradient::simulate_as(&interpreted, &settings, (start, stride), &choice, &mut watcher);
     let (written, stop) = watcher.finish(outcome.as_ref().err());
     let ran = match (outcome, stop) {
         (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
@@ -67,7 +76,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
     }
-    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written };
+    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
     }
@@ -118,6 +127,11 @@ pub(crate) fn explain(model: &Interpreted, failure: &RunFailure, written: Option
             let remedy = differentiated::remedy(error);
             Failure::error(format!("the run cannot start: {}{remedy}{kept}", error.describe(model)))
         }
+        RunFailure::Step(StepError::Length { what: "memory", expected, found }) => Failure::usage(format!(
+            "{} of memory are too little for the adjoint, it needs at least {}: give more with `--memory`, or choose `--method direct`",
+            bytes(8 * found),
+            bytes(8 * expected)
+        )),
         RunFailure::Step(error @ (StepError::Setting { .. } | StepError::NotDifferentiable { .. })) => {
             Failure::usage(error.describe(model).to_string())
         }
@@ -131,6 +145,15 @@ pub(crate) fn explain(model: &Interpreted, failure: &RunFailure, written: Option
     }
 }
 
+/// A size of memory, for people.
+fn bytes(n: usize) -> String {
+    match n {
+        0..10_240 => format!("{n} bytes"),
+        10_240..10_485_760 => format!("{} KiB", n.div_ceil(1 << 10)),
+        _ => format!("{} MiB", n.div_ceil(1 << 20)),
+    }
+}
+
 /// Everything a report is made from.
 struct Shown<'a> {
     arguments: &'a Gradient,
@@ -139,6 +162,19 @@ struct Shown<'a> {
     ran: Ran,
     chosen: Vec<usize>,
     written: Option<Written<'a>>,
+    /// How the gradient was computed and why, if that was asked.
+    told: Option<&'a Choice>,
+}
+
+/// What memory costs, said before the run.
+fn announce(plan: &Schedule) -> String {
+    format!(
+        "note: the memory holds {} and {} of {}: {} will be made again\n",
+        count(plan.segment, "record"),
+        count(plan.states, "state"),
+        count(plan.steps, "step"),
+        count(plan.recomputed(), "step")
+    )
 }
 
 impl Shown<'_> {
@@ -161,6 +197,13 @@ impl Shown<'_> {
             count(times, word),
             duration(self.ran.seconds)
         );
+        if let Some(choice) = self.told {
+            let way = if choice.adjoint { "adjoint" } else { "direct" };
+            let again = self.ran.found.adjoint.map_or(String::new(), |adjoint| {
+                format!("; {} made again", count(adjoint.recomputed, "step"))
+            });
+            let _ = writeln!(out, "  method   {way}: {}{again}", choice.why);
+        }
         if let Some(written) = &self.written {
             let (rows, columns) = (count(written.rows, "row"), count(written.columns, "column"));
             let _ = writeln!(out, "  results  {}: {rows}, {columns}", written.file.display());
@@ -194,6 +237,11 @@ impl Shown<'_> {
             "jumps": report_json::jumps(&self.ran.jumps),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
+        if let Some(choice) = self.told {
+            let again = self.ran.found.adjoint.map(|adjoint| adjoint.recomputed);
+            let way = if choice.adjoint { "adjoint" } else { "direct" };
+            object["method"] = json!({"gradient": way, "why": choice.why, "recomputed": again});
+        }
         if let Some(written) = &self.written {
             let file = written.file.display().to_string();
             object["csv"] = json!({"file": file, "rows": written.rows, "columns": written.columns});

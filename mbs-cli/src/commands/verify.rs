@@ -10,7 +10,7 @@ use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
 use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
-use mbs_engine::verify::{self, Check, Oracle, Report, RunCheck};
+use mbs_engine::verify::{self, AdjointCheck, Check, Oracle, Report, RunCheck};
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -196,6 +196,21 @@ impl Shown<'_> {
             ]);
         }
         out.push_str(&table.print());
+        self.tell_of_adjoints(out);
+    }
+
+    /// How the adjoint compares, in one line.
+    fn tell_of_adjoints(&self, out: &mut String) {
+        let adjoints = &self.report.adjoints;
+        let Some(worst) = adjoints.iter().max_by(|a, b| a.error.total_cmp(&b.error)) else { return };
+        let failed = if adjoints.iter().all(AdjointCheck::passed) { "" } else { "  FAIL" };
+        let _ = writeln!(
+            out,
+            "\n  the adjoint gives the same gradient to {} of a row, worst of {}; allowed {:.0e}{failed}",
+            error(worst.error),
+            worst.what,
+            worst.tolerance
+        );
     }
 
     fn json(&self) -> Value {
@@ -239,6 +254,12 @@ impl Shown<'_> {
             "derivatives": report.derivatives.iter().map(derivative).collect::<Vec<_>>(),
             "not_evaluated": report.unseen,
             "gradient": report.runs.iter().map(run).collect::<Vec<_>>(),
+            "adjoint": report.adjoints.iter().map(|check| json!({
+                "what": check.what,
+                "error": check.error,
+                "tolerance": check.tolerance,
+                "passed": check.passed(),
+            })).collect::<Vec<_>>(),
             "jumps": report_json::jumps(&report.jumps),
             "redundant_constraints": report.redundant(),
             "wall_time": self.seconds,

@@ -364,6 +364,35 @@ pub struct Simulation {
     pub relative_tolerance: f64,
     /// Absolute tolerance of step control.
     pub absolute_tolerance: f64,
+    /// How gradients are computed.
+    pub gradient: GradientMethod,
+}
+
+/// How the gradient of a run is computed. All agree to rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GradientMethod {
+    /// Forward, with a column for each parameter.
+    #[default]
+    Direct,
+    /// Backward, with a column for each objective.
+    Adjoint,
+    /// Whichever is expected to be quicker.
+    Auto,
+}
+
+impl GradientMethod {
+    /// All of them.
+    pub const ALL: [GradientMethod; 3] =
+        [GradientMethod::Direct, GradientMethod::Adjoint, GradientMethod::Auto];
+
+    /// Its word in a model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            GradientMethod::Direct => "direct",
+            GradientMethod::Adjoint => "adjoint",
+            GradientMethod::Auto => "auto",
+        }
+    }
 }
 
 impl Default for Simulation {
@@ -381,6 +410,7 @@ impl Default for Simulation {
             newton_iterations: 20,
             relative_tolerance: 1e-8,
             absolute_tolerance: 1e-10,
+            gradient: GradientMethod::default(),
         }
     }
 }

@@ -182,6 +182,7 @@ pub const SIMULATION: Keys = keys(
         "projection",
         "newton",
         "tolerance",
+        "gradient",
     ],
 );
 /// The `newton` of a simulation.

@@ -15,8 +15,9 @@ use crate::model::dependencies::evaluation_order;
 use crate::model::evaluate::{Value, Values};
 use crate::model::knots::FallingKnot;
 use crate::model::{
-    ArrayRef, Case, CoordinateRef, Formulation, Input, InputId, Integrator, Joint, JointId, Parameter,
-    ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId, VariableStart,
+    ArrayRef, Case, CoordinateRef, Formulation, GradientMethod, Input, InputId, Integrator, Joint, JointId,
+    Parameter, ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId,
+    VariableStart,
 };
 
 /// Most iterations a file may ask for: a step that has not converged by then never does.
@@ -157,6 +158,12 @@ impl<'t> Reader<'t> {
                 [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
             if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
                 simulation.projection = projection;
+            }
+        }
+        if let Some(node) = fields.value("gradient") {
+            let words = GradientMethod::ALL.map(|method| (method.keyword(), method));
+            if let Some(method) = self.word(node, "a method for gradients", &words) {
+                simulation.gradient = method;
             }
         }
         if let Some(entry) = fields.get("newton")

@@ -54,6 +54,21 @@ pub(super) fn run(
     }
 }
 
+/// y = \[z, v\] at the start, and its derivatives.
+pub(super) fn joint_start(model: &Interpreted, start: Start) -> Result<(Vec<f64>, Vec<f64>), StepError> {
+    let dims = model.dims();
+    let (y, derivatives) = match start.state {
+        State::Tree { y, derivatives } => (y, derivatives),
+        State::Assembled { mut state, derivatives: mut changes } => {
+            let mut y = vec![0.0; dims.state()];
+            let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
+            JointDerivatives::of_state(model, &mut state, &mut changes, &mut y, &mut derivatives)?;
+            (y, derivatives)
+        }
+    };
+    if y.len() == dims.state() { Ok((y, derivatives)) } else { Err(other_form()) }
+}
+
 fn integrate(
     model: &Interpreted,
     dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
@@ -64,18 +79,7 @@ fn integrate(
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     let dims = model.dims();
-    let (mut y, mut derivatives) = match start.state {
-        State::Tree { y, derivatives } => (y, derivatives),
-        State::Assembled { mut state, derivatives: mut changes } => {
-            let mut y = vec![0.0; dims.state()];
-            let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
-            JointDerivatives::of_state(model, &mut state, &mut changes, &mut y, &mut derivatives)?;
-            (y, derivatives)
-        }
-    };
-    if y.len() != dims.state() {
-        return Err(other_form());
-    }
+    let (mut y, mut derivatives) = joint_start(model, start)?;
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
     let watch = |at: DifferentiatedAt<'_, f64>| {
@@ -90,6 +94,7 @@ fn integrate(
         objectives: found.objectives.to_vec(),
         derivatives: found.derivatives.to_vec(),
         effort: Effort::Explicit(statistics),
+        adjoint: None,
         parameters: dims.sensitivity.parameters,
     })
 }

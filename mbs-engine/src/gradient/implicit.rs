@@ -57,6 +57,7 @@ pub(super) fn run(
         objectives: found.objectives.to_vec(),
         derivatives: found.derivatives.to_vec(),
         effort: Effort::Implicit(statistics),
+        adjoint: None,
         parameters: dims.sensitivity.parameters,
     })
 }

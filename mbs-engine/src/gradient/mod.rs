@@ -35,6 +35,7 @@
 //! assert!(found.of_objective(0)[0].abs() < 1e-12 && found.of_objective(0)[1] < 0.0);
 //! ```
 
+pub mod adjoint;
 mod by_names;
 mod completed;
 mod explicit;
@@ -48,13 +49,16 @@ use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
 pub(crate) use explicit::dynamics as explicit_dynamics;
+use explicit::joint_start;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::DifferentiatedAt;
-use mbs_runtime::{Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System};
-pub use observed::{Ran, prepare, simulate};
+use mbs_runtime::{
+    AdjointStatistics, Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System,
+};
+pub use observed::{Ran, prepare, simulate, simulate_as};
 use std::ops::ControlFlow;
 pub use trajectory::{trajectory_columns, trajectory_row};
 
@@ -108,6 +112,8 @@ pub struct Found {
     pub derivatives: Vec<f64>,
     /// What the run took.
     pub effort: Effort,
+    /// What the way back took, if the gradient is that of the adjoint.
+    pub adjoint: Option<AdjointStatistics>,
     parameters: usize,
 }
 

@@ -18,6 +18,7 @@
 //! rounding, and so are those that vanish but for large terms that cancel. An error that is not allowed is therefore held against
 //! what a change of the instant by roundings makes of both that are compared.
 
+mod adjoint;
 mod admissible;
 mod coordinate_form;
 mod joint_form;
@@ -30,6 +31,7 @@ mod report;
 mod whole_run;
 
 use crate::Interpreted;
+pub use adjoint::{AdjointCheck, TOLERANCE as TOLERANCE_OF_ADJOINTS};
 use admissible::Direction;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;

@@ -2,6 +2,7 @@
 //!
 //! Input: a program with the bundles to be checked, and the settings of a run. Output: a [`Report`].
 
+use super::adjoint::{self, AdjointCheck};
 use super::instants::{Visited, disturbed};
 use super::whole_run::{self, RunCheck, Trace};
 use super::{Check, Instant, keep_worse, verify};
@@ -31,6 +32,8 @@ pub struct Report {
     pub unseen: Vec<&'static str>,
     /// Gradients of objectives and derivatives of the last state; empty for a model that is not differentiated.
     pub runs: Vec<RunCheck>,
+    /// The same gradients by the adjoint of the run, against the direct ones.
+    pub adjoints: Vec<AdjointCheck>,
     /// The gradient that was checked.
     pub found: Found,
     /// Statistics of the initial state.
@@ -74,6 +77,7 @@ impl Report {
         self.unseen.is_empty()
             && self.derivatives.iter().all(Check::passed)
             && self.runs.iter().all(RunCheck::passed)
+            && self.adjoints.iter().all(AdjointCheck::passed)
     }
 
     /// Whether constraints depend on each other, so that multipliers are those of least norm.
@@ -155,8 +159,9 @@ fn watched(
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
             .map_err(Failure::Differences)?;
+    let adjoints = adjoint::compare(&model, &method, simulation, &found).map_err(Failure::Run)?;
     let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
-    Ok(Report { derivatives, instants, unseen, runs, found, jumps, start: statistics })
+    Ok(Report { derivatives, instants, unseen, runs, adjoints, found, jumps, start: statistics })
 }
 
 /// Compares emitted derivatives at what the run visited, and at disturbed instants.

@@ -275,7 +275,7 @@ fn ridders(series: &[f64], central: bool) -> (f64, f64) {
 }
 
 /// Value and bounds of what is moved; an input is moved from zero.
-fn seed(program: &Program, k: usize) -> (f64, (Option<f64>, Option<f64>)) {
+pub(super) fn seed(program: &Program, k: usize) -> (f64, (Option<f64>, Option<f64>)) {
     let Some(&(Group::Parameters, place)) = program.seeds.get(k) else { return (0.0, (None, None)) };
     let all = program.parameters.iter().flat_map(|p| p.defaults.iter().map(|value| (*value, p.bounds)));
     all.into_iter().nth(place as usize).unwrap_or((0.0, (None, None)))
@@ -397,7 +397,7 @@ fn compare(
 }
 
 /// An objective below this is the square of what iterations leave: a roll rate of a motion straight on.
-const VANISHED: f64 = 1e-20;
+pub(super) const VANISHED: f64 = 1e-20;
 
 /// As the other checks: an error counts against the largest entry of its column; where that is small, against a part of what the
 /// largest of all, or the value itself, mean for a change of the parameter by its size.

@@ -48,10 +48,10 @@ pub trait AdjointIntegrator {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize;
 
     /// How a run over the span would use this much memory, in numbers; none if the number of steps is not known before it.
-    fn schedule<D: JointDynamics>(
+    fn schedule<S: Scalar>(
         &self,
-        system: &D,
-        span: &Span<D::S>,
+        dims: &Dims,
+        span: &Span<S>,
         memory: usize,
     ) -> Result<Option<Schedule>, StepError>;
 
@@ -145,13 +145,13 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
         way_len::<T, D>(&system.dims(), columns)
     }
 
-    fn schedule<D: JointDynamics>(
+    fn schedule<S: Scalar>(
         &self,
-        system: &D,
-        span: &Span<D::S>,
+        dims: &Dims,
+        span: &Span<S>,
         memory: usize,
     ) -> Result<Option<Schedule>, StepError> {
-        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, system.dims().state());
+        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, dims.state());
         Schedule::new(steps, n, n, memory).map(Some)
     }
 
@@ -185,12 +185,7 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         way_len::<DormandPrince, D>(&system.dims(), columns)
     }
 
-    fn schedule<D: JointDynamics>(
-        &self,
-        _: &D,
-        _: &Span<D::S>,
-        _: usize,
-    ) -> Result<Option<Schedule>, StepError> {
+    fn schedule<S: Scalar>(&self, _: &Dims, _: &Span<S>, _: usize) -> Result<Option<Schedule>, StepError> {
         Ok(None)
     }
 

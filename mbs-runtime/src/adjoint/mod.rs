@@ -14,16 +14,19 @@
 //! | what | input → output |
 //! |---|---|
 //! | [`Adjoint`] | a run → vector–Jacobian products, gradients |
+//! | [`JacobianVector`] | the same derivative, forward along given directions |
 //! | [`Schedule`] | number of steps, memory → how many records and states are kept, how many steps are made again |
 //!
 //! All memory is the caller's.
 
 mod checkpoints;
 mod explicit;
+mod forward;
 mod implicit;
 
 pub use checkpoints::Schedule;
 pub use explicit::AdjointIntegrator;
+pub use forward::JacobianVector;
 pub use implicit::AdjointNode;
 
 use crate::error::StepError;

@@ -267,6 +267,44 @@ impl<S: Scalar> Weighed<'_, S> {
     }
 }
 
+/// Objectives along directions of state and parameters: their values and changes.
+pub(crate) struct Along<'a, S> {
+    pub(crate) columns: usize,
+    pub(crate) x: &'a [S],
+    pub(crate) rho: &'a [S],
+    pub(crate) objectives: &'a mut [S],
+    pub(crate) changes: &'a mut [S],
+}
+
+impl<S: Scalar> Along<'_, S> {
+    /// ψ = ψ + q g, ψ′ = ψ′ + q (g_x x′ + g_ρ ρ′) for what a bundle wrote.
+    pub(crate) fn add(
+        &mut self,
+        dims: &Dims,
+        states: usize,
+        places: Places<'_>,
+        q: S,
+        values: &[S],
+    ) -> Result<(), EvalError> {
+        let list = ObjectiveValues::of(dims, places, values)?;
+        let (plain, partial) = (list.values, list.derivatives);
+        if let Some(index) = plain.iter().position(|x| !x.is_finite()) {
+            return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+        }
+        add_scaled(self.objectives, q, plain);
+        for (index, by, value) in partials(states, places, partial) {
+            let from = match by {
+                By::State(j) => row(self.x, j, self.columns),
+                By::Rho(k) => row(self.rho, k, self.columns),
+            };
+            if let (Some(from), Some(to)) = (from, row_mut(self.changes, index, self.columns)) {
+                add_scaled(to, q * value, from);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Into `gradient`, ψ_ρ = ρ̄ᵀ + x̄ᵀ x_ρ: for `columns` objectives and p parameters, from the derivatives x_ρ of a start.
 pub(crate) fn transpose_derivatives<S: Scalar>(
     p: usize,

@@ -9,8 +9,8 @@ use crate::systems::parametric::{Cart, FourBar, Pendulum, Pursuit, Top};
 use mbs_runtime::inputs::{Inputs, from_fn};
 use mbs_runtime::sensitivity::{DifferentiableStep, Differentiated, Gradient, StateDerivatives};
 use mbs_runtime::{
-    Adjoint, AdjointNode, Ali3p, Assembly, Dims, Fixed, Implicit, ImplicitIndex1, Output, Span,
-    Stabilisation, State, StepError, System,
+    Adjoint, AdjointNode, Ali3p, Assembly, Dims, Fixed, Implicit, ImplicitIndex1, JacobianVector, Output,
+    Span, Stabilisation, State, StepError, System, VectorJacobian,
 };
 
 const BEGIN: f64 = 0.1;
@@ -189,6 +189,92 @@ fn index_1_and_penalty() {
             check("top", Top::DEFAULT, method, &[], tolerance);
         }
     }
+}
+
+/// Numbers in (−1, 1), the same each time.
+fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// ⟨(ψ̄, x̄), J (x′, ρ′)⟩ = ⟨Jᵀ (ψ̄, x̄), (x′, ρ′)⟩ of a whole run, and weights at a node are those of the run from there.
+fn check_products<T: Mechanism + Copy>(name: &str, mechanism: T, method: impl DifferentiableStep + Copy) {
+    let system = Lagrangian::<_, f64>::new(mechanism);
+    let (system, steps) = (any(&system), 40);
+    let dims = system.dims();
+    let (first, derivatives) = start(&system, &[]);
+    let (p, m, n) =
+        (dims.sensitivity.parameters, dims.n_objectives, derivatives.len() / dims.sensitivity.parameters);
+    // A direction that the constraints allow: that of the start by the parameters.
+    let rho = numbers(p, 3);
+    let x: Vec<f64> = derivatives.chunks(p).map(|row| dot(row, &rho)).collect();
+    let (psi_bar, x_bar) = (numbers(m, 5), numbers(n, 6));
+    let forward = Differentiated(Fixed { method, h: H });
+    let mut state = first.clone();
+    let mut scratch = vec![0.0; forward.jacobian_vector_scratch_len(&dims, 1)];
+    let (mut psi, mut psi_change, mut end) = (vec![0.0; m], vec![0.0; m], vec![0.0; n]);
+    let product = JacobianVector {
+        columns: 1,
+        start: &x,
+        rho: &rho,
+        objectives: &mut psi,
+        objective_changes: &mut psi_change,
+        end: &mut end,
+    };
+    forward.jacobian_vector(&system, &mut input(), &mut state, &span(steps), product, &mut scratch).unwrap();
+    let back = Adjoint(Fixed { method, h: H });
+    let mut memory = vec![0.0; 100_000];
+    let mut scratch = vec![0.0; back.scratch_len(&dims, 1)];
+    let (mut psi_again, mut start_bar, mut rho_bar) = (vec![0.0; m], vec![0.0; n], vec![0.0; p]);
+    let product = VectorJacobian {
+        columns: 1,
+        objective_weights: &psi_bar,
+        end_weights: &x_bar,
+        objectives: &mut psi_again,
+        start: &mut start_bar,
+        rho: &mut rho_bar,
+    };
+    let mut state = first;
+    let mut parts = vec![0.0; p];
+    let watch = |node: AdjointNode<'_, f64>| {
+        if let AdjointNode::Backward { rho, .. } = node {
+            parts.iter_mut().zip(rho).for_each(|(sum, rho)| *sum += rho);
+        }
+        ControlFlow::Continue(())
+    };
+    back.run(&system, &mut input(), &mut state, &span(steps), product, &mut memory, &mut scratch, watch)
+        .unwrap();
+    // What belongs to each node adds up to the whole.
+    assert_eq!(parts, rho_bar, "{name}");
+    assert!(systems::distance(&psi, &psi_again) < 1e-12, "{name}");
+    let (left, right) =
+        (dot(&psi_bar, &psi_change) + dot(&x_bar, &end), dot(&start_bar, &x) + dot(&rho_bar, &rho));
+    let norm = |x: &[f64]| dot(x, x).sqrt();
+    let scale = norm(&end) * norm(&x_bar) + norm(&start_bar) * norm(&x) + norm(&rho_bar) * norm(&rho);
+    let error = (left - right).abs() / scale;
+    assert!(error < 1e-12, "{name}: {left} {right} {error:e}");
+}
+
+#[test]
+fn products_of_whole_runs() {
+    for integrator in [Implicit::TRAPEZOIDAL, Implicit::GeneralizedAlpha { spectral_radius: 0.6 }] {
+        let method = Ali3p { integrator, ..Ali3p::DEFAULT };
+        check_products("twice", Pendulum::<2>::DEFAULT, method);
+        check_products("pursuit", Pursuit::DEFAULT, method);
+        check_products("cart", Cart::DEFAULT, method);
+        check_products("four-bar", FourBar::DEFAULT, method);
+        check_products("top", Top::DEFAULT, method);
+    }
+    let stabilisation = Stabilisation { rate: 20.0, value: 100.0, compliance: 0.0 };
+    check_products("four-bar", FourBar::DEFAULT, ImplicitIndex1::new(stabilisation));
 }
 
 /// A run that fails, and one that is stopped.
