@@ -202,6 +202,7 @@ pages! {
     tutorial: "docs/tutorial.md",
     commands: "docs/commands.md",
     gradients: "docs/gradients.md",
+    adjoints: "docs/adjoints.md",
     how_to: "docs/how-to.md",
     import: "docs/import.md",
     coming_from: "docs/coming-from.md",
