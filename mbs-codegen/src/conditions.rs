@@ -147,17 +147,14 @@ impl Conditions {
     /// Axes of joints and vectors of bodies have a length.
     fn directions(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
         for joint in &mechanism.model.joints {
-            for axis in
-                [&joint.parent, &joint.child].into_iter().flat_map(|side| [&side.axis, &side.reference])
-            {
-                if let Some(axis) = axis {
-                    self.direction(
-                        g,
-                        mechanism,
-                        format!("a direction of joint `{}` has no length", joint.name),
-                        axis,
-                    );
-                }
+            let sides = [&joint.parent, &joint.child].into_iter();
+            for axis in sides.flat_map(|side| [&side.axis, &side.reference]).flatten() {
+                self.direction(
+                    g,
+                    mechanism,
+                    format!("a direction of joint `{}` has no length", joint.name),
+                    axis,
+                );
             }
         }
         for body in &mechanism.model.bodies {

@@ -478,7 +478,7 @@ forces: {spring: {type: torsional_spring, coordinate: slide.displacement, stiffn
 #[test]
 fn modes_of_a_driven_machine_are_those_of_its_motion() {
     let folder = Folder::new();
-    let file = folder.file("rotor.yaml", &rotor(BOB));
+    let file = folder.file("rotor.yaml", rotor(BOB));
     let refused = mbs(&["modes", &file, "--equilibrium"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(
@@ -493,7 +493,7 @@ fn modes_of_a_driven_machine_are_those_of_its_motion() {
     assert!((frequency - 1.0).abs() < 1e-9, "{frequency}");
     // A drive that takes all freedom leaves nothing to move.
     let alone = "joints:\n  O: {type: revolute, parent: ground, child: hub, axis: [0, 0, 1], start: {value: 0, rate: w}}\n";
-    let file = folder.file("alone.yaml", &rotor(alone));
+    let file = folder.file("alone.yaml", rotor(alone));
     let ran = mbs(&["modes", &file]);
     assert!(ran.out.contains("there are no free motions"), "{ran:?}");
 }
@@ -548,7 +548,7 @@ fn parallelogram(drive: &str) -> String {
 #[test]
 fn a_parallelogram_turns_at_constant_speed() {
     let folder = Folder::new();
-    let file = folder.file("parallelogram.yaml", &parallelogram("1 + 2*t"));
+    let file = folder.file("parallelogram.yaml", parallelogram("1 + 2*t"));
     let found = json(&["kinematics", &file]);
     for (name, angle) in [("A.angle", 3.0), ("P.angle", -3.0), ("B.angle", 3.0)] {
         let z = number(&found["final"]["coordinates"][name]);

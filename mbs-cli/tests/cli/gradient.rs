@@ -334,7 +334,7 @@ fn jumps_are_named_and_kinks_are_not() {
     let folder = Folder::new();
     // x = t + F t²/2 comes to a at (√1.4 − 1)/2.
     let first = (1.4_f64.sqrt() - 1.0) / 2.0;
-    let file = folder.file("jump.yaml", &block("if(x < a, F, 0)"));
+    let file = folder.file("jump.yaml", block("if(x < a, F, 0)"));
     for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
         let ran = mbs(&["gradient", &file, "--integrator", integrator, "--json"]);
         let found: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -357,7 +357,7 @@ fn jumps_are_named_and_kinks_are_not() {
         let found: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(found["jumps"][0]["of"], "force `push` (line 7)");
     }
-    let sign = folder.file("sign.yaml", &block("-F*sign(x - a)"));
+    let sign = folder.file("sign.yaml", block("-F*sign(x - a)"));
     assert!(mbs(&["gradient", &sign]).err.contains("jumps by 4.000e0"));
     for force in [
         "if(x < a, F*(x - a), 0)",
@@ -366,7 +366,7 @@ fn jumps_are_named_and_kinks_are_not() {
         "if(t < 0.2, F, 0)",
         "step(x, 0.05, 0, a, F)",
     ] {
-        let file = folder.file("kink.yaml", &block(force));
+        let file = folder.file("kink.yaml", block(force));
         let ran = mbs(&["gradient", &file, "--json"]);
         assert!(ran.err.is_empty(), "{force}: {}", ran.err);
         let found: Value = serde_json::from_str(&ran.out).expect("JSON");

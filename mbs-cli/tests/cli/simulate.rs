@@ -290,7 +290,7 @@ fn springs_of_no_length_have_a_force() {
     let omega = 50.0_f64.sqrt();
     for natural in ["", ", natural_length: 0", ", natural_length: L0"] {
         let spring = format!("type: spring, from: ground, to: a, stiffness: k{natural}");
-        let file = folder.file("sprung.yaml", &sprung("value: 0, rate: 1", &spring));
+        let file = folder.file("sprung.yaml", sprung("value: 0, rate: 1", &spring));
         for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
             let out = done(&["simulate", &file, "--integrator", integrator, "--json"]);
             let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
@@ -316,7 +316,7 @@ fn what_is_not_finite_is_named() {
             "ln(",
         ),
     ] {
-        let file = folder.file("undefined.yaml", &sprung(start, force));
+        let file = folder.file("undefined.yaml", sprung(start, force));
         for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
             let ran = mbs(&["simulate", &file, "--integrator", integrator]);
             assert_eq!(ran.code, Some(1), "{integrator}: {ran:?}");

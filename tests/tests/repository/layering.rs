@@ -260,7 +260,7 @@ fn item(text: &str) -> usize {
             '}' => depth -= 1,
             _ => {}
         }
-        if (c == ';' && depth == 0) || (c == '}' && depth == 0) {
+        if depth == 0 && matches!(c, ';' | '}') {
             return at;
         }
     }

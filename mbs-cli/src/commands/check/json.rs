@@ -100,7 +100,7 @@ impl Summary<'_> {
                 "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
-            "branches": tree::json(model, &self.tree),
+            "branches": tree::json(model, self.tree),
             "variables": (0..model.variables.len()).map(variable).collect::<Vec<_>>(),
             "constraints": model.constraints.iter().map(|constraint| json!({
                 "name": constraint.name,
