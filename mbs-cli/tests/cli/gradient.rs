@@ -47,6 +47,72 @@ fn the_five_bar_as_json() {
     assert_eq!(objectives["psi1"].as_object().expect("an object").len(), 2);
 }
 
+/// Short runs of every shipped model with objectives: the adjoint is the transpose of the direct derivative.
+#[test]
+fn the_adjoint_gives_the_same_gradient() {
+    let ends = [
+        ("andrews", "0.002"),
+        ("arm7", "0.05"),
+        ("bicycle", "0.05"),
+        ("bricard", "0.1"),
+        ("cart_pole", "0.5"),
+        ("crank_rocker", "0.1"),
+        ("double_pendulum", "0.5"),
+        ("five_bar", "0.5"),
+        ("four_bar_2", "0.2"),
+        ("governor", "0.1"),
+        ("mirrored", "0.05"),
+        ("pendulum", "1"),
+        ("slider_crank", "0.5"),
+        ("spinning_top", "0.1"),
+        ("torque_free_top", "0.5"),
+        ("two_point_masses", "0.5"),
+        ("whipple", "0.1"),
+    ];
+    for (name, end) in ends {
+        let model = shipped(name);
+        let run = |method| json(&["gradient", &model, "--json", "--end", end, "--method", method]);
+        let (direct, adjoint) = (run("direct"), run("adjoint"));
+        assert_eq!(adjoint["method"]["gradient"], "adjoint", "{name}");
+        for (objective, found) in direct["objectives"].as_object().expect("objectives") {
+            let row = found["gradient"].as_object().expect("a gradient");
+            let size = row.values().filter_map(Value::as_f64).fold(0.0, |size: f64, x| size.max(x.abs()));
+            for (by, expected) in row {
+                let (found, expected) =
+                    (derivative(&adjoint, objective, by), expected.as_f64().expect("a number"));
+                // Rounding, and what these runs amplify of it.
+                assert!(
+                    (found - expected).abs() <= 1e-12 * size,
+                    "{name} {objective} {by}: {found} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn adjoints_in_little_memory_and_what_is_refused() {
+    let five_bar = shipped("five_bar");
+    let run = |memory| {
+        json(&["gradient", &five_bar, "--json", "--end", "1", "--method", "adjoint", "--memory", memory])
+    };
+    let (all, few) = (run("1G"), run("64K"));
+    assert_eq!(all["method"]["recomputed"], 0);
+    assert!(few["method"]["recomputed"].as_u64().expect("a number") > 0);
+    assert_eq!(few["objectives"], all["objectives"], "the same bits");
+    let too_little = ["gradient", &five_bar, "--method", "adjoint", "--memory", "2K"];
+    fails(2, &["2048 bytes of memory are too little", "--memory", "--method direct"], &too_little);
+    let folder = Folder::new();
+    let undefined = "objectives: {bad: sqrt(0.5 + rate(hinge))}\nsensitivity: [m]";
+    let model = folder.file("pendulum.yaml", pendulum(undefined, ""));
+    fails(1, &["objective `bad`", "not finite"], &["gradient", &model, "--method", "adjoint"]);
+    // The file may choose.
+    let chosen = pendulum(HASTE, "").replace("step: 1e-2", "step: 1e-2, gradient: auto");
+    let model = folder.file("chosen.yaml", chosen.replace("objectives", "sensitivity: [m, L]\nobjectives"));
+    let out = done(&["gradient", &model]);
+    assert!(out.contains("method   direct: 1 objective by 2 parameters"), "{out}");
+}
+
 #[test]
 fn a_table_for_people() {
     let out = done(&["gradient", &shipped("five_bar"), "--objectives", "psi2", "--end", "1"]);

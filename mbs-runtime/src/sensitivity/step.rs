@@ -5,7 +5,7 @@
 //! (z, zd, zdd, a) at t, ρ  ↦  (z, zd, zdd, a, λ) at t + h,
 //!
 //! of the whole discrete step with both projections, exact at the accepted instant: Newton's method and the projections are what
-//! they converge to. The product with the derivatives at t gives those at t + h; the transposed one will give adjoints.
+//! they converge to. The product with the derivatives at t gives those at t + h; the transposed one gives adjoints.
 //!
 //! | symbol | meaning |
 //! |---|---|
