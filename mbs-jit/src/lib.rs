@@ -23,9 +23,9 @@ mod functions;
 
 mod encode;
 
-mod registers;
-
 mod check;
+
+mod registers;
 
 mod machine;
 

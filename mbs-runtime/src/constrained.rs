@@ -209,13 +209,13 @@ pub(crate) fn by_columns<S: Scalar>(
     mut solve: impl FnMut(&mut [S]) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     for k in 0..columns {
-        for (to, row) in column.iter_mut().zip(x.chunks_exact(columns)) {
+        for (to, row) in column.iter_mut().zip(x.chunks_exact(columns.max(1))) {
             if let Some(&from) = row.get(k) {
                 *to = from;
             }
         }
         solve(column)?;
-        for (row, &from) in x.chunks_exact_mut(columns).zip(column.iter()) {
+        for (row, &from) in x.chunks_exact_mut(columns.max(1)).zip(column.iter()) {
             if let Some(to) = row.get_mut(k) {
                 *to = from;
             }

@@ -51,7 +51,10 @@ fn both_reference_points_and_both_recursions_agree() {
             "outputs",
         ] {
             for (x, y) in a.call(bundle).iter().zip(&b.call(bundle)) {
-                assert!(error(x, y) < 1e-12, "seed {seed}, {bundle}: {:e}", error(x, y));
+                // tau = M vd − Q: where the two cancel, rounding is that of M vd.
+                let terms = if bundle == "inverse_dynamics" { largest(&m) * largest(&a.vd) } else { 0.0 };
+                let cancelled = (terms / largest(x).max(f64::MIN_POSITIVE)).max(1.0);
+                assert!(error(x, y) < 1e-12 * cancelled, "seed {seed}, {bundle}: {:e}", error(x, y));
             }
         }
         let semi = a.call("forward_dynamics");
