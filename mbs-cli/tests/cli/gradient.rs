@@ -363,7 +363,7 @@ fn jumps_are_named_and_kinks_are_not() {
         "if(x < a, F*(x - a), 0)",
         "F*abs(x - a)",
         "F*max(0, x - a)",
-        "if(t < 0.2, F, 0)",
+        "if(t < 0.2, F*a, 0)",
         "step(x, 0.05, 0, a, F)",
     ] {
         let file = folder.file("kink.yaml", block(force));

@@ -192,9 +192,10 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let (top, rows) = cut_mut("residual", residual, dims.nq * columns)?;
         top.fill(M::S::ZERO);
         let (_, lambda) = cut("x", x, dims.nq * columns)?;
-        let pairs = rows.chunks_exact_mut(columns.max(1)).zip(lambda.chunks_exact(columns.max(1)));
-        for ((row, lambda), &e) in pairs.zip(compliance) {
-            for (r, &lambda) in row.iter_mut().zip(lambda) {
+        // Both in one order. Two iterators over chunks, zipped, would divide by a length that could be zero for all the compiler knows.
+        let mut lambda = lambda.iter();
+        for (row, &e) in rows.chunks_exact_mut(columns.max(1)).zip(compliance) {
+            for (r, &lambda) in row.iter_mut().zip(lambda.by_ref()) {
                 *r = -e * lambda;
             }
         }
