@@ -12,8 +12,10 @@ pub(crate) fn the_cart_follows_its_push() -> Option<()> {
         sim.step(&Inputs { push: black_box(2.0) }).ok()?;
     }
     let (position, tip) = (sim.output().position, sim.marker_positions().pole_tip);
-    let refused = Simulation::new(Parameters { cart_mass: black_box(-1.0), ..Parameters::default() }).is_err();
-    (sim.t() == 0.5 && position == sim.z().rail && position > 0.05 && tip[0] != position && refused).then_some(())
+    let refused =
+        Simulation::new(Parameters { cart_mass: black_box(-1.0), ..Parameters::default() }).is_err();
+    (sim.t() == 0.5 && position == sim.z().rail && position > 0.05 && tip[0] != position && refused)
+        .then_some(())
 }
 
 /// Step control, and a copy of the state from which the same bits follow.
