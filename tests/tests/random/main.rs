@@ -4,6 +4,7 @@
 mod closed;
 mod derivatives;
 mod gradients;
+mod machine_code;
 mod robotics;
 mod trees;
 mod verify;
