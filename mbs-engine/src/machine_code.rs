@@ -1,6 +1,6 @@
 //! When a bundle becomes machine code.
 //!
-//! A tape runs at once; machine code runs about three times faster, but takes as long to write as the tape takes for some hundreds of
+//! A tape runs at once; machine code runs faster (a whole simulation of the buggy in half the processor time), but takes as long to write as the tape takes for some hundreds of
 //! evaluations. Who does not know how many will come does best to begin on the tape and to compile when it has run for as long as compiling
 //! takes: this is never worse than twice the better of the two. Results have the same bits either way, so nobody can tell.
 
