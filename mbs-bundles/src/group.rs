@@ -79,6 +79,8 @@ groups! {
     Parameters "p" r"\rho" "independent parameters";
     /// What depends on parameters alone, computed once by `prepare`.
     Prepared "c" r"c(\rho)" "values that depend on parameters alone";
+    /// Number of the case that a module runs: zero for the model's own start values and inputs, which are followed by its cases.
+    Case "case" "k" "number of the case";
     /// Free symbols of a graph that is not a model's (tests, small tools).
     Free "a" "a" "free symbols";
 }

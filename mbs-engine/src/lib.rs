@@ -73,5 +73,5 @@ pub use mbs_jit::{Fusing, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
-pub use stepwise::{Simulation, SimulationError, SimulationState};
+pub use stepwise::{Simulation, SimulationError, SimulationGradient, SimulationState};
 pub use tape::Arguments;

@@ -18,7 +18,7 @@ use crate::topology::{self, Row, Tree};
 use hashbrown::HashMap;
 
 /// The rows of a model, holonomic first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
@@ -33,7 +33,7 @@ pub struct Rows {
 }
 
 /// A row that no coordinate changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The row.
     pub row: Row,

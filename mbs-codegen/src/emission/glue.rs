@@ -167,6 +167,7 @@ fn given(entry: &Entry, group: Group) -> TokenStream {
     let alone = entry.arguments.iter().any(|&(_, what)| what == Argument::Slice(group));
     match group {
         Group::Prepared => quote!(&self.prepared),
+        Group::Case => super::cases::number(&quote!(self.case)),
         Group::Rhs => quote!(&rhs),
         Group::Time if entry.arguments.iter().any(|&(_, what)| what == Argument::Time) => quote!(t),
         Group::Time => quote!(at.t),
@@ -228,7 +229,7 @@ fn solve_many(program: &Program) -> Option<TokenStream> {
 
 /// What a trait tells of the structure, beside its bundles.
 fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
-    let (structure, held) = (&program.structure, &program.held);
+    let structure = &program.structure;
     let (pattern, derivatives) = (&structure.pattern, &structure.derivatives);
     let one = quote!(rt::sensitivity::Places<'_>);
     let two = quote!([rt::sensitivity::Places<'_>; 2]);
@@ -251,7 +252,7 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("holonomic", &pattern.holonomic),
                 ("nonholonomic", &pattern.nonholonomic),
             ];
-            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), quote!(&[#(#held),*])))]
+            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))]
         }
         "StartDerivatives" => vec![("start_places", (two, pair(&derivatives.start)))],
         "Sensitivities" => {
@@ -291,6 +292,21 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
         }
     };
     methods.into_iter().map(method).collect()
+}
+
+/// Which coordinates are held, by case.
+fn held_of(program: &Program) -> TokenStream {
+    let held = &program.held;
+    let cases = super::cases::offered(program);
+    let others = cases.iter().filter(|(case, _)| case.held != *held).map(|(case, variant)| {
+        let held = &case.held;
+        quote!(Some(Case::#variant) => &[#(#held),*],)
+    });
+    let others: Vec<TokenStream> = others.collect();
+    if others.is_empty() {
+        return quote!(&[#(#held),*]);
+    }
+    quote!(match self.case { #(#others)* _ => &[#(#held),*] })
 }
 
 fn places(entries: &[(u32, u32)]) -> TokenStream {

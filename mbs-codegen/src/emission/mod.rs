@@ -8,6 +8,7 @@
 
 mod batch;
 mod body;
+mod cases;
 mod conditions;
 mod face;
 mod free_text;

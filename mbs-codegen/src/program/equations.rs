@@ -1,5 +1,6 @@
 //! Which expressions each bundle wants.
 
+use super::cases::{SharedCase, choose};
 use super::estimate::rolls;
 use super::observed::Observed;
 use super::{BundleKind, Pairs, ProgramError, Structure};
@@ -42,6 +43,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) pairs: Pairs,
     /// What the bundle being written leaves to loops.
     pub(super) rolled: Rolled,
+    /// Cases that the program has beside the model's own run.
+    pub(super) cases: Vec<SharedCase<'m>>,
     /// How many independent parameters there are.
     parameters: usize,
     /// How many factors the last elimination has.
@@ -75,6 +78,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             seeds,
             pairs,
             rolled: Rolled::default(),
+            cases: Vec::new(),
             parameters,
             factors: 0,
         }
@@ -195,7 +199,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Factors => self.factors,
             Group::Rhs => unknowns + rows,
             Group::Parameters => self.parameters,
-            Group::X | Group::Prepared | Group::Free => 0,
+            Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }
     }
 
@@ -326,17 +330,40 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
 
     /// Start values.
     pub(super) fn start(&mut self) -> Specification {
-        let [z, v] = self.mechanism.start(self.g);
+        let [z, v] = self.start_values();
         let results = [("z", "coordinates", z), ("v", "velocities", v)];
         once("start", "Start values.", (Group::Parameters, self.parameters as u32), results)
     }
 
+    /// Start values of coordinates and velocities, by case.
+    pub(super) fn start_values(&mut self) -> [Vec<ExprId>; 2] {
+        let mut start = self.mechanism.start(self.g);
+        for shared in &self.cases {
+            let of_case = self.mechanism.start_under(self.g, &shared.model);
+            for (all, of_case) in start.iter_mut().zip(of_case) {
+                *all = choose(self.g, shared.number, &of_case, all);
+            }
+        }
+        start
+    }
+
     /// What a case prescribes for the inputs, and their defaults for the others.
-    pub(super) fn input_signals(&mut self, case: Option<&Case>) -> Specification {
+    pub(super) fn signals_of(&mut self, case: Option<&Case>) -> Vec<ExprId> {
         let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
         let mut signals: Vec<ExprId> = model.inputs.iter().map(|i| self.g.constant(i.default)).collect();
         for (id, signal) in case.iter().flat_map(|case| &case.inputs) {
             signals[id.index()] = Lowering::new(self.g, parameters, &mut ParametersOnly).scalar(signal);
+        }
+        signals
+    }
+
+    /// The inputs if nobody else sets them, by case.
+    pub(super) fn input_signals(&mut self, case: Option<&Case>) -> Specification {
+        let mut signals = self.signals_of(case);
+        let cases: Vec<(u32, &Case)> = self.cases.iter().map(|shared| (shared.number, shared.case)).collect();
+        for (number, case) in cases {
+            let of_case = self.signals_of(Some(case));
+            signals = choose(self.g, number, &of_case, &signals);
         }
         let doc = "The inputs where nobody else sets them.";
         once("input_signals", doc, (Group::Time, 1), [("u", "inputs", signals)])

@@ -3,6 +3,7 @@
 //! Input: a [`Model`], optionally one of its cases, and [`Options`]. Output: a [`Program`].
 //! Holds afterwards: the graph and every bundle are verified, and every result has the shape that the table of bundles says.
 
+mod cases;
 mod equations;
 mod estimate;
 mod observed;
@@ -23,6 +24,8 @@ use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, Sensit
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
 use crate::watch::Watch;
+pub use cases::CaseInfo;
+use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
 use mbs_bundles::Size;
@@ -136,6 +139,10 @@ pub struct Program {
     pub description: String,
     /// The case it was made for, if any.
     pub case: Option<String>,
+    /// Cases that it has beside the model's own run.
+    pub cases: Vec<CaseInfo>,
+    /// Names of the model's cases that need a program of their own.
+    pub separate_cases: Vec<String>,
     /// How it was made.
     pub options: Options,
     /// The bundles it has, beside `prepare`, `start` and `input_signals`.
@@ -197,6 +204,21 @@ impl Program {
 
     /// The same of a model that is analysed already.
     pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
+        Program::build(analysed, case, false, options)
+    }
+
+    /// The program of a model with all its cases that share its equations.
+    pub fn with_cases(analysed: &Analysed, options: &Options) -> Result<Program, ProgramError> {
+        // A constant parameter has one value for all cases.
+        Program::build(analysed, None, !options.freeze, options)
+    }
+
+    fn build(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        with_cases: bool,
+        options: &Options,
+    ) -> Result<Program, ProgramError> {
         let mut analysed = analysed.under(case);
         if options.freeze && !analysed.sensitivity.is_empty() {
             // What is a constant has no derivatives.
@@ -205,21 +227,38 @@ impl Program {
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
-        let mut program = Program::named(&analysed, case, options);
+        let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
+        let mut program = Program::named(&analysed, case, &shared, options);
+        program.separate_cases = separate;
         program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
-        let conditions = match options.freeze {
+        let mut conditions = match options.freeze {
             true => Conditions::default(),
             false => Conditions::of(&mut g, &mut mechanism, rows, case),
         };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
+        let signals = equations.signals_of(case);
+        refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
+        for shared in shared {
+            let signals = equations.signals_of(Some(shared.case));
+            if equations.differentiated_signals(&signals).is_empty() {
+                equations.cases.push(shared);
+            } else {
+                program.separate_cases.push(shared.case.name.clone());
+            }
+        }
+        program.cases.retain(|case| !program.separate_cases.contains(&case.name));
+        for shared in &equations.cases {
+            conditions.add_case(equations.g, equations.mechanism, shared.case, |g, margin, holds| {
+                choose(g, shared.number, &[margin], &[holds])[0]
+            });
+        }
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
-        refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         if !conditions.all.is_empty() {
             specifications.push(condition_bundle(&conditions, np as u32));
             program.conditions = conditions.all;
@@ -228,6 +267,11 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        for specification in &mut specifications {
+            if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
+                specification.arguments.push((Group::Case, 1));
+            }
+        }
         refuse_large(&g, &specifications)?;
         program.bundles = bundle::build(&g, &specifications, np as u32);
         program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
@@ -236,7 +280,12 @@ impl Program {
     }
 
     /// Names and sizes, without bundles.
-    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Program {
+    fn named(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        cases: &[SharedCase<'_>],
+        options: &Options,
+    ) -> Program {
         let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
@@ -244,13 +293,25 @@ impl Program {
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
         let simulation = case.map_or(&model.simulation, |case| &case.simulation);
+        let simulations: Vec<&Simulation> =
+            [simulation].into_iter().chain(cases.iter().map(|shared| &shared.case.simulation)).collect();
+        let info = |shared: &SharedCase<'_>| CaseInfo {
+            number: shared.number,
+            name: shared.case.name.clone(),
+            description: shared.case.description.clone(),
+            parameters: parameter_infos(&shared.model).into_iter().map(|info| info.defaults).collect(),
+            held: held(&shared.model, tree),
+            simulation: shared.case.simulation.clone(),
+        };
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
+            cases: cases.iter().map(info).collect(),
+            separate_cases: Vec::new(),
             kinds: resolve(
                 &options.bundles,
-                simulation,
+                &simulations,
                 analysed.is_constrained(),
                 !model.sensitivity.is_empty(),
             ),

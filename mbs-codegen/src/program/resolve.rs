@@ -4,11 +4,11 @@ use crate::model::{Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
-/// all of [`BundleKind::STANDARD`] brings what the method of the file needs, of a model that is differentiated the derivatives of its
+/// all of [`BundleKind::STANDARD`] brings what the methods of the file and its cases need, of a model that is differentiated the derivatives of its
 /// dynamics, too, and one bundle of a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
 pub(super) fn resolve(
     requested: &[BundleKind],
-    simulation: &Simulation,
+    simulations: &[&Simulation],
     constrained: bool,
     differentiated: bool,
 ) -> Vec<BundleKind> {
@@ -23,16 +23,18 @@ pub(super) fn resolve(
         }
     }
     if BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
-        let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
-        if !explicit {
-            kinds.extend(BundleKind::COORDINATE_FORM);
-        }
-        // Starts under constraints are found in coordinate form.
-        if differentiated && (constrained || !explicit) {
-            kinds.extend(BundleKind::SENSITIVITIES);
-        }
-        if differentiated && (!constrained || explicit) {
-            kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+        for simulation in simulations {
+            let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
+            if !explicit {
+                kinds.extend(BundleKind::COORDINATE_FORM);
+            }
+            // Starts under constraints are found in coordinate form.
+            if differentiated && (constrained || !explicit) {
+                kinds.extend(BundleKind::SENSITIVITIES);
+            }
+            if differentiated && (!constrained || explicit) {
+                kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+            }
         }
     }
     let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);

@@ -14,12 +14,12 @@ use crate::topology::Tree;
 
 impl Equations<'_, '_, '_> {
     /// Signals of inputs that depend on what the model is differentiated by: (input, parameter).
-    pub(super) fn differentiated_signals(&mut self, signals: &Specification) -> Vec<(u32, u32)> {
-        Sparse::by(self.g, &signals.results[0].expressions, self.seeds).places
+    pub(super) fn differentiated_signals(&mut self, signals: &[ExprId]) -> Vec<(u32, u32)> {
+        Sparse::by(self.g, signals, self.seeds).places
     }
 
     pub(super) fn start_derivatives(&mut self) -> Result<Results, ProgramError> {
-        let start = self.mechanism.start(self.g);
+        let start = self.start_values();
         let mut list = Sections::default();
         for ((name, values), places) in
             ["z", "v"].into_iter().zip(start).zip(&mut self.structure.derivatives.start)

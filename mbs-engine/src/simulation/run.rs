@@ -124,22 +124,10 @@ fn failed_before_start(
 /// Every how many steps is a result; one with step control, which gives results where they are wanted.
 pub fn stride(settings: &Settings) -> Result<usize, StepError> {
     let Simulation { step, output_step, .. } = settings.simulation;
-    let Some(interval) = output_step.filter(|_| !settings.is_adaptive()) else { return Ok(1) };
     // A wrong step is the integrator's to refuse.
-    if !(step > 0.0 && step.is_finite()) {
-        return Ok(1);
-    }
-    if !(interval > 0.0 && interval.is_finite()) {
-        let what = "the output interval must be positive and finite";
-        return Err(StepError::Setting { what, value: interval });
-    }
-    let ratio = interval / step;
-    let whole = ratio.round();
-    if whole >= 1.0 && (ratio - whole).abs() <= 8.0 * f64::EPSILON * ratio && whole < usize::MAX as f64 {
-        Ok(whole as usize)
-    } else {
-        let what = "the output interval must be a multiple of the step";
-        Err(StepError::Setting { what, value: interval })
+    match output_step.filter(|_| !settings.is_adaptive() && step > 0.0 && step.is_finite()) {
+        Some(interval) => Output::Every(interval).stride(step),
+        None => Ok(1),
     }
 }
 

@@ -8,20 +8,24 @@
 //! | [`Projected`] | an explicit integrator on index 1 or penalty; each step ends on the constraints | y = \[z, v\] |
 //!
 //! Every method starts from the model's own guesses of positions *and* velocities, and knows accelerations and multipliers at every node.
+//! [`ImplicitMethod`] says what the first two differ in, [`Explicit`] what the integrators of the others do.
 
 use super::Settings;
 use super::clock::{Clock, Target};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, Stabilisation};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
+use crate::formulation::compliance::least_part;
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
+use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Start, System};
 
-/// α times the smallest row scale where no penalty is given: accelerations answer a violation up to one part in as many.
+/// α times the smallest row scale where no penalty is given: accelerations answer a violation up to one part in as many. In single
+/// precision less: what rounding allows.
 const STIFFNESS: f64 = 1e7;
 /// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion, and
 /// slow enough for the integrator to follow.
@@ -41,13 +45,15 @@ pub enum Enforcement {
 
 impl Enforcement {
     /// The penalty, if there is one; `scale` is that of the rows at the start, [`State::scale`].
-    pub fn penalty(self, scale: &[f64]) -> Option<f64> {
+    pub fn penalty<S: Scalar>(self, scale: &[S]) -> Option<f64> {
         match self {
             Self::Exact => None,
             Self::Penalty(penalty) => Some(penalty),
             Self::ScaledPenalty => {
-                let scale = scale.iter().copied().filter(|scale| *scale > 0.0).fold(f64::INFINITY, f64::min);
-                Some(STIFFNESS / if scale.is_finite() { scale } else { 1.0 })
+                let scale = scale.iter().map(|scale| scale.real()).filter(|scale| *scale > 0.0);
+                let least = scale.fold(f64::INFINITY, f64::min);
+                let stiffness = STIFFNESS.min(1.0 / least_part::<S>());
+                Some(stiffness / if least.is_finite() { least } else { 1.0 })
             }
         }
     }
@@ -60,61 +66,90 @@ pub fn damping_frequency(step: f64) -> f64 {
 
 /// What is known at a node.
 #[derive(Debug)]
-pub struct Node<'a> {
+pub struct Node<'a, S> {
     /// Coordinates, their rates and accelerations.
-    pub z: &'a mut [f64],
+    pub z: &'a mut [S],
     /// Rates of coordinates.
-    pub zd: &'a mut [f64],
+    pub zd: &'a mut [S],
     /// Accelerations of coordinates.
-    pub zdd: &'a mut [f64],
+    pub zdd: &'a mut [S],
     /// Velocities.
-    pub v: &'a mut [f64],
+    pub v: &'a mut [S],
     /// Accelerations.
-    pub vd: &'a mut [f64],
+    pub vd: &'a mut [S],
     /// Multipliers of holonomic and nonholonomic rows.
-    pub lambda: &'a mut [f64],
+    pub lambda: &'a mut [S],
     /// Inputs with which the next step begins.
-    pub u: &'a [f64],
+    pub u: &'a [S],
+}
+
+/// What a method works on.
+#[derive(Debug)]
+pub struct Work<'a, M: System, I> {
+    /// The model.
+    pub model: &'a M,
+    /// Its inputs.
+    pub inputs: &'a mut I,
+    /// The state of the method.
+    pub state: &'a mut [M::S],
+    /// Its scratch.
+    pub scratch: &'a mut [M::S],
 }
 
 /// A method of a model file.
-pub trait Method<M: System<S = f64>>: Copy {
-    /// Writes the consistent start of the model, and settles what depends on it. After an error the state is meaningless.
-    fn start<I: Inputs<f64>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
-    ) -> Result<(), StepError>;
+pub trait Method<M: System>: Copy {
+    /// Writes the consistent start of the model, and fixes the numbers of the method that depend on it. After an error the state is
+    /// meaningless.
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError>;
 
     /// Takes the state one step further. After an error it is as before.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 
-    /// Writes what is known at time `t`, where the state is.
+    /// Writes what is known at time `t`, where the state is. [`Method::interpolate`] still works afterwards.
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError>;
+
+    /// Whether states between the ends of a step are known.
+    fn is_dense(&self) -> bool {
+        false
+    }
+
+    /// Writes the state at t + θh, in the last step.
+    fn interpolate(
+        &self,
+        _model: &M,
+        _step: &Accepted<M::S>,
+        theta: M::S,
+        _scratch: &mut [M::S],
+        _state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let what = "the method knows no states within its steps";
+        Err(StepError::Setting { what, value: theta.real() })
+    }
 }
 
 pub(super) const fn larger(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
+}
+
+/// The largest of some lengths.
+pub const fn largest(lens: &[usize]) -> usize {
+    match lens {
+        [] => 0,
+        [first, others @ ..] => larger(*first, largest(others)),
+    }
 }
 
 /// The memory of implicit methods.
@@ -133,7 +168,7 @@ impl ImplicitMemory {
     }
 }
 
-/// The memory of explicit methods.
+/// The memory of explicit methods. The last values of the scratch are a workspace, for [`Method::observe`].
 #[derive(Clone, Copy, Debug)]
 pub struct ExplicitMemory;
 
@@ -145,7 +180,7 @@ impl ExplicitMemory {
 
     /// Length of the scratch of an open tree.
     pub const fn tree_scratch_len(dims: &Dims) -> usize {
-        larger(Rk4::scratch_len(dims), Adaptive::scratch_len(dims))
+        larger(Rk4::scratch_len(dims), Adaptive::scratch_len(dims)) + dims.workspace
     }
 
     /// Length of the scratch under constraints.
@@ -161,86 +196,23 @@ pub(super) const fn projected(dims: &Dims) -> Dims {
     Dims { workspace: dims.workspace + own, ..*dims }
 }
 
-/// One implicit step.
-#[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-fn step_implicit<M: Constrained<S = f64>, I: Inputs<f64>>(
-    method: &impl ImplicitStep,
-    model: &M,
-    inputs: &mut I,
-    clock: &mut Clock,
-    target: &Target,
-    state: &mut [f64],
-    scratch: &mut [f64],
-    statistics: &mut Statistics,
-) -> Result<(), StepError> {
-    let (h, next) = clock.next(target)?;
-    let step = method.step(model, inputs, state, h, scratch)?;
-    *State::of(&model.dims(), state)?.t = next.now.t;
-    *clock = next;
-    statistics.add(next.now.t, h, &step);
-    Ok(())
+/// An implicit method: the steps that it makes from an assembled start.
+pub trait ImplicitMethod: Copy {
+    /// The steps.
+    type Steps: ImplicitStep;
+
+    /// The steps.
+    fn steps(&self) -> Self::Steps;
+
+    /// Fixes the numbers that depend on the size of the steps and on the scale of the rows at the start.
+    fn settle<S: Scalar>(&mut self, _step: f64, _scale: &[S]) {}
 }
 
-/// What an implicit state knows.
-fn observe_implicit<M: System<S = f64>>(
-    model: &M,
-    state: &mut [f64],
-    node: Node<'_>,
-) -> Result<(), EvalError> {
-    let dims = model.dims();
-    let found = state.len();
-    let expected = State::<f64>::len(&dims);
-    let wrong = |_| EvalError::Length { what: "state", expected, found };
-    let state = State::of(&dims, state).map_err(wrong)?;
-    copy(node.z, state.z);
-    copy(node.zd, state.zd);
-    copy(node.zdd, state.zdd);
-    velocities(model, state.z, state.zd, node.v)?;
-    accelerations(model, state.z, state.zd, state.zdd, node.vd)?;
-    // Normalisation rows stand between the two kinds of others.
-    let (holonomic, normalised) = (dims.n_holonomic, dims.n_normalisation);
-    for (i, lambda) in node.lambda.iter_mut().enumerate() {
-        let row = if i < holonomic { i } else { i + normalised };
-        *lambda = state.lambda.get(row).copied().unwrap_or(f64::NAN);
-    }
-    Ok(())
-}
+impl ImplicitMethod for Ali3p {
+    type Steps = Self;
 
-impl<M: Constrained<S = f64> + Start> Method<M> for Ali3p {
-    fn start<I: Inputs<f64>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
-    ) -> Result<(), StepError> {
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, state, scratch)?;
-        Ok(())
-    }
-
-    fn step<I: Inputs<f64>>(
-        &self,
-        model: &M,
-        inputs: &mut I,
-        clock: &mut Clock,
-        target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        statistics: &mut Statistics,
-    ) -> Result<(), StepError> {
-        step_implicit(self, model, inputs, clock, target, state, scratch, statistics)
-    }
-
-    fn observe(
-        &self,
-        model: &M,
-        _: f64,
-        state: &mut [f64],
-        _: &mut [f64],
-        node: Node<'_>,
-    ) -> Result<(), EvalError> {
-        observe_implicit(model, state, node)
+    fn steps(&self) -> Self {
+        *self
     }
 }
 
@@ -253,9 +225,15 @@ pub struct Stabilised {
     pub enforcement: Enforcement,
 }
 
-impl Stabilised {
-    /// The stabilisation for steps of this size: Φdd + 2ω Φd + ω² Φ = λ/α.
-    pub(super) fn settle(&mut self, step: f64, scale: &[f64]) {
+impl ImplicitMethod for Stabilised {
+    type Steps = ImplicitIndex1;
+
+    fn steps(&self) -> ImplicitIndex1 {
+        self.method
+    }
+
+    /// Φdd + 2ω Φd + ω² Φ = λ/α
+    fn settle<S: Scalar>(&mut self, step: f64, scale: &[S]) {
         let frequency = damping_frequency(step);
         self.method.stabilisation = Stabilisation {
             rate: 2.0 * frequency,
@@ -265,57 +243,68 @@ impl Stabilised {
     }
 }
 
-impl<M: Constrained<S = f64> + Start> Method<M> for Stabilised {
-    fn start<I: Inputs<f64>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
-    ) -> Result<(), StepError> {
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, state, scratch)?;
+impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
+        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
         self.settle(settings.step, State::of(&model.dims(), state)?.scale);
         Ok(())
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        step_implicit(&self.method, model, inputs, clock, target, state, scratch, statistics)
+        let Work { model, inputs, state, scratch } = work;
+        let (h, next) = clock.next(target)?;
+        let step = self.steps().step(model, inputs, state, M::S::from_f64(h), scratch)?;
+        *State::of(&model.dims(), state)?.t = M::S::from_f64(next.now.t);
+        *clock = next;
+        statistics.add(next.now.t, h, &step);
+        Ok(())
     }
 
     fn observe(
         &self,
         model: &M,
-        _: f64,
-        state: &mut [f64],
-        _: &mut [f64],
-        node: Node<'_>,
+        _: M::S,
+        state: &mut [M::S],
+        _: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        observe_implicit(model, state, node)
+        let dims = model.dims();
+        let (expected, found) = (State::<f64>::len(&dims), state.len());
+        let wrong = |_| EvalError::Length { what: "state", expected, found };
+        let state = State::of(&dims, state).map_err(wrong)?;
+        copy(node.z, state.z);
+        copy(node.zd, state.zd);
+        copy(node.zdd, state.zdd);
+        velocities(model, state.z, state.zd, node.v)?;
+        accelerations(model, state.z, state.zd, state.zdd, node.vd)?;
+        // Normalisation rows stand between the two kinds of others.
+        let (holonomic, normalised) = (dims.n_holonomic, dims.n_normalisation);
+        for (i, lambda) in node.lambda.iter_mut().enumerate() {
+            let row = if i < holonomic { i } else { i + normalised };
+            *lambda = state.lambda.get(row).copied().unwrap_or(M::S::from_f64(f64::NAN));
+        }
+        Ok(())
     }
 }
 
 /// An explicit integrator of a model file.
 pub trait Explicit: Copy {
-    /// Takes `y` one step further. After an error `clock` and `y` are as before.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    /// Whether states between the ends of a step are known.
+    const IS_DENSE: bool;
+
+    /// Takes the state y one step further. After an error `clock` and y are as before.
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 }
@@ -324,19 +313,19 @@ pub trait Explicit: Copy {
 const EVALUATIONS: usize = 4;
 
 impl Explicit for Rk4 {
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    const IS_DENSE: bool = false;
+
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         let (h, next) = clock.next(target)?;
-        let mut t = clock.now.t;
-        FixedStep::step(self, system, inputs, &mut t, y, h, scratch)?;
+        let mut t = M::S::from_f64(clock.now.t);
+        FixedStep::step(self, model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
         *clock = next;
         let step = StepStatistics { evaluations: EVALUATIONS, ..StepStatistics::default() };
         statistics.add(next.now.t, h, &step);
@@ -345,77 +334,104 @@ impl Explicit for Rk4 {
 }
 
 impl Explicit for Adaptive {
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    const IS_DENSE: bool = true;
+
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        let step = Adaptive::step(self, system, inputs, &mut clock.now, y, target.time, scratch)?;
+        let Work { model, inputs, state, scratch } = work;
+        let limit = M::S::from_f64(target.time);
+        let mut now = clock.now.at(M::S::from_f64(clock.now.t));
+        let step = Adaptive::step(self, model, inputs, &mut now, state, limit, scratch)?;
         let Accepted { h, rejected, evaluations, .. } = step;
+        // The sum of the steps in double precision; the time that is met is met exactly.
+        let t = if now.t == limit { target.time } else { clock.now.t + h.real() };
+        clock.now = now.at(t);
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
-        statistics.add(clock.now.t, h, &step);
+        statistics.add(t, h.real(), &step);
         Ok(())
     }
 }
 
 /// The two parts of y.
-fn parts<'a>(dims: &Dims, y: &'a mut [f64]) -> Result<(&'a mut [f64], &'a mut [f64]), EvalError> {
+fn parts<'a, S>(dims: &Dims, y: &'a mut [S]) -> Result<(&'a mut [S], &'a mut [S]), EvalError> {
     let (expected, found) = (dims.nq + dims.nv, y.len());
     let wrong = EvalError::Length { what: "y", expected, found };
     let (z, v) = y.split_at_mut_checked(dims.nq).ok_or(wrong)?;
     if v.len() == dims.nv { Ok((z, v)) } else { Err(wrong) }
 }
 
+/// What is known at a node of an explicit run; `accelerate` writes zd, vd and multipliers, in the workspace that ends the scratch.
+fn observe_explicit<M: System>(
+    model: &M,
+    t: M::S,
+    y: &mut [M::S],
+    scratch: &mut [M::S],
+    node: Node<'_, M::S>,
+    accelerate: impl FnOnce(At<'_, M::S>, &mut [M::S], &mut Node<'_, M::S>) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let (dims, mut node) = (model.dims(), node);
+    let before = scratch.len().saturating_sub(dims.workspace);
+    let (_, w) = cut_mut("scratch", scratch, before)?;
+    let (z, v) = parts(&dims, y)?;
+    accelerate(At { t, z, v, x: &[], u: node.u }, w, &mut node)?;
+    coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
+    copy(node.z, z);
+    copy(node.v, v);
+    Ok(())
+}
+
 /// An explicit integrator of an open tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tree<T>(pub T);
 
-impl<M: ForwardDynamics<S = f64> + Start, T: Explicit> Method<M> for Tree<T> {
-    fn start<I: Inputs<f64>>(
-        &mut self,
-        model: &M,
-        _: &mut I,
-        settings: &Settings,
-        state: &mut [f64],
-        _: &mut [f64],
-    ) -> Result<(), StepError> {
+impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let failed = |error: EvalError| error.in_step(settings.begin, 0.0);
-        let (z, v) = parts(&model.dims(), state).map_err(failed)?;
-        model.start(z, v, &mut []).map_err(failed)
+        let (z, v) = parts(&work.model.dims(), work.state).map_err(failed)?;
+        work.model.start(z, v, &mut []).map_err(failed)
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        self.0.step(model, inputs, clock, target, state, scratch, statistics)
+        self.0.step(work, clock, target, statistics)
     }
 
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        let (z, v) = parts(&model.dims(), state)?;
-        model.forward_dynamics(At { t, z, v, x: &[], u: node.u }, scratch, node.zd, node.vd, &mut [])?;
-        coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
-        copy(node.z, z);
-        copy(node.v, v);
-        Ok(())
+        observe_explicit(model, t, state, scratch, node, |at, w, node| {
+            model.forward_dynamics(at, w, node.zd, node.vd, &mut [])
+        })
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        Adaptive::dense(model, step, theta, scratch, state)
     }
 }
 
@@ -430,7 +446,7 @@ pub struct Projected<T> {
 
 impl<T> Projected<T> {
     /// The dynamics that the integrator sees.
-    pub(super) fn dynamics<'a, M: ConstrainedDynamics<S = f64>>(&self, model: &'a M) -> Index1<'a, M> {
+    pub(super) fn dynamics<'a, M: ConstrainedDynamics>(&self, model: &'a M) -> Index1<'a, M> {
         match self.enforcement {
             Enforcement::Penalty(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
             Enforcement::Exact | Enforcement::ScaledPenalty => Index1::new(model),
@@ -438,60 +454,63 @@ impl<T> Projected<T> {
     }
 
     /// Makes the penalty a number.
-    pub(super) fn settle(&mut self, scale: &[f64]) {
+    pub(super) fn settle<S: Scalar>(&mut self, scale: &[S]) {
         self.enforcement = self.enforcement.penalty(scale).map_or(Enforcement::Exact, Enforcement::Penalty);
     }
 }
 
 impl<M, T: Explicit> Method<M> for Projected<T>
 where
-    M: Constrained<S = f64> + ConstrainedDynamics + ConstraintCorrection + Start,
+    M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start,
 {
-    fn start<I: Inputs<f64>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
-    ) -> Result<(), StepError> {
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         let dims = model.dims();
         let mut pieces = Pieces::of(scratch, ExplicitMemory::projected_scratch_len(&dims));
         let assembled = pieces.next(State::<f64>::len(&dims))?;
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, assembled, pieces.rest())?;
+        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), assembled, pieces.rest())?;
         let assembled = State::of(&dims, assembled)?;
         self.settle(assembled.scale);
         assembled.joint_form(model, state)
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        let system = OnConstraints(self.dynamics(model));
-        self.integrator.step(&system, inputs, clock, target, state, scratch, statistics)
+        let Work { model, inputs, state, scratch } = work;
+        let model = &OnConstraints(self.dynamics(model));
+        self.integrator.step(Work { model, inputs, state, scratch }, clock, target, statistics)
     }
 
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        let (z, v) = parts(&model.dims(), state)?;
-        let at = At { t, z, v, x: &[], u: node.u };
-        self.dynamics(model).multipliers(at, scratch, node.zd, node.vd, node.lambda)?;
-        coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
-        copy(node.z, z);
-        copy(node.v, v);
-        Ok(())
+        observe_explicit(model, t, state, scratch, node, |at, w, node| {
+            self.dynamics(model).multipliers(at, w, node.zd, node.vd, node.lambda)
+        })
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        Adaptive::dense(&OnConstraints(self.dynamics(model)), step, theta, scratch, state)
     }
 }
