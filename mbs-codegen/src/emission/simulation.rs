@@ -278,6 +278,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let differentiated = |families: &[[BundleKind; 5]], len: &'static str| {
         (judged && families.iter().all(|family| has(family))).then_some(len)
     };
+    let simulation = &program.in_scalar(simulation);
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let enforcement = match (simulation.formulation, simulation.penalty) {
         (Formulation::Penalty, Some(penalty)) => {
