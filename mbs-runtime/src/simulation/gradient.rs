@@ -97,8 +97,15 @@ where
     let mut values = Array::<M::Gradient>::ZERO;
     let (mut inputs, memory) = (Signals(&model), memory.values_mut());
     M::METHOD.gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
-    // From all objectives and all derivatives to each objective with its own.
-    let found = Gradient::of(&model.dims(), values.values())?;
+    Ok(named::<M>(&model, values.values())?)
+}
+
+/// From all objectives and all derivatives to each objective with its own.
+pub(super) fn named<M: Differentiable>(model: &M, values: &[f64]) -> Result<M::Gradient, StepError>
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    let found = Gradient::of(&model.dims(), values)?;
     let mut named = Array::<M::Gradient>::ZERO;
     let width = 1 + model.dims().sensitivity.parameters;
     let rows = named.values_mut().chunks_exact_mut(width).zip(found.objectives).enumerate();
@@ -112,7 +119,7 @@ where
 }
 
 impl Settings {
-    fn span(&self) -> Span<f64> {
+    pub(super) fn span(&self) -> Span<f64> {
         Span { start: self.begin, end: self.end, output: Output::Steps }
     }
 }
