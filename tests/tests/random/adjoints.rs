@@ -10,7 +10,7 @@ use mbs_engine::gradient::{self, Found, InputHistory, adjoint, by_end_time, hess
 use mbs_engine::{Interpreted, Signals};
 use mbs_generated::five_bar;
 use mbs_runtime::named::{Fields, Memory};
-use mbs_runtime::simulation::{Simulated, adjoint_memory_len, gradient_by_adjoint, gradient_with};
+use mbs_runtime::simulation::{adjoint_memory_len, gradient_by_adjoint, gradient_with};
 use mbs_runtime::{
     AdjointNode, Ali3p, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
     JointDerivatives, OnConstraints, Output, Rk4, Span, StepError, System,
@@ -169,6 +169,9 @@ fn adjoints_of_random_trees() {
     }
 }
 
+/// By what an input is moved at one node: objectives change by far more than iterations leave, and almost linearly.
+const BUMP: f64 = 0.05;
+
 /// The signals of a model, one of them moved at one node of steps of size h, and over the step that begins there if it is held.
 struct Bumped<'a> {
     signals: Signals<'a, f64>,
@@ -267,14 +270,14 @@ fn histories_of_inputs_are_differentiated() {
                     continue;
                 }
                 for node in [0, 1, 4, 9, 10] {
-                    let mut psi = |by: f64| {
+                    let psi = |by: f64| {
                         let signals = program.input_signals();
                         let mut inputs = Bumped { signals, input: input as usize, node, h, by };
                         objectives(&program, &simulation, &mut inputs).expect("it runs")
                     };
-                    let (more, less) = (psi(1e-3), psi(-1e-3));
+                    let (more, less) = (psi(BUMP), psi(-BUMP));
                     for i in 0..found.objectives.len() {
-                        let difference = (more[i] - less[i]) / 2e-3;
+                        let difference = (more[i] - less[i]) / (2.0 * BUMP);
                         let derivative = history.of(i, j).nth(node).expect("a node");
                         let size = history.of(i, j).fold(1e-7, |m: f64, x| m.max(x.abs()));
                         assert!(
@@ -418,7 +421,7 @@ fn generated_models_have_adjoints_in_memory_of_the_caller() {
         let (found, statistics) = gradient_by_adjoint::<five_bar::Model>(&parameters, settings, &mut memory)
             .expect("enough memory");
         assert!(
-            statistics.recomputed <= 200 && (statistics.recomputed == 0) == (again == 0),
+            statistics.recomputed <= 600 && (statistics.recomputed == 0) == (again == 0),
             "{statistics:?}"
         );
         assert!(distance(&values(&found), &values(&direct)) < 1e-11);
