@@ -184,6 +184,16 @@ impl<S: Scalar> Interpreted<S> {
         }
     }
 
+    /// The same for several at once.
+    pub(crate) fn move_parameters(&mut self, moves: impl IntoIterator<Item = (usize, S)>) {
+        for (place, by) in moves {
+            if let Some(value) = self.parameters.get_mut(place) {
+                *value += by;
+            }
+        }
+        self.run_prepare();
+    }
+
     /// What it was made from, with its present parameters as defaults.
     pub fn program_as_set(&self) -> Program {
         let mut program = self.program.clone();

@@ -28,3 +28,22 @@ impl<S: Scalar> Inputs<S> for Signals<'_, S> {
         }
     }
 }
+
+/// The signals of a model, some of them moved by constants.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved<'a, S: Scalar> {
+    pub(crate) signals: Signals<'a, S>,
+    /// Places of inputs, and by what each is moved.
+    pub(crate) by: Vec<(usize, S)>,
+}
+
+impl<S: Scalar> Inputs<S> for Moved<'_, S> {
+    fn at(&mut self, t: S, u: &mut [S]) {
+        self.signals.at(t, u);
+        for &(place, by) in &self.by {
+            if let Some(u) = u.get_mut(place) {
+                *u += by;
+            }
+        }
+    }
+}

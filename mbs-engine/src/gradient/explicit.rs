@@ -13,10 +13,11 @@ use mbs_runtime::{
 };
 
 /// The start of an open tree.
-pub(super) fn start(model: &Interpreted) -> Result<Start, StepError> {
+pub(super) fn start<S: Scalar>(model: &Interpreted<S>) -> Result<Start<S>, StepError> {
     let dims = model.dims();
-    let (mut y, mut derivatives) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
-    let mut scratch = vec![0.0; dims.sensitivity.start + dims.workspace];
+    let mut y = vec![S::ZERO; dims.state()];
+    let mut derivatives = vec![S::ZERO; JointDerivatives::<S>::len(&dims)];
+    let mut scratch = vec![S::ZERO; dims.sensitivity.start + dims.workspace];
     JointDerivatives::start(model, &mut y, &mut derivatives, &mut scratch)?;
     let statistics = StartStatistics::default();
     Ok(Start { state: State::Tree { y, derivatives }, scale: Vec::new(), statistics })
@@ -55,13 +56,16 @@ pub(super) fn run(
 }
 
 /// y = \[z, v\] at the start, and its derivatives.
-pub(super) fn joint_start(model: &Interpreted, start: Start) -> Result<(Vec<f64>, Vec<f64>), StepError> {
+pub(super) fn joint_start<S: Scalar>(
+    model: &Interpreted<S>,
+    start: Start<S>,
+) -> Result<(Vec<S>, Vec<S>), StepError> {
     let dims = model.dims();
     let (y, derivatives) = match start.state {
         State::Tree { y, derivatives } => (y, derivatives),
         State::Assembled { mut state, derivatives: mut changes } => {
-            let mut y = vec![0.0; dims.state()];
-            let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
+            let mut y = vec![S::ZERO; dims.state()];
+            let mut derivatives = vec![S::ZERO; JointDerivatives::<S>::len(&dims)];
             JointDerivatives::of_state(model, &mut state, &mut changes, &mut y, &mut derivatives)?;
             (y, derivatives)
         }
@@ -93,6 +97,7 @@ fn integrate(
     Ok(Found {
         objectives: found.objectives.to_vec(),
         derivatives: found.derivatives.to_vec(),
+        end: y,
         effort: Effort::Explicit(statistics),
         adjoint: None,
         parameters: dims.sensitivity.parameters,

@@ -5,20 +5,24 @@ use crate::Interpreted;
 use mbs_codegen::model::Simulation;
 use mbs_runtime::sensitivity::DifferentiableStep;
 use mbs_runtime::{
-    Assembly, Differentiated, Fixed, Gradient, Output, Span, StateDerivatives, StepError, System,
+    Assembly, Differentiated, Fixed, Gradient, Inputs, Output, Scalar, Span, StateDerivatives, StepError,
+    System,
 };
 
 /// An assembled start and its derivatives.
-pub(super) fn start(model: &Interpreted, begin: f64) -> Result<Start, StepError> {
+pub(super) fn start<S: Scalar>(
+    model: &Interpreted<S>,
+    inputs: &mut impl Inputs<S>,
+    begin: f64,
+) -> Result<Start<S>, StepError> {
     let dims = model.dims();
-    let mut state = vec![0.0; mbs_runtime::State::<f64>::len(&dims)];
-    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
-    let mut inputs = model.input_signals();
-    let (assembly, changes) = (Assembly::DEFAULT, &mut derivatives);
+    let mut state = vec![S::ZERO; mbs_runtime::State::<S>::len(&dims)];
+    let mut derivatives = vec![S::ZERO; StateDerivatives::<S>::len(&dims)];
+    let mut scratch = vec![S::ZERO; Assembly::differentiated_scratch_len(&dims)];
+    let (assembly, changes, begin) = (Assembly::DEFAULT, &mut derivatives, S::from_f64(begin));
     let statistics =
-        assembly.begin_differentiated(model, &mut inputs, begin, &mut state, changes, &mut scratch)?;
-    let scale = mbs_runtime::State::of(&dims, &mut state)?.scale.to_vec();
+        assembly.begin_differentiated(model, inputs, begin, &mut state, changes, &mut scratch)?;
+    let scale = mbs_runtime::State::of(&dims, &mut state)?.scale.iter().map(|scale| scale.real()).collect();
     Ok(Start { state: State::Assembled { state, derivatives }, scale, statistics })
 }
 
@@ -56,6 +60,7 @@ pub(super) fn run(
     Ok(Found {
         objectives: found.objectives.to_vec(),
         derivatives: found.derivatives.to_vec(),
+        end: state,
         effort: Effort::Implicit(statistics),
         adjoint: None,
         parameters: dims.sensitivity.parameters,

@@ -5,7 +5,8 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
-use crate::{Damping, Interpreted, Method, Signals, gradient};
+use crate::signals::Moved;
+use crate::{Damping, Interpreted, Method, gradient};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
@@ -14,9 +15,8 @@ use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, ImplicitIndex1,
-    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Span, State, StepError, System,
-    euler_parameters,
+    Assembly, At, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, Inputs, Motion, Objectives,
+    Output, Rk4, Scalar, Span, State, StepError, System, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -28,23 +28,6 @@ pub(super) struct Outcome<S> {
     pub(super) motion: [Vec<S>; 3],
     /// Multipliers of all rows at the end.
     pub(super) lambda: Vec<S>,
-}
-
-/// The signals of a model, one of them moved by a constant.
-struct Moved<'a, S: Scalar> {
-    signals: Signals<'a, S>,
-    by: Option<(usize, S)>,
-}
-
-impl<S: Scalar> Inputs<S> for Moved<'_, S> {
-    fn at(&mut self, t: S, u: &mut [S]) {
-        self.signals.at(t, u);
-        if let Some((place, by)) = self.by
-            && let Some(u) = u.get_mut(place)
-        {
-            *u += by;
-        }
-    }
 }
 
 /// A model whose seed `k` is moved by `by`, its parameters at the program's defaults.
@@ -81,7 +64,7 @@ impl<S: Scalar> Model<S> {
     }
 
     fn inputs(&self) -> Moved<'_, S> {
-        Moved { signals: self.model.input_signals(), by: self.input }
+        Moved { signals: self.model.input_signals(), by: self.input.into_iter().collect() }
     }
 
     /// A consistent state.
@@ -297,24 +280,3 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
         self.dynamics.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
     }
 }
-
-/// The same method, iterated until rounding, so that imaginary parts and small differences converge too.
-pub(super) fn iterated_to_rounding(method: &Method, redundant: bool) -> Method {
-    match *method {
-        Method::Ali3p(method) => Method::Ali3p(Ali3p {
-            tolerance: TO_ROUNDING,
-            max_iterations: PATIENT,
-            // The solution is that of any penalty; a large one is found at once. Where rows depend on each other it means nothing.
-            penalty: if redundant { method.penalty } else { Penalty::Given(LARGE) },
-            ..method
-        }),
-        Method::Index1(method) => {
-            Method::Index1(ImplicitIndex1 { tolerance: TO_ROUNDING, max_iterations: PATIENT, ..method })
-        }
-        method => method,
-    }
-}
-
-const TO_ROUNDING: f64 = 1e-30;
-const PATIENT: usize = 100;
-const LARGE: f64 = 1e18;

@@ -10,7 +10,7 @@
 //! roundings makes of the complex steps themselves; of velocities and accelerations against the rounding of positions over h and h², too,
 //! and accelerations of iterated steps by what they change velocities by in a step.
 
-use super::plain_run::{Model, Outcome, iterated_to_rounding};
+use super::plain_run::{Model, Outcome};
 use super::{ALLOWANCE, LEAST, ROUNDINGS, STEP, TELLING};
 use crate::gradient::{Found, Node};
 use crate::{Interpreted, Method};
@@ -105,7 +105,7 @@ pub fn gradient(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
-    let method = iterated_to_rounding(method, redundant);
+    let method = method.iterated_to_rounding(redundant);
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
     let mut columns = moved.columns(&program, progress)?;
     let checks = compare(model, found, trace, &columns, f64::INFINITY);

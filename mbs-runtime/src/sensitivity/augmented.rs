@@ -17,6 +17,8 @@
 //! [ Φ_v  −e   ] [λ_ρ ] = − [ c_θ θ_ρ + c_v v_ρ + c_ρ       ]
 //! ```
 //!
+//! Instead of the parameters themselves there may be any directions ρ′ among them: every ·_ρ then is a derivative along those.
+//!
 //! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
 //! that step, and the objectives by its own weights. What ends a step is differentiated too.
 
@@ -65,7 +67,9 @@ pub(crate) struct Augmented<'a, D: JointDynamics, I> {
 /// What it evaluates.
 struct Tangent<'a, D: JointDynamics> {
     system: &'a D,
+    /// With as many parameters as there are columns.
     dims: Dims,
+    directions: Directions<'a, D::S>,
     zd: &'a mut [D::S],
     vd: &'a mut [D::S],
     lambda: &'a mut [D::S],
@@ -125,19 +129,21 @@ impl<'a, S> PartsMut<'a, S> {
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
-    /// Takes its scratch from `pieces`.
+    /// Takes its scratch from `pieces`. `dims`: those of the system, with as many parameters as there are directions.
     pub(crate) fn new(
         system: &'a D,
+        dims: Dims,
+        directions: Directions<'a, D::S>,
         inputs: &'a mut I,
         pieces: &mut Pieces<'a, D::S>,
     ) -> Result<Self, StepError> {
-        let dims = system.dims();
         let (rows, p) = (dims.joint_rows(), dims.sensitivity.parameters);
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let lists = dims.sensitivity;
         let tangent = Tangent {
             system,
             dims,
+            directions,
             zd: pieces.next(dims.nq)?,
             vd: pieces.next(dims.nv)?,
             lambda: pieces.next(rows)?,
@@ -189,7 +195,15 @@ where
         let values = cut_mut("terminals", tangent.objectives, dims.sensitivity.joint_terminals)?.0;
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
-        add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
+        add_chain(
+            &dims,
+            objective_rows(&dims),
+            places,
+            values,
+            tangent.changes,
+            tangent.directions,
+            gradient,
+        )?;
         check(&dims, gradient)
     }
 }
@@ -209,7 +223,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
         tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
-        let (x, directions) = ([&*theta, v_rho, &[], &[]], Directions::Each);
+        let (x, directions) = ([&*theta, v_rho, &[], &[]], self.directions);
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
         match solution.iter().position(|x| !x.is_finite()) {
@@ -223,11 +237,11 @@ impl<D: JointDynamics> Tangent<'_, D> {
 
     /// Brings the derivatives along when the state is brought onto the constraints.
     fn correct(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
-        let Self { system, dims, correction, w, .. } = self;
+        let Self { system, dims, directions, correction, w, .. } = self;
         let PartsMut { z, v, z_rho, v_rho, .. } = y;
         let at = At { t, z: &[], v: &[], x: &[], u };
         system.correct(at, w, z, v, |at, dz, dv, w| {
-            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, w)
+            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, *directions, w)
         })
     }
 }
@@ -267,7 +281,15 @@ where
             let count = dims.sensitivity.joint_integrands;
             let values = cut_mut("integrands", tangent.objectives, count)?.0;
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
-            chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
+            chain(
+                &dims,
+                objective_rows(&dims),
+                places,
+                values,
+                tangent.changes,
+                tangent.directions,
+                out.gradient,
+            )?;
             check(&dims, out.gradient)?;
         }
         Ok(())

@@ -18,6 +18,7 @@ mod columns;
 mod correction;
 mod forward;
 mod guess;
+mod jacobian_vector;
 mod joint_dynamics;
 mod joint_state;
 mod joint_values;
@@ -42,6 +43,7 @@ pub use derivatives::{
 };
 pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
+pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;

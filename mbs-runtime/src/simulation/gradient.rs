@@ -98,8 +98,15 @@ where
     let mut values = Array::<M::Gradient, M::S>::ZERO;
     let (mut inputs, memory) = (Signals(&model), memory.values_mut());
     M::method(case).gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
-    // From all objectives and all derivatives to each objective with its own.
-    let found = Gradient::of(&model.dims(), values.values())?;
+    Ok(named::<M>(&model, values.values())?)
+}
+
+/// From all objectives and all derivatives to each objective with its own.
+pub(super) fn named<M: Differentiable>(model: &M, values: &[M::S]) -> Result<M::Gradient, StepError>
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    let found = Gradient::of(&model.dims(), values)?;
     let mut named = Array::<M::Gradient, M::S>::ZERO;
     let width = 1 + model.dims().sensitivity.parameters;
     let rows = named.values_mut().chunks_exact_mut(width).zip(found.objectives).enumerate();
@@ -113,7 +120,7 @@ where
 }
 
 impl Settings {
-    fn span<S: Scalar>(&self) -> Span<S> {
+    pub(super) fn span<S: Scalar>(&self) -> Span<S> {
         Span { start: S::from_f64(self.begin), end: S::from_f64(self.end), output: Output::Steps }
     }
 }

@@ -4,12 +4,14 @@
 //! of parameters alone: assembled, with the velocities of the file, stepped by the file's method. Values are read by name. Everything
 //! else of this crate works on slices of the caller, and so does this on its own.
 
+mod adjoint;
 mod clock;
 mod either;
 mod error;
 mod gradient;
 mod method;
 
+pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_by_adjoint};
 pub use clock::{Clock, Results, Target};
 pub use either::Either;
 pub use error::{Cause, Condition, Error, ParameterError};
