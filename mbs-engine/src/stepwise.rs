@@ -32,11 +32,11 @@
 
 use crate::Interpreted;
 use crate::method::Method;
+use crate::signals::Given;
 use crate::simulation::{Instance, InstanceError, Overrides, Settings, simulation};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model};
 use mbs_codegen::program::BundleKind;
-use mbs_runtime::inputs::Constant;
 use mbs_runtime::named::Energies;
 use mbs_runtime::simulation::{self as runtime, Clock, Node, Projected, Stabilised, Target, Tree};
 use mbs_runtime::{
@@ -255,7 +255,7 @@ impl Simulation {
         }
         let runtime::Settings { begin, end, step } = self.settings;
         let time = if self.t() < end { end } else { self.t() + (end - begin) };
-        self.advance(&Target { h: step, time, last: false }, |_| Constant(&u))
+        self.advance(&Target { h: step, time, last: false }, |model| Given(model.input_signals(), &u))
     }
 
     /// Steps until `time`, which is met exactly, with the model's own inputs.

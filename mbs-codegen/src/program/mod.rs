@@ -15,14 +15,17 @@ use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
 use crate::conditions::{Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
+use crate::corners::Corners;
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
+use crate::model::{
+    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
+};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
-use crate::watch::Watch;
+use crate::watch::{self, Watch};
 use equations::Equations;
 use estimate::Measured;
 use mbs_bundles::Size;
@@ -177,6 +180,8 @@ pub struct Program {
     pub conditions: Vec<Condition>,
     /// Branches that a run may change over; none if there are none.
     pub watch: Option<Watch>,
+    /// Its conditions that time alone decides.
+    pub corners: Option<Corners>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -197,6 +202,24 @@ impl Program {
 
     /// The same of a model that is analysed already.
     pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
+        Program::build(analysed, case, options, false)
+    }
+
+    /// The same with these bundles only, without what the file's method needs beside them.
+    pub fn of_only(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        options: &Options,
+    ) -> Result<Program, ProgramError> {
+        Program::build(analysed, case, options, true)
+    }
+
+    fn build(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        options: &Options,
+        only: bool,
+    ) -> Result<Program, ProgramError> {
         let mut analysed = analysed.under(case);
         if options.freeze && !analysed.sensitivity.is_empty() {
             // What is a constant has no derivatives.
@@ -205,7 +228,7 @@ impl Program {
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
-        let mut program = Program::named(&analysed, case, options);
+        let mut program = Program::named(&analysed, case, options, only);
         program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
@@ -219,6 +242,7 @@ impl Program {
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
+        let signals = specifications[1].results[0].expressions.clone();
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         if !conditions.all.is_empty() {
             specifications.push(condition_bundle(&conditions, np as u32));
@@ -229,14 +253,23 @@ impl Program {
         }
         program.structure = equations.structure();
         refuse_large(&g, &specifications)?;
+        let subjects = watch::subjects(&mut g, &mut mechanism, rows);
+        let along = subjects.iter().filter(|subject| !subject.terminal);
+        let watched: Vec<ExprId> = along.flat_map(|subject| subject.values.iter().copied()).collect();
+        if let Some((corners, bundle)) = Corners::new(&mut g, &watched, &signals, &seeds, np as u32) {
+            if program.simulation.integrator == Integrator::DormandPrince {
+                specifications.push(bundle);
+            }
+            program.corners = Some(corners);
+        }
         program.bundles = bundle::build(&g, &specifications, np as u32);
-        program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
+        program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
     }
 
     /// Names and sizes, without bundles.
-    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Program {
+    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options, only: bool) -> Program {
         let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
@@ -250,6 +283,7 @@ impl Program {
             case: case.map(|c| c.name.clone()),
             kinds: resolve(
                 &options.bundles,
+                only,
                 simulation,
                 analysed.is_constrained(),
                 !model.sensitivity.is_empty(),
@@ -272,6 +306,7 @@ impl Program {
             dropped_rows: rows.dropped.clone(),
             conditions: Vec::new(),
             watch: None,
+            corners: None,
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),

@@ -87,6 +87,23 @@ impl Start {
         Method::of(simulation, is_constrained(model), &self.scale)
     }
 
+    /// Shows positions and velocities.
+    fn show(&self, jumps: &mut Jumps, model: &Interpreted, t: f64, u: &[f64]) {
+        let nq = model.dims().nq;
+        match &self.state {
+            State::Assembled { state, .. } => {
+                let mut state = state.clone();
+                if let Ok(state) = mbs_runtime::State::of(&model.dims(), &mut state) {
+                    jumps.see_state(model, false, t, state.z, state.zd, u);
+                }
+            }
+            State::Tree { y, .. } => {
+                let (z, v) = y.split_at(nq.min(y.len()));
+                jumps.see_state(model, true, t, z, v, u);
+            }
+        }
+    }
+
     /// Whether constraints depend on each other, so that multipliers are those of least norm.
     pub fn redundant(&self) -> bool {
         self.statistics.rank < self.statistics.rows

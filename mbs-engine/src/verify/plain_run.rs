@@ -15,7 +15,7 @@ use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
     Ali3p, Assembly, At, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, ImplicitIndex1,
-    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Span, State, StepError, System,
+    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Span, State, StepError, Stop, System,
     euler_parameters,
 };
 use std::ops::ControlFlow;
@@ -44,6 +44,10 @@ impl<S: Scalar> Inputs<S> for Moved<'_, S> {
         {
             *u += by;
         }
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.signals.next_stop(from, to)
     }
 }
 
