@@ -490,3 +490,29 @@ fn corners_that_parameters_move() {
         }
     }
 }
+
+/// An array of three values as a point: the same gradient as by three parameters.
+#[test]
+fn arrays_as_points() {
+    let folder = Folder::new();
+    let model = |parameters: &str, point: &str, list: &str| {
+        format!(
+            "mbs: 1\nname: points\ngravity: [0, 0, -9.81]\nparameters: {{{parameters}}}\n\
+             bodies: {{rod: {{mass: 1, com: {point}, inertia: [0.3, 0.2, 0.1], points: {{tip: {point}}}}}}}\n\
+             joints: {{ball: {{type: spherical, parent: ground, child: rod}}}}\n\
+             forces: {{pull: {{type: spring, from: ground, to: rod.tip, stiffness: 20, natural_length: 0.1}}}}\n\
+             objectives: {{psi: {{integrand: \"pos(rod.tip).x^2\", terminal: \"vel(rod.tip).z\"}}}}\n\
+             sensitivity: [{list}]\nsimulation: {{end: 0.3, step: 1e-2}}\n"
+        )
+    };
+    let array = folder.file("array.yaml", model("A: [0.1, 0.2, -0.3]", "A", "A"));
+    let scalars = folder.file("scalars.yaml", model("x: 0.1, y: 0.2, z: -0.3", "[x, y, z]", "x, y, z"));
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let [a, b] =
+            [&array, &scalars].map(|file| json(&["gradient", file, "--integrator", integrator, "--json"]));
+        for (i, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let (a, b) = (derivative(&a, "psi", &format!("A[{i}]")), derivative(&b, "psi", name));
+            assert!(a != 0.0 && (a - b).abs() <= 1e-12 * a.abs(), "{integrator} {name}: {a} {b}");
+        }
+    }
+}

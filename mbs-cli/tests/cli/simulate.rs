@@ -474,3 +474,31 @@ fn steps_are_limited_in_size_and_number() {
         .file("wrong.yaml", pushed(gentle, "").replace("dormand_prince}", "dormand_prince, max_steps: 0.5}"));
     fails(1, &["the number of steps must be a whole number from 1 to"], &["check", &wrong]);
 }
+
+/// A spline through (0, 0), (1, 1), (2, 0), beyond its ends: slopes there are 1.5 and −1.5.
+#[test]
+fn splines_beyond_their_ends() {
+    let folder = Folder::new();
+    let model = |outside: &str| {
+        format!(
+            "mbs: 1\nname: ends\nbodies: {{block: {{mass: 1}}}}\n\
+             joints: {{slide: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0]}}}}\n\
+             forces: {{push: {{type: joint_force, coordinate: slide.displacement, value: \"spline(t - 1, [0, 1, 2], [0, 1, 0]{outside})\"}}}}\n\
+             outputs: {{push: \"spline(t - 1, [0, 1, 2], [0, 1, 0]{outside})\"}}\nsimulation: {{end: 4, step: 1e-2}}\n"
+        )
+    };
+    for (outside, last) in [("", 0.0), (", cubic", 0.0), (", linear", -1.5), (", clamp", 0.0)] {
+        let file = folder.file("ends.yaml", model(outside));
+        let found = printed(&["simulate", &file, "--json"]);
+        let push = number(&found["final"]["outputs"]["push"]);
+        // The end polynomial 1 − 1.5 (x − 1)² + 0.5 (x − 1)³ is −1 at x = 3.
+        let last = if outside.is_empty() || outside == ", cubic" { -1.0 } else { last };
+        assert!((push - last).abs() < 1e-12, "{outside}: {push}");
+    }
+    let file = folder.file("ends.yaml", model(", error"));
+    for integrator in ["rk4", "dormand_prince", "trapezoidal"] {
+        let ran = mbs(&["simulate", &file, "--integrator", integrator]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("force `push` (line 5) is not finite"), "{}", ran.err);
+    }
+}
