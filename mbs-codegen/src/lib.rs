@@ -39,6 +39,7 @@ pub mod conditions;
 pub mod check;
 pub mod bundle;
 pub mod watch;
+pub mod corners;
 pub mod program;
 pub mod emission;
 pub mod build;

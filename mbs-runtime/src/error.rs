@@ -47,6 +47,11 @@ pub enum EvalError {
         /// Its value, which should be zero.
         violation: f64,
     },
+    /// Parameters that no such mechanism has.
+    Refused {
+        /// What is wrong.
+        message: &'static str,
+    },
     /// A model that is put together at run time was made without this bundle. (In generated code that is a compile
     /// error at the call.)
     Absent {
@@ -198,6 +203,19 @@ pub enum StepError {
         /// Steps tried.
         steps: usize,
     },
+    /// Step control tried one step too often.
+    TooManyRejected {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size, the last that was tried.
+        h: f64,
+        /// Trials that were rejected.
+        rejected: usize,
+        /// The state with the largest part in the error.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
 }
 
 /// A level at which constraints hold.
@@ -315,6 +333,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
                 let entry = entry(quantity, index);
                 write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
             }
+            EvalError::Refused { message } => write!(f, "no such mechanism has these parameters: {message}"),
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
     }
@@ -421,7 +440,19 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
             StepError::NotDifferentiable { what } => write!(f, "{what}"),
             StepError::TooManySteps { t, h, steps } => {
                 let (t, h, steps) = (time(t), time(h), Count(steps, "step"));
-                write!(f, "{steps} reached only t = {t}; the last step was {h}")
+                write!(
+                    f,
+                    "at t = {t}: {steps} reached no further, the last of {h}: a law chatters between two values there, or the motion is \
+                     stiff; smooth what jumps, choose an implicit integrator, or allow more by `max_steps`"
+                )
+            }
+            StepError::TooManyRejected { t, h, rejected, quantity, index } => {
+                let (t, h, entry) = (time(t), time(h), entry(quantity, index));
+                write!(
+                    f,
+                    "at t = {t} step control rejected {rejected} steps in a row, the last of {h}: {entry} chatters there; smooth \
+                     what jumps, or allow more by `max_rejected`"
+                )
             }
         }
     }

@@ -129,6 +129,8 @@ mod readable;
 pub mod dims;
 pub mod inputs;
 
+pub mod corners;
+
 pub mod error;
 pub mod system;
 
@@ -165,7 +167,7 @@ pub use error::{EvalError, Level, StepError};
 pub use formulation::{
     Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
 };
-pub use inputs::{Hold, Inputs};
+pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
     Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
 };

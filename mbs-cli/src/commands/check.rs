@@ -75,7 +75,7 @@ fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<To
     let mut too_large: Vec<TooLarge> = others.into_iter().map(|(kind, own)| (kind.name(), own)).collect();
     loop {
         let options = Options { bundles: bundles.clone(), ..Options::default() };
-        match Program::of(model, case, &options) {
+        match Program::of_only(model, case, &options) {
             Ok(program) => return Ok((program, too_large)),
             Err(ProgramError::Bundle { bundle, operations })
                 if bundles.iter().any(|kind| kind.name() == bundle) =>

@@ -103,6 +103,10 @@ pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value
     object["newton_iterations"] = json!(simulation.newton_iterations);
     object["relative_tolerance"] = json!(simulation.relative_tolerance);
     object["absolute_tolerance"] = json!(simulation.absolute_tolerance);
+    object["max_step"] = json!(simulation.max_step);
+    object["max_steps"] = json!(simulation.max_steps);
+    object["max_rejected"] = json!(simulation.max_rejected);
+    object["objectives_in_error"] = json!(simulation.objectives_in_error);
     object["recursive"] = json!(settings.recursive);
     object
 }

@@ -83,7 +83,11 @@ pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     };
     let control = if settings.is_adaptive() {
         let [r, a] = [simulation.relative_tolerance, simulation.absolute_tolerance].map(short);
-        format!("tolerance {r} relative, {a} absolute")
+        let largest =
+            simulation.max_step.map_or(String::new(), |h| format!(", steps of at most {} s", short(h)));
+        let judged = !program.objectives.is_empty() && !simulation.objectives_in_error;
+        let judged = if judged { ", objectives not in the error" } else { "" };
+        format!("tolerance {r} relative, {a} absolute{largest}{judged}")
     } else {
         step
     };
@@ -128,12 +132,14 @@ fn objectives(shown: &Shown<'_>) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let how = match (shown.settings.is_adaptive(), shown.settings.simulation.output_step) {
-        (true, Some(_)) => "results; a smaller `--output-step` is more exact",
-        (true, None) => "steps, which are long under step control; an `--output-step` can be shorter",
-        (false, _) => "steps",
+    let settings = shown.settings;
+    let how = match (settings.is_adaptive(), settings.simulation.objectives_in_error) {
+        (true, true) => "the integrator, within its tolerance",
+        (true, false) => "the integrator, whose tolerance leaves them out",
+        (false, _) if settings.is_explicit() => "the integrator",
+        (false, _) => "the trapezoidal rule over the steps",
     };
-    table.print() + &format!("  integrated by the trapezoidal rule over the {how}\n")
+    table.print() + &format!("  integrated by {how}\n")
 }
 
 fn multipliers(shown: &Shown<'_>) -> String {

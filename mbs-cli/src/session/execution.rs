@@ -137,8 +137,11 @@ impl Done<'_> {
                 Trouble::Failed(format!("the run failed {}{remedy}{kept}", error.describe(model)))
             }
             (Some(RunFailure::Observe(t, error)), _) => {
-                let t = significant(*t, 9);
-                Trouble::Failed(format!("the run failed at t = {t}: {}{kept}", error.describe(model)))
+                let (t, undefined) = (significant(*t, 9), undefined());
+                Trouble::Failed(format!(
+                    "the run failed at t = {t}: {}{undefined}{kept}",
+                    error.describe(model)
+                ))
             }
             (Some(RunFailure::Stopped(t)), _) => {
                 let end = settings.simulation.end;

@@ -48,6 +48,12 @@ impl Failure {
         Failure { object: Some(object), ..Failure::said() }
     }
 
+    /// With more words.
+    pub(crate) fn and(mut self, more: &str) -> Failure {
+        self.message.push_str(more);
+        self
+    }
+
     /// What is wrong.
     pub(crate) fn message(self) -> String {
         self.message

@@ -232,6 +232,15 @@ fn model_of(program: &Program) -> TokenStream {
         &[quote!(rt::system::array_mut("z", z)?), quote!(rt::system::array_mut("v", v)?)],
     );
     let signals = call(program, "input_signals", quote!(), quote!(&mut w), &[quote!(u)]);
+    let judged = program.bundle("conditions").is_some();
+    let refused = judged.then(|| {
+        quote! {
+            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self.parameters.check() {
+                return Err(rt::EvalError::Refused { message });
+            }
+        }
+    });
+    let unset = if judged { quote!(S::NAN) } else { quote!(0.0) };
     let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
     let [prepare_len, start_len, signals_len] = ["prepare", "start", "input_signals"].map(workspace_of);
     quote! {
@@ -271,9 +280,9 @@ fn model_of(program: &Program) -> TokenStream {
 
             /// The start state y = [z, v].
             pub fn start_state(&self) -> [S; NY] {
-                let mut y = [0.0; NY];
+                let mut y = [#unset; NY];
                 let (z, v) = y.split_at_mut(NQ);
-                // The lengths are right, so this cannot fail.
+                // The lengths are right, so that only parameters that no mechanism has can fail: then it is not a number.
                 let _ = rt::Start::start(self, z, v, &mut []);
                 y
             }
@@ -323,6 +332,7 @@ fn model_of(program: &Program) -> TokenStream {
         impl rt::Start for Model {
             fn start(&self, z: &mut [S], v: &mut [S], x: &mut [S]) -> Result<(), rt::EvalError> {
                 let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
+                #refused
                 let mut w = [0.0; #start_len];
                 #start
                 Ok(())
@@ -332,7 +342,7 @@ fn model_of(program: &Program) -> TokenStream {
 }
 
 /// The call of a bundle's function, its arguments in the order in which they are printed.
-fn call(
+pub(super) fn call(
     program: &Program,
     name: &str,
     parameters: TokenStream,

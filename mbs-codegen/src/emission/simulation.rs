@@ -2,8 +2,9 @@
 //!
 //! What is printed are names and sizes; the work is the runtime's.
 
-use super::face::{ident, number};
+use super::face::{self, ident, number};
 use super::{cases, named};
+use crate::corners;
 use crate::model::{Formulation, Integrator, Projection, Simulation};
 use crate::program::{BundleKind, Program};
 use proc_macro2::{Literal, TokenStream};
@@ -40,6 +41,7 @@ pub(super) fn print(program: &Program) -> TokenStream {
     let [coordinates, velocities, inputs, multipliers, outputs, markers, reactions] =
         [&coordinates, &velocities, &inputs, &multipliers, &outputs, &markers, &reactions].map(|n| &n.kind);
     let given = if program.inputs.is_empty() { quote!(rt::inputs::NoInputs) } else { quote!(Inputs) };
+    let next_stop = next_stop(program);
     quote! {
         #(#structs)*
         #settings
@@ -97,6 +99,8 @@ pub(super) fn print(program: &Program) -> TokenStream {
                     self.input_signals(t, u);
                 }
             }
+
+            #next_stop
         }
         #gradient
     }
@@ -146,6 +150,35 @@ fn setup(program: &Program) -> TokenStream {
     let own = settings_of(&program.simulation);
     let settings = by_case(program, [own].into_iter().chain(of_cases).collect());
     quote!(Setup { case, parameters: #parameters, settings: #settings })
+}
+
+/// Where steps of controlled size end; nothing for a model without corners in time.
+fn next_stop(program: &Program) -> TokenStream {
+    let (Some(corners), Some(bundle)) = (&program.corners, program.bundle(corners::NAME)) else {
+        return quote!();
+    };
+    let [n, slots] = [corners.all.len(), bundle.slots as usize].map(Literal::usize_unsuffixed);
+    let all = corners.all.iter().map(|corner| {
+        let sides = if corner.levels { quote!(Levels) } else { quote!(Sign) };
+        let apart = corner.apart;
+        quote!(rt::corners::Corner { sides: rt::corners::Sides::#sides, apart: #apart })
+    });
+    let arguments = quote!(&mut w, functions, rates, sides);
+    let call = face::call(program, corners::NAME, quote!(), arguments, &[]);
+    quote! {
+        fn next_stop(&self, from: f64, to: f64) -> Option<rt::Stop> {
+            const CORNERS: [rt::corners::Corner; #n] = [#(#all),*];
+            let mut memory = [0.0; rt::corners::memory_len(#n)];
+            rt::corners::next_stop(&CORNERS, from, to, &mut memory, |t, values| {
+                let (t, mut w, mut found) = (rt::Scalar::from_f64(t), [0.0; #slots], [[0.0; #n]; 3]);
+                let [functions, rates, sides] = &mut found;
+                #call
+                for (to, from) in values.iter_mut().zip(found.as_flattened()) {
+                    *to = rt::Scalar::real(*from);
+                }
+            })
+        }
+    }
 }
 
 /// Objectives and their gradient.
@@ -368,8 +401,22 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     }
     let [first, relative, absolute] =
         [simulation.step, simulation.relative_tolerance, simulation.absolute_tolerance].map(number);
+    let largest = match simulation.max_step.map(number) {
+        Some(step) => quote!(#step),
+        None => quote!(f64::INFINITY),
+    };
+    let (steps, rejected) =
+        (Literal::u64_unsuffixed(simulation.max_steps), Literal::u32_unsuffixed(simulation.max_rejected));
+    let objectives = simulation.objectives_in_error;
     let value = quote! {
-        rt::Adaptive { h_first: Some(#first), max_steps: usize::MAX, ..rt::Adaptive::new(#relative, #absolute) }
+        rt::Adaptive {
+            h_first: Some(#first),
+            h_max: #largest,
+            max_steps: #steps,
+            max_rejected: #rejected,
+            objectives: #objectives,
+            ..rt::Adaptive::new(#relative, #absolute)
+        }
     };
     (quote!(rt::Adaptive), value)
 }

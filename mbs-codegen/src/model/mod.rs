@@ -364,6 +364,14 @@ pub struct Simulation {
     pub relative_tolerance: f64,
     /// Absolute tolerance of step control.
     pub absolute_tolerance: f64,
+    /// Largest step of step control; none without a limit.
+    pub max_step: Option<f64>,
+    /// Steps that step control may try in a run.
+    pub max_steps: u64,
+    /// Trials of one step that step control may reject.
+    pub max_rejected: u32,
+    /// Whether integrands of objectives count for the error of step control.
+    pub objectives_in_error: bool,
     /// How gradients are computed.
     pub gradient: GradientMethod,
 }
@@ -410,6 +418,10 @@ impl Default for Simulation {
             newton_iterations: 20,
             relative_tolerance: 1e-8,
             absolute_tolerance: 1e-10,
+            max_step: None,
+            max_steps: 1_000_000,
+            max_rejected: 50,
+            objectives_in_error: true,
             gradient: GradientMethod::default(),
         }
     }

@@ -17,14 +17,17 @@ use crate::analysis::Analysed;
 use crate::bundle::{self, Bundle, Specification};
 use crate::conditions::{Condition, Conditions};
 use crate::constrained::{JointPlaces, ParameterPlaces, Pattern, Rows};
+use crate::corners::Corners;
 use crate::elements::{Mechanism, markers};
 use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
-use crate::model::{Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation};
+use crate::model::{
+    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
+};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
-use crate::watch::Watch;
+use crate::watch::{self, Watch};
 pub use cases::CaseInfo;
 use cases::{SharedCase, choose};
 use equations::Equations;
@@ -224,6 +227,8 @@ pub struct Program {
     pub conditions: Vec<Condition>,
     /// Branches that a run may change over; none if there are none.
     pub watch: Option<Watch>,
+    /// Its conditions that time alone decides.
+    pub corners: Option<Corners>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -244,13 +249,22 @@ impl Program {
 
     /// The same of a model that is analysed already.
     pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        Program::build(analysed, case, false, options)
+        Program::build(analysed, case, false, options, false)
     }
 
     /// The program of a model with all its cases that share its equations.
     pub fn with_cases(analysed: &Analysed, options: &Options) -> Result<Program, ProgramError> {
         // A constant parameter has one value for all cases.
-        Program::build(analysed, None, !options.freeze, options)
+        Program::build(analysed, None, !options.freeze, options, false)
+    }
+
+    /// The same with these bundles only, without what the file's method needs beside them.
+    pub fn of_only(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        options: &Options,
+    ) -> Result<Program, ProgramError> {
+        Program::build(analysed, case, false, options, true)
     }
 
     fn build(
@@ -258,6 +272,7 @@ impl Program {
         case: Option<&Case>,
         with_cases: bool,
         options: &Options,
+        only: bool,
     ) -> Result<Program, ProgramError> {
         let mut analysed = analysed.under(case);
         if options.freeze && !analysed.sensitivity.is_empty() {
@@ -268,7 +283,7 @@ impl Program {
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
         let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
-        let mut program = Program::named(&analysed, case, &shared, options);
+        let mut program = Program::named(&analysed, case, &shared, options, only);
         program.separate_cases = separate;
         program.refuse_too_large(model, tree)?;
 
@@ -300,6 +315,7 @@ impl Program {
             });
         }
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
+        let signals = specifications[1].results[0].expressions.clone();
         if !conditions.all.is_empty() {
             specifications.push(condition_bundle(&conditions, np as u32));
             program.conditions = conditions.all;
@@ -314,8 +330,19 @@ impl Program {
             }
         }
         refuse_large(&g, &specifications)?;
+        let subjects = watch::subjects(&mut g, &mut mechanism, rows);
+        let along = subjects.iter().filter(|subject| !subject.terminal);
+        let watched: Vec<ExprId> = along.flat_map(|subject| subject.values.iter().copied()).collect();
+        if let Some((corners, bundle)) = Corners::new(&mut g, &watched, &signals, &seeds, np as u32) {
+            let of_cases = program.cases.iter().map(|case| &case.simulation);
+            let mut simulations = of_cases.chain([&program.simulation]);
+            if simulations.any(|simulation| simulation.integrator == Integrator::DormandPrince) {
+                specifications.push(bundle);
+            }
+            program.corners = Some(corners);
+        }
         program.bundles = bundle::build(&g, &specifications, np as u32);
-        program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);
+        program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
     }
@@ -326,6 +353,7 @@ impl Program {
         case: Option<&Case>,
         cases: &[SharedCase<'_>],
         options: &Options,
+        only: bool,
     ) -> Program {
         let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
@@ -352,6 +380,7 @@ impl Program {
             separate_cases: Vec::new(),
             kinds: resolve(
                 &options.bundles,
+                only,
                 &simulations,
                 analysed.is_constrained(),
                 !model.sensitivity.is_empty(),
@@ -374,6 +403,7 @@ impl Program {
             dropped_rows: rows.dropped.clone(),
             conditions: Vec::new(),
             watch: None,
+            corners: None,
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),

@@ -8,6 +8,7 @@ use mbs_bundles::{BundleKind, Exists, Family};
 /// dynamics, too, and one bundle of a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
 pub(super) fn resolve(
     requested: &[BundleKind],
+    only: bool,
     simulations: &[&Simulation],
     constrained: bool,
     differentiated: bool,
@@ -15,6 +16,7 @@ pub(super) fn resolve(
     let mut kinds = Vec::new();
     for &kind in requested {
         match kind.entry().exists {
+            Exists::Replaced if constrained && only => {}
             Exists::Replaced if constrained => {
                 kinds.extend([&BundleKind::COORDINATE_FORM[..], &BundleKind::JOINT_FORM].concat());
             }
@@ -22,7 +24,7 @@ pub(super) fn resolve(
             _ => kinds.push(kind),
         }
     }
-    if BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
+    if !only && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
         for simulation in simulations {
             let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
             if !explicit {

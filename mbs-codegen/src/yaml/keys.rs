@@ -182,6 +182,10 @@ pub const SIMULATION: Keys = keys(
         "projection",
         "newton",
         "tolerance",
+        "max_step",
+        "max_steps",
+        "max_rejected",
+        "objectives_in_error",
         "gradient",
     ],
 );

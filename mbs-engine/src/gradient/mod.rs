@@ -88,6 +88,25 @@ enum State<S> {
     Tree { y: Vec<S>, derivatives: Vec<S> },
 }
 
+impl Start {
+    /// Shows positions and velocities.
+    fn show(&self, jumps: &mut Jumps, model: &Interpreted, t: f64, u: &[f64]) {
+        let nq = model.dims().nq;
+        match &self.state {
+            State::Assembled { state, .. } => {
+                let mut state = state.clone();
+                if let Ok(state) = mbs_runtime::State::of(&model.dims(), &mut state) {
+                    jumps.see_state(model, false, t, state.z, state.zd, u);
+                }
+            }
+            State::Tree { y, .. } => {
+                let (z, v) = y.split_at(nq.min(y.len()));
+                jumps.see_state(model, true, t, z, v, u);
+            }
+        }
+    }
+}
+
 impl<S: Scalar> Start<S> {
     /// What the settings mean for a run from here.
     pub fn method(&self, model: &Interpreted<S>, simulation: &Simulation) -> Method {

@@ -78,9 +78,16 @@ impl EnergyBalance {
     }
 }
 
+/// How far beyond two samples their parabola says something, in units of their distance. Around a corner in time, samples are apart by
+/// rounding; steps grow by a factor of ten at most.
+const EXTRAPOLATED: f64 = 20.0;
+
 /// Integral from t1 to t2 of the parabola through three points.
 fn last_of_parabola([t0, t1, t2]: [f64; 3], [p0, p1, p2]: [f64; 3]) -> f64 {
     let (g, h) = (t1 - t0, t2 - t1);
+    if h > EXTRAPOLATED * g {
+        return 0.5 * h * (p1 + p2);
+    }
     // The trapezium, and the parabola's curvature: second divided difference times −h³/6.
     let curvature = ((p2 - p1) / h - (p1 - p0) / g) / (g + h);
     let correction = curvature * h * h * h / 6.0;

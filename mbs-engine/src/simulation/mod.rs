@@ -42,6 +42,7 @@ mod observer;
 mod run;
 
 mod instance;
+mod judged;
 
 pub use columns::{Column, WRENCH, columns};
 pub use curves::Curves;
@@ -53,6 +54,6 @@ pub use instance::{
     Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
 };
 pub use observer::{Norms, Now, Seen, history_columns};
-pub use run::{Effort, Record, run, stride, undefined};
+pub use run::{Effort, Record, run, stride, undefined, undefined_along};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};

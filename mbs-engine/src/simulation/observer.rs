@@ -40,6 +40,8 @@ pub struct Now {
     pub zdd: Vec<f64>,
     /// Multipliers of the holonomic and the nonholonomic rows.
     pub lambda: Vec<f64>,
+    /// Integrals of the objectives up to here, where the integrator knows them.
+    pub integrals: Vec<f64>,
 }
 
 impl Now {
@@ -54,6 +56,7 @@ impl Now {
             vd: vec![0.0; dims.nv],
             zdd: vec![0.0; dims.nq],
             lambda: vec![0.0; dims.joint_rows()],
+            integrals: Vec::new(),
         }
     }
 
@@ -63,6 +66,8 @@ impl Now {
         self.z.copy_from_slice(at.z);
         self.v.copy_from_slice(at.v);
         self.u.copy_from_slice(at.u);
+        self.integrals.clear();
+        self.integrals.extend_from_slice(at.x);
     }
 
     /// Of a node of an implicit run.
@@ -109,7 +114,7 @@ pub(super) struct OfConstraints<'a>(pub(super) &'a Interpreted, pub(super) Index
 
 impl Accelerate for OfConstraints<'_> {
     fn accelerate(&self, now: &mut Now, w: &mut [f64]) -> Result<(), EvalError> {
-        let Now { t, z, v, u, zd, vd, zdd, lambda } = now;
+        let Now { t, z, v, u, zd, vd, zdd, lambda, .. } = now;
         self.1.multipliers(At { t: *t, z, v, x: &[], u }, w, zd, vd, lambda)?;
         euler_parameters::coordinate_accelerations(self.0, z, v, vd, zdd)
     }
@@ -370,12 +375,16 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         Ok(())
     }
 
-    /// ∫ g dt by the trapezoidal rule over the nodes, and w at this one.
+    /// ∫ g dt by the integrator's own weights, or by the trapezoidal rule over the nodes where it has none; and w at this one.
     fn add_objectives(&mut self) -> Result<(), EvalError> {
         let Seen { now, integrals, terminals, .. } = &mut self.seen;
         let g = &mut self.integrands;
         self.model.objectives(now.at(), &now.vd, &now.lambda, &mut self.w, g, terminals)?;
         refuse_undefined(g)?;
+        if now.integrals.len() == integrals.len() {
+            integrals.copy_from_slice(&now.integrals);
+            return Ok(());
+        }
         let half = if self.nodes == 0 { 0.0 } else { 0.5 * (now.t - self.other.t) };
         for ((sum, last), &g) in integrals.iter_mut().zip(&mut self.integrands_before).zip(&*g) {
             *sum += half * (*last + g);

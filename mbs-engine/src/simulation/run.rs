@@ -4,11 +4,14 @@
 
 use super::driven::Driven;
 use super::failure::RunFailure;
-use super::follower::Follower;
+use super::follower::{Follower, Silent};
+use super::instance::Instance;
+use super::judged::Judged;
 use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
 use crate::{Damping, Interpreted, Method};
+use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
@@ -103,6 +106,19 @@ pub fn undefined(
         .or_else(|| [0.5, 1.0].into_iter().find_map(ahead))
 }
 
+/// The same for a run that is made for it.
+pub fn undefined_along(
+    source: &Analysed,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    settings: &Settings,
+) -> Option<String> {
+    let instance = Instance::new(source, case, set, settings.clone(), &[]).ok()?;
+    let record = run(&instance.model, &instance.settings, &mut Silent);
+    record.failure.as_ref()?;
+    undefined(source, case, &instance.model, &instance.settings, &record.seen.now)
+}
+
 /// The record of a run that failed before its start.
 fn failed_before_start(
     model: &Interpreted,
@@ -145,7 +161,7 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     /// An open tree under an explicit integrator; `system` is the model, or its recursive form.
     fn explicit_tree<M: ForwardDynamics<S = f64>>(self, system: &M) -> Record {
-        self.explicit(system, OfTree(system))
+        self.explicit(system, None, OfTree(system))
     }
 
     /// A run from an assembled start.
@@ -173,13 +189,20 @@ impl<'a> Job<'a> {
                     Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
                     None => Index1::new(model),
                 };
-                self.explicit(&OnConstraints(dynamics.clone()), OfConstraints(model, dynamics))
+                let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
+                self.explicit(&OnConstraints(dynamics.clone()), multipliers, OfConstraints(model, dynamics))
             }
         }
     }
 
-    fn explicit<M: ForwardDynamics<S = f64>>(self, system: &M, accelerate: impl Accelerate) -> Record {
-        let simulation = &self.settings.simulation;
+    fn explicit<M: ForwardDynamics<S = f64>>(
+        self,
+        system: &M,
+        multipliers: Option<Index1<'_, Interpreted>>,
+        accelerate: impl Accelerate,
+    ) -> Record {
+        let (model, simulation) = (self.model, &self.settings.simulation);
+        let system = &Judged { model, system, multipliers };
         if let Method::DormandPrince(method, _) = Method::of(simulation, self.settings.constrained, &[]) {
             let output = simulation.output_step.map_or(Output::Steps, Output::Every);
             self.integrate(&method, system, accelerate, output)
@@ -198,6 +221,7 @@ impl<'a> Job<'a> {
     ) -> Record {
         let Job { model, settings, start, assembly, damping, stride, follower } = self;
         let mut y = start.clone();
+        y.resize(system.dims().state(), 0.0);
         let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
         let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
         let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);

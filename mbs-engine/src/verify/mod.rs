@@ -59,6 +59,9 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
+/// Part of what a derivative amounts to at other instants below which its own size says nothing: at rest, what velocities bring is the
+/// rounding of larger terms.
+const NOTHING: f64 = 1e-6;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
@@ -98,6 +101,7 @@ pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
         all: Vec::new(),
         instant: 0,
         sizes: HashMap::new(),
+        amounts: HashMap::new(),
         rounded: HashMap::new(),
         pass: Pass::Measure,
         directions: Default::default(),
@@ -189,6 +193,8 @@ struct Checks {
     instant: usize,
     /// Largest values of what is differentiated, over the instants: by bundle, derivative and first row.
     sizes: HashMap<(&'static str, &'static str, usize), f64>,
+    /// Largest derivatives over the instants, likewise.
+    amounts: HashMap<(&'static str, &'static str, usize), f64>,
     /// What bundles wrote at the instant changed by roundings, by bundle and derivative.
     rounded: HashMap<(&'static str, &'static str), Columns>,
     pass: Pass,
@@ -259,7 +265,15 @@ impl Checks {
         value: Value<'_>,
     ) {
         match self.pass {
-            Pass::Measure => return self.measure((bundle, derivative), of, point, value),
+            Pass::Measure => {
+                for rows in self.blocks(of, written.first().map_or(0, Vec::len)) {
+                    let entries = written.iter().filter_map(|column| column.get(rows.clone())).flatten();
+                    let largest = entries.map(|x| x.abs()).filter(|x| x.is_finite()).fold(0.0, f64::max);
+                    let known = self.amounts.entry((bundle, derivative, rows.start)).or_default();
+                    *known = known.max(largest);
+                }
+                return self.measure((bundle, derivative), of, point, value);
+            }
             Pass::Round => {
                 self.rounded.insert((bundle, derivative), written.clone());
                 return;
@@ -273,7 +287,9 @@ impl Checks {
         for rows in self.blocks(of, rows) {
             let size = self.sizes.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-            let block = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
+            let amount = self.amounts.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
+            let here = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
+            let block = here.max(NOTHING * amount);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
                     By::Parameters | By::Along(Along::Parameters) => {

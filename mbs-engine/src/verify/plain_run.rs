@@ -58,8 +58,8 @@ impl<S: Scalar> Model<S> {
         match *method {
             Method::Ali3p(method) => self.implicit(method, simulation),
             Method::Index1(method) => self.implicit(method, simulation),
-            Method::Rk4(damping) => self.explicit(&Rk4, damping, times),
-            Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times),
+            Method::Rk4(damping) => self.explicit(&Rk4, damping, times, false),
+            Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
         }
     }
 
@@ -83,19 +83,20 @@ impl<S: Scalar> Model<S> {
         method: &impl FixedStep,
         damping: Option<Damping>,
         times: &[f64],
+        divided: bool,
     ) -> Result<Outcome<S>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
-        let (Some(&begin), Some(&end)) = (times.first(), times.last()) else { return Ok(Outcome::default()) };
+        let Some(&begin) = times.first() else { return Ok(Outcome::default()) };
         let mut inputs = self.inputs();
         let mut y = model.start_state();
         if let Some(damping) = damping {
             let mut state = self.assembled(begin, &mut inputs)?;
             State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
             let dynamics = gradient::explicit_dynamics(model, damping);
-            return explicit(model, &dynamics, method, &mut inputs, y, times, end);
+            return explicit(model, &dynamics, method, &mut inputs, y, times, divided);
         }
         renormalise(model, &mut y[..dims.nq]);
-        explicit(model, model, method, &mut inputs, y, times, end)
+        explicit(model, model, method, &mut inputs, y, times, divided)
     }
 
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
@@ -185,16 +186,32 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
     inputs: &mut Moved<'_, S>,
     mut y: Vec<S>,
     times: &[f64],
-    end: f64,
+    divided: bool,
 ) -> Result<Outcome<S>, StepError> {
+    let end = times.last().copied().unwrap_or(0.0);
     let dims = model.dims();
     let system = WithObjectives { model, dynamics };
     let state = y.len();
     y.resize(state + dims.n_objectives, S::ZERO);
     let mut scratch = vec![S::ZERO; method.scratch_len(&system.dims())];
     for step in times.windows(2) {
-        let (mut t, h) = (S::from_f64(step[0]), S::from_f64(step[1] - step[0]));
-        method.step(&system, inputs, &mut t, &mut y, h, &mut scratch)?;
+        let (mut from, to) = (step[0], step[1]);
+        loop {
+            // A corner that the moved parameter has brought into a step divides it.
+            let stop = if divided { inputs.next_stop(from, to) } else { None };
+            let stop = stop.filter(|stop| from < stop.before && stop.after < to);
+            let ends = stop.map_or([to, to], |stop| [stop.before, stop.after]);
+            for end in ends {
+                if from < end {
+                    let (mut t, h) = (S::from_f64(from), S::from_f64(end - from));
+                    method.step(&system, inputs, &mut t, &mut y, h, &mut scratch)?;
+                    from = end;
+                }
+            }
+            if stop.is_none() {
+                break;
+            }
+        }
     }
     let mut u = vec![S::ZERO; dims.nu];
     let t = S::from_f64(end);

@@ -22,6 +22,8 @@
 //! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
 //! that step, and the objectives by its own weights. What ends a step is differentiated too.
 
+use core::ops::Range;
+
 use super::blocks::Product;
 use super::columns::Directions;
 use super::correction::Correction;
@@ -32,7 +34,7 @@ use super::objectives::{Gradient, add_chain, chain, check};
 use super::redundancy::{self, objective_rows, refuse_redundant_multipliers};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{Rates, check_finite, renormalise};
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -318,6 +320,18 @@ where
     #[inline(always)]
     fn dims(&self) -> Dims {
         self.tangent.dims
+    }
+
+    #[inline(always)]
+    fn integrals(&self) -> Range<usize> {
+        let dims = &self.tangent.dims;
+        let start = len(dims) - Gradient::<D::S>::len(dims);
+        start..start + dims.n_objectives
+    }
+
+    #[inline(always)]
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.inputs.next_stop(from, to)
     }
 
     #[inline(always)]

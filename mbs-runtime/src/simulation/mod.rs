@@ -27,7 +27,7 @@ use core::ops::ControlFlow;
 
 use crate::constrained::Reactions;
 use crate::error::StepError;
-use crate::inputs::{Constant, Inputs, NoInputs};
+use crate::inputs::{Constant, Inputs, NoInputs, Stop};
 use crate::integrator::{Accepted, Statistics};
 use crate::linear::copy;
 use crate::named::{Energies, Fields, Memory, NameTable, Named};
@@ -141,6 +141,12 @@ pub trait Simulated: System + Sized {
 
     /// Writes the inputs where nobody else sets them: the model's defaults, or what its case prescribes.
     fn signals(&self, t: Self::S, u: &mut [Self::S]);
+
+    /// The first corner of what time alone decides, as [`Inputs::next_stop`].
+    #[inline(always)]
+    fn next_stop(&self, _from: f64, _to: f64) -> Option<Stop> {
+        None
+    }
 }
 
 /// The inputs of a model where nobody else sets them.
@@ -149,6 +155,23 @@ struct Signals<'a, M>(&'a M);
 impl<M: Simulated> Inputs<M::S> for Signals<'_, M> {
     fn at(&mut self, t: M::S, u: &mut [M::S]) {
         self.0.signals(t, u);
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.0.next_stop(from, to)
+    }
+}
+
+/// Inputs of a model whose own corners in time steps keep.
+struct Given<'a, M, I>(&'a M, I);
+
+impl<M: Simulated, I: Inputs<M::S>> Inputs<M::S> for Given<'_, M, I> {
+    fn at(&mut self, t: M::S, u: &mut [M::S]) {
+        self.1.at(t, u);
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        Stop::first(self.0.next_stop(from, to), self.1.next_stop(from, to))
     }
 }
 
@@ -309,7 +332,7 @@ impl<M: Simulated, U> Simulation<M, U> {
     /// One step with inputs that are a function of time.
     pub fn step_with(&mut self, inputs: &mut impl Inputs<M::S>) -> Result<(), Error<M>> {
         let target = self.target();
-        self.advance(target, |_| Borrowed(inputs))
+        self.advance(target, |model| Given(model, Borrowed(inputs)))
     }
 
     /// One step with the model's own inputs: their defaults, or what its case prescribes.
@@ -472,6 +495,10 @@ impl<S, I: Inputs<S>> Inputs<S> for Borrowed<'_, I> {
     fn at(&mut self, t: S, u: &mut [S]) {
         self.0.at(t, u);
     }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.0.next_stop(from, to)
+    }
 }
 
 impl<M: Simulated> Simulation<M, NoInputs> {
@@ -485,7 +512,7 @@ impl<M: Simulated<Inputs = U>, U: Named + Fields<M::S>> Simulation<M, U> {
     /// One step under these inputs, which are constant over it.
     pub fn step(&mut self, inputs: &U) -> Result<(), Error<M>> {
         let (target, values) = (self.target(), inputs.to_values());
-        self.advance(target, |_| Constant(values.values()))
+        self.advance(target, |model| Given(model, Constant(values.values())))
     }
 }
 

@@ -141,6 +141,10 @@ impl Summary<'_> {
                 "newton_iterations": simulation.newton_iterations,
                 "relative_tolerance": simulation.relative_tolerance,
                 "absolute_tolerance": simulation.absolute_tolerance,
+                "max_step": simulation.max_step,
+                "max_steps": simulation.max_steps,
+                "max_rejected": simulation.max_rejected,
+                "objectives_in_error": simulation.objectives_in_error,
             },
             "bundles": program.bundles.iter().map(bundle).collect::<Vec<_>>(),
         })
