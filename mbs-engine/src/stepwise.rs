@@ -199,6 +199,7 @@ impl Simulation {
         let instance =
             Instance::new(model, case, parameters, settings, &[BundleKind::Markers]).map_err(refused)?;
         let Instance { model, settings } = instance;
+        model.begin_run();
         let dims = model.dims();
         let mut stepping = Stepping::of(&settings);
         let (state, scratch) = stepping.memory(&dims);

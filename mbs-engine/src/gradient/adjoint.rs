@@ -114,6 +114,7 @@ pub fn run(
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
     debug_assert_eq!(is_explicit(simulation), method.is_explicit());
+    model.begin_run();
     let (h, observe): (f64, Watcher<'_>) = (simulation.step, &mut observe);
     match *method {
         Method::Ali3p(method) => implicit(model, Fixed { method, h }, simulation, start, memory, observe),
