@@ -46,6 +46,7 @@ mod tape;
 mod parameters;
 
 mod interpreted;
+mod lanes;
 
 mod bundles;
 mod signals;
@@ -68,8 +69,9 @@ pub mod equilibrium;
 pub mod modes;
 
 pub use interpreted::Interpreted;
+pub use lanes::Lanes;
 pub use machine_code::{BREAK_EVEN, Engine};
-pub use mbs_jit::{Fusing, availability as machine_code_availability};
+pub use mbs_jit::{Fusing, LANES, Refusal, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;

@@ -247,6 +247,7 @@ impl Simulation {
         let settings = settings.map_err(|error| refused(InstanceError::Setting(error)))?;
         let further = [BundleKind::Markers, BundleKind::Reactions, BundleKind::MassMatrix];
         let instance = Instance::new(model, case, parameters, settings, &further).map_err(refused)?;
+        instance.model.begin_run();
         let (dims, stepping) = (instance.model.dims(), stepping(&instance.settings));
         let (state, scratch) = memory(&stepping, instance.settings.constrained, &dims);
         let mut simulation = Simulation {

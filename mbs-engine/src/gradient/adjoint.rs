@@ -112,6 +112,7 @@ pub fn run(
     memory: usize,
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
+    model.begin_run();
     let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut observe)?;
     Ok(Found {
         objectives: swept.objectives,

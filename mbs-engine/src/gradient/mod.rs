@@ -292,6 +292,7 @@ fn observed(
     start: Start,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
+    model.begin_run();
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, observe),

@@ -54,6 +54,7 @@ pub enum Effort {
 
 /// Runs the model.
 pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower) -> Record {
+    model.begin_run();
     let guess = model.start_state();
     let stride = match stride(settings) {
         Ok(stride) => stride,

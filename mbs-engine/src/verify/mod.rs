@@ -39,7 +39,7 @@ use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
-pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report};
+pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report, report_of};
 use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
@@ -95,9 +95,14 @@ impl Check {
 
 /// Compares all derivatives of a program at the given instants, its parameters at their defaults.
 pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
+    compare(&Interpreted::new(program.clone()), &Interpreted::new(program.clone()), instants)
+}
+
+/// The same of a program that is translated already.
+fn compare(model: &Interpreted, complex: &Interpreted<Complex64>, instants: &[Instant]) -> Vec<Check> {
     let mut checks = Checks {
-        model: Interpreted::new(program.clone()),
-        complex: Interpreted::new(program.clone()),
+        model: model.clone(),
+        complex: complex.clone(),
         all: Vec::new(),
         instant: 0,
         sizes: HashMap::new(),

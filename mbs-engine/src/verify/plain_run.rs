@@ -8,7 +8,6 @@
 use crate::signals::Moved;
 use crate::{Damping, Interpreted, Method, gradient};
 use mbs_codegen::model::Simulation;
-use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::integrator::{FixedStep, renormalise};
@@ -30,17 +29,17 @@ pub(super) struct Outcome<S> {
     pub(super) lambda: Vec<S>,
 }
 
-/// A model whose seed `k` is moved by `by`, its parameters at the program's defaults.
+/// A model whose seed `k` is moved by `by`.
 pub(super) struct Model<S: Scalar> {
     model: Interpreted<S>,
     input: Option<(usize, S)>,
 }
 
 impl<S: Scalar> Model<S> {
-    pub(super) fn new(program: &Program, k: usize, by: S) -> Self {
-        let mut model = Interpreted::new(program.clone());
+    pub(super) fn new(model: &Interpreted<S>, k: usize, by: S) -> Self {
+        let mut model = model.clone();
         let mut input = None;
-        match program.seeds.get(k) {
+        match model.program().seeds.get(k) {
             Some(&(Group::U, place)) => input = Some((place as usize, by)),
             Some(&(_, place)) => model.move_parameter(place as usize, by),
             None => {}
