@@ -3,6 +3,7 @@
 
 mod closed;
 mod derivatives;
+mod differential;
 mod gradients;
 mod machine_code;
 mod robotics;
