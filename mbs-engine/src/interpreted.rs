@@ -13,7 +13,7 @@ use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
 use mbs_jit::{Compiled, Fusing};
-use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
+use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System, Units};
 use std::sync::Arc;
 
 /// A model with its parameters and whatever depends on them alone.
@@ -335,6 +335,10 @@ impl<S: Scalar> System for Interpreted<S> {
 
     fn holds(&self) -> &[Hold] {
         &self.holds
+    }
+
+    fn units(&self) -> Units<'_> {
+        Units { coordinates: &self.program.coordinate_units, rows: &self.program.row_units }
     }
 }
 

@@ -181,6 +181,7 @@ pub use simulation::{Simulated, Simulation};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
+    Units,
 };
 pub use tree::{
     AccelerationDerivatives, Centroid, Centroidal, CoriolisTerms, ForwardDynamicsDerivatives,

@@ -216,6 +216,19 @@ fn bounds_of(program: &Program) -> TokenStream {
     } }
 }
 
+/// Natural scales, unless all of them are one.
+fn units_of(program: &Program) -> Option<TokenStream> {
+    let (coordinates, rows) = (&program.coordinate_units, &program.row_units);
+    (!coordinates.is_empty() || !rows.is_empty()).then(|| {
+        quote! {
+            #[inline(always)]
+            fn units(&self) -> rt::Units<'_> {
+                rt::Units { coordinates: &[#(#coordinates),*], rows: &[#(#rows),*] }
+            }
+        }
+    })
+}
+
 fn model_of(program: &Program) -> TokenStream {
     let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
     let holds = program.inputs.iter().map(|input| match input.hold {
@@ -223,6 +236,7 @@ fn model_of(program: &Program) -> TokenStream {
         Hold::Linear => quote!(rt::Hold::Linear),
         Hold::Signal => quote!(rt::Hold::Signal),
     });
+    let units = units_of(program);
     let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
     let start = call(
         program,
@@ -321,6 +335,7 @@ fn model_of(program: &Program) -> TokenStream {
             fn holds(&self) -> &[rt::Hold] {
                 &[#(#holds),*]
             }
+            #units
         }
 
         impl rt::Names for Model {

@@ -235,6 +235,10 @@ pub struct Program {
     pub structure: Structure,
     /// Offsets of the blocks of Euler parameters among z.
     pub euler_parameters: Vec<usize>,
+    /// Natural scale of each coordinate; none if all are one.
+    pub coordinate_units: Vec<f64>,
+    /// Natural scale of each row in coordinate form; none if all are one.
+    pub row_units: Vec<f64>,
     /// Simulation defaults.
     pub simulation: Simulation,
     /// `prepare` first.
@@ -407,6 +411,8 @@ impl Program {
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
+            coordinate_units: unless_one(rows.scales.coordinates.clone()),
+            row_units: unless_one(rows.units_in_coordinate_form()),
             simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
@@ -720,6 +726,11 @@ fn cut_names(model: &Model, tree: &Tree) -> Vec<String> {
 fn normalised(model: &Model, tree: &Tree) -> Vec<String> {
     let balls = tree.links.iter().filter(|link| link.euler_parameters().is_some());
     balls.map(|link| model.joints[link.joint.index()].name.clone()).collect()
+}
+
+/// Nothing where all units are one.
+fn unless_one(units: Vec<f64>) -> Vec<f64> {
+    if units.iter().all(|unit| *unit == 1.0) { Vec::new() } else { units }
 }
 
 fn held(model: &Model, tree: &Tree) -> Vec<bool> {
