@@ -5,11 +5,13 @@ mod generate;
 mod gradient;
 mod import;
 mod new;
+mod optimise;
 mod plot;
 mod run;
 mod shell;
 mod simulate;
 mod statics;
+mod sweep;
 mod verify;
 
 use crate::arguments::{Arguments, Command};
@@ -40,6 +42,8 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Optimise(arguments) => optimise::optimise(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
         Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

@@ -67,6 +67,12 @@ mod slopes;
 pub mod equilibrium;
 pub mod modes;
 
+mod failures;
+
+pub mod sweep;
+
+pub mod optimisation;
+
 pub use interpreted::Interpreted;
 pub use machine_code::{BREAK_EVEN, Engine};
 pub use mbs_jit::{Fusing, availability as machine_code_availability};

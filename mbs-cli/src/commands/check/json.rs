@@ -128,6 +128,21 @@ impl Summary<'_> {
                 "name": case.name,
                 "description": case.description,
             })).collect::<Vec<_>>(),
+            "optimisation": model.optimisation.iter().map(|problem| json!({
+                "name": problem.name,
+                "description": problem.description,
+                "minimise": problem.minimise.iter().map(|term| json!({
+                    "objective": model.objectives[term.objective].name,
+                    "weight": term.weight,
+                })).collect::<Vec<_>>(),
+                "over": model.sensitivity_names(&problem.over.iter().map(|unknown| unknown.what).collect::<Vec<_>>()),
+                "constraints": problem.subject_to.iter().map(|limit| json!({
+                    "objective": model.objectives[limit.objective].name,
+                    "min": limit.min,
+                    "max": limit.max,
+                })).collect::<Vec<_>>(),
+                "cases": problem.cases.iter().map(|(case, _)| model.cases[*case].name.as_str()).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
             "simulation": {
                 "begin": simulation.begin,
                 "end": simulation.end,
