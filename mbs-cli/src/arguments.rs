@@ -8,7 +8,7 @@ mod tools;
 
 pub(crate) use method::Method;
 pub(crate) use model::{Check, Generate, Import};
-pub(crate) use optimise::{Optimise, OptimiserName, Sweep};
+pub(crate) use optimise::{Identify, Optimise, OptimiserName, Sweep};
 pub(crate) use runs::{
     By, Common, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run, Simulate, Verify,
 };
@@ -63,6 +63,7 @@ pub(crate) enum Command {
     Gradient(Gradient),
     Optimise(Optimise),
     Sweep(Sweep),
+    Identify(Identify),
     Verify(Verify),
     Equilibrium(Equilibrium),
     Modes(Modes),

@@ -3,6 +3,7 @@
 mod check;
 mod generate;
 mod gradient;
+mod identify;
 mod import;
 mod new;
 mod optimise;
@@ -44,6 +45,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Gradient(arguments) => gradient::gradient(&arguments),
         Command::Optimise(arguments) => optimise::optimise(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Identify(arguments) => identify::identify(&arguments),
         Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
         Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

@@ -73,6 +73,8 @@ pub mod sweep;
 
 pub mod optimisation;
 
+pub mod identification;
+
 pub use interpreted::Interpreted;
 pub use machine_code::{BREAK_EVEN, Engine};
 pub use mbs_jit::{Fusing, availability as machine_code_availability};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 const OPTIMISE_HELP: &str = "\
 Examples:
-  mbs optimise models/five_bar.yaml
+  mbs optimise models/five_bar.yaml --problem rest
   mbs optimise models/five_bar.yaml --problem stiffness --save-case best
   mbs optimise models/five_bar.yaml --minimise psi1 --over L_s1=1.7:2.7 --over L_s2=1.7:2.7
   mbs optimise models/five_bar.yaml --minimise psi3 --over k_1=20:400 --over k_2=20:400 --subject-to 'psi1<=0.4'
@@ -213,4 +213,32 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
         text.split_once('/').and_then(|(i, n)| Some((i.trim().parse().ok()?, n.trim().parse().ok()?)));
     let parts: Option<(usize, usize)> = parts.filter(|(i, n)| 1 <= *i && i <= n);
     parts.ok_or_else(|| "write it as I/N with 1 <= I <= N, for example 3/8".into())
+}
+
+const IDENTIFY_HELP: &str = "\
+Examples:
+  mbs identify models/five_bar.yaml --measurements measured.csv --over k_1=20:400 --over m_A1=0.5:2
+
+The file has a column `t` and columns named as those of `mbs simulate --out`; `weight` weighs all numbers of a row, `NAME.weight` those of
+one column (the inverse of the standard deviation, up to a common factor). An empty cell was not measured.";
+
+/// Find parameters from measurements, by least squares.
+///
+/// Shows standard deviations, correlations, and what the measurements do not determine.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{IDENTIFY_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Identify {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The measurements: a CSV file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) measurements: PathBuf,
+    /// Find this parameter: `k`, `k=LOW:HIGH`, `array`, `array[i]`; may be given many times.
+    #[arg(long, value_name = "NAME=LOW:HIGH", value_parser = bounded, required = true)]
+    pub(crate) over: Vec<(String, Option<f64>, Option<f64>)>,
+    /// Most iterations.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_iterations: u32,
+    #[command(flatten)]
+    pub(crate) method: Method,
 }

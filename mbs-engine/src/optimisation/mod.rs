@@ -36,6 +36,7 @@ mod search;
 
 pub use evaluation::{Evaluation, Failed};
 pub use optimality::{ActiveBound, ActiveRow, Optimality};
+pub(crate) use problem::variables;
 pub use problem::{Problem, ProblemError, Row, Setup, Variable};
-pub use request::Request;
+pub use request::{Request, unknowns};
 pub use search::{Iteration, Outcome, Search, SearchError, Status, Unwatched, Watch, solve};

@@ -6,7 +6,7 @@ use crate::simulation::{InstanceError, Overrides, Settings, interpret, refuse_he
 use crate::sweep::sampling;
 use crate::{Engine, Fusing, Interpreted};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::optimisation::{Optimisation, OptimisationMethod, Scaling, Starts};
+use mbs_codegen::model::optimisation::{Optimisation, OptimisationMethod, Scaling, Starts, Unknown};
 use mbs_codegen::model::{Case, Model, SensitivityRef};
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub struct Variable {
     /// What it is divided by, where it is.
     pub scale: f64,
     /// Its place among the parameters.
-    pub(super) place: usize,
+    pub(crate) place: usize,
 }
 
 /// An objective of one case within bounds.
@@ -193,7 +193,8 @@ impl Problem {
             if part.weight == 1.0 { name } else { format!("{} {name}", part.weight) }
         });
         let goal = goal.collect::<Vec<_>>().join(" + ");
-        let (variables, model_values, notes) = variables(&reduced, problem, &runs);
+        let (variables, model_values, notes) =
+            variables(&reduced, &problem.over, runs.first().map_or(&[], |run| run.model.parameters()));
         let starts = starts(problem, &variables, &model_values);
         Ok(Problem {
             name: problem.name.clone(),
@@ -262,12 +263,16 @@ fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, 
     Ok(Run { case: case.map(|case| case.name.clone()), model: interpreted, settings })
 }
 
-fn variables(model: &Model, problem: &Optimisation, runs: &[Run]) -> (Vec<Variable>, Vec<f64>, Vec<String>) {
-    let names = model.sensitivity_names(&model.sensitivity);
-    let own: &[f64] = runs.first().map_or(&[], |run| run.model.parameters());
+/// What is varied, the values that the search begins with, and what is to be said of them. `own`: all parameters.
+pub(crate) fn variables(
+    model: &Model,
+    over: &[Unknown],
+    own: &[f64],
+) -> (Vec<Variable>, Vec<f64>, Vec<String>) {
+    let names = model.sensitivity_names(&over.iter().map(|unknown| unknown.what).collect::<Vec<_>>());
     let (mut values, mut notes) = (Vec::new(), Vec::new());
     let mut variables = Vec::new();
-    for (unknown, name) in problem.over.iter().zip(names) {
+    for (unknown, name) in over.iter().zip(names) {
         let SensitivityRef::Parameter { id, element } = unknown.what else { continue };
         let place = place_of(model, id.index(), element);
         let (lower, upper) = (unknown.min.unwrap_or(f64::NEG_INFINITY), unknown.max.unwrap_or(f64::INFINITY));
@@ -300,7 +305,7 @@ fn starts(problem: &Optimisation, variables: &[Variable], values: &[f64]) -> Vec
         Starts::Given(given) => {
             let start = |some: &Vec<(SensitivityRef, f64)>| {
                 let value = |((unknown, variable), own): ((&_, &Variable), &f64)| {
-                    let unknown: &mbs_codegen::model::optimisation::Unknown = unknown;
+                    let unknown: &Unknown = unknown;
                     let found = some.iter().find(|(what, _)| *what == unknown.what);
                     found.map_or(*own, |(_, x)| *x).clamp(variable.lower, variable.upper)
                 };

@@ -44,32 +44,7 @@ impl Request {
         if minimise.is_empty() {
             return Err("nothing is minimised: name an objective".into());
         }
-        if self.over.is_empty() {
-            return Err("nothing is varied: name parameters".into());
-        }
-        let mut over: Vec<Unknown> = Vec::new();
-        for (name, min, max) in &self.over {
-            for what in by_names(model, [name.as_str()]).map_err(|error| format!("cannot vary: {error}"))? {
-                let SensitivityRef::Parameter { id, .. } = what else {
-                    return Err(format!(
-                        "cannot vary `{name}`: it is an input; make its history one of an array parameter"
-                    ));
-                };
-                let own = &model.parameters[id.index()];
-                let (min, max) = (min.or(own.min), max.or(own.max));
-                check(name, min, max)?;
-                let inside = |x: Option<f64>| {
-                    x.is_none_or(|x| own.min.is_none_or(|min| x >= min) && own.max.is_none_or(|max| x <= max))
-                };
-                if !inside(min) || !inside(max) {
-                    return Err(format!("the bounds of `{name}` leave those of the model"));
-                }
-                if over.iter().any(|known| known.what == what) {
-                    return Err(format!("`{name}` is named twice"));
-                }
-                over.push(Unknown { what, min, max, scale: Scaling::Auto });
-            }
-        }
+        let over = unknowns(model, &self.over)?;
         Ok(Optimisation {
             name: "asked".into(),
             description: String::new(),
@@ -84,6 +59,37 @@ impl Request {
             span: Span::default(),
         })
     }
+}
+
+/// What parameters by name and bounds stand for; what is wrong with them otherwise.
+pub fn unknowns(model: &Model, given: &[(String, Option<f64>, Option<f64>)]) -> Result<Vec<Unknown>, String> {
+    if given.is_empty() {
+        return Err("nothing is varied: name parameters".into());
+    }
+    let mut over: Vec<Unknown> = Vec::new();
+    for (name, min, max) in given {
+        for what in by_names(model, [name.as_str()]).map_err(|error| format!("cannot vary: {error}"))? {
+            let SensitivityRef::Parameter { id, .. } = what else {
+                return Err(format!(
+                    "cannot vary `{name}`: it is an input; make its history one of an array parameter"
+                ));
+            };
+            let own = &model.parameters[id.index()];
+            let (min, max) = (min.or(own.min), max.or(own.max));
+            check(name, min, max)?;
+            let inside = |x: Option<f64>| {
+                x.is_none_or(|x| own.min.is_none_or(|min| x >= min) && own.max.is_none_or(|max| x <= max))
+            };
+            if !inside(min) || !inside(max) {
+                return Err(format!("the bounds of `{name}` leave those of the model"));
+            }
+            if over.iter().any(|known| known.what == what) {
+                return Err(format!("`{name}` is named twice"));
+            }
+            over.push(Unknown { what, min, max, scale: Scaling::Auto });
+        }
+    }
+    Ok(over)
 }
 
 fn check(name: &str, min: Option<f64>, max: Option<f64>) -> Result<(), String> {

@@ -10,7 +10,7 @@ use mbs_codegen::model::optimisation::Scaling;
 
 impl Variable {
     /// y of x.
-    pub(super) fn scaled(&self, x: f64) -> f64 {
+    pub(crate) fn scaled(&self, x: f64) -> f64 {
         match self.scaling {
             Scaling::Logarithm => x.ln(),
             _ => x / self.scale,
@@ -18,7 +18,7 @@ impl Variable {
     }
 
     /// x of y, within the bounds whatever rounding does.
-    pub(super) fn unscaled(&self, y: f64) -> f64 {
+    pub(crate) fn unscaled(&self, y: f64) -> f64 {
         let x = match self.scaling {
             Scaling::Logarithm => y.exp(),
             _ => y * self.scale,
@@ -26,8 +26,18 @@ impl Variable {
         x.clamp(self.lower, self.upper)
     }
 
+    /// The size of a change of y that is of the order of the unknown: of the bounds' width, or of the value.
+    pub(crate) fn size(&self, y: f64) -> f64 {
+        match self.scaling {
+            Scaling::Logarithm => 1.0,
+            // A tenth of the width is a large change of a value within it.
+            Scaling::Width => 0.1,
+            _ => y.abs().max(1e-3),
+        }
+    }
+
     /// dx/dy at x.
-    pub(super) fn slope(&self, x: f64) -> f64 {
+    pub(crate) fn slope(&self, x: f64) -> f64 {
         match self.scaling {
             Scaling::Logarithm => x,
             _ => self.scale,

@@ -640,7 +640,8 @@ impl Bench<'_> {
     fn scale_functions(&mut self, first: &Point) {
         let size = |x: f64| if x > 0.0 && x.is_finite() { x } else { 1.0 };
         let steep = self.gradient(first).iter().fold(0.0, |m: f64, g| m.max(g.abs()));
-        self.scales.cost = size(self.problem.cost(&first.evaluation).abs().max(steep));
+        let cost = self.problem.cost(&first.evaluation).abs();
+        self.scales.cost = size(if cost > 0.0 { cost } else { steep });
         let values = self.problem.row_values(&first.evaluation);
         let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
         let rows = self.problem.rows.iter().zip(values);
