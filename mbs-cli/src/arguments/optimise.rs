@@ -56,6 +56,9 @@ pub(crate) struct Optimise {
     /// The file of `--save-case`.
     #[arg(short = 'o', long = "output", value_name = "FILE", requires = "save_case")]
     pub(crate) output: Option<PathBuf>,
+    /// Write a page: history, parameters and motions before and after.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Keep every evaluation in this file, and take those that are there: goes on where a search was interrupted.
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,

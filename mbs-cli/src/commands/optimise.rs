@@ -3,6 +3,7 @@
 use crate::arguments::Optimise;
 use crate::output::json::{by_name, pretty};
 use crate::output::number::{count, duration, short, significant};
+use crate::output::optimum_page::optimum_page;
 use crate::output::table::Table;
 use crate::session::choices::{some, suggestion};
 use crate::session::failure::Failure;
@@ -33,6 +34,10 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     let case = model::find_case(&source, common.case.as_deref())?;
     let saved = arguments.save_case.as_deref().map(|name| place(name, &source, &problem, case, arguments));
     let saved = saved.transpose()?;
+    if let Some(path) = &arguments.report {
+        files::refuse_overwriting("--report", path, "the model", &common.model)?;
+        files::check_place(path)?;
+    }
     let overrides = overrides(common, None, Some(&arguments.method));
     let setup = Setup { case, set: &common.set, overrides: &overrides, engine: common.engine.into() };
     let mut solved = model::write_equations(&source, || match Problem::new(&source, &problem, &setup) {
@@ -83,6 +88,10 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
         }
         None => None,
     };
+    if let Some(path) = &arguments.report {
+        let page = optimum_page(&source, &mut solved, &outcome, &again());
+        files::write_whole(path, &page.html())?;
+    }
     let shown = Shown { arguments, problem: &solved, outcome: &outcome, written };
     match common.json {
         true => files::print(&(pretty(&shown.json()) + "\n"))?,
@@ -406,6 +415,9 @@ impl Shown<'_> {
         if let Some(written) = &self.written {
             let case = self.arguments.save_case.as_deref().unwrap_or_default();
             let _ = writeln!(out, "  case {case} is in {}", written.display());
+        }
+        if let Some(page) = &self.arguments.report {
+            let _ = writeln!(out, "  page  {}", page.display());
         }
         let _ = writeln!(out, "  again: {}", again());
         if let Some(call) = self.call() {

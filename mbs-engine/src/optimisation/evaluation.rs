@@ -4,7 +4,7 @@ use super::problem::{Problem, Run};
 use crate::Interpreted;
 use crate::failures::describe;
 use crate::gradient::{self, adjoint::Choice};
-use crate::simulation::{self, Follower, RunFailure, Settings};
+use crate::simulation::{self, Follower, Record, RunFailure, Settings};
 use mbs_codegen::model::GradientMethod;
 use mbs_runtime::StepError;
 
@@ -17,6 +17,19 @@ pub struct Evaluation {
     pub derivatives: Vec<Vec<f64>>,
     /// Jumps that the runs went through, in words.
     pub jumps: Vec<String>,
+}
+
+/// A run of a problem's case.
+#[derive(Debug)]
+pub struct Motion<'p> {
+    /// The case, if it is one.
+    pub case: Option<&'p str>,
+    /// What the run left.
+    pub record: Record,
+    /// The model with its parameters.
+    pub model: &'p Interpreted,
+    /// How it was run.
+    pub settings: Settings,
 }
 
 /// A run inside a search that came to nothing.
@@ -64,6 +77,25 @@ impl Problem {
             run.evaluate(derivatives, follower, &mut evaluation)?;
         }
         Ok(evaluation)
+    }
+
+    /// The motion of a case at x, with its history; none if it cannot be run.
+    pub fn motion(&mut self, case: usize, x: &[f64]) -> Option<Motion<'_>> {
+        let run = self.runs.get_mut(case)?;
+        let mut parameters = run.model.parameters().to_vec();
+        for (variable, x) in self.variables.iter().zip(x) {
+            *parameters.get_mut(variable.place)? = *x;
+        }
+        run.model.set_parameters(&parameters).ok()?;
+        let settings = Settings { keeps_history: true, ..run.settings.clone() };
+        let record = simulation::run(&run.model, &settings, &mut simulation::Silent);
+        let case = run.case.as_deref();
+        record.failure.is_none().then_some(Motion { case, record, model: &run.model, settings })
+    }
+
+    /// How many cases are run.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
     }
 
     /// What is minimised.

@@ -34,7 +34,7 @@ mod request;
 mod scaling;
 mod search;
 
-pub use evaluation::{Evaluation, Failed};
+pub use evaluation::{Evaluation, Failed, Motion};
 pub use optimality::{ActiveBound, ActiveRow, Optimality};
 pub(crate) use problem::variables;
 pub use problem::{Problem, ProblemError, Row, Setup, Variable};
