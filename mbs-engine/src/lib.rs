@@ -68,6 +68,14 @@ mod slopes;
 pub mod equilibrium;
 pub mod modes;
 
+mod failures;
+
+pub mod sweep;
+
+pub mod optimisation;
+
+pub mod identification;
+
 pub use interpreted::Interpreted;
 pub use lanes::Lanes;
 pub use machine_code::{BREAK_EVEN, Engine};

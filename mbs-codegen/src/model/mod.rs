@@ -14,6 +14,7 @@ pub mod ids;
 pub mod joint;
 pub mod knots;
 pub mod moments;
+pub mod optimisation;
 pub mod references;
 pub mod sensitivity;
 pub mod shape;
@@ -26,6 +27,7 @@ pub use ids::{
     VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
 pub use shape::{Shape, ShapeKind};
@@ -65,6 +67,8 @@ pub struct Model {
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
     pub cases: Vec<Case>,
+    /// Problems that vary parameters.
+    pub optimisation: Vec<Optimisation>,
     /// Knots of tables and splines outside of cases that follow parameters: they increase at the defaults and in every case.
     pub knots: Vec<ArrayRef>,
 }

@@ -40,6 +40,7 @@ pub const MODEL: Keys = Keys {
         "instances",
         "simulation",
         "cases",
+        "optimisation",
     ],
     later: &["states", "events", "modes"],
     hints: &[(
@@ -196,9 +197,32 @@ pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
 pub const CASE: Keys =
     keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
+/// An entry of `optimisation`.
+pub const PROBLEM: Keys = Keys {
+    what: "a problem",
+    keys: &[
+        "description",
+        "minimise",
+        "over",
+        "subject_to",
+        "cases",
+        "starts",
+        "method",
+        "tolerance",
+        "iterations",
+    ],
+    later: &[],
+    hints: &[("maximise", "minimise it with a negative weight: `minimise: {psi: -1}`")],
+};
+/// An entry of `minimise`.
+pub const TERM: Keys = keys("a term", &["weight", "case"]);
+/// An entry of `over`.
+pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale"]);
+/// An entry of `subject_to`.
+pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 44] = [
+pub const ALL: [(&str, &Keys); 48] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -243,4 +267,8 @@ pub const ALL: [(&str, &Keys); 44] = [
     ("newton", &NEWTON),
     ("tolerance", &TOLERANCE),
     ("case", &CASE),
+    ("problem", &PROBLEM),
+    ("term", &TERM),
+    ("unknown", &UNKNOWN),
+    ("limit", &LIMIT),
 ];

@@ -26,6 +26,7 @@ mod mirror;
 mod names;
 mod node;
 mod objectives;
+mod optimisation;
 mod outputs;
 mod parameters;
 mod place;
@@ -50,6 +51,7 @@ use fields::Fields;
 use load::shorten;
 use names::{check_name, is_name};
 use node::{Kind, Node};
+use optimisation::Named;
 use reader::Reader;
 use scope::Symbols;
 use sensitivity::Choices;
@@ -141,6 +143,8 @@ impl<'t> Reader<'t> {
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
         let knots = self.check_knots(&self.values.clone());
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
+        let named = Named { choices, objectives: &objectives, cases: &cases };
+        let optimisation = self.read_optimisation(&file, named);
         let model = Model {
             name,
             description,
@@ -157,6 +161,7 @@ impl<'t> Reader<'t> {
             sensitivity: sensitivity.unwrap_or_default(),
             simulation: settings.simulation,
             cases,
+            optimisation,
             knots,
         };
         self.check_tree(&model);

@@ -6,7 +6,7 @@ use crate::output::json::problems;
 use crate::output::tree;
 use mbs_codegen::diagnostics::Diagnostics;
 use mbs_codegen::model::evaluate::Value as ParameterNumber;
-use mbs_codegen::model::{Joint, Parameter, ParameterValue};
+use mbs_codegen::model::{Joint, Optimisation, Parameter, ParameterValue};
 use mbs_codegen::topology::{Loop, Row, RowSource};
 use serde_json::{Map, Value, json};
 
@@ -79,6 +79,23 @@ impl Summary<'_> {
                 "description": variable.description,
             })
         };
+        let optimisation = |problem: &Optimisation| {
+            json!({
+                "name": problem.name,
+                "description": problem.description,
+                "minimise": problem.minimise.iter().map(|term| json!({
+                    "objective": model.objectives[term.objective].name,
+                    "weight": term.weight,
+                })).collect::<Vec<_>>(),
+                "over": model.sensitivity_names(&problem.over.iter().map(|unknown| unknown.what).collect::<Vec<_>>()),
+                "constraints": problem.subject_to.iter().map(|limit| json!({
+                    "objective": model.objectives[limit.objective].name,
+                    "min": limit.min,
+                    "max": limit.max,
+                })).collect::<Vec<_>>(),
+                "cases": problem.cases.iter().map(|(case, _)| model.cases[*case].name.as_str()).collect::<Vec<_>>(),
+            })
+        };
         let simulation = &program.simulation;
         json!({
             "file": self.file,
@@ -128,6 +145,7 @@ impl Summary<'_> {
                 "name": case.name,
                 "description": case.description,
             })).collect::<Vec<_>>(),
+            "optimisation": model.optimisation.iter().map(optimisation).collect::<Vec<_>>(),
             "simulation": {
                 "begin": simulation.begin,
                 "end": simulation.end,
