@@ -199,6 +199,10 @@ impl Simulation {
         let instance =
             Instance::new(model, case, parameters, settings, &[BundleKind::Markers]).map_err(refused)?;
         let Instance { model, settings } = instance;
+        if !model.program().events.names.is_empty() {
+            let what = "steps of a simulation do not see events yet: run the model with `mbs_engine::simulation::run`";
+            return Err(described(&model, StepError::Unsupported { what }));
+        }
         let dims = model.dims();
         let mut stepping = Stepping::of(&settings);
         let (state, scratch) = stepping.memory(&dims);

@@ -128,6 +128,10 @@ struct Method {
 /// The method that the file names, if its bundles are there.
 fn method(program: &Program) -> Option<Method> {
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
+    if !program.events.names.is_empty() {
+        // Steps of a simulation would pass over events: `rt::EventIntegrator` runs such a module.
+        return None;
+    }
     let judged = !program.objectives.is_empty() && !program.sensitivity.is_empty();
     let differentiated = |families: &[[BundleKind; 5]], len: TokenStream| {
         (judged && families.iter().all(|family| has(family))).then_some(len)

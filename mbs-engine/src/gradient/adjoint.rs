@@ -54,6 +54,9 @@ pub fn choose(
         _ if trajectories => {
             "the adjoint has no derivatives along the run: choose the direct method for them"
         }
+        _ if !model.program().events.names.is_empty() => {
+            "there is no adjoint of a run with events yet: choose the direct method"
+        }
         _ if objectives == 0 => {
             "the adjoint needs objectives, and the model has none: choose the direct method"
         }
@@ -64,7 +67,10 @@ pub fn choose(
         (GradientMethod::Auto, _) if trajectories => {
             return Ok(Choice::direct("derivatives along the run are asked for"));
         }
-        (GradientMethod::Auto, _) => return Ok(Choice::direct("there are no objectives")),
+        (GradientMethod::Auto, _) if objectives == 0 => {
+            return Ok(Choice::direct("there are no objectives"));
+        }
+        (GradientMethod::Auto, _) => return Ok(Choice::direct("the run has events")),
         (_, what) => return Err(StepError::NotDifferentiable { what }),
     }
     let memory = memory.unwrap_or(MEMORY);
@@ -114,6 +120,10 @@ pub fn run(
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
     debug_assert_eq!(is_explicit(simulation), method.is_explicit());
+    if !model.program().events.names.is_empty() {
+        let what = "there is no adjoint of a run with events yet: choose the direct method";
+        return Err(StepError::Unsupported { what });
+    }
     let (h, observe): (f64, Watcher<'_>) = (simulation.step, &mut observe);
     match *method {
         Method::Ali3p(method) => implicit(model, Fixed { method, h }, simulation, start, memory, observe),
@@ -218,6 +228,7 @@ fn found(
         derivatives: found.derivatives.to_vec(),
         effort,
         adjoint: Some(statistics),
+        events: Vec::new(),
         parameters: dims.sensitivity.parameters,
     })
 }

@@ -58,6 +58,7 @@ pub(super) fn run(
         derivatives: found.derivatives.to_vec(),
         effort: Effort::Implicit(statistics),
         adjoint: None,
+        events: Vec::new(),
         parameters: dims.sensitivity.parameters,
     })
 }

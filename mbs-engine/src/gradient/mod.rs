@@ -114,7 +114,20 @@ pub struct Found {
     pub effort: Effort,
     /// What the way back took, if the gradient is that of the adjoint.
     pub adjoint: Option<AdjointStatistics>,
+    /// Events that happened, in the order of time.
+    pub events: Vec<EventFound>,
     parameters: usize,
+}
+
+/// An event that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventFound {
+    /// Its place among the events of the program.
+    pub event: usize,
+    /// When, s.
+    pub t: f64,
+    /// Derivatives of its time by the parameters.
+    pub derivatives: Vec<f64>,
 }
 
 /// What a run took.
@@ -255,6 +268,10 @@ fn observed(
     start: Start,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
+    if !model.program().events.names.is_empty() && !method.is_explicit() {
+        let what = "there is no gradient of implicit steps with events yet: take `rk4` or `dormand_prince`, with constraints the formulation `index1`";
+        return Err(StepError::Unsupported { what });
+    }
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, observe),

@@ -106,6 +106,8 @@ pub fn gradient(
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
     let method = iterated_to_rounding(method, redundant);
+    // Events are located by real numbers.
+    let differences = differences || !program.events.names.is_empty();
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
     let mut columns = moved.columns(&program, progress)?;
     let checks = compare(model, found, trace, &columns, f64::INFINITY);

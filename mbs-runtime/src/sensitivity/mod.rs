@@ -11,7 +11,7 @@
 
 pub mod derivatives;
 
-mod augmented;
+pub(crate) mod augmented;
 mod blocks;
 mod bordered;
 mod columns;
@@ -26,7 +26,7 @@ mod objectives;
 mod redundancy;
 mod residual;
 mod run;
-mod explicit_run;
+pub(crate) mod explicit_run;
 mod stages;
 mod start;
 mod state;

@@ -107,6 +107,14 @@ impl Summary<'_> {
                 "kind": kind(constraint.kind),
                 "equations": constraint.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
+            "events": model.events.iter().map(|event| json!({
+                "name": event.name,
+                "direction": event.direction.keyword(),
+                "minimum_interval": event.minimum_interval,
+                "priority": event.priority,
+                "actions": super::actions(model, event),
+                "description": event.description,
+            })).collect::<Vec<_>>(),
             "objectives": model.objectives.iter().map(|objective| json!({
                 "name": objective.name,
                 "unit": objective.unit,
