@@ -268,10 +268,6 @@ fn observed(
     start: Start,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
-    if !model.program().events.names.is_empty() && !method.is_explicit() {
-        let what = "there is no gradient of implicit steps with events yet: take `rk4` or `dormand_prince`, with constraints the formulation `index1`";
-        return Err(StepError::Unsupported { what });
-    }
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, observe),

@@ -120,9 +120,14 @@ impl<S: Scalar> Model<S> {
 
     /// Real numbers only: events are located by real parts.
     fn with_events(&self, method: &Method, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
-        let Method::Rk4(damping) = *method else {
-            let what = "a gradient across events is compared with differences of runs with `rk4` only";
-            return Err(StepError::Unsupported { what });
+        let damping = match *method {
+            Method::Rk4(damping) => damping,
+            Method::Ali3p(method) => return self.implicit(method, simulation),
+            Method::Index1(method) => return self.implicit(method, simulation),
+            Method::DormandPrince(..) => {
+                let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
+                return Err(StepError::Unsupported { what });
+            }
         };
         let (model, dims) = (&self.model, self.model.dims());
         let mut inputs = self.inputs();
@@ -142,12 +147,11 @@ impl<S: Scalar> Model<S> {
         let mut inputs = self.inputs();
         let begin = S::from_f64(simulation.begin);
         let mut state = self.assembled(simulation.begin, &mut inputs)?;
-        let mut scratch = vec![S::ZERO; method.scratch_len(&dims)];
         let mut ledger = Ledger::new(model);
         let mut sums = vec![S::ZERO; 2 * dims.n_objectives];
         let mut integrals = Trapezoid::new(&mut sums);
         let mut failure = None;
-        let watch = |node: Node<'_, S>| match ledger.note(node.motion, node.lambda) {
+        let mut watch = |node: Node<'_, S>| match ledger.note(node.motion, node.lambda) {
             Ok(()) => {
                 integrals.add(node.motion.t, &ledger.integrands);
                 ControlFlow::Continue(())
@@ -159,7 +163,17 @@ impl<S: Scalar> Model<S> {
         };
         let span = Span { start: begin, end: S::from_f64(simulation.end), output: Output::Steps };
         let fixed = Fixed { method, h: simulation.step };
-        fixed.run(model, &mut inputs, &mut state, &span, &mut scratch, watch)?;
+        if model.program().events.names.is_empty() {
+            let mut scratch = vec![S::ZERO; fixed.method.scratch_len(&dims)];
+            fixed.run(model, &mut inputs, &mut state, &span, &mut scratch, watch)?;
+        } else {
+            let mut scratch = vec![S::ZERO; fixed.implicit_event_scratch_len(model)];
+            let see = |sight: Sight<'_, Node<'_, S>, S>| match sight {
+                Sight::Node(node, _) => watch(node),
+                Sight::Event(_) => ControlFlow::Continue(()),
+            };
+            fixed.run_implicit_with_events(model, &mut inputs, &mut state, &span, &mut scratch, see)?;
+        }
         if let Some(error) = failure {
             return Err(error);
         }

@@ -30,7 +30,10 @@ fn times(record: &Record) -> Vec<f64> {
 
 /// Objectives, their gradient by rows, and events of a differentiated run.
 fn differentiated(text: &str, overrides: &Overrides) -> gradient::Found {
-    let source = model(text);
+    differentiated_model(&model(text), overrides)
+}
+
+fn differentiated_model(source: &Model, overrides: &Overrides) -> gradient::Found {
     let analysed = Analysed::of(source.clone());
     let settings = simulation::Settings::of_dynamics(&source.simulation, analysed.is_constrained(), overrides);
     let settings = settings.expect("settings");
@@ -255,4 +258,66 @@ simulation: {end: 5, step: 0.4, integrator: rk4}
     }
     close("time as an objective", found.objectives[0], end, 1e-12);
     close("its derivative", found.of_objective(0)[0], 0.1 + 1.0 / (2.0 * 5.001 * 10.0_f64).sqrt() * 1.0, 1e-12);
+}
+
+/// The derivative of the discrete run: differences of whole runs by the same steps.
+#[test]
+fn gradients_through_events_are_those_of_the_discrete_run() {
+    let explicit = Overrides {
+        integrator: Some(Integrator::Rk4),
+        formulation: Some(Formulation::Index1),
+        end: Some(1.9),
+        step: Some(0.02),
+        ..Overrides::default()
+    };
+    let implicit = Overrides {
+        integrator: Some(Integrator::Trapezoidal),
+        formulation: Some(Formulation::Ali3p),
+        newton_tolerance: Some(1e-13),
+        ..explicit.clone()
+    };
+    let alpha = Overrides {
+        integrator: Some(Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
+        ..implicit.clone()
+    };
+    let ball = Overrides { step: Some(0.037), ..implicit.clone() };
+    let cases = [
+        ("five-bar, index 1", chosen_rates(), explicit),
+        ("five-bar, ali3p", chosen_rates(), implicit.clone()),
+        ("five-bar, impulse, generalized-alpha", shipped("five_bar_bouncing"), alpha),
+        ("ball, trapezoidal", shipped("bouncing_ball"), ball),
+    ];
+    for (what, text, overrides) in cases {
+        let found = differentiated(&text, &overrides);
+        assert!(!found.events.is_empty(), "{what}");
+        let source = model(&text);
+        for (k, name) in source.sensitivity_names(&source.sensitivity).iter().enumerate() {
+            let value = source.default_parameters()[source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
+            // e = 1 is a bound: to one side.
+            let by = 1e-4 * value.abs();
+            let at = |by: f64| {
+                let mut moved = source.clone();
+                let place = moved.parameters.iter().position(|p| p.name == *name).expect("a parameter");
+                moved.parameters[place].value = mbs_codegen::model::ParameterValue::Number(value + by);
+                moved.parameters[place].max = None;
+                differentiated_model(&moved, &overrides)
+            };
+            let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|part| at(part * by));
+            // Fourth order.
+            let difference = |f: &dyn Fn(&gradient::Found) -> f64| {
+                (f(&a) - 8.0 * f(&b) + 8.0 * f(&c) - f(&d)) / (12.0 * by)
+            };
+            for i in 0..found.objectives.len() {
+                let expected = difference(&|found| found.objectives[i]);
+                let scale = found.objectives[i].abs() / value.abs() + expected.abs();
+                let error = (found.of_objective(i)[k] - expected).abs();
+                assert!(error < 2e-7 * scale, "{what}: objective {i} by {name}: {} against {expected}", found.of_objective(i)[k]);
+            }
+            for (n, event) in found.events.iter().enumerate() {
+                let expected = difference(&|found| found.events[n].t);
+                let error = (event.derivatives[k] - expected).abs();
+                assert!(error < 2e-7 * (expected.abs() + 1.0), "{what}: event {n} by {name}: {} against {expected}", event.derivatives[k]);
+            }
+        }
+    }
 }

@@ -1,21 +1,7 @@
 //! Explicit runs with events together with their derivatives by the parameters.
 //!
-//! A step that ends in an event has a size that depends on the parameters: with x_e = step(x_n, h) and g(x_e) = 0,
-//!
-//! ```text
-//! h' = −(g_x X + g_t t_n' + g_ρ)/(g_x step_h + g_t),   x_e' = X + step_h h',   t_e' = t_n' + h'
-//! ```
-//!
-//! where X is the derivative of the step with its size held. The step after the event ends at a node that does not move: its size has
-//! the derivative −t_e'. Both are steps over the augmented field with h' in its rates ([`Augmented::h_rho`]), so that nothing is
-//! approximated: it is the derivative of the discrete run, integrals included. Velocities after the event follow from the derivative of the
-//! equations that they solve ([`Jump::differentiate`]).
-//!
-//! | pass | the step is made with | leaves |
-//! |---|---|---|
-//! | 0 | h' = 0 | g' at the event |
-//! | 1 | h' = 1 | g' + g_h |
-//! | 2 | h' = −g'/g_h | the derivatives |
+//! The size of a step is differentiated as part of the augmented field ([`Augmented::h_rho`]), see [`times`](super::times). Velocities
+//! after an event follow from the derivative of the equations that they solve ([`Jump::differentiate`](super::jump::Jump)).
 //!
 //! The equations of motion must not name the time: its derivative is in no bundle.
 
@@ -25,15 +11,15 @@ use core::ops::ControlFlow;
 use super::explicit::{ExplicitDriver, look, memory_len, state_at};
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
+use super::times::{Times, add_row, refuse};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
-use crate::error::{EvalError, EventFailure, StepError};
+use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::euler_parameters::coordinate_rates;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense, Rates,
+    Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense, Planned, Rates,
     Span, Stages, Statistics, drive,
 };
-use crate::linear::add_scaled;
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::sensitivity::augmented::{Augmented, len as augmented_len};
@@ -54,7 +40,7 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
         let dims = system.dims();
         let (model, p) = (system.events(), dims.sensitivity.parameters);
         let lists = model.event_places().len() + model.jump_places().len();
-        self.scratch_len(system) + memory_len(system, augmented_len(&dims) + 2) + 4 * p + lists
+        self.scratch_len(system) + memory_len(system, augmented_len(&dims) + 2) + Times::<D::S>::len(p) + p + lists
     }
 
     /// [`DifferentiableIntegrator::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -82,15 +68,9 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
 struct DifferentiatedDriver<'a, D: WithEvents> {
     plain: ExplicitDriver<'a, D>,
     columns: usize,
-    /// Of the time of the last node.
-    t_rho: &'a mut [D::S],
-    /// Of the function of the event, with the size of the step held.
-    g_rho: &'a mut [D::S],
-    again: &'a mut [D::S],
+    times: Times<'a, D::S>,
     partials: &'a mut [D::S],
     jumps: &'a mut [D::S],
-    /// The step is made again so that its end does not move.
-    closing: bool,
 }
 
 impl<'a, D: WithEvents> DifferentiatedDriver<'a, D>
@@ -103,17 +83,12 @@ where
         pieces: &mut Pieces<'a, D::S>,
     ) -> Result<Self, StepError> {
         let (model, columns) = (system.events(), system.dims().sensitivity.parameters);
-        let t_rho = pieces.next(columns)?;
-        t_rho.fill(D::S::ZERO);
         Ok(Self {
             plain: ExplicitDriver::new(system, latches, pieces)?,
             columns,
-            t_rho,
-            g_rho: pieces.next(columns)?,
-            again: pieces.next(columns)?,
+            times: Times::new(columns, pieces)?,
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
-            closing: false,
         })
     }
 }
@@ -153,7 +128,7 @@ where
             self.columns,
             z_rho,
             v_rho,
-            self.t_rho,
+            self.times.t_rho,
             self.jumps,
             w,
         );
@@ -168,81 +143,42 @@ where
     }
 
     fn acted(&self) -> (&[D::S], &[D::S]) {
-        (self.plain.impulses(), self.t_rho)
+        (self.plain.impulses(), self.times.t_rho)
     }
 
     fn inputs_jump(&self) -> bool {
         self.plain.dims.nu > 0
     }
 
-    /// The end of a step that follows an event does not move with it.
+    fn begin(&mut self, run: &mut W, _: &Planned<D::S>) -> Result<(), StepError> {
+        run.parts().0.h_rho.fill(D::S::ZERO);
+        Ok(())
+    }
+
     fn ended(&mut self, run: &mut W, planned: bool) -> Result<bool, StepError> {
-        let (field, _) = run.parts();
-        if self.closing {
-            self.closing = false;
-            self.t_rho.fill(D::S::ZERO);
-            field.h_rho.fill(D::S::ZERO);
-            return Ok(false);
-        }
-        if !planned || self.t_rho.iter().all(|t| *t == D::S::ZERO) {
-            return Ok(false);
-        }
-        for (h, &t) in field.h_rho.iter_mut().zip(self.t_rho.iter()) {
-            *h = -t;
-        }
-        self.closing = true;
-        Ok(true)
+        Ok(self.times.ended(run.parts().0.h_rho, planned))
     }
 
     fn located(&mut self, run: &mut W, t: D::S, event: usize, pass: usize) -> Result<bool, StepError> {
         if self.columns == 0 {
             return Ok(false);
         }
-        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
-        match pass {
-            0 => {
-                self.slopes(run, t, event, false).map_err(fail)?;
-                run.parts().0.h_rho.fill(D::S::ONE);
-                Ok(true)
-            }
-            1 => {
-                let scale = self.slopes(run, t, event, true).map_err(fail)?;
-                // g_h is the same in every column; that with the smallest g' has most of its digits.
-                let pairs = self.g_rho.iter().zip(self.again.iter());
-                let smallest = pairs.min_by(|a, b| a.0.real().abs().total_cmp(&b.0.real().abs()));
-                let slope = smallest.map_or(D::S::ZERO, |(&g, &again)| again - g);
-                if !(slope.real().abs() > TANGENTIAL * scale) {
-                    let (t, failure) = (t.real(), EventFailure::Tangential);
-                    return Err(StepError::Event { t, event, failure });
-                }
-                for (h, &g) in run.parts().0.h_rho.iter_mut().zip(self.g_rho.iter()) {
-                    *h = -g / slope;
-                }
-                Ok(true)
-            }
-            _ => {
-                let (field, _) = run.parts();
-                for (t, h) in self.t_rho.iter_mut().zip(field.h_rho.iter_mut()) {
-                    *t += *h;
-                    *h = D::S::ZERO;
-                }
-                Ok(false)
-            }
-        }
+        let scale = match pass {
+            0 | 1 => self.slopes(run, t, event, pass).map_err(|error| error.in_step(t.real(), 0.0))?,
+            _ => 0.0,
+        };
+        self.times.located(run.parts().0.h_rho, scale, t, event, pass)
     }
 }
 
-/// The rate of a function, relative to the sum of its parts' sizes, below which an event is met tangentially.
-const TANGENTIAL: f64 = 1e-9;
-
 impl<D: WithEvents> DifferentiatedDriver<'_, D> {
-    /// g' of an event at the end of a step, into `g_rho` or `again`. Gives the sum of the sizes of the parts of its rate.
+    /// g' of an event at the end of a step. Gives the sum of the sizes of the parts of its rate.
     fn slopes<'b, W, I>(
         &mut self,
         run: &mut W,
         t: D::S,
         event: usize,
-        again: bool,
+        pass: usize,
     ) -> Result<f64, EvalError>
     where
         W: ExplicitRun<S = D::S, Field = Augmented<'b, D, I>>,
@@ -265,7 +201,7 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         coordinate_rates(*system, at.z, at.v, zd)?;
         // The functions are differentiated by z, not along θ.
         let (_, of_motion) = cut("changes", changes, nv * p)?;
-        let to = if again { &mut *self.again } else { &mut *self.g_rho };
+        let (to, t_rho) = self.times.slopes(pass);
         to.fill(D::S::ZERO);
         let mut scale = 0.0;
         for (&(k, j), &slope) in model.event_places().iter().zip(self.partials.iter()) {
@@ -284,7 +220,7 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
                 add_row(to, slope, of_motion, j - nq);
             } else if j == nq + 2 * nv + rows {
                 scale += slope.real().abs();
-                for (to, &t) in to.iter_mut().zip(self.t_rho.iter()) {
+                for (to, &t) in to.iter_mut().zip(t_rho) {
                     *to += slope * (t + h_rho);
                 }
             } else if let Some(to) = to.get_mut(j - nq - 2 * nv - rows - 1) {
@@ -293,27 +229,6 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         }
         Ok(scale)
     }
-}
-
-/// to = to + slope (row `i` of a matrix with as many columns)
-fn add_row<S: Scalar>(to: &mut [S], slope: S, rows: &[S], i: usize) {
-    if let Some(row) = rows.chunks_exact(to.len().max(1)).nth(i) {
-        add_scaled(to, slope, row);
-    }
-}
-
-/// What the derivative of a run with events does not know.
-fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
-    let table = model.event_table();
-    if !table.autonomous {
-        let what = "there is no gradient of a run with events if forces, constraints, objectives or signals name the time `t` yet";
-        return Err(StepError::Unsupported { what });
-    }
-    if !table.constant_settings {
-        let what = "there is no gradient of a run in which an event sets an input to a value that follows motion or parameters yet: set it to a number";
-        return Err(StepError::Unsupported { what });
-    }
-    Ok(())
 }
 
 impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {

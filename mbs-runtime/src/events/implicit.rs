@@ -15,34 +15,35 @@ use crate::formulation::run::{ImplicitRun, Observe, check_start};
 use crate::formulation::{Assembly, ImplicitStep, Node, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Fixed, Nodes, Span, Statistics, drive};
-use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
 /// How an implicit run answers questions of events.
-struct ImplicitDriver<'a, M: Events> {
-    system: &'a M,
-    dims: Dims,
-    u: &'a mut [M::S],
-    v: &'a mut [M::S],
-    vd: &'a mut [M::S],
-    lambda: &'a mut [M::S],
-    jump: Jump<'a, M::S>,
+pub(crate) struct ImplicitDriver<'a, M: Events> {
+    pub(crate) system: &'a M,
+    pub(crate) dims: Dims,
+    pub(crate) u: &'a mut [M::S],
+    pub(crate) v: &'a mut [M::S],
+    pub(crate) vd: &'a mut [M::S],
+    pub(crate) lambda: &'a mut [M::S],
+    pub(crate) jump: Jump<'a, M::S>,
     latches: &'a [Cell<M::S>],
     event: usize,
-    scratch: &'a mut [M::S],
+    pub(crate) scratch: &'a mut [M::S],
 }
 
 impl<'a, M: Events> ImplicitDriver<'a, M> {
-    fn len(system: &M) -> usize {
+    /// Length of its memory, with that of the latches; `scratch`: what a restart needs.
+    pub(crate) fn len(system: &M, scratch: usize) -> usize {
         let dims = system.dims();
-        2 * dims.nu + 2 * dims.nv + dims.joint_rows() + Jump::len(system) + Assembly::scratch_len(&dims)
+        2 * dims.nu + 2 * dims.nv + dims.joint_rows() + Jump::len(system) + scratch
     }
 
-    fn new(
+    pub(crate) fn new(
         system: &'a M,
         latches: &'a [Cell<M::S>],
+        scratch: usize,
         pieces: &mut Pieces<'a, M::S>,
     ) -> Result<Self, StepError> {
         let dims = system.dims();
@@ -56,12 +57,12 @@ impl<'a, M: Events> ImplicitDriver<'a, M> {
             jump: Jump::new(system, pieces)?,
             latches,
             event: 0,
-            scratch: pieces.next(Assembly::scratch_len(&dims))?,
+            scratch: pieces.next(scratch)?,
         })
     }
 
     /// v, vd and λ of a state in joint form.
-    fn joint_form(&mut self, state: &State<'_, M::S>) -> Result<(), EvalError> {
+    pub(crate) fn joint_form(&mut self, state: &State<'_, M::S>) -> Result<(), EvalError> {
         velocities(self.system, state.z, state.zd, self.v)?;
         accelerations(self.system, state.z, state.zd, state.zdd, self.vd)?;
         // Normalisation rows stand between the two kinds of others.
@@ -71,6 +72,68 @@ impl<'a, M: Events> ImplicitDriver<'a, M> {
             *to = from;
         }
         Ok(())
+    }
+}
+
+impl<M: Events> ImplicitDriver<'_, M> {
+    /// Evaluates all functions at a state.
+    pub(crate) fn functions(
+        &mut self,
+        inputs: &mut impl Inputs<M::S>,
+        state: &mut [M::S],
+        t: M::S,
+        to: &mut Functions<'_, M::S>,
+    ) -> Result<(), StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        if !self.u.is_empty() {
+            inputs.at(t, self.u);
+        }
+        let state = State::of(&self.dims, state)?;
+        self.joint_form(&state).map_err(fail)?;
+        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        let Functions { values, rates, armed } = to;
+        let (vd, lambda) = (&*self.vd, &*self.lambda);
+        self.system.event_functions(at, vd, lambda, self.scratch, values, rates, armed).map_err(fail)
+    }
+
+    /// Finds velocities and inputs after an event; v is that before it.
+    pub(crate) fn solve(
+        &mut self,
+        inputs: &mut impl Inputs<M::S>,
+        state: &mut [M::S],
+        t: M::S,
+        event: usize,
+    ) -> Result<(), StepError> {
+        if !self.u.is_empty() {
+            inputs.at(t, self.u);
+        }
+        let state = State::of(&self.dims, state)?;
+        velocities(self.system, state.z, state.zd, self.v).map_err(|error| error.in_step(t.real(), 0.0))?;
+        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        self.event = event;
+        self.jump.solve(self.system, event, at, self.scratch)?;
+        let table = self.system.event_table();
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        for (&input, &value) in table.inputs.iter().zip(self.jump.settings.iter()).take(end).skip(first) {
+            if let Some(latch) = self.latches.get(input as usize) {
+                latch.set(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes zd = N(z) (v + d); v is that after the event from then on.
+    pub(crate) fn apply(&mut self, state: &mut [M::S], t: M::S) -> Result<(), StepError> {
+        let state = State::of(&self.dims, state)?;
+        self.jump.apply(self.v);
+        coordinate_rates(self.system, state.z, self.v, state.zd).map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
+    /// Impulses of the event that acted last.
+    pub(crate) fn impulses(&self) -> &[M::S] {
+        let table = self.system.event_table();
+        let (first, end) = table.events.get(self.event).map_or((0, 0), |entry| entry.conditions);
+        self.jump.mu.get(first..end).unwrap_or(&[])
     }
 }
 
@@ -87,44 +150,12 @@ where
         _: bool,
         to: &mut Functions<'_, M::S>,
     ) -> Result<(), StepError> {
-        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
-        if !self.u.is_empty() {
-            run.inputs.at(t, self.u);
-        }
-        let state = State::of(&self.dims, run.state)?;
-        self.joint_form(&state).map_err(fail)?;
-        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
-        let Functions { values, rates, armed } = to;
-        let (vd, lambda) = (&*self.vd, &*self.lambda);
-        self.system.event_functions(at, vd, lambda, self.scratch, values, rates, armed).map_err(fail)
+        self.functions(run.inputs, run.state, t, to)
     }
 
-    fn act(
-        &mut self,
-        run: &mut ImplicitRun<'_, T, M, I>,
-        t: M::S,
-        event: usize,
-    ) -> Result<(), StepError> {
-        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
-        if !self.u.is_empty() {
-            run.inputs.at(t, self.u);
-        }
-        let state = State::of(&self.dims, run.state)?;
-        velocities(self.system, state.z, state.zd, self.v).map_err(fail)?;
-        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
-        self.event = event;
-        self.jump.solve(self.system, event, at, self.scratch)?;
-        copy(self.vd, self.v);
-        self.jump.apply(self.vd);
-        coordinate_rates(self.system, state.z, self.vd, state.zd).map_err(fail)?;
-        let table = self.system.event_table();
-        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
-        for (&input, &value) in table.inputs.iter().zip(self.jump.settings.iter()).take(end).skip(first) {
-            if let Some(latch) = self.latches.get(input as usize) {
-                latch.set(value);
-            }
-        }
-        Ok(())
+    fn act(&mut self, run: &mut ImplicitRun<'_, T, M, I>, t: M::S, event: usize) -> Result<(), StepError> {
+        self.solve(run.inputs, run.state, t, event)?;
+        self.apply(run.state, t)
     }
 
     /// Accelerations and multipliers of the new velocities and inputs.
@@ -133,9 +164,7 @@ where
     }
 
     fn acted(&self) -> (&[M::S], &[M::S]) {
-        let table = self.system.event_table();
-        let (first, end) = table.events.get(self.event).map_or((0, 0), |entry| entry.conditions);
-        (self.jump.mu.get(first..end).unwrap_or(&[]), &[])
+        (self.impulses(), &[])
     }
 
     fn inputs_jump(&self) -> bool {
@@ -148,7 +177,7 @@ impl<T: ImplicitStep> Fixed<T> {
     pub fn implicit_event_scratch_len<M: Events>(&self, system: &M) -> usize {
         let (dims, table) = (system.dims(), system.event_table());
         let located = locate::memory_len(&table, State::<M::S>::len(&dims));
-        self.method.scratch_len(&dims) + ImplicitDriver::len(system) + located
+        self.method.scratch_len(&dims) + ImplicitDriver::len(system, Assembly::scratch_len(&dims)) + located
     }
 
     /// [`Fixed::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -172,7 +201,8 @@ impl<T: ImplicitStep> Fixed<T> {
         let table = system.event_table();
         let mut pieces = Pieces::of(scratch, self.implicit_event_scratch_len(system));
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
-        let driver = ImplicitDriver::new(system, inputs.values, &mut pieces)?;
+        let scratch = Assembly::scratch_len(&dims);
+        let driver = ImplicitDriver::new(system, inputs.values, scratch, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |node: Node<'_, M::S>| look(&eyes, Sight::Node(node, own.get()));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));

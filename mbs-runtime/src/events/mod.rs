@@ -14,15 +14,21 @@
 //! | [`jump`] | velocities after an event, and their derivatives |
 //! | [`latches`] | inputs that events set |
 //! | [`locate`] | where functions cross zero |
+//! | [`times`] | derivatives of the times of events, and of the steps around them |
 //! | [`explicit`], [`implicit`] | runs |
-//! | [`differentiated`] | explicit runs with their derivatives |
+//! | [`differentiated`], [`implicit_differentiated`] | runs with their derivatives |
 
-pub(crate) mod differentiated;
-pub(crate) mod explicit;
-pub(crate) mod implicit;
 pub(crate) mod jump;
 pub(crate) mod latches;
 pub(crate) mod locate;
+pub(crate) mod times;
+
+pub(crate) mod explicit;
+
+pub(crate) mod differentiated;
+pub(crate) mod implicit;
+
+pub(crate) mod implicit_differentiated;
 
 use crate::constrained::ConstrainedDynamics;
 use crate::error::EvalError;
