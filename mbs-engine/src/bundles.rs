@@ -12,13 +12,13 @@ use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
-    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events, ForwardDynamics, ForwardDynamicsDerivatives,
-    ForwardDynamicsExternal, ForwardDynamicsRecursive, GravityTerms, Impulses, InertialParameters,
-    InverseDynamics, InverseDynamicsDerivatives, InverseDynamicsExternal, InverseDynamicsParameters,
-    JointObjectiveDerivatives, JointPlaces, JointSensitivities, MarkerJacobianRates, MarkerJacobians,
-    Markers, MassMatrix, MassMatrixCoordinates, MassMatrixInverseAction, Motion, ObjectiveDerivatives,
-    Objectives, Outputs, ParameterPlaces, Pattern, Reactions, Regressor, Scalar, Sensitivities,
-    Stabilisation, StartDerivatives, System, Weights,
+    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
+    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
+    InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
+    JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,
+    MassMatrixInverseAction, Motion, ObjectiveDerivatives, Objectives, Outputs, ParameterPlaces, Pattern,
+    Reactions, Regressor, Scalar, Sensitivities, Stabilisation, StartDerivatives, System, Weights,
 };
 
 /// Most results of a bundle, its pivots included.

@@ -21,8 +21,14 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
     let mut out = head(program, shown.settings, shown.record.seen.now.t);
     out.push_str(&with(shown.set));
-    let tables =
-        [states(shown), outputs(shown), events(shown), objectives(shown), multipliers(shown), reactions(shown)];
+    let tables = [
+        states(shown),
+        outputs(shown),
+        events(shown),
+        objectives(shown),
+        multipliers(shown),
+        reactions(shown),
+    ];
     for table in tables {
         if !table.is_empty() {
             out.push('\n');

@@ -90,8 +90,7 @@ impl Equations<'_, '_, '_> {
         let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
         let (mut values, mut armed) = (Vec::new(), Vec::new());
         {
-            let mut observed =
-                Observed::new(self.g, self.mechanism, &self.inertias, &self.forces, self.rows);
+            let mut observed = Observed::new(self.g, self.mechanism, &self.inertias, &self.forces, self.rows);
             for event in &model.events {
                 let mut lowering = Lowering::new(self.g, parameters, &mut observed);
                 values.push(lowering.scalar(&event.when));
@@ -255,7 +254,12 @@ fn is_constant(value: &Scalar) -> bool {
         constant &= matches!(
             part,
             Part::Scalar(
-                Scalar::Number(_) | Scalar::Input(_) | Scalar::Binary(..) | Scalar::Negate(_) | Scalar::Call(..) | Scalar::Select(..)
+                Scalar::Number(_)
+                    | Scalar::Input(_)
+                    | Scalar::Binary(..)
+                    | Scalar::Negate(_)
+                    | Scalar::Call(..)
+                    | Scalar::Select(..)
             )
         );
     });
@@ -269,8 +273,9 @@ fn by_columns(columns: usize, rows: &[Vec<ExprId>]) -> Vec<ExprId> {
 /// Whether an expression names the time.
 pub(super) fn names_time(g: &Graph, specifications: &[Specification]) -> bool {
     let judged = |specification: &&Specification| {
-        let event = BundleKind::from_name(specification.name)
-            .is_some_and(|kind| BundleKind::EVENTS.contains(&kind) || BundleKind::EVENT_SENSITIVITIES.contains(&kind));
+        let event = BundleKind::from_name(specification.name).is_some_and(|kind| {
+            BundleKind::EVENTS.contains(&kind) || BundleKind::EVENT_SENSITIVITIES.contains(&kind)
+        });
         !event && !["outputs", "energy", "markers"].contains(&specification.name)
     };
     let mut expressions = specifications.iter().filter(judged).flat_map(Specification::expressions);

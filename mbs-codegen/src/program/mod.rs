@@ -241,7 +241,8 @@ impl Program {
         for (entry, known) in program.events.entries.iter_mut().zip(&program.structure.event_rates) {
             entry.has_rate = *known;
         }
-        program.events.autonomous = program.events.names.is_empty() || !events::names_time(&g, &specifications);
+        program.events.autonomous =
+            program.events.names.is_empty() || !events::names_time(&g, &specifications);
         refuse_large(&g, &specifications)?;
         program.bundles = bundle::build(&g, &specifications, np as u32);
         program.watch = Watch::new(&mut g, &mut mechanism, rows, &seeds, np as u32);

@@ -9,9 +9,7 @@ use super::node::{Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol};
 use crate::diagnostics::Span;
-use crate::model::{
-    Case, Direction, Event, EventCondition, Hold, Input, InputId, Scalar, SensitivityRef,
-};
+use crate::model::{Case, Direction, Event, EventCondition, Hold, Input, InputId, Scalar, SensitivityRef};
 
 impl<'t> Reader<'t> {
     /// Reads all events, sorted by priority.
@@ -177,17 +175,29 @@ impl<'t> Reader<'t> {
                 let (name, by) = (&input.name, &event.name);
                 if input.hold != Hold::Zero {
                     self.diagnostics
-                        .error(input.span, format!("event `{by}` sets input `{name}`, which stays until the next event"))
+                        .error(
+                            input.span,
+                            format!("event `{by}` sets input `{name}`, which stays until the next event"),
+                        )
                         .help("leave `hold` out");
                 }
                 for case in cases.iter().filter(|case| case.inputs.iter().any(|(other, _)| *other == id)) {
                     self.diagnostics
-                        .error(event.span, format!("event `{by}` sets input `{name}`, to which case `{}` gives a signal", case.name))
+                        .error(
+                            event.span,
+                            format!(
+                                "event `{by}` sets input `{name}`, to which case `{}` gives a signal",
+                                case.name
+                            ),
+                        )
                         .help("take the signal from the case, or let the event set another input");
                 }
                 if sensitivity.contains(&SensitivityRef::Input(id)) {
                     self.diagnostics
-                        .error(event.span, format!("event `{by}` sets input `{name}`, so there is no derivative by it"))
+                        .error(
+                            event.span,
+                            format!("event `{by}` sets input `{name}`, so there is no derivative by it"),
+                        )
                         .help(format!("take `{name}` from `sensitivity`"));
                 }
             }

@@ -8,8 +8,8 @@ use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output, Scalar,
-    Sight, Span, StepError, System, WithEvents,
+    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
+    Scalar, Sight, Span, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 

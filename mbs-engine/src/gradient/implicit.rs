@@ -5,7 +5,8 @@ use crate::Interpreted;
 use mbs_codegen::model::Simulation;
 use mbs_runtime::sensitivity::DifferentiableStep;
 use mbs_runtime::{
-    Assembly, Differentiated, Fixed, Gradient, Occurrence, Output, Sight, Span, StateDerivatives, StepError, System,
+    Assembly, Differentiated, Fixed, Gradient, Occurrence, Output, Sight, Span, StateDerivatives, StepError,
+    System,
 };
 use std::ops::ControlFlow;
 

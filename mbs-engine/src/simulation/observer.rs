@@ -15,8 +15,8 @@ use mbs_codegen::model::Model;
 use mbs_codegen::program::Program;
 use mbs_runtime::formulation::Node;
 use mbs_runtime::{
-    At, Constrained, Dims, Energy, EvalError, ForwardDynamics, Hold, Index1, Motion, Objectives, Occurrence, Outputs,
-    Quantity, Reactions, System, euler_parameters,
+    At, Constrained, Dims, Energy, EvalError, ForwardDynamics, Hold, Index1, Motion, Objectives, Occurrence,
+    Outputs, Quantity, Reactions, System, euler_parameters,
 };
 use std::ops::ControlFlow;
 use std::time::Instant;

@@ -14,8 +14,8 @@ use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Sight,
-    Span, State, Statistics, StepError, System, WithEvents,
+    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4,
+    Sight, Span, State, Statistics, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -83,7 +83,9 @@ fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'sta
     if model.program().events.names.is_empty() {
         None
     } else if settings.analysis == Analysis::Kinematics {
-        Some("there are no events in a motion that drives prescribe: run the dynamics, or take `events` from the model")
+        Some(
+            "there are no events in a motion that drives prescribe: run the dynamics, or take `events` from the model",
+        )
     } else if settings.recursive {
         Some("the articulated-body recursion does not know events: leave `--recursive` out")
     } else {
@@ -315,20 +317,19 @@ impl<'a> Job<'a> {
         };
         let (mut scratch, inputs) = (vec![0.0; len], &mut inputs);
         let outcome = match has_events {
-            true => method.run_implicit_with_events(
-                model,
-                inputs,
-                &mut state,
-                &span,
-                &mut scratch,
-                |sight| match sight {
-                    Sight::Node(node, own) => observe(&mut observer, own, |now| now.set_node(model, &node)),
-                    Sight::Event(occurrence) => {
-                        observer.event(&occurrence);
-                        ControlFlow::Continue(())
+            true => {
+                method.run_implicit_with_events(model, inputs, &mut state, &span, &mut scratch, |sight| {
+                    match sight {
+                        Sight::Node(node, own) => {
+                            observe(&mut observer, own, |now| now.set_node(model, &node))
+                        }
+                        Sight::Event(occurrence) => {
+                            observer.event(&occurrence);
+                            ControlFlow::Continue(())
+                        }
                     }
-                },
-            ),
+                })
+            }
             false => method.run(model, inputs, &mut state, &span, &mut scratch, |node| {
                 observe(&mut observer, true, |now| now.set_node(model, &node))
             }),

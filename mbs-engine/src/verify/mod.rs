@@ -333,7 +333,8 @@ impl Checks {
         value: Value<'_>,
     ) {
         // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
-        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass | Of::Events);
+        let vanishes =
+            !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass | Of::Events);
         let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {

@@ -14,9 +14,9 @@ use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, ImplicitIndex1,
-    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Sight, Span, State, StepError, System,
-    WithEvents, euler_parameters,
+    Ali3p, Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold,
+    ImplicitIndex1, Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Sight, Span, State, StepError,
+    System, WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
 

@@ -1,11 +1,11 @@
 //! Runs with events against closed forms and independent numbers.
 
 use crate::common::shipped;
-use mbs_engine::gradient;
-use mbs_engine::simulation::{self, Instance, Overrides, Record, Silent};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Formulation, Integrator, Model};
 use mbs_engine::Method;
+use mbs_engine::gradient;
+use mbs_engine::simulation::{self, Instance, Overrides, Record, Silent};
 use std::ops::ControlFlow;
 
 fn model(text: &str) -> Model {
@@ -35,7 +35,8 @@ fn differentiated(text: &str, overrides: &Overrides) -> gradient::Found {
 
 fn differentiated_model(source: &Model, overrides: &Overrides) -> gradient::Found {
     let analysed = Analysed::of(source.clone());
-    let settings = simulation::Settings::of_dynamics(&source.simulation, analysed.is_constrained(), overrides);
+    let settings =
+        simulation::Settings::of_dynamics(&source.simulation, analysed.is_constrained(), overrides);
     let settings = settings.expect("settings");
     let bundles = gradient::bundles(&settings.simulation, analysed.is_constrained());
     let Instance { model, settings } =
@@ -48,7 +49,10 @@ fn differentiated_model(source: &Model, overrides: &Overrides) -> gradient::Foun
 
 fn close(what: &str, found: f64, expected: f64, tolerance: f64) {
     let error = (found - expected).abs();
-    assert!(error <= tolerance * expected.abs().max(1.0), "{what}: {found} against {expected}, off by {error:.2e}");
+    assert!(
+        error <= tolerance * expected.abs().max(1.0),
+        "{what}: {found} against {expected}, off by {error:.2e}"
+    );
 }
 
 const G: f64 = 9.81;
@@ -94,8 +98,12 @@ fn a_ball_bounces_as_the_closed_form_says() {
 fn gradients_of_a_bouncing_ball_are_those_of_the_closed_form() {
     let text = shipped("bouncing_ball");
     for integrator in [Integrator::Rk4, Integrator::DormandPrince] {
-        let overrides =
-            Overrides { integrator: Some(integrator), step: Some(0.037), end: Some(4.03), ..Overrides::default() };
+        let overrides = Overrides {
+            integrator: Some(integrator),
+            step: Some(0.037),
+            end: Some(4.03),
+            ..Overrides::default()
+        };
         let found = differentiated(&text, &overrides);
         assert!(found.events.len() >= 21);
         for (k, event) in found.events.iter().enumerate() {
@@ -257,7 +265,12 @@ simulation: {end: 5, step: 0.4, integrator: rk4}
         close("time", t, expected, 1e-12);
     }
     close("time as an objective", found.objectives[0], end, 1e-12);
-    close("its derivative", found.of_objective(0)[0], 0.1 + 1.0 / (2.0 * 5.001 * 10.0_f64).sqrt() * 1.0, 1e-12);
+    close(
+        "its derivative",
+        found.of_objective(0)[0],
+        0.1 + 1.0 / (2.0 * 5.001 * 10.0_f64).sqrt() * 1.0,
+        1e-12,
+    );
 }
 
 /// The derivative of the discrete run: differences of whole runs by the same steps.
@@ -292,7 +305,8 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
         assert!(!found.events.is_empty(), "{what}");
         let source = model(&text);
         for (k, name) in source.sensitivity_names(&source.sensitivity).iter().enumerate() {
-            let value = source.default_parameters()[source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
+            let value = source.default_parameters()
+                [source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
             // e = 1 is a bound: to one side.
             let by = 1e-4 * value.abs();
             let at = |by: f64| {
@@ -311,12 +325,20 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
                 let expected = difference(&|found| found.objectives[i]);
                 let scale = found.objectives[i].abs() / value.abs() + expected.abs();
                 let error = (found.of_objective(i)[k] - expected).abs();
-                assert!(error < 2e-7 * scale, "{what}: objective {i} by {name}: {} against {expected}", found.of_objective(i)[k]);
+                assert!(
+                    error < 2e-7 * scale,
+                    "{what}: objective {i} by {name}: {} against {expected}",
+                    found.of_objective(i)[k]
+                );
             }
             for (n, event) in found.events.iter().enumerate() {
                 let expected = difference(&|found| found.events[n].t);
                 let error = (event.derivatives[k] - expected).abs();
-                assert!(error < 2e-7 * (expected.abs() + 1.0), "{what}: event {n} by {name}: {} against {expected}", event.derivatives[k]);
+                assert!(
+                    error < 2e-7 * (expected.abs() + 1.0),
+                    "{what}: event {n} by {name}: {} against {expected}",
+                    event.derivatives[k]
+                );
             }
         }
     }

@@ -14,11 +14,11 @@ use super::locate::{Driver, Functions, Located};
 use super::times::{Times, add_row, refuse};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
-use crate::inputs::Inputs;
 use crate::euler_parameters::coordinate_rates;
+use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense, Planned, Rates,
-    Span, Stages, Statistics, drive,
+    Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense,
+    Planned, Rates, Span, Stages, Statistics, drive,
 };
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
@@ -40,7 +40,11 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
         let dims = system.dims();
         let (model, p) = (system.events(), dims.sensitivity.parameters);
         let lists = model.event_places().len() + model.jump_places().len();
-        self.scratch_len(system) + memory_len(system, augmented_len(&dims) + 2) + Times::<D::S>::len(p) + p + lists
+        self.scratch_len(system)
+            + memory_len(system, augmented_len(&dims) + 2)
+            + Times::<D::S>::len(p)
+            + p
+            + lists
     }
 
     /// [`DifferentiableIntegrator::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -173,13 +177,7 @@ where
 
 impl<D: WithEvents> DifferentiatedDriver<'_, D> {
     /// g' of an event at the end of a step. Gives the sum of the sizes of the parts of its rate.
-    fn slopes<'b, W, I>(
-        &mut self,
-        run: &mut W,
-        t: D::S,
-        event: usize,
-        pass: usize,
-    ) -> Result<f64, EvalError>
+    fn slopes<'b, W, I>(&mut self, run: &mut W, t: D::S, event: usize, pass: usize) -> Result<f64, EvalError>
     where
         W: ExplicitRun<S = D::S, Field = Augmented<'b, D, I>>,
         D: JointDynamics + 'b,
@@ -209,7 +207,8 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
                 continue;
             }
             let j = j as usize;
-            let size = |rates: &[D::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
+            let size =
+                |rates: &[D::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
             if j < nq {
                 scale += size(zd, j);
                 add_row(to, slope, z_rho, j);

@@ -10,8 +10,8 @@ use super::{Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits, Nodes, Observe,
-    ObserveDense, Rates, Span, Stages, Statistics, check_state, drive,
+    Adaptive, AdaptiveRun, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits, Nodes,
+    Observe, ObserveDense, Rates, Span, Stages, Statistics, check_state, drive,
 };
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -198,12 +198,10 @@ impl<T: FixedStep> EventIntegrator for Fixed<T> {
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
-        let node = |t, y: &[M::S], u: &[M::S]| {
-            Ok(look(&eyes, Sight::Node(state_at(&dims, t, y, u)?, own.get())))
-        };
+        let node =
+            |t, y: &[M::S], u: &[M::S]| Ok(look(&eyes, Sight::Node(state_at(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
-        let mut hooks =
-            Located::new(table, driver, Observe(node), event, &own, dims.state(), &mut pieces)?;
+        let mut hooks = Located::new(table, driver, Observe(node), event, &own, dims.state(), &mut pieces)?;
         let mut field = Field::new(system, &mut inputs, &mut pieces)?;
         let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, y)?;
         drive(&mut run, &mut nodes, &mut hooks)
@@ -233,9 +231,8 @@ impl EventIntegrator for Adaptive {
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
-        let node = |t, y: &[M::S], u: &[M::S]| {
-            Ok(look(&eyes, Sight::Node(state_at(&dims, t, y, u)?, own.get())))
-        };
+        let node =
+            |t, y: &[M::S], u: &[M::S]| Ok(look(&eyes, Sight::Node(state_at(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
         let nodes = ObserveDense::new(span, node)?;
         let mut hooks = Located::new(table, driver, nodes, event, &own, dims.state() + 2, &mut pieces)?;

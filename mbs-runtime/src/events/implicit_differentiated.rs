@@ -99,7 +99,8 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
                 continue;
             }
             let j = j as usize;
-            let size = |rates: &[M::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
+            let size =
+                |rates: &[M::S], i: usize| rates.get(i).map_or(0.0, |rate| (slope * *rate).real().abs());
             if j < nq {
                 scale += size(state.zd, j);
                 add_row(to, slope, change.z, j);
@@ -161,10 +162,12 @@ where
         {
             let state = State::of(&dims, run.state)?;
             let ImplicitDriver { system, u, v, jump, scratch, .. } = &mut self.plain;
-            velocities_change(*system, state.z, state.zd, p, change.z, change.zd, self.v_rho).map_err(fail)?;
+            velocities_change(*system, state.z, state.zd, p, change.z, change.zd, self.v_rho)
+                .map_err(fail)?;
             let at = At { t, z: state.z, v, x: &[], u };
             let t_rho = &*self.times.t_rho;
-            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch).map_err(fail)?;
+            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch)
+                .map_err(fail)?;
         }
         self.plain.apply(run.state, t)?;
         let state = State::of(&dims, run.state)?;

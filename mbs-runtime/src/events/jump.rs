@@ -17,13 +17,13 @@
 //! created: with γ⁺ = −e γ⁻ the kinetic energy changes by −(1 − e²) γ⁻²/(2 C M⁻¹ Cᵀ), M⁻¹ under the constraints.
 
 use super::{EventDerivatives, Events};
+use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
 use crate::linear::{add_scaled, copy, largest, lu};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{At, Dims, Quantity};
-use crate::StepError;
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;

@@ -17,7 +17,8 @@ use crate::formulation::run::check_start;
 use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Fixed, Formulas, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
+    Fixed, Formulas, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all,
+    drive,
 };
 use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::Pieces;
@@ -234,7 +235,8 @@ fn add_size<S: Scalar>(
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
     let changes = change.z.chunks_exact_mut(columns).zip(change.zd.chunks_exact_mut(columns));
-    for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter()))) {
+    for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
+    {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
         add_scaled(z, p - h * q, h_rho);
