@@ -75,6 +75,8 @@ groups! {
     AccelerationImpulse "e" "e" "what the projection adds to accelerations";
     /// Its multipliers κ.
     AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Impulses of the conditions that an event sets on velocities.
+    EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).
     Parameters "p" r"\rho" "independent parameters";
     /// What depends on parameters alone, computed once by `prepare`.

@@ -359,6 +359,7 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
             Quantity::Normalisation => program.normalised.get(index).map(String::as_str),
             Quantity::Nonholonomic => program.nonholonomic.get(index).map(String::as_str),
+            Quantity::Event => program.events.names.get(index).map(String::as_str),
             _ => None,
         }
     }

@@ -247,6 +247,10 @@ impl Simulation {
         let settings = settings.map_err(|error| refused(InstanceError::Setting(error)))?;
         let further = [BundleKind::Markers, BundleKind::Reactions, BundleKind::MassMatrix];
         let instance = Instance::new(model, case, parameters, settings, &further).map_err(refused)?;
+        if !instance.model.program().events.names.is_empty() {
+            let what = "steps of a simulation do not see events yet: run the model with `mbs_engine::simulation::run`";
+            return Err(described(&instance.model, StepError::Unsupported { what }));
+        }
         instance.model.begin_run();
         let (dims, stepping) = (instance.model.dims(), stepping(&instance.settings));
         let (state, scratch) = memory(&stepping, instance.settings.constrained, &dims);

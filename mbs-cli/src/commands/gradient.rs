@@ -293,6 +293,11 @@ impl Shown<'_> {
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
             "jumps": report_json::jumps(&self.ran.jumps),
+            "events": self.ran.found.events.iter().map(|event| json!({
+                "event": program.events.names[event.event],
+                "t": event.t,
+                "gradient": report_json::by_name(program.sensitivity.clone(), &event.derivatives),
+            })).collect::<Vec<_>>(),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {

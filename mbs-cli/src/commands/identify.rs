@@ -26,7 +26,8 @@ pub(crate) fn identify(arguments: &Identify) -> Result<(), Failure> {
     let overrides = overrides(common, None, Some(&arguments.method));
     let mut instance =
         model::write_equations(&source, || Instance::of_dynamics(&source, case, &common.set, &overrides))?;
-    instance.model.set_engine(common.engine.into(), None, mbs_engine::Fusing::AsCompiled);
+    let (engine, fusing) = common.engine.into();
+    instance.model.set_engine(engine, None, fusing);
     files::complain(&format!(
         "{}: {} from {}\n  {:>5} {:>16} {:>7} {:>9}\n",
         source.name,

@@ -39,7 +39,8 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
         files::check_place(path)?;
     }
     let overrides = overrides(common, None, Some(&arguments.method));
-    let setup = Setup { case, set: &common.set, overrides: &overrides, engine: common.engine.into() };
+    let (engine, fusing) = common.engine.into();
+    let setup = Setup { case, set: &common.set, overrides: &overrides, engine, fusing };
     let mut solved = model::write_equations(&source, || match Problem::new(&source, &problem, &setup) {
         Ok(problem) => Ok(Ok(problem)),
         Err(ProblemError::Instance(error)) => Err(error),

@@ -45,7 +45,8 @@ pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
         model::write_equations(&source, || Instance::of_dynamics(&source, case, &common.set, &overrides))?;
     // Every run of a sweep is expected, not one.
     let expected = instance.settings.expected_evaluations().map(|n| n.saturating_mul(plan.len().min(1000)));
-    instance.model.set_engine(common.engine.into(), expected, mbs_engine::Fusing::AsCompiled);
+    let (engine, fusing) = common.engine.into();
+    instance.model.set_engine(engine, expected, fusing);
     for axis in &plan.axes {
         instance.model.parameter(&axis.name).map_err(|error| refused(&source, &axis.name, error))?;
     }

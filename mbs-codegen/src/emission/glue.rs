@@ -4,7 +4,7 @@
 use super::face::{count, ident};
 use crate::program::{BundleKind, Program};
 use crate::symbols::Group;
-use mbs_bundles::{Argument, Entry, Pivots, ResultEntry, Size, Written};
+use mbs_bundles::{Argument, Entry, EventEntry, Pivots, ResultEntry, Size, Written};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -276,6 +276,11 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
         "JointObjectiveDerivatives" => {
             vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))]
         }
+        "Events" => vec![("event_table", (quote!(rt::EventTable<'_>), event_table(program)))],
+        "EventDerivatives" => vec![
+            ("event_places", (one.clone(), places(&derivatives.events))),
+            ("jump_places", (one, places(&derivatives.jumps))),
+        ],
         "Regressor" => vec![("regressor_places", (one, places(&structure.regressor)))],
         "InverseDynamicsParameters" => {
             vec![("inverse_dynamics_parameter_places", (one, places(&derivatives.inverse_dynamics)))]
@@ -315,4 +320,40 @@ fn places(entries: &[(u32, u32)]) -> TokenStream {
         quote!((#i, #j))
     });
     quote!(&[#(#pairs),*])
+}
+
+fn event_table(program: &Program) -> TokenStream {
+    let events = &program.events;
+    let entry = |entry: &EventEntry| {
+        let direction = ident(entry.direction.name());
+        let EventEntry { minimum_interval, stop, has_rate, .. } = *entry;
+        let range = |(first, end): (usize, usize)| {
+            let (first, end) = (count(first), count(end));
+            quote!((#first, #end))
+        };
+        let (conditions, settings) = (range(entry.conditions), range(entry.settings));
+        quote! {
+            rt::EventEntry {
+                direction: rt::Direction::#direction,
+                minimum_interval: #minimum_interval,
+                stop: #stop,
+                has_rate: #has_rate,
+                conditions: #conditions,
+                settings: #settings,
+            }
+        }
+    };
+    let entries = events.entries.iter().map(entry);
+    let (conditions, autonomous) = (count(events.conditions.len()), events.autonomous);
+    let constant_settings = events.constant_settings;
+    let inputs = events.inputs.iter().map(|&input| count(input as usize));
+    quote! {
+        rt::EventTable {
+            events: &[#(#entries),*],
+            conditions: #conditions,
+            inputs: &[#(#inputs),*],
+            constant_settings: #constant_settings,
+            autonomous: #autonomous,
+        }
+    }
 }

@@ -307,6 +307,10 @@ pub(super) fn has_method(program: &Program, simulation: &Simulation) -> bool {
 /// The method that a simulation of the file names, if its bundles are there.
 fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
+    if !program.events.names.is_empty() {
+        // Steps of a simulation would pass over events: `rt::EventIntegrator` runs such a module.
+        return None;
+    }
     let judged = !program.objectives.is_empty() && !program.sensitivity.is_empty();
     let differentiated = |families: &[[BundleKind; 5]], len: &'static str| {
         (judged && families.iter().all(|family| has(family))).then_some(len)

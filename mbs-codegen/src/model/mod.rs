@@ -9,6 +9,7 @@
 pub mod constraint;
 pub mod dependencies;
 pub mod evaluate;
+pub mod event;
 pub mod expression;
 pub mod ids;
 pub mod joint;
@@ -21,6 +22,7 @@ pub mod shape;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
+pub use event::{Direction, Event, EventCondition};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
@@ -59,6 +61,8 @@ pub struct Model {
     pub forces: Vec<Force>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
+    /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
+    pub events: Vec<Event>,
     /// What a run is judged by.
     pub objectives: Vec<Objective>,
     /// What the model is differentiated by, arrays flattened; no two are the same.

@@ -123,6 +123,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::Residual => return self.in_coordinate_form(),
             BundleKind::Linearise => return self.linearised(),
             BundleKind::JointLinearise => return self.joint_linearised(),
+            BundleKind::EventFunctionDerivatives => return self.event_derivatives(),
+            BundleKind::EventJumpDerivatives => return Ok(Vec::new()),
             kind if kind.entry().family.is_whole() => return Ok(Vec::new()),
             BundleKind::ConstrainedDynamics => self.constrained_dynamics()?,
             BundleKind::ConstraintCorrection => self.constraint_correction()?,
@@ -143,6 +145,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::ForwardDynamicsDerivatives if rolls => self.rolled_forward_dynamics_derivatives(),
             BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
             BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
+            BundleKind::EventFunctions => self.event_functions(),
+            BundleKind::EventJumps => self.event_jumps()?,
             kind => return Err(ProgramError::invalid(kind.name(), "nobody writes it")),
         };
         Ok(vec![self.specify(kind, results)?])
@@ -199,6 +203,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Weights | Group::Stabilisation => 3,
             Group::Lambda | Group::VelocityMultipliers | Group::AccelerationMultipliers => rows,
             Group::Matrix => self.structure.pattern.entries() + rows,
+            Group::EventImpulses => model.events.iter().map(|event| event.conditions.len()).sum(),
             Group::Factors => self.factors,
             Group::Rhs => unknowns + rows,
             Group::Parameters => self.parameters,
@@ -206,7 +211,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         }
     }
 
-    fn mass_matrix(&mut self) -> MassMatrix {
+    pub(super) fn mass_matrix(&mut self) -> MassMatrix {
         let m = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
         m.mass_matrix(self.g)
     }

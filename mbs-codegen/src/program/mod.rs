@@ -6,6 +6,7 @@
 mod cases;
 mod equations;
 mod estimate;
+mod events;
 mod observed;
 mod resolve;
 mod rolled;
@@ -32,6 +33,7 @@ pub use cases::CaseInfo;
 use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
+pub use events::Events;
 use mbs_bundles::Size;
 pub use mbs_bundles::{BundleKind, Family};
 use resolve::resolve;
@@ -154,6 +156,8 @@ pub struct Structure {
     pub derivatives: DerivativePlaces,
     /// Places of the regressor's blocks: (velocity, body).
     pub regressor: Vec<(u32, u32)>,
+    /// Whether the rate of an event's function is known, for each.
+    pub event_rates: Vec<bool>,
 }
 
 /// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
@@ -171,6 +175,10 @@ pub struct DerivativePlaces {
     pub inverse_dynamics: Vec<(u32, u32)>,
     /// Of integrands and terminal terms by (θ, v, vd, λ, parameters).
     pub joint_objectives: [Vec<(u32, u32)>; 2],
+    /// Of functions of events by (z, v, vd, λ, t, parameters).
+    pub events: Vec<(u32, u32)>,
+    /// Of the equations of jumps by (z, v, t, parameters).
+    pub jumps: Vec<(u32, u32)>,
 }
 
 /// A model as bundles, with its names.
@@ -204,6 +212,8 @@ pub struct Program {
     pub outputs: Vec<(String, String)>,
     /// Names and units of the objectives.
     pub objectives: Vec<(String, String)>,
+    /// The events.
+    pub events: Events,
     /// Names of what it is differentiated by: parameters, elements of arrays, inputs.
     pub sensitivity: Vec<String>,
     /// The same by place: a value of [`Group::Parameters`], or of [`Group::U`].
@@ -333,6 +343,11 @@ impl Program {
                 specification.arguments.push((Group::Case, 1));
             }
         }
+        for (entry, known) in program.events.entries.iter_mut().zip(&program.structure.event_rates) {
+            entry.has_rate = *known;
+        }
+        program.events.autonomous =
+            program.events.names.is_empty() || !events::names_time(&g, &specifications);
         refuse_large(&g, &specifications)?;
         let subjects = watch::subjects(&mut g, &mut mechanism, rows);
         let along = subjects.iter().filter(|subject| !subject.terminal);
@@ -388,6 +403,7 @@ impl Program {
                 &simulations,
                 analysed.is_constrained(),
                 !model.sensitivity.is_empty(),
+                !model.events.is_empty(),
             ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
@@ -396,6 +412,7 @@ impl Program {
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
+            events: Events::of(model),
             sensitivity: model.sensitivity_names(&model.sensitivity),
             seeds: seeds(model),
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
@@ -482,6 +499,9 @@ impl Program {
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
             Size::parameters => self.sensitivity.len(),
+            Size::n_events => self.events.names.len(),
+            Size::n_conditions => self.events.conditions.len(),
+            Size::n_settings => self.events.inputs.len(),
             written => self.written_len(written),
         }
     }
@@ -572,6 +592,13 @@ pub enum ProgramError {
         /// Name of the parameter.
         parameter: String,
     },
+    /// An event that cannot be.
+    Event {
+        /// Name of the event.
+        event: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -615,6 +642,7 @@ impl std::fmt::Display for ProgramError {
                 "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
                  both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
             ),
+            ProgramError::Event { event, what } => write!(f, "event `{event}` {what}"),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),

@@ -12,6 +12,7 @@ pub(super) fn resolve(
     simulations: &[&Simulation],
     constrained: bool,
     differentiated: bool,
+    has_events: bool,
 ) -> Vec<BundleKind> {
     let mut kinds = Vec::new();
     for &kind in requested {
@@ -21,6 +22,7 @@ pub(super) fn resolve(
                 kinds.extend([&BundleKind::COORDINATE_FORM[..], &BundleKind::JOINT_FORM].concat());
             }
             Exists::Unconstrained if constrained => {}
+            Exists::Events if !has_events => {}
             _ => kinds.push(kind),
         }
     }
@@ -49,6 +51,17 @@ pub(super) fn resolve(
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);
+    }
+    if has_events {
+        // Whoever runs the model meets its events.
+        let runs = [BundleKind::ForwardDynamics, BundleKind::ConstrainedDynamics, BundleKind::Residual];
+        if has(&kinds, Family::Events) || runs.iter().any(|kind| kinds.contains(kind)) {
+            kinds.extend(BundleKind::EVENTS);
+        }
+        let families = [Family::Sensitivities, Family::JointSensitivities, Family::EventSensitivities];
+        if families.iter().any(|&family| has(&kinds, family)) {
+            kinds.extend(BundleKind::EVENT_SENSITIVITIES);
+        }
     }
     kinds.sort();
     kinds.dedup();

@@ -135,7 +135,7 @@ impl Equations<'_, '_, '_> {
 }
 
 /// The symbols of some groups, then the seeds.
-fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<ExprId> {
+pub(super) fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<ExprId> {
     let mut all = Vec::new();
     for &(group, count) in sections {
         all.extend((0..count as u32).map(|i| g.symbol(group, i)));
@@ -144,12 +144,12 @@ fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<
     all
 }
 
-fn gradients(g: &mut Graph, values: &[ExprId], unknowns: &[ExprId]) -> Vec<Vec<ExprId>> {
+pub(super) fn gradients(g: &mut Graph, values: &[ExprId], unknowns: &[ExprId]) -> Vec<Vec<ExprId>> {
     let one = g.one();
     values.iter().map(|&value| gradient(g, &[(value, one)], unknowns)).collect()
 }
 
-fn sparse_rows(g: &mut Graph, rows: &[Vec<ExprId>]) -> Sparse {
+pub(super) fn sparse_rows(g: &mut Graph, rows: &[Vec<ExprId>]) -> Sparse {
     let mut sparse = Sparse::default();
     for (i, row) in rows.iter().enumerate() {
         for (j, &entry) in row.iter().enumerate() {

@@ -35,6 +35,7 @@ pub const MODEL: Keys = Keys {
         "forces",
         "constraints",
         "objectives",
+        "events",
         "sensitivity",
         "elements",
         "instances",
@@ -42,7 +43,7 @@ pub const MODEL: Keys = Keys {
         "cases",
         "optimisation",
     ],
-    later: &["states", "events", "modes"],
+    later: &["states", "modes"],
     hints: &[(
         "loops",
         "closed loops are found from the joints; `cut: true` or `cut: false` at a joint chooses where they are cut",
@@ -139,6 +140,35 @@ pub const MOTION: Keys = Keys {
 pub const EQUATION: Keys = keys("an equation", &["type", "value", "description"]);
 /// An entry of `constraints` of type `nonholonomic`.
 pub const NONHOLONOMIC: Keys = keys("a nonholonomic constraint", &["type", "value", "description"]);
+/// An entry of `events`.
+pub const EVENT: Keys = Keys {
+    what: "an event",
+    keys: &["when", "direction", "armed", "then", "minimum_interval", "priority", "description"],
+    later: &["mode"],
+    hints: &[
+        ("record", "an event is always recorded; leave `then` out to change nothing"),
+        ("stop", "actions stand under `then`: `then: {stop: true}`"),
+        ("impact", "actions stand under `then`"),
+        ("reset", "actions stand under `then`"),
+        ("set", "actions stand under `then`"),
+    ],
+};
+/// The `then` of an event.
+pub const ACTIONS: Keys = Keys {
+    what: "the actions of an event",
+    keys: &["impact", "reset", "set", "stop"],
+    later: &["mode"],
+    hints: &[("record", "an event is always recorded; leave `then` out to change nothing")],
+};
+/// The `impact` of an event.
+pub const IMPACT: Keys = Keys {
+    what: "an impact",
+    keys: &["restitution", "gap"],
+    later: &["friction"],
+    hints: &[("at", "the impact acts along `gap`, a function of positions such as `pos(body.point).y`")],
+};
+/// An entry of the `reset` of an event.
+pub const RESET: Keys = keys("a reset", &["rate", "to"]);
 /// An entry of `objectives`.
 pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "unit", "description"]);
 /// An entry of `elements`.
@@ -155,6 +185,7 @@ pub const ELEMENT: Keys = Keys {
         "constraints",
         "outputs",
         "objectives",
+        "events",
         "instances",
         "description",
     ],
@@ -222,7 +253,7 @@ pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale"]);
 pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 48] = [
+pub const ALL: [(&str, &Keys); 52] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -261,6 +292,10 @@ pub const ALL: [(&str, &Keys); 48] = [
     ("equation", &EQUATION),
     ("nonholonomic", &NONHOLONOMIC),
     ("objective", &OBJECTIVE),
+    ("event", &EVENT),
+    ("actions", &ACTIONS),
+    ("impact", &IMPACT),
+    ("reset", &RESET),
     ("element", &ELEMENT),
     ("instance", &INSTANCE),
     ("simulation", &SIMULATION),

@@ -14,6 +14,7 @@ mod constraints;
 mod declare;
 mod definitions;
 mod denavit_hartenberg;
+mod events;
 mod expression;
 mod fields;
 mod forces;
@@ -134,6 +135,7 @@ impl<'t> Reader<'t> {
         let constraints = self.read_constraints(&declarations);
         let outputs = self.read_outputs(&declarations);
         let objectives = self.read_objectives(&declarations);
+        let events = self.read_events(&declarations);
         let constrained = !constraints.is_empty() || joints.len() >= self.bodies.len();
         let settings = self.read_simulation(file.get("simulation"), Settings::new(constrained));
         let choices = Choices { scope: &scope, parameters: &parameters, inputs: &inputs };
@@ -158,12 +160,14 @@ impl<'t> Reader<'t> {
             forces,
             constraints,
             objectives,
+            events,
             sensitivity: sensitivity.unwrap_or_default(),
             simulation: settings.simulation,
             cases,
             optimisation,
             knots,
         };
+        self.check_events(&model.events, &model.inputs, &model.cases, &model.sensitivity);
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);

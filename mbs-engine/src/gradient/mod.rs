@@ -142,7 +142,20 @@ pub struct Found {
     pub effort: Effort,
     /// What the way back took, if the gradient is that of the adjoint.
     pub adjoint: Option<AdjointStatistics>,
+    /// Events that happened, in the order of time.
+    pub events: Vec<EventFound>,
     parameters: usize,
+}
+
+/// An event that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventFound {
+    /// Its place among the events of the program.
+    pub event: usize,
+    /// When, s.
+    pub t: f64,
+    /// Derivatives of its time by the parameters.
+    pub derivatives: Vec<f64>,
 }
 
 /// What a run took.

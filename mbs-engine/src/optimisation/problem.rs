@@ -21,6 +21,8 @@ pub struct Setup<'a> {
     pub overrides: &'a Overrides,
     /// How equations are evaluated.
     pub engine: Engine,
+    /// Whether products and sums are fused.
+    pub fusing: Fusing,
 }
 
 /// A value that is varied.
@@ -259,7 +261,7 @@ fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, 
     }
     // A search makes dozens of runs.
     let expected = settings.expected_evaluations().map(|n| n.saturating_mul(20));
-    interpreted.set_engine(setup.engine, expected, Fusing::AsCompiled);
+    interpreted.set_engine(setup.engine, expected, setup.fusing);
     Ok(Run { case: case.map(|case| case.name.clone()), model: interpreted, settings })
 }
 

@@ -21,6 +21,7 @@
 mod adjoint;
 mod admissible;
 mod coordinate_form;
+mod events;
 mod joint_form;
 mod point;
 mod robotics;
@@ -159,6 +160,8 @@ enum By {
     JointMultipliers,
     /// What the model is differentiated by.
     Parameters,
+    /// Time.
+    Time,
     /// Changes that keep the constraints, [`Checks::directions`].
     Along(Along),
 }
@@ -188,6 +191,10 @@ enum Of {
     Markers,
     /// Components of the centre of mass.
     CentreOfMass,
+    /// Functions of events.
+    Events,
+    /// Momenta, rates of constraints, rates that events set.
+    Jumps,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -213,6 +220,7 @@ impl Checks {
         coordinate_form::check(self, point);
         joint_form::check(self, point);
         robotics::check(self, point);
+        events::check(self, point);
     }
 
     /// The derivative of a value by complex steps.
@@ -224,6 +232,7 @@ impl Checks {
             By::Joints(_) => dims.nv,
             By::JointMultipliers => dims.joint_rows(),
             By::Parameters => dims.sensitivity.parameters,
+            By::Time => 1,
             By::Along(along) => self.directions[along as usize].len(),
         };
         let step = Complex64::new(0.0, STEP);
@@ -237,6 +246,7 @@ impl Checks {
                 By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
                 By::JointMultipliers => moved.joint_lambda[k] += step,
                 By::Parameters => self.move_seed(k, &mut moved, step),
+                By::Time => moved.t += step,
                 By::Along(along) => {
                     let direction = self.directions[along as usize][k].clone();
                     moved.move_along(&self.complex, &direction.positions, &direction.velocities, step)?;
@@ -344,7 +354,8 @@ impl Checks {
         value: Value<'_>,
     ) {
         // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
-        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass);
+        let vanishes =
+            !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass | Of::Events);
         let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {
@@ -362,7 +373,7 @@ impl Checks {
     fn blocks(&self, of: Of, rows: usize) -> Vec<Range<usize>> {
         let nv = self.model.dims().nv;
         match of {
-            Of::Objectives => (0..rows).map(|i| i..i + 1).collect(),
+            Of::Objectives | Of::Events | Of::Jumps => (0..rows).map(|i| i..i + 1).collect(),
             Of::JointSolution | Of::JointForces => vec![0..nv, nv..rows],
             _ => iter::once(0..rows).collect(),
         }
@@ -433,6 +444,13 @@ impl Checks {
                 format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
             }
             Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
+            Of::Events => self.name(Quantity::Event, index),
+            Of::Jumps if index < dims.nv => self.name(Quantity::Velocity, index),
+            Of::Jumps if index < dims.nv + dims.joint_rows() => self.joint_row_name(index - dims.nv),
+            Of::Jumps => {
+                let conditions = &self.model.program().events.conditions;
+                conditions.get(index - dims.nv - dims.joint_rows()).cloned().unwrap_or_default()
+            }
         }
     }
 
@@ -444,6 +462,7 @@ impl Checks {
             By::JointMultipliers => self.joint_row_name(index),
             By::Along(Along::Positions | Along::Velocities) => self.name(Quantity::Velocity, index),
             By::Parameters | By::Along(Along::Parameters) => self.name(Quantity::Sensitivity, index),
+            By::Time => "t".into(),
         }
     }
 

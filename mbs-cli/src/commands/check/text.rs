@@ -76,6 +76,7 @@ impl Summary<'_> {
         section(&mut out, "loops", self.loops());
         section(&mut out, "variables", self.variables());
         section(&mut out, "constraints", self.constraints());
+        section(&mut out, "events", self.events());
         section(&mut out, "objectives", self.objectives());
         section(&mut out, "parameters", self.parameters());
         section(&mut out, "inputs", self.inputs());
@@ -208,6 +209,19 @@ impl Summary<'_> {
                 constraint.name.clone(),
                 kind(constraint.kind).into(),
                 constraint.rows.len().to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn events(&self) -> Table {
+        let mut table = Table::new(&["name", "direction", "does", "description"]);
+        for event in &self.model.events {
+            table.row([
+                event.name.clone(),
+                event.direction.keyword().into(),
+                super::actions(self.model, event).join(", "),
+                cut(&one_line(&event.description), 50),
             ]);
         }
         table
