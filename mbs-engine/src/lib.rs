@@ -56,9 +56,9 @@ pub mod jumps;
 
 pub mod simulation;
 
-mod stepwise;
-
 pub mod gradient;
+
+mod stepwise;
 
 pub mod verify;
 

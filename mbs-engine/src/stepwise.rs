@@ -234,7 +234,7 @@ impl Simulation {
         Simulation::with(model, case, &[], &Overrides::default())
     }
 
-    /// The same of a case or none, with parameters and settings of one's own.
+    /// The same of a case or none, with other parameters and settings.
     pub fn with(
         model: &Analysed,
         case: Option<&Case>,
