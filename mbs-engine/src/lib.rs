@@ -57,9 +57,9 @@ pub mod jumps;
 
 pub mod simulation;
 
-mod stepwise;
-
 pub mod gradient;
+
+mod stepwise;
 
 pub mod verify;
 

@@ -35,7 +35,7 @@
 //!
 //! let long = mbs_engine::Simulation::of_case(&model, "long")?;
 //! let gradient = long.gradient()?;
-//! assert!(gradient.value("swing").is_some() && gradient.derivative("swing", "L") > Some(0.0));
+//! assert!(gradient.value("swing") > Some(0.0) && gradient.derivative("swing", "L").is_some_and(|slope| slope < 0.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -45,8 +45,7 @@ use crate::signals::Given;
 use crate::simulation::{Instance, InstanceError, Overrides, Settings, interpret, simulation};
 use crate::{Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::diagnostics::Diagnostics;
-use mbs_codegen::find_case;
+use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::Case;
 use mbs_codegen::program::BundleKind;
 use mbs_runtime::inputs::Constant;
@@ -70,7 +69,12 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum SimulationError {
     /// The model has no such case.
-    Case(Diagnostics),
+    Case {
+        /// The name.
+        name: String,
+        /// The nearest name there is.
+        nearest: Option<String>,
+    },
     /// The model cannot be run as it was asked for.
     Instance(InstanceError),
     /// Parameters that cannot be set.
@@ -92,7 +96,10 @@ pub enum SimulationError {
 impl fmt::Display for SimulationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SimulationError::Case(diagnostics) => f.write_str(&diagnostics.render("", "")),
+            SimulationError::Case { name, nearest } => {
+                write!(f, "there is no case `{name}`")?;
+                nearest.iter().try_for_each(|near| write!(f, "; did you mean `{near}`?"))
+            }
             SimulationError::Instance(error) => error.fmt(f),
             SimulationError::Parameter(error) => error.fmt(f),
             SimulationError::Input { name } => write!(f, "there is no input `{name}`"),
@@ -231,11 +238,14 @@ impl Simulation {
 
     /// The same of a case, with its parameters, start values, inputs and settings.
     pub fn of_case(model: &Analysed, case: &str) -> Result<Simulation, SimulationError> {
-        let case = find_case(model, Some(case)).map_err(SimulationError::Case)?;
-        Simulation::with(model, case, &[], &Overrides::default())
+        let names = || model.cases.iter().map(|one| one.name.as_str());
+        let wrong =
+            || SimulationError::Case { name: case.into(), nearest: nearest(case, names()).map(String::from) };
+        let case = model.cases.iter().find(|one| one.name == case).ok_or_else(wrong)?;
+        Simulation::with(model, Some(case), &[], &Overrides::default())
     }
 
-    /// The same of a case or none, with parameters and settings of one's own.
+    /// The same of a case or none, with other parameters and settings.
     pub fn with(
         model: &Analysed,
         case: Option<&Case>,

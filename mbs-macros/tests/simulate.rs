@@ -2,7 +2,7 @@
 
 use mbs_macros::model_solver;
 use mbs_runtime::inputs::{NoInputs, from_fn};
-use mbs_runtime::{At, Energy, Fixed, Integrator, MassMatrix, Names, Output, Quantity, Rk4, Span};
+use mbs_runtime::{At, Energy, Fixed, Integrator, MassMatrix, Output, Quantity, Rk4, Span};
 use std::ops::ControlFlow;
 
 model_solver! {

@@ -1,4 +1,4 @@
-//! Failures as values. They carry indices, not names, so that they cost nothing where nobody reads them;
+//! Failures as values. They carry indices, not names, so that they cost nothing unless they are shown;
 //! `describe` renders them with the model's [`Names`].
 
 use core::fmt;

@@ -60,7 +60,9 @@ outputs:
 cases:
   Self: {parameters: {type: 2.5}, start: {Self: fn}, description: "*/ } \n #[x]"}
   name: {inputs: {at: "sin(t)", struct: "spline(t, array, values)"}}
-  parameters: {simulation: {end: 2, integrator: trapezoidal}}
+  parameters: {simulation: {end: 2}}
+  # Its method lacks its bundles: it needs a module of its own.
+  crate: {simulation: {integrator: trapezoidal}}
   ALL: {}
   fn: {start: {Self: {value: 0.1, hold: true}}}
 "##;

@@ -276,7 +276,7 @@ fn start(shown: &Shown<'_>) -> String {
     out
 }
 
-/// Rows that nobody computes.
+/// Rows that are not computed.
 fn dropped(program: &Program) -> String {
     if program.dropped_rows.is_empty() {
         return String::new();

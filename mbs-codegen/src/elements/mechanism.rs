@@ -32,7 +32,7 @@ pub struct Mechanism<'a> {
 }
 
 impl<'a> Mechanism<'a> {
-    /// All kinematics of a model. What nobody asks for is never scheduled, so it costs nothing.
+    /// All kinematics of a model. Quantities that no bundle requests are never scheduled, so they cost nothing.
     pub fn new(
         g: &mut Graph,
         model: &'a Model,

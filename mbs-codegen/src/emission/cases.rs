@@ -70,7 +70,7 @@ pub(super) fn print(program: &Program) -> TokenStream {
     }
 }
 
-/// What the documentation says of cases that are not there.
+/// Documentation of the cases that need a module of their own.
 fn separate(program: &Program, offered: &[&CaseInfo]) -> String {
     let others = program.cases.iter().filter(|case| offered.iter().all(|one| one.number != case.number));
     let names = program.separate_cases.iter().chain(others.map(|case| &case.name));

@@ -150,7 +150,7 @@ fn columns(program: &Program, pivots: Pivots) -> Option<(usize, Option<&[u32]>)>
     }
 }
 
-/// What a method says of its success.
+/// The value that a method returns.
 fn judged(pivots: Pivots) -> TokenStream {
     match pivots {
         Pivots::None => quote!(Ok(())),

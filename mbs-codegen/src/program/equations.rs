@@ -366,7 +366,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
         signals
     }
 
-    /// The inputs if nobody else sets them, by case.
+    /// The model's own inputs, by case.
     pub(super) fn input_signals(&mut self, case: Option<&Case>) -> Specification {
         let mut signals = self.signals_of(case);
         let cases: Vec<(u32, &Case)> = self.cases.iter().map(|shared| (shared.number, shared.case)).collect();

@@ -230,7 +230,7 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that nobody computes: they vanish identically, or no coordinate changes them.
+    /// Names of the rows that are not computed: they vanish identically, or no coordinate changes them.
     pub dropped_rows: Vec<String>,
     /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
     /// if they are frozen.

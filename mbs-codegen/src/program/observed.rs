@@ -1,6 +1,6 @@
 //! The mechanism as objectives and events see it: multipliers of equations and what joints transmit, beside its motion.
 //!
-//! Multipliers are symbols λ in the numbering of the joint form, kept rows only; those of rows that say nothing are
+//! Multipliers are symbols λ in the numbering of the joint form, kept rows only; those of rows that vanish identically are
 //! zero. Reactions are the expressions of [`reactions`], over z, v, vd, u and λ, written only if an objective or an event names them.
 
 use crate::constrained::{Rows, reactions};

@@ -1,4 +1,4 @@
-//! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
+//! A differentiated run with an observer: the counterpart of [`simulation::run`](crate::simulation::run).
 //!
 //! Input: a model with bundles of derivatives, settings, a [`Follower`]. Output: the gradient, or why there is none; rows under
 //! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.

@@ -1,7 +1,7 @@
 //! One run of a model, from its settings to a record of everything that was seen: what every front end needs, and none of
 //! what one alone does.
 //!
-//! Input: a model, what a person asks for ([`Overrides`]), somebody who follows the run ([`Follower`]). Output: a [`Record`]. Nothing
+//! Input: a model, what a person asks for ([`Overrides`]), an observer of the run ([`Follower`]). Output: a [`Record`]. Nothing
 //! here prints, reads a file or ends the program.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! One run of an interpreted model: starts it, steps it and records what the report needs.
 //!
-//! Input: a model, the settings of the run, somebody who follows it. Output: a [`Record`], also where the run failed on its way.
+//! Input: a model, the settings of the run, its observer. Output: a [`Record`], also where the run failed on its way.
 
 use super::driven::Driven;
 use super::failure::RunFailure;

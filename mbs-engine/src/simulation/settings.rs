@@ -311,7 +311,7 @@ fn resolve_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<()
     if end <= begin { Err(SettingError::Span { begin, end }) } else { Ok(()) }
 }
 
-/// Days of work: nobody means it.
+/// More would take days.
 const MAX_STEPS: f64 = 1e10;
 
 fn refuse_too_many(simulation: &Simulation, adaptive_helps: bool) -> Result<(), SettingError> {

@@ -74,7 +74,7 @@ pub struct RunCheck {
     pub by: String,
     /// That derivative.
     pub found: f64,
-    /// What differences say of it.
+    /// Its derivative by finite differences.
     pub expected: f64,
 }
 

@@ -1,4 +1,4 @@
-//! One of two methods, for models whose cases have different ones.
+//! One of two methods, for models whose cases have different ones. The state is as long as the longer one; each uses its first values.
 
 use super::gradient::DifferentiableMethod;
 use super::method::{Method, Node, Work};
@@ -6,7 +6,8 @@ use super::{Clock, Settings, Target};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Statistics};
-use crate::system::System;
+use crate::pieces::{Pieces, cut_mut};
+use crate::system::{Dims, System};
 
 /// One of two methods.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +27,13 @@ macro_rules! forward {
 }
 
 impl<M: System, A: Method<M>, B: Method<M>> Method<M> for Either<A, B> {
+    fn state_len(&self, dims: &Dims) -> usize {
+        forward!(self, method => method.state_len(dims))
+    }
+
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        let len = self.state_len(&work.model.dims());
+        let work = work.with_state(len)?;
         forward!(self, method => method.start(work, settings))
     }
 
@@ -37,6 +44,8 @@ impl<M: System, A: Method<M>, B: Method<M>> Method<M> for Either<A, B> {
         target: &Target,
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
+        let len = self.state_len(&work.model.dims());
+        let work = work.with_state(len)?;
         forward!(self, method => method.step(work, clock, target, statistics))
     }
 
@@ -48,6 +57,7 @@ impl<M: System, A: Method<M>, B: Method<M>> Method<M> for Either<A, B> {
         scratch: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
+        let (state, _) = cut_mut("state", state, self.state_len(&model.dims()))?;
         forward!(self, method => method.observe(model, t, state, scratch, node))
     }
 
@@ -63,6 +73,8 @@ impl<M: System, A: Method<M>, B: Method<M>> Method<M> for Either<A, B> {
         scratch: &mut [M::S],
         state: &mut [M::S],
     ) -> Result<(), StepError> {
+        let len = self.state_len(&model.dims());
+        let state = Pieces::named("state", state, len).next(len)?;
         forward!(self, method => method.interpolate(model, step, theta, scratch, state))
     }
 }

@@ -113,7 +113,8 @@ where
     for (i, (row, &value)) in rows {
         if let Some((first, by)) = row.split_first_mut() {
             *first = value;
-            copy(by, found.of_objective(i).unwrap_or_default());
+            let wrong = StepError::Length { what: "gradient", expected: width - 1, found: 0 };
+            copy(by, found.of_objective(i).ok_or(wrong)?);
         }
     }
     Ok(M::Gradient::from_values(&named))

@@ -96,8 +96,19 @@ pub struct Work<'a, M: System, I> {
     pub scratch: &'a mut [M::S],
 }
 
+impl<'a, M: System, I> Work<'a, M, I> {
+    /// With the first `len` values of the state.
+    pub(super) fn with_state(self, len: usize) -> Result<Self, StepError> {
+        let state = Pieces::named("state", self.state, len).next(len)?;
+        Ok(Self { state, ..self })
+    }
+}
+
 /// A method of a model file.
 pub trait Method<M: System>: Copy {
+    /// Length of its state.
+    fn state_len(&self, dims: &Dims) -> usize;
+
     /// Writes the consistent start of the model, and fixes the numbers of the method that depend on it. After an error the state is
     /// meaningless.
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError>;
@@ -244,6 +255,10 @@ impl ImplicitMethod for Stabilised {
 }
 
 impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ImplicitMemory::state_len(dims)
+    }
+
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let Work { model, inputs, state, scratch } = work;
         Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
@@ -390,6 +405,10 @@ fn observe_explicit<M: System>(
 pub struct Tree<T>(pub T);
 
 impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let failed = |error: EvalError| error.in_step(settings.begin, 0.0);
         let (z, v) = parts(&work.model.dims(), work.state).map_err(failed)?;
@@ -463,6 +482,10 @@ impl<M, T: Explicit> Method<M> for Projected<T>
 where
     M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start,
 {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
     fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let Work { model, inputs, state, scratch } = work;
         let dims = model.dims();

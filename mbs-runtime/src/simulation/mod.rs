@@ -139,7 +139,7 @@ pub trait Simulated: System + Sized {
     /// Its parameters.
     fn parameters(&self) -> &Self::Parameters;
 
-    /// Writes the inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+    /// Writes the model's own inputs: their defaults, or the signals of the case.
     fn signals(&self, t: Self::S, u: &mut [Self::S]);
 
     /// The first corner of what time alone decides, as [`Inputs::next_stop`].
@@ -149,7 +149,7 @@ pub trait Simulated: System + Sized {
     }
 }
 
-/// The inputs of a model where nobody else sets them.
+/// The model's own inputs.
 struct Signals<'a, M>(&'a M);
 
 impl<M: Simulated> Inputs<M::S> for Signals<'_, M> {
@@ -488,7 +488,7 @@ impl<M: Simulated, U> Simulation<M, U> {
     }
 }
 
-/// Inputs that somebody else has.
+/// Inputs of the caller.
 struct Borrowed<'a, I>(&'a mut I);
 
 impl<S, I: Inputs<S>> Inputs<S> for Borrowed<'_, I> {
