@@ -100,16 +100,19 @@ fn next_stop(program: &Program) -> TokenStream {
         let apart = corner.apart;
         quote!(rt::corners::Corner { sides: rt::corners::Sides::#sides, apart: #apart })
     });
-    let arguments = quote!(&mut w, functions, rates, sides);
+    let arguments = quote!(&mut w, &mut functions, &mut rates, &mut sides);
     let call = face::call(program, corners::NAME, quote!(), arguments, &[]);
     quote! {
-        fn next_stop(&self, from: S, to: S) -> Option<rt::Stop> {
+        fn next_stop(&self, from: f64, to: f64) -> Option<rt::Stop> {
             const CORNERS: [rt::corners::Corner; #n] = [#(#all),*];
             let mut memory = [0.0; rt::corners::memory_len(#n)];
             rt::corners::next_stop(&CORNERS, from, to, &mut memory, |t, values| {
-                let mut w = [0.0; #slots];
-                if let ([functions, rates, sides], []) = values.as_chunks_mut::<#n>() {
-                    #call
+                let (t, mut w): (S, _) = (rt::Scalar::from_f64(t), [0.0; #slots]);
+                let (mut functions, mut rates, mut sides) = ([0.0; #n], [0.0; #n], [0.0; #n]);
+                #call
+                let all = functions.into_iter().chain(rates).chain(sides);
+                for (to, from) in values.iter_mut().zip(all) {
+                    *to = rt::Scalar::real(from);
                 }
             })
         }
@@ -163,7 +166,7 @@ fn method(program: &Program) -> Option<Method> {
     let differentiated = |families: &[[BundleKind; 5]], len: TokenStream| {
         (judged && families.iter().all(|family| has(family))).then_some(len)
     };
-    let simulation = &program.simulation;
+    let simulation = &program.simulation_of_scalar();
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let enforcement = match (simulation.formulation, simulation.penalty) {
         (Formulation::Penalty, Some(penalty)) => {
