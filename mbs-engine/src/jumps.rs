@@ -13,6 +13,8 @@ use std::fmt;
 /// Against the largest value of its subject that was seen, a difference of the two sides is a jump and not rounding. The time of the
 /// change is known to rounding, so both sides of a kink differ by rounding only.
 const JUMP: f64 = 1e-9;
+/// Steps shorter than this, against one and the time, cross a corner in time: in them Δz/h is rounding.
+const SHORT: f64 = 1e-9;
 /// Bisections of the time between two nodes.
 const BISECTIONS: usize = 60;
 
@@ -89,7 +91,7 @@ impl Node {
         mix(&mut self.vd, &a.vd, &b.vd);
         mix(&mut self.u, &a.u, &b.u);
         let h = b.t[0] - a.t[0];
-        if self.z.len() != self.v.len() || !(h > 0.0) {
+        if self.z.len() != self.v.len() || !(h > SHORT * (1.0 + b.t[0].abs())) {
             return;
         }
         for (i, (z, v)) in self.z.iter_mut().zip(&mut self.v).enumerate() {

@@ -163,7 +163,7 @@ fn next_stop(program: &Program) -> TokenStream {
         let apart = corner.apart;
         quote!(rt::corners::Corner { sides: rt::corners::Sides::#sides, apart: #apart })
     });
-    let arguments = quote!(&mut w, functions, rates, sides);
+    let arguments = quote!(&mut w, &mut functions, &mut rates, &mut sides);
     let call = face::call(program, corners::NAME, quote!(), arguments, &[]);
     quote! {
         fn next_stop(&self, from: f64, to: f64) -> Option<rt::Stop> {

@@ -224,9 +224,13 @@ impl Adaptive {
         let mut h = proposed.min(self.h_max).max(least);
         let mut limit = limit;
         if let Some(stop) = field.next_stop(t.real(), (t.real() + LANDING * h).min(limit.real())) {
-            let end = if stop.before > t.real() { stop.before } else { stop.after };
-            if end > t.real() && end < limit.real() {
-                limit = F::S::from_f64(end);
+            // Where steps keep off a corner, by roundings of the scalar and not of the time alone.
+            let crossed = stop.before < stop.after;
+            let margin = if crossed { LEAST_STEP * (F::S::EPSILON - f64::EPSILON) * scale } else { 0.0 };
+            let (before, after) = (stop.before - margin, stop.after + margin);
+            let end = F::S::from_f64(if before > t.real() { before } else { after });
+            if (end - t).real() > 0.0 && end.real() < limit.real() {
+                limit = end;
                 left = (limit - t).real();
             }
         }

@@ -363,8 +363,12 @@ impl Explicit for Adaptive {
         let mut now = clock.now.at(M::S::from_f64(clock.now.t));
         let step = Adaptive::step(self, model, inputs, &mut now, state, limit, scratch)?;
         let Accepted { h, rejected, evaluations, .. } = step;
-        // The sum of the steps in double precision; the time that is met is met exactly.
-        let t = if now.t == limit { target.time } else { clock.now.t + h.real() };
+        // The sum of the steps in double precision; the time that is met, and a stop of double precision, are met exactly.
+        let t = match now.t == limit {
+            true => target.time,
+            false if M::S::EPSILON <= f64::EPSILON => now.t.real(),
+            false => clock.now.t + h.real(),
+        };
         clock.now = now.at(t);
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
         statistics.add(t, h.real(), &step);
