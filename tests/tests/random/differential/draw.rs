@@ -1,6 +1,8 @@
 //! Random mechanisms with loops, constraints of every kind, redundant and nonholonomic ones, springs of every kind and drives, that stand
 //! and move as their constraints say.
 
+#![allow(clippy::needless_range_loop, reason = "indices of matrices")]
+
 use super::description::*;
 use super::oracle::{Moving, Oracle};
 use super::vector::{M3, V3, add, apply, dot, norm, of_quaternion, product, scale, sub, transposed, unit};

@@ -14,6 +14,8 @@
 //! found by unit accelerations. M ν̇ = f + Cᵀ λ is solved by Gauss' principle: Lᵀ ν̇ is nearest to L⁻¹ f among all with B Lᵀ ν̇ = c. Dependent rows
 //! are found by Gram–Schmidt orthogonalisation with pivoting; of them λ is zero.
 
+#![allow(clippy::needless_range_loop, reason = "indices of vectors and matrices")]
+
 use super::description::{BodyId, Constraint, Coordinate, Force, Kind, Mark, Mechanism, Side, Signal};
 use super::vector::*;
 
