@@ -17,6 +17,7 @@ use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Rk4};
 use crate::named::Memory;
 use crate::pieces::Pieces;
+use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableStep, JointDerivatives, JointObjectiveDerivatives, JointSensitivities,
     ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives,
@@ -24,7 +25,7 @@ use crate::sensitivity::{
 use crate::system::{ForwardDynamics, System};
 
 /// A method whose runs have an adjoint.
-pub trait AdjointMethod<M: System<S = f64>>: DifferentiableMethod<M> {
+pub trait AdjointMethod<M: System>: DifferentiableMethod<M> {
     /// Numbers that a run needs beside records and states of steps.
     fn own_len(&self, model: &M) -> usize;
 
@@ -33,13 +34,13 @@ pub trait AdjointMethod<M: System<S = f64>>: DifferentiableMethod<M> {
     -> Result<Option<Schedule>, StepError>;
 
     /// A whole run, forward and back: writes the objectives, then their derivatives, as [`Gradient`](crate::Gradient) has them.
-    fn adjoint<I: Inputs<f64>>(
+    fn adjoint<I: Inputs<M::S>>(
         self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<AdjointStatistics, StepError>;
 }
 
@@ -60,7 +61,7 @@ where
 pub fn gradient_by_adjoint<M: Differentiable>(
     parameters: &M::Parameters,
     settings: Settings,
-    memory: &mut [f64],
+    memory: &mut [M::S],
 ) -> Result<(M::Gradient, AdjointStatistics), Error<M>>
 where
     M::Method: AdjointMethod<M>,
@@ -68,7 +69,7 @@ where
     M::check(parameters)?;
     let model = M::with(*parameters);
     let (own, found) = (M::METHOD.own_len(&model), memory.len());
-    let mut values = Array::<M::Gradient>::ZERO;
+    let mut values = Array::<M::Gradient, M::S>::ZERO;
     let mut inputs = Signals(&model);
     let run = M::METHOD.adjoint(&model, &mut inputs, &settings, memory, values.values_mut());
     let statistics = run.map_err(|error| match error {
@@ -81,19 +82,19 @@ where
     Ok((named::<M>(&model, values.values())?, statistics))
 }
 
-fn unseen(_: AdjointNode<'_, f64>) -> ControlFlow<()> {
+fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 /// The first `len` numbers, and the rest.
-fn split(memory: &mut [f64], len: usize) -> Result<(&mut [f64], &mut [f64]), StepError> {
+fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
     let wrong = StepError::Length { what: "memory", expected: 0, found: 0 };
     memory.split_at_mut_checked(len).ok_or(wrong)
 }
 
 fn implicit_len<M>(model: &M, method: impl DifferentiableStep) -> usize
 where
-    M: Sensitivities<S = f64> + ObjectiveDerivatives,
+    M: Sensitivities + ObjectiveDerivatives,
 {
     let dims = model.dims();
     let run = Adjoint(Fixed { method, h: 0.0 });
@@ -105,14 +106,14 @@ where
 fn implicit<M, T: DifferentiableStep>(
     own: usize,
     model: &M,
-    inputs: &mut impl Inputs<f64>,
+    inputs: &mut impl Inputs<M::S>,
     settings: &Settings,
-    memory: &mut [f64],
-    values: &mut [f64],
-    settle: impl FnOnce(&[f64]) -> T,
+    memory: &mut [M::S],
+    values: &mut [M::S],
+    settle: impl FnOnce(&[M::S]) -> T,
 ) -> Result<AdjointStatistics, StepError>
 where
-    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
 {
     let dims = model.dims();
     let (first, memory) = split(memory, own)?;
@@ -120,7 +121,8 @@ where
     let state = pieces.next(State::<f64>::len(&dims))?;
     let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
     let scratch = pieces.rest();
-    Assembly::DEFAULT.begin_differentiated(model, inputs, settings.begin, state, derivatives, scratch)?;
+    let begin = M::S::from_f64(settings.begin);
+    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
     let run = Adjoint(Fixed { method: settle(State::of(&dims, state)?.scale), h: settings.step });
     run.gradient(model, inputs, state, derivatives, &settings.span(), values, memory, scratch, unseen)
 }
@@ -129,7 +131,7 @@ macro_rules! implicit_adjoint {
     ($method:ty, |$this:ident| $inner:expr, |$settled:ident, $settings:ident, $scale:ident| $settle:expr) => {
         impl<M> AdjointMethod<M> for $method
         where
-            M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+            M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
         {
             fn own_len(&self, model: &M) -> usize {
                 let $this = self;
@@ -144,17 +146,17 @@ macro_rules! implicit_adjoint {
             ) -> Result<Option<Schedule>, StepError> {
                 let $this = self;
                 let run = Adjoint(Fixed { method: $inner, h: settings.step });
-                run.schedule(&model.dims(), &settings.span(), numbers).map(Some)
+                run.schedule(&model.dims(), &settings.span::<M::S>(), numbers).map(Some)
             }
 
             #[allow(unused_mut, reason = "one of the methods settles itself")]
-            fn adjoint<I: Inputs<f64>>(
+            fn adjoint<I: Inputs<M::S>>(
                 self,
                 model: &M,
                 inputs: &mut I,
                 settings: &Settings,
-                memory: &mut [f64],
-                values: &mut [f64],
+                memory: &mut [M::S],
+                values: &mut [M::S],
             ) -> Result<AdjointStatistics, StepError> {
                 let own = self.own_len(model);
                 let (mut $settled, $settings) = (self, settings);
@@ -192,7 +194,7 @@ const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0 };
 
 impl<M, T: AdjointExplicit> AdjointMethod<M> for Tree<T>
 where
-    M: ForwardDynamics<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
 {
     fn own_len(&self, model: &M) -> usize {
         let dims = model.dims();
@@ -207,16 +209,16 @@ where
         settings: &Settings,
         numbers: usize,
     ) -> Result<Option<Schedule>, StepError> {
-        self.0.backward(settings).schedule(&model.dims(), &settings.span(), numbers)
+        self.0.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
     }
 
-    fn adjoint<I: Inputs<f64>>(
+    fn adjoint<I: Inputs<M::S>>(
         self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<AdjointStatistics, StepError> {
         let (dims, own) = (model.dims(), self.own_len(model));
         let (first, memory) = split(memory, own)?;
@@ -232,7 +234,7 @@ where
 
 impl<M, T: AdjointExplicit> AdjointMethod<M> for Projected<T>
 where
-    M: Sensitivities<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
     M: ConstrainedDynamics + ConstraintCorrection,
 {
     fn own_len(&self, model: &M) -> usize {
@@ -249,16 +251,16 @@ where
         settings: &Settings,
         numbers: usize,
     ) -> Result<Option<Schedule>, StepError> {
-        self.integrator.backward(settings).schedule(&model.dims(), &settings.span(), numbers)
+        self.integrator.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
     }
 
-    fn adjoint<I: Inputs<f64>>(
+    fn adjoint<I: Inputs<M::S>>(
         mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<AdjointStatistics, StepError> {
         let (dims, own) = (model.dims(), self.own_len(model));
         let (first, memory) = split(memory, own)?;
@@ -269,7 +271,7 @@ where
         let mut pieces = Pieces::of(&mut *scratch, own - y.len() - derivatives.len());
         let state = pieces.next(State::<f64>::len(&dims))?;
         let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        let (begin, rest) = (settings.begin, pieces.rest());
+        let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
         Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
         self.settle(State::of(&dims, state)?.scale);
         JointDerivatives::of_state(model, state, changes, y, derivatives)?;
