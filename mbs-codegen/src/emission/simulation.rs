@@ -170,11 +170,12 @@ fn next_stop(program: &Program) -> TokenStream {
             const CORNERS: [rt::corners::Corner; #n] = [#(#all),*];
             let mut memory = [0.0; rt::corners::memory_len(#n)];
             rt::corners::next_stop(&CORNERS, from, to, &mut memory, |t, values| {
-                let (t, mut w, mut found) = (rt::Scalar::from_f64(t), [0.0; #slots], [[0.0; #n]; 3]);
-                let [functions, rates, sides] = &mut found;
+                let (t, mut w): (S, _) = (rt::Scalar::from_f64(t), [0.0; #slots]);
+                let (mut functions, mut rates, mut sides) = ([0.0; #n], [0.0; #n], [0.0; #n]);
                 #call
-                for (to, from) in values.iter_mut().zip(found.as_flattened()) {
-                    *to = rt::Scalar::real(*from);
+                let all = functions.into_iter().chain(rates).chain(sides);
+                for (to, from) in values.iter_mut().zip(all) {
+                    *to = rt::Scalar::real(from);
                 }
             })
         }

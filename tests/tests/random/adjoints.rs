@@ -12,8 +12,8 @@ use mbs_generated::five_bar;
 use mbs_runtime::named::{Fields, Memory};
 use mbs_runtime::simulation::{adjoint_memory_len, gradient_by_adjoint, gradient_with};
 use mbs_runtime::{
-    AdjointNode, Ali3p, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
-    JointDerivatives, OnConstraints, Output, Rk4, Span, StepError, System,
+    AdjointNode, Ali3p, Complex64, DifferentiableIntegrator, Differentiated, Fixed, Gradient, Index1, Inputs,
+    JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, StepError, System,
 };
 use mbs_tests::closed;
 use mbs_tests::differentiated::{everything, parametrised};
@@ -169,22 +169,19 @@ fn adjoints_of_random_trees() {
     }
 }
 
-/// By what an input is moved at one node: objectives change by far more than iterations leave, and almost linearly.
-const BUMP: f64 = 0.05;
-
-/// The signals of a model, one of them moved at one node of steps of size h, and over the step that begins there if it is held.
-struct Bumped<'a> {
-    signals: Signals<'a, f64>,
+/// The signals of a model, one of them moved at one node of steps of size h.
+struct Bumped<'a, S: Scalar> {
+    signals: Signals<'a, S>,
     input: usize,
     node: usize,
     h: f64,
-    by: f64,
+    by: S,
 }
 
-impl Inputs<f64> for Bumped<'_> {
-    fn at(&mut self, t: f64, u: &mut [f64]) {
+impl<S: Scalar> Inputs<S> for Bumped<'_, S> {
+    fn at(&mut self, t: S, u: &mut [S]) {
         self.signals.at(t, u);
-        if (t / self.h - self.node as f64).abs() < 1e-6 {
+        if (t.real() / self.h - self.node as f64).abs() < 1e-6 {
             u[self.input] += self.by;
         }
     }
@@ -204,16 +201,40 @@ fn history_of(model: &Interpreted, simulation: &Simulation) -> Result<(InputHist
     Ok((history, found))
 }
 
-/// Objectives of a run with these inputs.
-fn objectives(
+/// An imaginary step.
+const STEP: f64 = 1e-30;
+/// By what an input is moved in real runs: objectives change almost linearly.
+const BUMP: f64 = 0.05;
+
+/// Derivatives of the objectives by an input at one node: of an implicit run by a complex step, of an explicit one by differences.
+fn by_value(
     model: &Interpreted,
+    complex: &Interpreted<Complex64>,
     simulation: &Simulation,
-    inputs: &mut Bumped<'_>,
-) -> Result<Vec<f64>, StepError> {
+    input: usize,
+    node: usize,
+) -> Vec<f64> {
     let (h, end) = (simulation.step, simulation.end);
     if simulation.integrator != Integrator::Rk4 {
-        return Ok(mbs_tests::gradient::implicit(model, inputs, Ali3p::DEFAULT, h, end)?.psi);
+        let method = Ali3p { tolerance: 1e-30, max_iterations: 100, ..Ali3p::DEFAULT };
+        let (signals, by) = (complex.input_signals(), Complex64::new(0.0, STEP));
+        let mut inputs = Bumped { signals, input, node, h, by };
+        let found = mbs_tests::gradient::implicit(complex, &mut inputs, method, h, end).expect("it runs");
+        return found.psi.iter().map(|psi| psi.im / STEP).collect();
     }
+    let [more, less] = [BUMP, -BUMP].map(|by| {
+        let mut inputs = Bumped { signals: model.input_signals(), input, node, h, by };
+        explicit_objectives(model, &mut inputs, h, end).expect("it runs")
+    });
+    more.iter().zip(less).map(|(more, less)| (more - less) / (2.0 * BUMP)).collect()
+}
+
+fn explicit_objectives(
+    model: &Interpreted,
+    inputs: &mut Bumped<'_, f64>,
+    h: f64,
+    end: f64,
+) -> Result<Vec<f64>, StepError> {
     let dims = model.dims();
     let (mut state, _) = closed::start(model, 0.0)?;
     let mut y = vec![0.0; dims.state()];
@@ -229,7 +250,7 @@ fn objectives(
     Ok(gradient[..dims.n_objectives].to_vec())
 }
 
-/// By the value of an input at every single node, against differences of whole runs; their sum is the derivative by a constant.
+/// By the value of an input at every single node, against whole runs with that value moved; their sum is the derivative by a constant.
 #[test]
 fn histories_of_inputs_are_differentiated() {
     let mut compared = 0;
@@ -245,6 +266,7 @@ fn histories_of_inputs_are_differentiated() {
         let mut model = read(&text);
         model.sensitivity = everything(&model);
         let Some(program) = interpreted(&model, true) else { continue };
+        let complex = Interpreted::<Complex64>::new(program.program().clone());
         for (formulation, integrator) in [METHODS[0], METHODS[4]] {
             let h = 2e-3;
             let settings = model.simulation.clone();
@@ -270,19 +292,13 @@ fn histories_of_inputs_are_differentiated() {
                     continue;
                 }
                 for node in [0, 1, 4, 9, 10] {
-                    let psi = |by: f64| {
-                        let signals = program.input_signals();
-                        let mut inputs = Bumped { signals, input: input as usize, node, h, by };
-                        objectives(&program, &simulation, &mut inputs).expect("it runs")
-                    };
-                    let (more, less) = (psi(BUMP), psi(-BUMP));
-                    for i in 0..found.objectives.len() {
-                        let difference = (more[i] - less[i]) / (2.0 * BUMP);
+                    let expected = by_value(&program, &complex, &simulation, input as usize, node);
+                    for (i, expected) in expected.into_iter().enumerate() {
                         let derivative = history.of(i, j).nth(node).expect("a node");
-                        let size = history.of(i, j).fold(1e-7, |m: f64, x| m.max(x.abs()));
+                        let size = history.of(i, j).fold(1e-12, |m: f64, x| m.max(x.abs()));
                         assert!(
-                            (derivative - difference).abs() <= 1e-4 * size,
-                            "seed {seed}, {integrator:?}, {name} at node {node}: {derivative} is not {difference}"
+                            (derivative - expected).abs() <= 1e-5 * size,
+                            "seed {seed}, {integrator:?}, {name} at node {node}: {derivative} is not {expected}"
                         );
                         compared += 1;
                     }
