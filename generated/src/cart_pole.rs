@@ -242,8 +242,8 @@ pub mod cart_pole {
         pub theta0: S,
     }
     rt::fields!(
-        Parameters[6] { cart_mass, pole_mass, half, rail_friction, pivot_friction, theta0
-        }
+        Parameters[S; 6] { cart_mass, pole_mass, half, rail_friction, pivot_friction,
+        theta0 }
     );
     impl Default for Parameters {
         fn default() -> Self {
@@ -396,7 +396,7 @@ pub mod cart_pole {
         /// `pivot.theta`.
         pub pivot: S,
     }
-    rt::fields!(Coordinates[2] { rail, pivot });
+    rt::fields!(Coordinates[S; 2] { rail, pivot });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
@@ -405,14 +405,14 @@ pub mod cart_pole {
         /// `pivot.theta_rate`.
         pub pivot: S,
     }
-    rt::fields!(Velocities[2] { rail, pivot });
+    rt::fields!(Velocities[S; 2] { rail, pivot });
     /// Inputs u.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Inputs {
         /// force on the cart along the rail, in N.
         pub push: S,
     }
-    rt::fields!(Inputs[1] { push });
+    rt::fields!(Inputs[S; 1] { push });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
@@ -425,14 +425,14 @@ pub mod cart_pole {
         /// Output `energy`, in J.
         pub energy: S,
     }
-    rt::fields!(Outputs[6] { position, angle, tip, energy });
+    rt::fields!(Outputs[S; 6] { position, angle, tip, energy });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
         /// Of `pole.tip`.
         pub pole_tip: [S; 3],
     }
-    rt::fields!(Markers[3] { pole_tip });
+    rt::fields!(Markers[S; 3] { pole_tip });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -493,20 +493,20 @@ pub mod cart_pole {
         pub push: S,
     }
     rt::fields!(
-        Derivatives[7] { cart_mass, pole_mass, half, rail_friction, pivot_friction,
+        Derivatives[S; 7] { cart_mass, pole_mass, half, rail_friction, pivot_friction,
         theta0, push }
     );
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `lean`, in s.
-        pub lean: rt::named::Objective<Derivatives>,
+        pub lean: rt::named::Objective<Derivatives, S>,
         /// Objective `effort`, in N²s.
-        pub effort: rt::named::Objective<Derivatives>,
+        pub effort: rt::named::Objective<Derivatives, S>,
         /// Objective `drift`, in m².
-        pub drift: rt::named::Objective<Derivatives>,
+        pub drift: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[24] { lean, effort, drift });
+    rt::fields!(Gradient[S; 24] { lean, effort, drift });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

@@ -208,7 +208,7 @@ pub mod double_pendulum {
         /// of the elbow at start, in rad/s.
         pub rate2: S,
     }
-    rt::fields!(Parameters[6] { m1, m2, L1, L2, angle1, rate2 });
+    rt::fields!(Parameters[S; 6] { m1, m2, L1, L2, angle1, rate2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -368,7 +368,7 @@ pub mod double_pendulum {
         /// `elbow.angle`.
         pub elbow: S,
     }
-    rt::fields!(Coordinates[2] { shoulder, elbow });
+    rt::fields!(Coordinates[S; 2] { shoulder, elbow });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
@@ -377,14 +377,14 @@ pub mod double_pendulum {
         /// `elbow.angle_rate`.
         pub elbow: S,
     }
-    rt::fields!(Velocities[2] { shoulder, elbow });
+    rt::fields!(Velocities[S; 2] { shoulder, elbow });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
         /// Output `tip`.
         pub tip: [S; 3],
     }
-    rt::fields!(Outputs[3] { tip });
+    rt::fields!(Outputs[S; 3] { tip });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
@@ -393,7 +393,7 @@ pub mod double_pendulum {
         /// Of `lower.tip`.
         pub lower_tip: [S; 3],
     }
-    rt::fields!(Markers[6] { upper_elbow, lower_tip });
+    rt::fields!(Markers[S; 6] { upper_elbow, lower_tip });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -451,18 +451,18 @@ pub mod double_pendulum {
         /// By `rate2`.
         pub rate2: S,
     }
-    rt::fields!(Derivatives[6] { m1, m2, L1, L2, angle1, rate2 });
+    rt::fields!(Derivatives[S; 6] { m1, m2, L1, L2, angle1, rate2 });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `haste`, in m²/s.
-        pub haste: rt::named::Objective<Derivatives>,
+        pub haste: rt::named::Objective<Derivatives, S>,
         /// Objective `load`, in N²s.
-        pub load: rt::named::Objective<Derivatives>,
+        pub load: rt::named::Objective<Derivatives, S>,
         /// Objective `height`, in m.
-        pub height: rt::named::Objective<Derivatives>,
+        pub height: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[21] { haste, load, height });
+    rt::fields!(Gradient[S; 21] { haste, load, height });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

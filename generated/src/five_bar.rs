@@ -271,7 +271,7 @@ pub mod five_bar {
         /// stiffness of the spring from point 2 to B, in N/m.
         pub k_2: S,
     }
-    rt::fields!(Parameters[7] { L_s1, L_s2, m_A1, x_G, L_A1, k_1, k_2 });
+    rt::fields!(Parameters[S; 7] { L_s1, L_s2, m_A1, x_G, L_A1, k_1, k_2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -417,7 +417,7 @@ pub mod five_bar {
         /// `P3.angle`.
         pub P3: S,
     }
-    rt::fields!(Coordinates[4] { A, P1, B, P3 });
+    rt::fields!(Coordinates[S; 4] { A, P1, B, P3 });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
@@ -430,7 +430,7 @@ pub mod five_bar {
         /// `P3.angle_rate`.
         pub P3: S,
     }
-    rt::fields!(Velocities[4] { A, P1, B, P3 });
+    rt::fields!(Velocities[S; 4] { A, P1, B, P3 });
     /// Multipliers of the constraints.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Multipliers {
@@ -439,14 +439,14 @@ pub mod five_bar {
         /// Of `P2.y`.
         pub P2_y: S,
     }
-    rt::fields!(Multipliers[2] { P2_x, P2_y });
+    rt::fields!(Multipliers[S; 2] { P2_x, P2_y });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
         /// Output `point_2`, in m.
         pub point_2: [S; 3],
     }
-    rt::fields!(Outputs[3] { point_2 });
+    rt::fields!(Outputs[S; 3] { point_2 });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
@@ -464,23 +464,23 @@ pub mod five_bar {
         pub bar_32_p2: [S; 3],
     }
     rt::fields!(
-        Markers[18] { ground_A, ground_B, bar_A1_p1, bar_12_p2, bar_B3_p3, bar_32_p2 }
+        Markers[S; 18] { ground_A, ground_B, bar_A1_p1, bar_12_p2, bar_B3_p3, bar_32_p2 }
     );
     /// What each joint transmits from its parent to its child.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Reactions {
         /// Through `A`.
-        pub A: rt::named::Wrench,
+        pub A: rt::named::Wrench<S>,
         /// Through `P1`.
-        pub P1: rt::named::Wrench,
+        pub P1: rt::named::Wrench<S>,
         /// Through `B`.
-        pub B: rt::named::Wrench,
+        pub B: rt::named::Wrench<S>,
         /// Through `P3`.
-        pub P3: rt::named::Wrench,
+        pub P3: rt::named::Wrench<S>,
         /// Through `P2`.
-        pub P2: rt::named::Wrench,
+        pub P2: rt::named::Wrench<S>,
     }
-    rt::fields!(Reactions[30] { A, P1, B, P3, P2 });
+    rt::fields!(Reactions[S; 30] { A, P1, B, P3, P2 });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -543,18 +543,18 @@ pub mod five_bar {
         /// By `L_A1`.
         pub L_A1: S,
     }
-    rt::fields!(Derivatives[5] { L_s1, L_s2, m_A1, x_G, L_A1 });
+    rt::fields!(Derivatives[S; 5] { L_s1, L_s2, m_A1, x_G, L_A1 });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `psi1`, in m²s.
-        pub psi1: rt::named::Objective<Derivatives>,
+        pub psi1: rt::named::Objective<Derivatives, S>,
         /// Objective `psi2`, in m²/s.
-        pub psi2: rt::named::Objective<Derivatives>,
+        pub psi2: rt::named::Objective<Derivatives, S>,
         /// Objective `psi3`, in m²/s³.
-        pub psi3: rt::named::Objective<Derivatives>,
+        pub psi3: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[18] { psi1, psi2, psi3 });
+    rt::fields!(Gradient[S; 18] { psi1, psi2, psi3 });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::implicit_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

@@ -3,6 +3,9 @@
 //! them.
 #![no_std]
 
+#[cfg(test)]
+extern crate std;
+
 include!("pendulum.rs");
 include!("double_pendulum.rs");
 include!("cart_pole.rs");
@@ -11,3 +14,13 @@ include!("torque_free_top.rs");
 include!("mirrored.rs");
 include!("five_bar.rs");
 include!("slider_crank.rs");
+
+/// In single precision.
+pub mod single {
+    include!("single/pendulum.rs");
+    include!("single/cart_pole.rs");
+    include!("single/five_bar.rs");
+}
+
+#[cfg(test)]
+mod single_precision;

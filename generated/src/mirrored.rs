@@ -322,7 +322,7 @@ pub mod mirrored {
         pub road_height: [S; 6],
     }
     rt::fields!(
-        Parameters[19] { track, stiffness, damping, free_length, tyre, radius, late,
+        Parameters[S; 19] { track, stiffness, damping, free_length, tyre, radius, late,
         road_time, road_height }
     );
     impl Default for Parameters {
@@ -476,7 +476,7 @@ pub mod mirrored {
         pub right_hinge: S,
     }
     rt::fields!(
-        Coordinates[5] { ride_sway, ride_heave, ride_roll, left_hinge, right_hinge }
+        Coordinates[S; 5] { ride_sway, ride_heave, ride_roll, left_hinge, right_hinge }
     );
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -493,7 +493,7 @@ pub mod mirrored {
         pub right_hinge: S,
     }
     rt::fields!(
-        Velocities[5] { ride_sway_rate, ride_heave_rate, ride_roll_rate, left_hinge,
+        Velocities[S; 5] { ride_sway_rate, ride_heave_rate, ride_roll_rate, left_hinge,
         right_hinge }
     );
     /// Outputs.
@@ -515,8 +515,8 @@ pub mod mirrored {
         pub right_lateral: S,
     }
     rt::fields!(
-        Outputs[9] { heave, roll, right_wheel, left_travel, left_lateral, right_travel,
-        right_lateral }
+        Outputs[S; 9] { heave, roll, right_wheel, left_travel, left_lateral,
+        right_travel, right_lateral }
     );
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -535,8 +535,8 @@ pub mod mirrored {
         pub right_arm_wheel: [S; 3],
     }
     rt::fields!(
-        Markers[18] { frame_left_mount, frame_right_mount, left_arm_seat, left_arm_wheel,
-        right_arm_seat, right_arm_wheel }
+        Markers[S; 18] { frame_left_mount, frame_right_mount, left_arm_seat,
+        left_arm_wheel, right_arm_seat, right_arm_wheel }
     );
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
@@ -596,19 +596,19 @@ pub mod mirrored {
         pub road_height: [S; 6],
     }
     rt::fields!(
-        Derivatives[11] { track, stiffness, damping, free_length, tyre, road_height }
+        Derivatives[S; 11] { track, stiffness, damping, free_length, tyre, road_height }
     );
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `comfort`, in m²/s³.
-        pub comfort: rt::named::Objective<Derivatives>,
+        pub comfort: rt::named::Objective<Derivatives, S>,
         /// Objective `lean`, in rad²s.
-        pub lean: rt::named::Objective<Derivatives>,
+        pub lean: rt::named::Objective<Derivatives, S>,
         /// Objective `strain`, in N²s.
-        pub strain: rt::named::Objective<Derivatives>,
+        pub strain: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[36] { comfort, lean, strain });
+    rt::fields!(Gradient[S; 36] { comfort, lean, strain });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

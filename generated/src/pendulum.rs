@@ -188,7 +188,7 @@ pub mod pendulum {
         /// angle at start, in rad.
         pub angle: S,
     }
-    rt::fields!(Parameters[3] { m, L, angle });
+    rt::fields!(Parameters[S; 3] { m, L, angle });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -328,14 +328,14 @@ pub mod pendulum {
         /// `hinge.angle`.
         pub hinge: S,
     }
-    rt::fields!(Coordinates[1] { hinge });
+    rt::fields!(Coordinates[S; 1] { hinge });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
         /// `hinge.angle_rate`.
         pub hinge: S,
     }
-    rt::fields!(Velocities[1] { hinge });
+    rt::fields!(Velocities[S; 1] { hinge });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
@@ -344,14 +344,14 @@ pub mod pendulum {
         /// Output `height`, in m.
         pub height: S,
     }
-    rt::fields!(Outputs[4] { tip, height });
+    rt::fields!(Outputs[S; 4] { tip, height });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
         /// Of `rod.tip`.
         pub rod_tip: [S; 3],
     }
-    rt::fields!(Markers[3] { rod_tip });
+    rt::fields!(Markers[S; 3] { rod_tip });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -403,18 +403,18 @@ pub mod pendulum {
         /// By `angle`.
         pub angle: S,
     }
-    rt::fields!(Derivatives[3] { m, L, angle });
+    rt::fields!(Derivatives[S; 3] { m, L, angle });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `haste`, in m²/s.
-        pub haste: rt::named::Objective<Derivatives>,
+        pub haste: rt::named::Objective<Derivatives, S>,
         /// Objective `load`, in N²s.
-        pub load: rt::named::Objective<Derivatives>,
+        pub load: rt::named::Objective<Derivatives, S>,
         /// Objective `side`, in m.
-        pub side: rt::named::Objective<Derivatives>,
+        pub side: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[12] { haste, load, side });
+    rt::fields!(Gradient[S; 12] { haste, load, side });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

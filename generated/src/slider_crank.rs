@@ -243,7 +243,7 @@ pub mod slider_crank {
         /// inertia of the rod about the slider, in kg m².
         pub J2: S,
     }
-    rt::fields!(Parameters[8] { k, c, l0, F, a, J1, m2, J2 });
+    rt::fields!(Parameters[S; 8] { k, c, l0, F, a, J1, m2, J2 });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -405,7 +405,7 @@ pub mod slider_crank {
         /// `wrist.angle`.
         pub wrist: S,
     }
-    rt::fields!(Coordinates[3] { pivot, slide, wrist });
+    rt::fields!(Coordinates[S; 3] { pivot, slide, wrist });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
@@ -416,7 +416,7 @@ pub mod slider_crank {
         /// `wrist.angle_rate`.
         pub wrist: S,
     }
-    rt::fields!(Velocities[3] { pivot, slide, wrist });
+    rt::fields!(Velocities[S; 3] { pivot, slide, wrist });
     /// Multipliers of the constraints.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Multipliers {
@@ -425,14 +425,14 @@ pub mod slider_crank {
         /// Of `pin.y`.
         pub pin_y: S,
     }
-    rt::fields!(Multipliers[2] { pin_x, pin_y });
+    rt::fields!(Multipliers[S; 2] { pin_x, pin_y });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
         /// Output `x`, in m.
         pub x: S,
     }
-    rt::fields!(Outputs[1] { x });
+    rt::fields!(Outputs[S; 1] { x });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
@@ -447,20 +447,22 @@ pub mod slider_crank {
         /// Of `rod.tip`.
         pub rod_tip: [S; 3],
     }
-    rt::fields!(Markers[15] { crank_middle, crank_pin, rod_pin, rod_middle, rod_tip });
+    rt::fields!(
+        Markers[S; 15] { crank_middle, crank_pin, rod_pin, rod_middle, rod_tip }
+    );
     /// What each joint transmits from its parent to its child.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Reactions {
         /// Through `pivot`.
-        pub pivot: rt::named::Wrench,
+        pub pivot: rt::named::Wrench<S>,
         /// Through `slide`.
-        pub slide: rt::named::Wrench,
+        pub slide: rt::named::Wrench<S>,
         /// Through `wrist`.
-        pub wrist: rt::named::Wrench,
+        pub wrist: rt::named::Wrench<S>,
         /// Through `pin`.
-        pub pin: rt::named::Wrench,
+        pub pin: rt::named::Wrench<S>,
     }
-    rt::fields!(Reactions[24] { pivot, slide, wrist, pin });
+    rt::fields!(Reactions[S; 24] { pivot, slide, wrist, pin });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -517,14 +519,14 @@ pub mod slider_crank {
         /// By `c`.
         pub c: S,
     }
-    rt::fields!(Derivatives[2] { k, c });
+    rt::fields!(Derivatives[S; 2] { k, c });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `G`, in J s.
-        pub G: rt::named::Objective<Derivatives>,
+        pub G: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[3] { G });
+    rt::fields!(Gradient[S; 3] { G });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::implicit_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

@@ -213,7 +213,7 @@ pub mod spinning_top {
         /// Parameter `spin`, in rad/s.
         pub spin: S,
     }
-    rt::fields!(Parameters[6] { m, h, A, C, tilt, spin });
+    rt::fields!(Parameters[S; 6] { m, h, A, C, tilt, spin });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -365,7 +365,7 @@ pub mod spinning_top {
         /// `pivot.e3`.
         pub pivot_e3: S,
     }
-    rt::fields!(Coordinates[4] { pivot_e0, pivot_e1, pivot_e2, pivot_e3 });
+    rt::fields!(Coordinates[S; 4] { pivot_e0, pivot_e1, pivot_e2, pivot_e3 });
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Velocities {
@@ -376,7 +376,7 @@ pub mod spinning_top {
         /// `pivot.wz`.
         pub pivot_wz: S,
     }
-    rt::fields!(Velocities[3] { pivot_wx, pivot_wy, pivot_wz });
+    rt::fields!(Velocities[S; 3] { pivot_wx, pivot_wy, pivot_wz });
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Outputs {
@@ -387,7 +387,7 @@ pub mod spinning_top {
         /// Output `precession`, in rad.
         pub precession: S,
     }
-    rt::fields!(Outputs[5] { axis, nutation, precession });
+    rt::fields!(Outputs[S; 5] { axis, nutation, precession });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -449,18 +449,18 @@ pub mod spinning_top {
         /// By `spin`.
         pub spin: S,
     }
-    rt::fields!(Derivatives[6] { m, h, A, C, tilt, spin });
+    rt::fields!(Derivatives[S; 6] { m, h, A, C, tilt, spin });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `upright`, in s.
-        pub upright: rt::named::Objective<Derivatives>,
+        pub upright: rt::named::Objective<Derivatives, S>,
         /// Objective `sway`, in rad²/s.
-        pub sway: rt::named::Objective<Derivatives>,
+        pub sway: rt::named::Objective<Derivatives, S>,
         /// Objective `aside`.
-        pub aside: rt::named::Objective<Derivatives>,
+        pub aside: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[21] { upright, sway, aside });
+    rt::fields!(Gradient[S; 21] { upright, sway, aside });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

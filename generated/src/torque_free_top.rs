@@ -246,7 +246,7 @@ pub mod torque_free_top {
         /// about the first axis at start, in rad/s.
         pub wobble: S,
     }
-    rt::fields!(Parameters[6] { m, J1, J2, J3, speed, wobble });
+    rt::fields!(Parameters[S; 6] { m, J1, J2, J3, speed, wobble });
     impl Default for Parameters {
         fn default() -> Self {
             Self {
@@ -405,7 +405,7 @@ pub mod torque_free_top {
         pub free_e3: S,
     }
     rt::fields!(
-        Coordinates[7] { free_x, free_y, free_z, free_e0, free_e1, free_e2, free_e3 }
+        Coordinates[S; 7] { free_x, free_y, free_z, free_e0, free_e1, free_e2, free_e3 }
     );
     /// Velocities v, or accelerations vd.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -424,8 +424,8 @@ pub mod torque_free_top {
         pub free_wz: S,
     }
     rt::fields!(
-        Velocities[6] { free_x_rate, free_y_rate, free_z_rate, free_wx, free_wy, free_wz
-        }
+        Velocities[S; 6] { free_x_rate, free_y_rate, free_z_rate, free_wx, free_wy,
+        free_wz }
     );
     /// Outputs.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -435,14 +435,14 @@ pub mod torque_free_top {
         /// Output `mark`.
         pub mark: [S; 3],
     }
-    rt::fields!(Outputs[6] { spin, mark });
+    rt::fields!(Outputs[S; 6] { spin, mark });
     /// A vector for each marker, in the world frame.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Markers {
         /// Of `body.mark`.
         pub body_mark: [S; 3],
     }
-    rt::fields!(Markers[3] { body_mark });
+    rt::fields!(Markers[S; 3] { body_mark });
     /// Begin, end and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -498,18 +498,18 @@ pub mod torque_free_top {
         /// By `wobble`.
         pub wobble: S,
     }
-    rt::fields!(Derivatives[5] { J1, J2, J3, speed, wobble });
+    rt::fields!(Derivatives[S; 5] { J1, J2, J3, speed, wobble });
     /// Objectives of a run and their derivatives.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Gradient {
         /// Objective `tumble`, in rad.
-        pub tumble: rt::named::Objective<Derivatives>,
+        pub tumble: rt::named::Objective<Derivatives, S>,
         /// Objective `haste`, in m²/s.
-        pub haste: rt::named::Objective<Derivatives>,
+        pub haste: rt::named::Objective<Derivatives, S>,
         /// Objective `side`, in m.
-        pub side: rt::named::Objective<Derivatives>,
+        pub side: rt::named::Objective<Derivatives, S>,
     }
-    rt::fields!(Gradient[18] { tumble, haste, side });
+    rt::fields!(Gradient[S; 18] { tumble, haste, side });
     /// All memory of a differentiated run.
     pub type GradientMemory = [S; rt::simulation::GradientMemory::tree_len(&DIMS)];
     impl rt::simulation::Differentiable for Model {

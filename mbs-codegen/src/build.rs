@@ -9,7 +9,7 @@
 //! ```
 
 use crate::kinematics::ReferencePoint;
-use crate::program::{BundleKind, Pairs};
+use crate::program::{BundleKind, Pairs, ScalarType};
 use crate::{Request, generate};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,12 @@ impl Builder {
     /// Entries for pairs of joints as flat code or as loops over tables; otherwise whichever is quicker.
     pub fn pairs(mut self, pairs: Pairs) -> Builder {
         self.request.options.pairs = pairs;
+        self
+    }
+
+    /// The numbers it computes with; otherwise `f64`.
+    pub fn scalar(mut self, scalar: ScalarType) -> Builder {
+        self.request.options.scalar = scalar;
         self
     }
 

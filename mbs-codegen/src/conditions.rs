@@ -19,8 +19,12 @@ use crate::model::{ArrayRef, Case, Inertia, ParameterId, ParameterValue, Scalar,
 use crate::symbols::Group;
 use std::f64::consts::PI;
 
-/// Against the size of what a row compares: nine digits, which people write.
+/// Against the size of what a row compares: nine digits, which people write, and not less than [`ROUNDING`].
 const HOLDS: f64 = 1e-9;
+/// Rounding of what a row compares, in units of ε: a few sums of values that are rounded themselves.
+const ROUNDING: f64 = 16.0;
+/// Rounding of principal moments against the largest, in units of √ε: where two are equal the arccosine loses half of the digits.
+const MOMENT_ROUNDING: f64 = 4.0;
 /// Rows are looked at in this many states; no coordinate changes them, time and inputs may.
 const STATES: usize = 3;
 
@@ -52,14 +56,20 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of a mechanism; with the knots of a case.
-    pub fn of(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows, case: Option<&Case>) -> Conditions {
+    /// Of a mechanism; with the knots of a case. `epsilon` is that of the numbers with which they are judged.
+    pub fn of(
+        g: &mut Graph,
+        mechanism: &mut Mechanism<'_>,
+        rows: &Rows,
+        case: Option<&Case>,
+        epsilon: f64,
+    ) -> Conditions {
         let mut conditions = Conditions::default();
         conditions.bounds(g, mechanism);
-        conditions.bodies(g, mechanism);
+        conditions.bodies(g, mechanism, epsilon);
         conditions.directions(g, mechanism);
         conditions.knots(g, mechanism, case);
-        conditions.rows(g, mechanism, rows);
+        conditions.rows(g, mechanism, rows, epsilon);
         conditions
     }
 
@@ -112,7 +122,8 @@ impl Conditions {
     }
 
     /// Masses and inertias, with the tolerances of [`crate::model::moments::impossible`].
-    fn bodies(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
+    fn bodies(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, epsilon: f64) {
+        let rounding = MOMENT_ROUNDING * epsilon.sqrt();
         for body in mechanism.model.bodies.iter().skip(1) {
             let name = &body.name;
             let mass = scalar(g, mechanism, &body.mass);
@@ -121,7 +132,7 @@ impl Conditions {
             let [size, low] = [largest, least].map(|moment| g.abs(moment));
             let size = g.binary(BinaryOp::Max, size, low);
             let [negative, flat, balance] = [1e-6, 1e-6, 1e-3].map(|part| {
-                let part = g.constant(part);
+                let part = g.constant(rounding.max(part));
                 g.mul(part, size)
             });
             let margin = g.add(least, negative);
@@ -200,7 +211,7 @@ impl Conditions {
     }
 
     /// Rows that no coordinate changes hold, to nine digits of what they compare.
-    fn rows(&mut self, g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) {
+    fn rows(&mut self, g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows, epsilon: f64) {
         let checked: Vec<_> = rows.checked.iter().map(|checked| checked.row.clone()).collect();
         let values = row_values(g, mechanism, &checked);
         for (row, over) in checked.iter().zip(values) {
@@ -209,7 +220,7 @@ impl Conditions {
             for state in 0..if fixed { 1 } else { STATES } {
                 let constants = Sample::new(mechanism.model, mechanism.tree, state).constants(g);
                 let at = g.substitute(&[over.value, over.size], &constants);
-                let (value, holds) = (at[0], g.constant(HOLDS));
+                let (value, holds) = (at[0], g.constant(HOLDS.max(ROUNDING * epsilon)));
                 let allowed = g.mul(holds, at[1]);
                 let magnitude = g.abs(value);
                 let margin = g.sub(allowed, magnitude);

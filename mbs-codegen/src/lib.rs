@@ -99,6 +99,7 @@ pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, 
         diagnostics
     })?;
     refuse_absent(&program)?;
+    program.refuse_in_single_precision()?;
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let code = emission::emit(&program, &Source { file: base, text }, &request.target);
     Ok(Generated { code, program, warnings })

@@ -120,6 +120,8 @@ mod tests {
         assert!(m.contains("rt :: MassMatrix for Model") && !m.contains("rt :: ForwardDynamics for Model"));
         assert!(m.contains("NP : usize = 0 ;") && n.contains("NP : usize = 4 ;"));
         assert!(n.contains("rt :: MarkerJacobians for Model"));
+        assert!(m.contains("type S = f64 ;"));
+        assert!(expanded("mod m = \"models/pendulum.yaml\" {scalar: f32}").contains("type S = f32 ;"));
     }
 
     #[test]
@@ -138,6 +140,10 @@ mod tests {
             ("mod m = \"models/pendulum.yaml\" {reference: here}", "there is no reference `here`"),
             ("mod m = \"models/pendulum.yaml\" {bundles: some}", "write `all`, `standard`"),
             ("mod m = \"models/pendulum.yaml\" {bundles: [enregy]}", "did you mean `energy`?"),
+            (
+                "mod m = \"models/pendulum.yaml\" {scalar: f23}",
+                "there is no scalar `f23`; did you mean `f32`?",
+            ),
             ("mod m = \"models/cart_pole.yaml\" {case: \"shake\"}", "has no case `shake`"),
         ] {
             let ours = expanded(input);

@@ -5,7 +5,7 @@
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Pairs};
+use mbs_codegen::program::{BundleKind, Pairs, ScalarType};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -81,7 +81,7 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 6] = ["freeze", "reference", "bundles", "case", "lanes", "pairs"];
+const SETTINGS: [&str; 7] = ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -100,6 +100,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "bundles" => request.options.bundles = bundles(input)?,
             "case" => request.case = Some(input.parse::<LitStr>()?.value()),
             "lanes" => request.target.lanes = Some(lanes(&input.parse()?)?),
+            "scalar" => request.options.scalar = scalar(&input.call(Ident::parse_any)?)?,
             "pairs" => request.options.pairs = pairs(&input.call(Ident::parse_any)?)?,
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
@@ -116,6 +117,13 @@ fn lanes(samples: &LitInt) -> Result<usize> {
         Ok(count @ 1..=MAX_LANES) => Ok(count),
         _ => Err(Error::new(samples.span(), format!("from 1 to {MAX_LANES} samples at once"))),
     }
+}
+
+fn scalar(word: &Ident) -> Result<ScalarType> {
+    let name = word.to_string();
+    ScalarType::from_name(&name).ok_or_else(|| {
+        Error::new(word.span(), unknown("scalar", &name, &ScalarType::ALL.map(ScalarType::name)))
+    })
 }
 
 fn pairs(word: &Ident) -> Result<Pairs> {

@@ -9,17 +9,21 @@
 //!     pub push: f64,
 //!     pub wind: [f64; 3],
 //! }
-//! mbs_runtime::fields!(Inputs[4] { push, wind });
+//! mbs_runtime::fields!(Inputs[f64; 4] { push, wind });
 //!
 //! let inputs = Inputs { push: 1.0, wind: [2.0, 3.0, 4.0] };
 //! assert_eq!(inputs.to_array(), [1.0, 2.0, 3.0, 4.0]);
 //! assert_eq!(Inputs::from_array(&inputs.to_array()), inputs);
 //! ```
 
+use crate::scalar::Scalar;
 use crate::system::{Names, Quantity};
 
 /// An array of numbers: memory of constant size.
 pub trait Memory: Copy {
+    /// The numbers.
+    type S: Scalar;
+
     /// Nothing but zeros.
     const ZERO: Self;
 
@@ -28,44 +32,49 @@ pub trait Memory: Copy {
     type Square;
 
     /// Its values.
-    fn values(&self) -> &[f64];
+    fn values(&self) -> &[Self::S];
 
     /// Its values, to be changed.
-    fn values_mut(&mut self) -> &mut [f64];
+    fn values_mut(&mut self) -> &mut [Self::S];
 
     /// The square matrix whose columns `write` fills one after the other.
     #[cfg(feature = "nalgebra")]
-    fn square(write: impl FnOnce(&mut [f64])) -> Self::Square;
+    fn square(write: impl FnOnce(&mut [Self::S])) -> Self::Square;
 }
 
-impl<const N: usize> Memory for [f64; N] {
-    const ZERO: Self = [0.0; N];
+impl<S: Scalar, const N: usize> Memory for [S; N] {
+    type S = S;
+
+    const ZERO: Self = [S::ZERO; N];
 
     #[cfg(feature = "nalgebra")]
-    type Square = nalgebra::SMatrix<f64, N, N>;
+    type Square = nalgebra::SMatrix<S, N, N>;
 
     #[inline(always)]
-    fn values(&self) -> &[f64] {
+    fn values(&self) -> &[S] {
         self
     }
 
     #[inline(always)]
-    fn values_mut(&mut self) -> &mut [f64] {
+    fn values_mut(&mut self) -> &mut [S] {
         self
     }
 
     #[cfg(feature = "nalgebra")]
-    fn square(write: impl FnOnce(&mut [f64])) -> Self::Square {
-        let mut matrix = Self::Square::zeros();
+    fn square(write: impl FnOnce(&mut [S])) -> Self::Square {
+        let mut matrix = Self::Square::from_element(S::ZERO);
         write(matrix.as_mut_slice());
         matrix
     }
 }
 
+/// A struct of values by name, whatever their scalar.
+pub trait Named: Copy {}
+
 /// A struct whose fields are the values of an array, in its order. Implemented by [`fields!`](crate::fields).
-pub trait Fields: Copy {
+pub trait Fields<S: Scalar>: Named {
     /// The array.
-    type Array: Memory;
+    type Array: Memory<S = S>;
 
     /// From all values.
     fn from_values(values: &Self::Array) -> Self;
@@ -75,82 +84,85 @@ pub trait Fields: Copy {
 }
 
 /// What a field may be: a number, an array of such, or a struct of them.
-pub trait Field {
+pub trait Field<S: Scalar> {
     /// Takes its values from the front.
-    fn read(values: &mut Reader<'_>) -> Self;
+    fn read(values: &mut Reader<'_, S>) -> Self;
 
     /// Puts its values to the front.
-    fn write(&self, values: &mut Writer<'_>);
+    fn write(&self, values: &mut Writer<'_, S>);
 }
 
 /// Values that are still to be read.
 #[derive(Debug)]
-pub struct Reader<'a>(core::slice::Iter<'a, f64>);
+pub struct Reader<'a, S>(core::slice::Iter<'a, S>);
 
-impl<'a> Reader<'a> {
+impl<'a, S: Scalar> Reader<'a, S> {
     /// Of all these.
     #[inline(always)]
-    pub fn new(values: &'a [f64]) -> Self {
+    pub fn new(values: &'a [S]) -> Self {
         Self(values.iter())
     }
 
     /// The next field. Beyond the end there is nothing but NaN; arrays have the right length by construction.
     #[inline(always)]
-    pub fn field<T: Field>(&mut self) -> T {
+    pub fn field<T: Field<S>>(&mut self) -> T {
         T::read(self)
     }
 }
 
 /// Values that are still to be written.
 #[derive(Debug)]
-pub struct Writer<'a>(core::slice::IterMut<'a, f64>);
+pub struct Writer<'a, S>(core::slice::IterMut<'a, S>);
 
-impl<'a> Writer<'a> {
+impl<'a, S: Scalar> Writer<'a, S> {
     /// To all these.
     #[inline(always)]
-    pub fn new(values: &'a mut [f64]) -> Self {
+    pub fn new(values: &'a mut [S]) -> Self {
         Self(values.iter_mut())
     }
 }
 
-impl Field for f64 {
+impl<S: Scalar> Field<S> for S {
     #[inline(always)]
-    fn read(values: &mut Reader<'_>) -> Self {
-        values.0.next().copied().unwrap_or(f64::NAN)
+    fn read(values: &mut Reader<'_, S>) -> Self {
+        values.0.next().copied().unwrap_or(S::from_f64(f64::NAN))
     }
 
     #[inline(always)]
-    fn write(&self, values: &mut Writer<'_>) {
+    fn write(&self, values: &mut Writer<'_, S>) {
         if let Some(value) = values.0.next() {
             *value = *self;
         }
     }
 }
 
-impl<T: Field, const N: usize> Field for [T; N] {
+impl<S: Scalar, T: Field<S>, const N: usize> Field<S> for [T; N] {
     #[inline(always)]
-    fn read(values: &mut Reader<'_>) -> Self {
+    fn read(values: &mut Reader<'_, S>) -> Self {
         core::array::from_fn(|_| T::read(values))
     }
 
     #[inline(always)]
-    fn write(&self, values: &mut Writer<'_>) {
+    fn write(&self, values: &mut Writer<'_, S>) {
         for one in self {
             one.write(values);
         }
     }
 }
 
-/// Connects the fields of a struct with an array: `fields!(Struct[length] { first, second })` gives it `to_array`, `from_array` and
+/// Connects the fields of a struct with an array: `fields!(Struct[f64; length] { first, second })` gives it `to_array`, `from_array` and
 /// [`Fields`](crate::named::Fields). The length is the number of all values.
 #[macro_export]
 macro_rules! fields {
-    ($name:ident[$len:expr] { $($field:ident),* $(,)? }) => {
-        impl $name {
+    ($name:ident[$scalar:ty; $len:expr] { $($field:ident),* $(,)? }) => {
+        $crate::fields!(@[] $name, [$scalar; $len] { $($field),* });
+    };
+    (@[$($generics:tt)*] $name:ty, [$scalar:ty; $len:expr] { $($field:ident),* }) => {
+        impl $($generics)* $name {
             /// All values, arrays flattened, in the order of the fields.
             #[allow(unused_mut, unused_variables, reason = "there may be no fields")]
-            pub fn to_array(&self) -> [f64; $len] {
-                let mut values = [0.0; $len];
+            pub fn to_array(&self) -> [$scalar; $len] {
+                let mut values = [<$scalar as $crate::Scalar>::ZERO; $len];
                 let mut to = $crate::named::Writer::new(&mut values);
                 $($crate::named::Field::write(&self.$field, &mut to);)*
                 values
@@ -158,36 +170,38 @@ macro_rules! fields {
 
             /// From all values, arrays flattened, in the order of the fields.
             #[allow(unused_mut, unused_variables, reason = "there may be no fields")]
-            pub fn from_array(values: &[f64; $len]) -> Self {
+            pub fn from_array(values: &[$scalar; $len]) -> Self {
                 let mut from = $crate::named::Reader::new(values);
                 Self { $($field: from.field()),* }
             }
         }
 
-        impl $crate::named::Fields for $name {
-            type Array = [f64; $len];
+        impl $($generics)* $crate::named::Named for $name {}
+
+        impl $($generics)* $crate::named::Fields<$scalar> for $name {
+            type Array = [$scalar; $len];
 
             #[inline(always)]
-            fn from_values(values: &[f64; $len]) -> Self {
+            fn from_values(values: &[$scalar; $len]) -> Self {
                 Self::from_array(values)
             }
 
             #[inline(always)]
-            fn to_values(&self) -> [f64; $len] {
+            fn to_values(&self) -> [$scalar; $len] {
                 self.to_array()
             }
         }
 
-        impl $crate::named::Field for $name {
+        impl $($generics)* $crate::named::Field<$scalar> for $name {
             #[inline(always)]
             #[allow(unused_variables, reason = "there may be no fields")]
-            fn read(values: &mut $crate::named::Reader<'_>) -> Self {
+            fn read(values: &mut $crate::named::Reader<'_, $scalar>) -> Self {
                 Self { $($field: values.field()),* }
             }
 
             #[inline(always)]
             #[allow(unused_variables, reason = "there may be no fields")]
-            fn write(&self, values: &mut $crate::named::Writer<'_>) {
+            fn write(&self, values: &mut $crate::named::Writer<'_, $scalar>) {
                 $($crate::named::Field::write(&self.$field, values);)*
             }
         }
@@ -198,62 +212,64 @@ macro_rules! fields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nothing;
 
-impl Fields for Nothing {
-    type Array = [f64; 0];
+impl Named for Nothing {}
 
-    fn from_values(_: &[f64; 0]) -> Self {
+impl<S: Scalar> Fields<S> for Nothing {
+    type Array = [S; 0];
+
+    fn from_values(_: &[S; 0]) -> Self {
         Self
     }
 
-    fn to_values(&self) -> [f64; 0] {
+    fn to_values(&self) -> [S; 0] {
         []
     }
 }
 
 /// What a joint transmits from its parent to its child, at the child's joint point, world axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Wrench {
+pub struct Wrench<S = f64> {
     /// The force.
-    pub force: [f64; 3],
+    pub force: [S; 3],
     /// The torque.
-    pub torque: [f64; 3],
+    pub torque: [S; 3],
 }
-crate::fields!(Wrench[6] { force, torque });
+crate::fields!(@[<S: Scalar>] Wrench<S>, [S; 6] { force, torque });
 
 /// Energies, and the power of the forces that have no potential.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Energies {
+pub struct Energies<S = f64> {
     /// Kinetic energy.
-    pub kinetic: f64,
+    pub kinetic: S,
     /// Potential energy.
-    pub potential: f64,
+    pub potential: S,
     /// Power of the forces that have no potential.
-    pub power: f64,
+    pub power: S,
 }
-crate::fields!(Energies[3] { kinetic, potential, power });
+crate::fields!(@[<S: Scalar>] Energies<S>, [S; 3] { kinetic, potential, power });
 
-impl Energies {
+impl<S: Scalar> Energies<S> {
     /// Kinetic and potential energy.
-    pub fn total(&self) -> f64 {
+    pub fn total(&self) -> S {
         self.kinetic + self.potential
     }
 }
 
 /// An objective and its derivatives by what the model is differentiated by.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Objective<D> {
+pub struct Objective<D, S = f64> {
     /// Its value.
-    pub value: f64,
+    pub value: S,
     /// Its derivatives.
     pub by: D,
 }
 
-impl<D: Field> Field for Objective<D> {
-    fn read(values: &mut Reader<'_>) -> Self {
-        Self { value: f64::read(values), by: D::read(values) }
+impl<S: Scalar, D: Field<S>> Field<S> for Objective<D, S> {
+    fn read(values: &mut Reader<'_, S>) -> Self {
+        Self { value: values.field(), by: values.field() }
     }
 
-    fn write(&self, values: &mut Writer<'_>) {
+    fn write(&self, values: &mut Writer<'_, S>) {
         self.value.write(values);
         self.by.write(values);
     }

@@ -4,7 +4,7 @@ use super::EXIT_CODES;
 use clap::{Args, ValueEnum};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Pairs};
+use mbs_codegen::program::{BundleKind, Pairs, ScalarType};
 use std::path::PathBuf;
 
 const CHECK_HELP: &str = "\
@@ -69,6 +69,9 @@ pub(crate) struct Generate {
     /// Entries for pairs of joints: flat code, loops over tables, or whichever is quicker.
     #[arg(long, value_enum, default_value_t = PairsOption::Auto)]
     pub(crate) pairs: PairsOption,
+    /// The numbers to compute with: double or single precision.
+    #[arg(long, value_enum, default_value_t = ScalarOption::F64)]
+    pub(crate) scalar: ScalarOption,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,
@@ -158,6 +161,24 @@ impl From<PairsOption> for Pairs {
             PairsOption::Auto => Pairs::Auto,
             PairsOption::Flat => Pairs::Flat,
             PairsOption::Rolled => Pairs::Rolled,
+        }
+    }
+}
+
+/// The numbers of generated code.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScalarOption {
+    /// Double precision
+    F64,
+    /// Single precision
+    F32,
+}
+
+impl From<ScalarOption> for ScalarType {
+    fn from(scalar: ScalarOption) -> ScalarType {
+        match scalar {
+            ScalarOption::F64 => ScalarType::F64,
+            ScalarOption::F32 => ScalarType::F32,
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             freeze: arguments.freeze,
             bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
             pairs: arguments.pairs.into(),
+            scalar: arguments.scalar.into(),
         },
         target: Target {
             module: arguments.module.clone(),

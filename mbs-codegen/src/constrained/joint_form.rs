@@ -63,13 +63,15 @@ pub struct Correction {
 
 /// ε against Σ Φ²/M at the start: its square root is above the rounding of a solve, itself above that of a residual.
 const REGULARISATION: f64 = 1e-10;
+/// Not less than this many units of rounding: in single precision.
+const LEAST_REGULARISATION: f64 = 200.0;
 
 /// Rows of unit length that elimination reduces below this depend on each other.
 const DEPENDENT: f64 = 1e-6;
 
 impl JointForm {
     /// Of a mechanism referred to the origin, under its forces and rows. `None` if no order of elimination works at
-    /// the sampled states.
+    /// the sampled states. `epsilon` is the rounding of the numbers it is evaluated with.
     pub fn new(
         g: &mut Graph,
         mechanism: &mut Mechanism<'_>,
@@ -77,15 +79,17 @@ impl JointForm {
         forces: &[Element<'_>],
         rows: &Rows,
         states: &States,
+        epsilon: f64,
     ) -> Option<JointForm> {
-        let (n, m) = (mechanism.tree.nv, rows.kept.len());
+        let n = mechanism.tree.nv;
         let elements: Vec<&Element<'_>> = forces.iter().collect();
         let loads = loads(g, mechanism, &elements);
         let rhs = right_hand_side(g, mechanism, inertias, &loads);
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| row);
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
-        let small = small_numbers(g, mechanism, states, &matrix, n, m);
+        let part = REGULARISATION.max(LEAST_REGULARISATION * epsilon);
+        let small = small_numbers(g, mechanism, states, &matrix, n, part);
         let (solved, corrected) = (
             factor_with(g, mechanism, states, &matrix, &small, true)?,
             factor_with(g, mechanism, states, &matrix, &small, false)?,
@@ -208,8 +212,9 @@ fn small_numbers(
     states: &States,
     matrix: &SparseMatrix,
     n: usize,
-    m: usize,
+    part: f64,
 ) -> Vec<ExprId> {
+    let m = matrix.n - n;
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
     let sampled = states.evaluate(g, mechanism, &expressions);
     let sample: BTreeMap<(usize, usize), f64> =
@@ -231,7 +236,7 @@ fn small_numbers(
         let mean = scales.iter().sum::<f64>() / m as f64;
         scales.fill(mean);
     }
-    let small = |scale: &f64| g.constant(2f64.powi((REGULARISATION * scale).log2().round() as i32));
+    let small = |scale: &f64| g.constant(2f64.powi((part * scale).log2().round() as i32));
     scales.iter().map(small).collect()
 }
 

@@ -18,6 +18,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
         _ => quote!(pub),
     };
     let doc = module_doc(program);
+    let scalar = ident(program.options.scalar.name());
     let constants = constants_of(program);
     let names = names_of(program);
     let parameters = parameters_of(program);
@@ -44,7 +45,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             use ::mbs_runtime::rolled as r;
 
             /// The scalar the model is printed for.
-            pub type S = f64;
+            pub type S = #scalar;
             type L = l::Lanes<S>;
 
             #constants

@@ -53,7 +53,7 @@ fn define(name: &str, doc: &str, list: &[Field]) -> Named {
         #[doc = #doc]
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct #name { #(#declared,)* }
-        rt::fields!(#name[#len] { #(#idents),* });
+        rt::fields!(#name[S; #len] { #(#idents),* });
     };
     Named { kind: quote!(#name), definition }
 }
@@ -138,7 +138,7 @@ pub(super) fn markers(program: &Program) -> Named {
 pub(super) fn reactions(program: &Program) -> Named {
     let wrench = |name: &String| Field {
         name: name.clone(),
-        kind: quote!(rt::named::Wrench),
+        kind: quote!(rt::named::Wrench<S>),
         len: 6,
         doc: format!(" Through `{name}`."),
     };
@@ -171,7 +171,7 @@ pub(super) fn derivatives(program: &Program) -> Named {
 pub(super) fn gradient(program: &Program) -> Named {
     let field = |(name, unit): &(String, String)| Field {
         name: name.clone(),
-        kind: quote!(rt::named::Objective<Derivatives>),
+        kind: quote!(rt::named::Objective<Derivatives, S>),
         len: 1 + program.sensitivity.len(),
         doc: described("Objective", name, "", unit),
     };
@@ -195,7 +195,7 @@ pub(super) fn parameters(program: &Program) -> TokenStream {
             #[doc = " Independent parameters: there are none."]
             #[derive(Clone, Copy, Debug, PartialEq)]
             pub struct Parameters {}
-            rt::fields!(Parameters[0] {});
+            rt::fields!(Parameters[S; 0] {});
         },
         false => define("Parameters", about, &list).definition,
     }

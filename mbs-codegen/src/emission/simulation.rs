@@ -136,7 +136,7 @@ fn method(program: &Program) -> Option<Method> {
     let differentiated = |families: &[[BundleKind; 5]], len: TokenStream| {
         (judged && families.iter().all(|family| has(family))).then_some(len)
     };
-    let simulation = &program.simulation;
+    let simulation = &program.simulation_of_scalar();
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let enforcement = match (simulation.formulation, simulation.penalty) {
         (Formulation::Penalty, Some(penalty)) => {

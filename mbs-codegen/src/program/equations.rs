@@ -40,6 +40,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) seeds: &'m [ExprId],
     /// Flat code or loops for pairs of joints.
     pub(super) pairs: Pairs,
+    /// Rounding of the program's scalar.
+    pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
     pub(super) rolled: Rolled,
     /// How many independent parameters there are.
@@ -74,6 +76,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             states: None,
             seeds,
             pairs,
+            epsilon: f64::EPSILON,
             rolled: Rolled::default(),
             parameters,
             factors: 0,
@@ -284,7 +287,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             let inertias = body_inertias(self.g, &mechanism);
             let states =
                 self.states.get_or_insert_with(|| States::new(self.g, &mut mechanism, &inertias, self.rows));
-            let form = JointForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows, states);
+            let (g, forces) = (&mut *self.g, &self.forces);
+            let form = JointForm::new(g, &mut mechanism, &inertias, forces, self.rows, states, self.epsilon);
             self.joint_form = Some(form.ok_or(ProgramError::Singular)?);
         }
         self.joint_form.as_ref().ok_or(ProgramError::Singular)

@@ -10,6 +10,7 @@ mod observed;
 mod resolve;
 mod rolled;
 mod sensitivities;
+mod single;
 mod tree;
 
 use crate::analysis::Analysed;
@@ -42,6 +43,44 @@ pub struct Options {
     pub bundles: Vec<BundleKind>,
     /// How entries for pairs of a joint and an ancestor are computed.
     pub pairs: Pairs,
+    /// What generated code computes with.
+    pub scalar: ScalarType,
+}
+
+/// The numbers that generated code computes with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScalarType {
+    /// Double precision.
+    #[default]
+    F64,
+    /// Single precision.
+    F32,
+}
+
+impl ScalarType {
+    /// All.
+    pub const ALL: [ScalarType; 2] = [ScalarType::F64, ScalarType::F32];
+
+    /// As Rust and every setting name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScalarType::F64 => "f64",
+            ScalarType::F32 => "f32",
+        }
+    }
+
+    /// Of this name.
+    pub fn from_name(name: &str) -> Option<ScalarType> {
+        ScalarType::ALL.into_iter().find(|scalar| scalar.name() == name)
+    }
+
+    /// Distance from one to the next larger number.
+    pub fn epsilon(self) -> f64 {
+        match self {
+            ScalarType::F64 => f64::EPSILON,
+            ScalarType::F32 => f64::from(f32::EPSILON),
+        }
+    }
 }
 
 /// How bundles compute what they have for every pair of a joint and an ancestor, where that may be looped over.
@@ -63,6 +102,7 @@ impl Default for Options {
             freeze: false,
             bundles: BundleKind::STANDARD.to_vec(),
             pairs: Pairs::default(),
+            scalar: ScalarType::default(),
         }
     }
 }
@@ -223,11 +263,12 @@ impl Program {
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
         let conditions = match options.freeze {
             true => Conditions::default(),
-            false => Conditions::of(&mut g, &mut mechanism, rows, case),
+            false => Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon()),
         };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
+        equations.epsilon = options.scalar.epsilon();
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         if !conditions.all.is_empty() {

@@ -310,7 +310,7 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
             let value = source.default_parameters()
                 [source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
             // So little that no event moves over a node, where the discrete run is not smooth.
-            let by = 1e-5 * value.abs();
+            let by = 2e-6 * value.abs();
             let at = |by: f64| {
                 let mut moved = source.clone();
                 let place = moved.parameters.iter().position(|p| p.name == *name).expect("a parameter");

@@ -75,9 +75,9 @@ const STAGNANT: f64 = 0.5;
 const ROUNDING: f64 = 8.0;
 /// Rounding of an evaluation that loses twelve bits.
 const BAD_ROUNDING: f64 = 4096.0;
-/// Where corrections do not shrink E does, by this factor, to this part of S.
+/// Where corrections do not shrink E does, by this factor, to this part of S in units of ε: 1e−13 in double precision.
 const HARDER: f64 = 1e-2;
-const LEAST_COMPLIANCE: f64 = 1e-13;
+const LEAST_COMPLIANCE: f64 = 450.0;
 /// A penalty that leaves more than this part of an error in one iteration is slow.
 const SLOW: f64 = 0.1;
 
@@ -334,8 +334,10 @@ impl<M: Constrained> Step<'_, M> {
             }
             let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
             let correction = increment.max(previous);
-            let harder =
-                stagnant && hardens && left > LEAST_COMPLIANCE && correction > BAD_ROUNDING * rounding;
+            let harder = stagnant
+                && hardens
+                && left > LEAST_COMPLIANCE * M::S::EPSILON
+                && correction > BAD_ROUNDING * rounding;
             if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
                 sizes_of_start(self.system, self.leading.matrix, scale, self.sizes).map_err(fail)?;
                 let (matrix, sizes, force) = (&*self.leading.matrix, &*self.sizes, &mut *self.r);

@@ -86,6 +86,11 @@ impl<S> Memory<S> {
     pub const fn new(t: S) -> Self {
         Self { t, h: 0.0, error: LEAST_ERROR }
     }
+
+    /// The same at a time of another scalar.
+    pub(crate) fn at<T>(self, t: T) -> Memory<T> {
+        Memory { t, h: self.h, error: self.error }
+    }
 }
 
 /// A step that was taken.

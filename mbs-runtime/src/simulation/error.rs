@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use super::Simulated;
 use crate::error::StepError;
 use crate::readable::short;
+use crate::scalar::Scalar;
 use crate::system::{Names, Quantity};
 
 /// A failure of a simulation of the model `M`; it is shown with the names of the model.
@@ -67,8 +68,9 @@ pub struct Condition {
 
 impl ParameterError {
     /// Whether all values are finite and keep their bounds; the first that does not is the error.
-    pub fn check_bounds(values: &[f64], bounds: &[(f64, f64)]) -> Result<(), Self> {
-        for (index, (&value, &(low, high))) in values.iter().zip(bounds).enumerate() {
+    pub fn check_bounds<S: Scalar>(values: &[S], bounds: &[(S, S)]) -> Result<(), Self> {
+        for (index, (value, (low, high))) in values.iter().zip(bounds).enumerate() {
+            let [value, low, high] = [value, low, high].map(|x| x.real());
             if !value.is_finite() {
                 return Err(Self::NotFinite { index, value });
             }
@@ -80,8 +82,13 @@ impl ParameterError {
     }
 
     /// Whether conditions hold: none does whose margin is not a number.
-    pub fn check_conditions(conditions: &[Condition], margins: &[f64], shown: &[f64]) -> Result<(), Self> {
-        for ((condition, &margin), &value) in conditions.iter().zip(margins).zip(shown) {
+    pub fn check_conditions<S: Scalar>(
+        conditions: &[Condition],
+        margins: &[S],
+        shown: &[S],
+    ) -> Result<(), Self> {
+        for ((condition, margin), value) in conditions.iter().zip(margins).zip(shown) {
+            let (margin, value) = (margin.real(), value.real());
             let holds = if condition.strict { margin > 0.0 } else { margin >= 0.0 };
             if !holds {
                 return Err(Self::Condition { message: condition.message, value });

@@ -16,6 +16,7 @@ use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
 use crate::linear::copy;
 use crate::named::{Fields, Memory};
 use crate::pieces::Pieces;
+use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableIntegrator, DifferentiableStep, Differentiated, Gradient, JointDerivatives, JointDynamics,
     JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
@@ -29,21 +30,21 @@ where
     Self::Method: DifferentiableMethod<Self>,
 {
     /// For each objective its value and its derivatives.
-    type Gradient: Fields;
+    type Gradient: Fields<Self::S>;
     /// All memory of a differentiated run.
-    type Memory: Memory;
+    type Memory: Memory<S = Self::S>;
 }
 
 /// A method whose runs are differentiated.
-pub trait DifferentiableMethod<M: System<S = f64>>: Copy {
+pub trait DifferentiableMethod<M: System>: Copy {
     /// A whole run: writes the objectives, then their derivatives, as [`Gradient`] has them.
-    fn gradient<I: Inputs<f64>>(
+    fn gradient<I: Inputs<M::S>>(
         self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<(), StepError>;
 }
 
@@ -94,12 +95,12 @@ where
 {
     M::check(parameters)?;
     let model = M::with(*parameters);
-    let mut values = Array::<M::Gradient>::ZERO;
+    let mut values = Array::<M::Gradient, M::S>::ZERO;
     let (mut inputs, memory) = (Signals(&model), memory.values_mut());
     M::METHOD.gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
     // From all objectives and all derivatives to each objective with its own.
     let found = Gradient::of(&model.dims(), values.values())?;
-    let mut named = Array::<M::Gradient>::ZERO;
+    let mut named = Array::<M::Gradient, M::S>::ZERO;
     let width = 1 + model.dims().sensitivity.parameters;
     let rows = named.values_mut().chunks_exact_mut(width).zip(found.objectives).enumerate();
     for (i, (row, &value)) in rows {
@@ -112,47 +113,48 @@ where
 }
 
 impl Settings {
-    fn span(&self) -> Span<f64> {
-        Span { start: self.begin, end: self.end, output: Output::Steps }
+    fn span<S: Scalar>(&self) -> Span<S> {
+        Span { start: S::from_f64(self.begin), end: S::from_f64(self.end), output: Output::Steps }
     }
 }
 
 /// The assembled start and its derivatives, and a run from it by the method that `settle` makes of the rows' scale.
 fn implicit<M, T: DifferentiableStep>(
     model: &M,
-    inputs: &mut impl Inputs<f64>,
+    inputs: &mut impl Inputs<M::S>,
     settings: &Settings,
-    memory: &mut [f64],
-    values: &mut [f64],
-    settle: impl FnOnce(&[f64]) -> T,
+    memory: &mut [M::S],
+    values: &mut [M::S],
+    settle: impl FnOnce(&[M::S]) -> T,
 ) -> Result<(), StepError>
 where
-    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
 {
     let dims = model.dims();
     let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
     let state = pieces.next(State::<f64>::len(&dims))?;
     let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
     let scratch = pieces.rest();
-    Assembly::DEFAULT.begin_differentiated(model, inputs, settings.begin, state, derivatives, scratch)?;
+    let begin = M::S::from_f64(settings.begin);
+    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
     let method = settle(State::of(&dims, state)?.scale);
     let run = Differentiated(Fixed { method, h: settings.step });
-    let unseen = |_: crate::formulation::Node<'_, f64>| ControlFlow::Continue(());
+    let unseen = |_: crate::formulation::Node<'_, M::S>| ControlFlow::Continue(());
     run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
     Ok(())
 }
 
 impl<M> DifferentiableMethod<M> for Ali3p
 where
-    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
 {
-    fn gradient<I: Inputs<f64>>(
+    fn gradient<I: Inputs<M::S>>(
         self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<(), StepError> {
         implicit(model, inputs, settings, memory, values, |_| self)
     }
@@ -160,15 +162,15 @@ where
 
 impl<M> DifferentiableMethod<M> for Stabilised
 where
-    M: Sensitivities<S = f64> + ObjectiveDerivatives + StartDerivatives,
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
 {
-    fn gradient<I: Inputs<f64>>(
+    fn gradient<I: Inputs<M::S>>(
         mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<(), StepError> {
         implicit(model, inputs, settings, memory, values, |scale| {
             self.settle(settings.step, scale);
@@ -181,15 +183,15 @@ where
 pub trait DifferentiableExplicit: Explicit {
     /// A run from y and its derivatives.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
-    fn run<D: JointDynamics<S = f64>, I: Inputs<f64>>(
+    fn run<D: JointDynamics, I: Inputs<D::S>>(
         self,
         system: &D,
         inputs: &mut I,
         settings: &Settings,
-        y: &mut [f64],
-        derivatives: &mut [f64],
-        scratch: &mut [f64],
-        values: &mut [f64],
+        y: &mut [D::S],
+        derivatives: &mut [D::S],
+        scratch: &mut [D::S],
+        values: &mut [D::S],
     ) -> Result<(), StepError>
     where
         D::Model: JointObjectiveDerivatives;
@@ -198,22 +200,22 @@ pub trait DifferentiableExplicit: Explicit {
 macro_rules! differentiable_explicit {
     ($integrator:ty, |$this:ident, $settings:ident| $policy:expr) => {
         impl DifferentiableExplicit for $integrator {
-            fn run<D: JointDynamics<S = f64>, I: Inputs<f64>>(
+            fn run<D: JointDynamics, I: Inputs<D::S>>(
                 self,
                 system: &D,
                 inputs: &mut I,
                 settings: &Settings,
-                y: &mut [f64],
-                derivatives: &mut [f64],
-                scratch: &mut [f64],
-                values: &mut [f64],
+                y: &mut [D::S],
+                derivatives: &mut [D::S],
+                scratch: &mut [D::S],
+                values: &mut [D::S],
             ) -> Result<(), StepError>
             where
                 D::Model: JointObjectiveDerivatives,
             {
                 let ($this, $settings) = (self, settings);
                 let (policy, span) = (Differentiated($policy), settings.span());
-                let unseen = |_: crate::sensitivity::DifferentiatedAt<'_, f64>| ControlFlow::Continue(());
+                let unseen = |_: crate::sensitivity::DifferentiatedAt<'_, D::S>| ControlFlow::Continue(());
                 policy.run(system, inputs, y, derivatives, &span, values, scratch, unseen)?;
                 Ok(())
             }
@@ -225,15 +227,15 @@ differentiable_explicit!(Adaptive, |control, _settings| control);
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where
-    M: ForwardDynamics<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
 {
-    fn gradient<I: Inputs<f64>>(
+    fn gradient<I: Inputs<M::S>>(
         self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<(), StepError> {
         let dims = model.dims();
         let mut pieces = Pieces::of(memory, GradientMemory::tree_len(&dims));
@@ -247,16 +249,16 @@ where
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Projected<T>
 where
-    M: Sensitivities<S = f64> + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
     M: ConstrainedDynamics + ConstraintCorrection,
 {
-    fn gradient<I: Inputs<f64>>(
+    fn gradient<I: Inputs<M::S>>(
         mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        memory: &mut [f64],
-        values: &mut [f64],
+        memory: &mut [M::S],
+        values: &mut [M::S],
     ) -> Result<(), StepError> {
         let dims = model.dims();
         let mut pieces = Pieces::of(memory, GradientMemory::projected_len(&dims));
@@ -270,7 +272,7 @@ where
         Assembly::DEFAULT.begin_differentiated(
             model,
             inputs,
-            settings.begin,
+            M::S::from_f64(settings.begin),
             state,
             changes,
             pieces.rest(),

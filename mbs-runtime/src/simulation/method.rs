@@ -14,14 +14,17 @@ use super::clock::{Clock, Target};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection, Stabilisation};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
+use crate::formulation::compliance::least_part;
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
 use crate::linear::copy;
 use crate::pieces::Pieces;
+use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Start, System};
 
-/// α times the smallest row scale where no penalty is given: accelerations answer a violation up to one part in as many.
+/// α times the smallest row scale where no penalty is given: accelerations answer a violation up to one part in as many. In single
+/// precision less: what rounding allows.
 const STIFFNESS: f64 = 1e7;
 /// Frequency times step with which violations are damped where steps do not end on the constraints: fast against the motion, and
 /// slow enough for the integrator to follow.
@@ -41,13 +44,15 @@ pub enum Enforcement {
 
 impl Enforcement {
     /// The penalty, if there is one; `scale` is that of the rows at the start, [`State::scale`].
-    pub fn penalty(self, scale: &[f64]) -> Option<f64> {
+    pub fn penalty<S: Scalar>(self, scale: &[S]) -> Option<f64> {
         match self {
             Self::Exact => None,
             Self::Penalty(penalty) => Some(penalty),
             Self::ScaledPenalty => {
-                let scale = scale.iter().copied().filter(|scale| *scale > 0.0).fold(f64::INFINITY, f64::min);
-                Some(STIFFNESS / if scale.is_finite() { scale } else { 1.0 })
+                let scale = scale.iter().map(|scale| scale.real()).filter(|scale| *scale > 0.0);
+                let least = scale.fold(f64::INFINITY, f64::min);
+                let stiffness = STIFFNESS.min(1.0 / least_part::<S>());
+                Some(stiffness / if least.is_finite() { least } else { 1.0 })
             }
         }
     }
@@ -60,45 +65,45 @@ pub fn damping_frequency(step: f64) -> f64 {
 
 /// What is known at a node.
 #[derive(Debug)]
-pub struct Node<'a> {
+pub struct Node<'a, S> {
     /// Coordinates, their rates and accelerations.
-    pub z: &'a mut [f64],
+    pub z: &'a mut [S],
     /// Rates of coordinates.
-    pub zd: &'a mut [f64],
+    pub zd: &'a mut [S],
     /// Accelerations of coordinates.
-    pub zdd: &'a mut [f64],
+    pub zdd: &'a mut [S],
     /// Velocities.
-    pub v: &'a mut [f64],
+    pub v: &'a mut [S],
     /// Accelerations.
-    pub vd: &'a mut [f64],
+    pub vd: &'a mut [S],
     /// Multipliers of holonomic and nonholonomic rows.
-    pub lambda: &'a mut [f64],
+    pub lambda: &'a mut [S],
     /// Inputs with which the next step begins.
-    pub u: &'a [f64],
+    pub u: &'a [S],
 }
 
 /// A method of a model file.
-pub trait Method<M: System<S = f64>>: Copy {
+pub trait Method<M: System>: Copy {
     /// Writes the consistent start of the model, and settles what depends on it. After an error the state is meaningless.
-    fn start<I: Inputs<f64>>(
+    fn start<I: Inputs<M::S>>(
         &mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
     ) -> Result<(), StepError>;
 
     /// Takes the state one step further. After an error it is as before.
     #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
         model: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 
@@ -106,10 +111,10 @@ pub trait Method<M: System<S = f64>>: Copy {
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError>;
 }
 
@@ -163,30 +168,26 @@ pub(super) const fn projected(dims: &Dims) -> Dims {
 
 /// One implicit step.
 #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-fn step_implicit<M: Constrained<S = f64>, I: Inputs<f64>>(
+fn step_implicit<M: Constrained, I: Inputs<M::S>>(
     method: &impl ImplicitStep,
     model: &M,
     inputs: &mut I,
     clock: &mut Clock,
     target: &Target,
-    state: &mut [f64],
-    scratch: &mut [f64],
+    state: &mut [M::S],
+    scratch: &mut [M::S],
     statistics: &mut Statistics,
 ) -> Result<(), StepError> {
     let (h, next) = clock.next(target)?;
-    let step = method.step(model, inputs, state, h, scratch)?;
-    *State::of(&model.dims(), state)?.t = next.now.t;
+    let step = method.step(model, inputs, state, M::S::from_f64(h), scratch)?;
+    *State::of(&model.dims(), state)?.t = M::S::from_f64(next.now.t);
     *clock = next;
     statistics.add(next.now.t, h, &step);
     Ok(())
 }
 
 /// What an implicit state knows.
-fn observe_implicit<M: System<S = f64>>(
-    model: &M,
-    state: &mut [f64],
-    node: Node<'_>,
-) -> Result<(), EvalError> {
+fn observe_implicit<M: System>(model: &M, state: &mut [M::S], node: Node<'_, M::S>) -> Result<(), EvalError> {
     let dims = model.dims();
     let found = state.len();
     let expected = State::<f64>::len(&dims);
@@ -201,32 +202,32 @@ fn observe_implicit<M: System<S = f64>>(
     let (holonomic, normalised) = (dims.n_holonomic, dims.n_normalisation);
     for (i, lambda) in node.lambda.iter_mut().enumerate() {
         let row = if i < holonomic { i } else { i + normalised };
-        *lambda = state.lambda.get(row).copied().unwrap_or(f64::NAN);
+        *lambda = state.lambda.get(row).copied().unwrap_or(M::S::from_f64(f64::NAN));
     }
     Ok(())
 }
 
-impl<M: Constrained<S = f64> + Start> Method<M> for Ali3p {
-    fn start<I: Inputs<f64>>(
+impl<M: Constrained + Start> Method<M> for Ali3p {
+    fn start<I: Inputs<M::S>>(
         &mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
     ) -> Result<(), StepError> {
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, state, scratch)?;
+        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
         Ok(())
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
         model: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
         step_implicit(self, model, inputs, clock, target, state, scratch, statistics)
@@ -235,10 +236,10 @@ impl<M: Constrained<S = f64> + Start> Method<M> for Ali3p {
     fn observe(
         &self,
         model: &M,
-        _: f64,
-        state: &mut [f64],
-        _: &mut [f64],
-        node: Node<'_>,
+        _: M::S,
+        state: &mut [M::S],
+        _: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
         observe_implicit(model, state, node)
     }
@@ -255,7 +256,7 @@ pub struct Stabilised {
 
 impl Stabilised {
     /// The stabilisation for steps of this size: Φdd + 2ω Φd + ω² Φ = λ/α.
-    pub(super) fn settle(&mut self, step: f64, scale: &[f64]) {
+    pub(super) fn settle<S: Scalar>(&mut self, step: f64, scale: &[S]) {
         let frequency = damping_frequency(step);
         self.method.stabilisation = Stabilisation {
             rate: 2.0 * frequency,
@@ -265,28 +266,28 @@ impl Stabilised {
     }
 }
 
-impl<M: Constrained<S = f64> + Start> Method<M> for Stabilised {
-    fn start<I: Inputs<f64>>(
+impl<M: Constrained + Start> Method<M> for Stabilised {
+    fn start<I: Inputs<M::S>>(
         &mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
     ) -> Result<(), StepError> {
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, state, scratch)?;
+        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
         self.settle(settings.step, State::of(&model.dims(), state)?.scale);
         Ok(())
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
         model: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
         step_implicit(&self.method, model, inputs, clock, target, state, scratch, statistics)
@@ -295,10 +296,10 @@ impl<M: Constrained<S = f64> + Start> Method<M> for Stabilised {
     fn observe(
         &self,
         model: &M,
-        _: f64,
-        state: &mut [f64],
-        _: &mut [f64],
-        node: Node<'_>,
+        _: M::S,
+        state: &mut [M::S],
+        _: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
         observe_implicit(model, state, node)
     }
@@ -308,14 +309,14 @@ impl<M: Constrained<S = f64> + Start> Method<M> for Stabilised {
 pub trait Explicit: Copy {
     /// Takes `y` one step further. After an error `clock` and `y` are as before.
     #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
         system: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
+        y: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 }
@@ -324,19 +325,19 @@ pub trait Explicit: Copy {
 const EVALUATIONS: usize = 4;
 
 impl Explicit for Rk4 {
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
         system: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
+        y: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
         let (h, next) = clock.next(target)?;
-        let mut t = clock.now.t;
-        FixedStep::step(self, system, inputs, &mut t, y, h, scratch)?;
+        let mut t = M::S::from_f64(clock.now.t);
+        FixedStep::step(self, system, inputs, &mut t, y, M::S::from_f64(h), scratch)?;
         *clock = next;
         let step = StepStatistics { evaluations: EVALUATIONS, ..StepStatistics::default() };
         statistics.add(next.now.t, h, &step);
@@ -345,26 +346,31 @@ impl Explicit for Rk4 {
 }
 
 impl Explicit for Adaptive {
-    fn step<M: ForwardDynamics<S = f64>, I: Inputs<f64>>(
+    fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
         system: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [f64],
-        scratch: &mut [f64],
+        y: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        let step = Adaptive::step(self, system, inputs, &mut clock.now, y, target.time, scratch)?;
+        let limit = M::S::from_f64(target.time);
+        let mut now = clock.now.at(M::S::from_f64(clock.now.t));
+        let step = Adaptive::step(self, system, inputs, &mut now, y, limit, scratch)?;
         let Accepted { h, rejected, evaluations, .. } = step;
+        // The sum of the steps in double precision; the time that is met is met exactly.
+        let t = if now.t == limit { target.time } else { clock.now.t + h.real() };
+        clock.now = now.at(t);
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
-        statistics.add(clock.now.t, h, &step);
+        statistics.add(t, h.real(), &step);
         Ok(())
     }
 }
 
 /// The two parts of y.
-fn parts<'a>(dims: &Dims, y: &'a mut [f64]) -> Result<(&'a mut [f64], &'a mut [f64]), EvalError> {
+fn parts<'a, S>(dims: &Dims, y: &'a mut [S]) -> Result<(&'a mut [S], &'a mut [S]), EvalError> {
     let (expected, found) = (dims.nq + dims.nv, y.len());
     let wrong = EvalError::Length { what: "y", expected, found };
     let (z, v) = y.split_at_mut_checked(dims.nq).ok_or(wrong)?;
@@ -375,28 +381,28 @@ fn parts<'a>(dims: &Dims, y: &'a mut [f64]) -> Result<(&'a mut [f64], &'a mut [f
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tree<T>(pub T);
 
-impl<M: ForwardDynamics<S = f64> + Start, T: Explicit> Method<M> for Tree<T> {
-    fn start<I: Inputs<f64>>(
+impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
+    fn start<I: Inputs<M::S>>(
         &mut self,
         model: &M,
         _: &mut I,
         settings: &Settings,
-        state: &mut [f64],
-        _: &mut [f64],
+        state: &mut [M::S],
+        _: &mut [M::S],
     ) -> Result<(), StepError> {
         let failed = |error: EvalError| error.in_step(settings.begin, 0.0);
         let (z, v) = parts(&model.dims(), state).map_err(failed)?;
         model.start(z, v, &mut []).map_err(failed)
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
         model: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
         self.0.step(model, inputs, clock, target, state, scratch, statistics)
@@ -405,10 +411,10 @@ impl<M: ForwardDynamics<S = f64> + Start, T: Explicit> Method<M> for Tree<T> {
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
         let (z, v) = parts(&model.dims(), state)?;
         model.forward_dynamics(At { t, z, v, x: &[], u: node.u }, scratch, node.zd, node.vd, &mut [])?;
@@ -430,7 +436,7 @@ pub struct Projected<T> {
 
 impl<T> Projected<T> {
     /// The dynamics that the integrator sees.
-    pub(super) fn dynamics<'a, M: ConstrainedDynamics<S = f64>>(&self, model: &'a M) -> Index1<'a, M> {
+    pub(super) fn dynamics<'a, M: ConstrainedDynamics>(&self, model: &'a M) -> Index1<'a, M> {
         match self.enforcement {
             Enforcement::Penalty(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
             Enforcement::Exact | Enforcement::ScaledPenalty => Index1::new(model),
@@ -438,40 +444,40 @@ impl<T> Projected<T> {
     }
 
     /// Makes the penalty a number.
-    pub(super) fn settle(&mut self, scale: &[f64]) {
+    pub(super) fn settle<S: Scalar>(&mut self, scale: &[S]) {
         self.enforcement = self.enforcement.penalty(scale).map_or(Enforcement::Exact, Enforcement::Penalty);
     }
 }
 
 impl<M, T: Explicit> Method<M> for Projected<T>
 where
-    M: Constrained<S = f64> + ConstrainedDynamics + ConstraintCorrection + Start,
+    M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start,
 {
-    fn start<I: Inputs<f64>>(
+    fn start<I: Inputs<M::S>>(
         &mut self,
         model: &M,
         inputs: &mut I,
         settings: &Settings,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
     ) -> Result<(), StepError> {
         let dims = model.dims();
         let mut pieces = Pieces::of(scratch, ExplicitMemory::projected_scratch_len(&dims));
         let assembled = pieces.next(State::<f64>::len(&dims))?;
-        Assembly::DEFAULT.begin(model, inputs, settings.begin, assembled, pieces.rest())?;
+        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), assembled, pieces.rest())?;
         let assembled = State::of(&dims, assembled)?;
         self.settle(assembled.scale);
         assembled.joint_form(model, state)
     }
 
-    fn step<I: Inputs<f64>>(
+    fn step<I: Inputs<M::S>>(
         &self,
         model: &M,
         inputs: &mut I,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [f64],
-        scratch: &mut [f64],
+        state: &mut [M::S],
+        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
         let system = OnConstraints(self.dynamics(model));
@@ -481,10 +487,10 @@ where
     fn observe(
         &self,
         model: &M,
-        t: f64,
-        state: &mut [f64],
-        scratch: &mut [f64],
-        node: Node<'_>,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
         let (z, v) = parts(&model.dims(), state)?;
         let at = At { t, z, v, x: &[], u: node.u };

@@ -26,7 +26,8 @@ use crate::error::StepError;
 use crate::inputs::{Constant, Inputs, NoInputs};
 use crate::integrator::Statistics;
 use crate::linear::copy;
-use crate::named::{Energies, Fields, Memory, NameTable};
+use crate::named::{Energies, Fields, Memory, NameTable, Named};
+use crate::scalar::Scalar;
 #[cfg(feature = "nalgebra")]
 use crate::system::MassMatrix;
 use crate::system::{At, Energy, Markers, Outputs, System};
@@ -43,29 +44,29 @@ pub struct Settings {
 }
 
 /// A model that can be simulated by itself: its memory, its method and its names. Generated modules implement it.
-pub trait Simulated: System<S = f64> + Sized {
+pub trait Simulated: System + Sized {
     /// Independent parameters.
-    type Parameters: Fields;
+    type Parameters: Fields<Self::S>;
     /// Coordinates, their rates and accelerations.
-    type Coordinates: Fields;
+    type Coordinates: Fields<Self::S>;
     /// Velocities and accelerations.
-    type Velocities: Fields;
+    type Velocities: Fields<Self::S>;
     /// Inputs.
-    type Inputs: Fields;
+    type Inputs: Fields<Self::S>;
     /// Multipliers of holonomic and nonholonomic rows.
-    type Multipliers: Fields;
+    type Multipliers: Fields<Self::S>;
     /// Outputs.
-    type Outputs: Fields;
+    type Outputs: Fields<Self::S>;
     /// A vector for each marker.
-    type Markers: Fields;
+    type Markers: Fields<Self::S>;
     /// A wrench for each joint.
-    type Reactions: Fields;
+    type Reactions: Fields<Self::S>;
     /// The state of the method.
-    type State: Memory;
+    type State: Memory<S = Self::S>;
     /// The scratch of the method.
-    type Scratch: Memory;
+    type Scratch: Memory<S = Self::S>;
     /// The scratch of every bundle.
-    type Workspace: Memory;
+    type Workspace: Memory<S = Self::S>;
     /// The method of the file.
     type Method: Method<Self>;
 
@@ -86,32 +87,32 @@ pub trait Simulated: System<S = f64> + Sized {
     fn parameters(&self) -> &Self::Parameters;
 
     /// Writes the inputs where nobody else sets them: the model's defaults, or what its case prescribes.
-    fn signals(&self, t: f64, u: &mut [f64]);
+    fn signals(&self, t: Self::S, u: &mut [Self::S]);
 }
 
 /// The inputs of a model where nobody else sets them.
 struct Signals<'a, M>(&'a M);
 
-impl<M: Simulated> Inputs<f64> for Signals<'_, M> {
-    fn at(&mut self, t: f64, u: &mut [f64]) {
+impl<M: Simulated> Inputs<M::S> for Signals<'_, M> {
+    fn at(&mut self, t: M::S, u: &mut [M::S]) {
         self.0.signals(t, u);
     }
 }
 
-type Array<F> = <F as Fields>::Array;
+type Array<F, S> = <F as Fields<S>>::Array;
 
 /// The state of a simulation: all that it carries from one step to the next, and all that is known of the present. Keep a copy to come
 /// back to it, see [`Simulation::restore`].
 pub struct State<M: Simulated> {
     clock: Clock,
     method: M::State,
-    z: Array<M::Coordinates>,
-    zd: Array<M::Coordinates>,
-    zdd: Array<M::Coordinates>,
-    v: Array<M::Velocities>,
-    vd: Array<M::Velocities>,
-    lambda: Array<M::Multipliers>,
-    u: Array<M::Inputs>,
+    z: Array<M::Coordinates, M::S>,
+    zd: Array<M::Coordinates, M::S>,
+    zdd: Array<M::Coordinates, M::S>,
+    v: Array<M::Velocities, M::S>,
+    vd: Array<M::Velocities, M::S>,
+    lambda: Array<M::Multipliers, M::S>,
+    u: Array<M::Inputs, M::S>,
     statistics: Statistics,
 }
 
@@ -140,14 +141,15 @@ impl<M: Simulated> State<M> {
     }
 
     /// Fills in what is known of the present.
-    fn observe<I: Inputs<f64>>(
+    fn observe<I: Inputs<M::S>>(
         &mut self,
         method: &M::Method,
         model: &M,
         inputs: &mut I,
-        scratch: &mut [f64],
+        scratch: &mut [M::S],
     ) -> Result<(), StepError> {
-        let t = self.clock.now.t;
+        let now = self.clock.t();
+        let t = M::S::from_f64(now);
         let u = self.u.values_mut();
         if !u.is_empty() {
             inputs.at(t, u);
@@ -162,14 +164,14 @@ impl<M: Simulated> State<M> {
             u: self.u.values(),
         };
         let known = method.observe(model, t, self.method.values_mut(), scratch, node);
-        known.map_err(|error| error.in_step(t, 0.0))
+        known.map_err(|error| error.in_step(now, 0.0))
     }
 }
 
 impl<M: Simulated> fmt::Debug for State<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
-            .field("t", &self.clock.now.t)
+            .field("t", &self.clock.t())
             .field("z", &self.z.values())
             .field("v", &self.v.values())
             .finish_non_exhaustive()
@@ -221,7 +223,7 @@ impl<M: Simulated, U> Simulation<M, U> {
         Ok(())
     }
 
-    fn advance<'a, I: Inputs<f64>>(
+    fn advance<'a, I: Inputs<M::S>>(
         &'a mut self,
         target: Target,
         inputs: impl FnOnce(&'a M) -> I,
@@ -245,7 +247,7 @@ impl<M: Simulated, U> Simulation<M, U> {
     }
 
     /// One step with inputs that are a function of time.
-    pub fn step_with(&mut self, inputs: &mut impl Inputs<f64>) -> Result<(), Error<M>> {
+    pub fn step_with(&mut self, inputs: &mut impl Inputs<M::S>) -> Result<(), Error<M>> {
         let target = self.target();
         self.advance(target, |_| Borrowed(inputs))
     }
@@ -277,9 +279,9 @@ impl<M: Simulated, U> Simulation<M, U> {
         Ok(())
     }
 
-    /// Time.
+    /// Time. It is counted in steps, in double precision whatever the scalar, so that it does not drift.
     pub fn t(&self) -> f64 {
-        self.state.clock.now.t
+        self.state.clock.t()
     }
 
     /// Coordinates.
@@ -363,17 +365,17 @@ impl<M: Simulated, U> Simulation<M, U> {
     }
 
     /// The present, as bundles read it.
-    pub fn at(&self) -> At<'_, f64> {
+    pub fn at(&self) -> At<'_, M::S> {
         let State { z, v, u, .. } = &self.state;
-        At { t: self.t(), z: z.values(), v: v.values(), x: &[], u: u.values() }
+        At { t: M::S::from_f64(self.t()), z: z.values(), v: v.values(), x: &[], u: u.values() }
     }
 }
 
 /// Inputs that somebody else has.
 struct Borrowed<'a, I>(&'a mut I);
 
-impl<I: Inputs<f64>> Inputs<f64> for Borrowed<'_, I> {
-    fn at(&mut self, t: f64, u: &mut [f64]) {
+impl<S, I: Inputs<S>> Inputs<S> for Borrowed<'_, I> {
+    fn at(&mut self, t: S, u: &mut [S]) {
         self.0.at(t, u);
     }
 }
@@ -385,7 +387,7 @@ impl<M: Simulated> Simulation<M, NoInputs> {
     }
 }
 
-impl<M: Simulated<Inputs = U>, U: Fields> Simulation<M, U> {
+impl<M: Simulated<Inputs = U>, U: Named + Fields<M::S>> Simulation<M, U> {
     /// One step under these inputs, which are constant over it.
     pub fn step(&mut self, inputs: &U) -> Result<(), Error<M>> {
         let (target, values) = (self.target(), inputs.to_values());
@@ -394,10 +396,10 @@ impl<M: Simulated<Inputs = U>, U: Fields> Simulation<M, U> {
 }
 
 /// The values that `write` leaves. The lengths are right, so that it cannot fail; if it did all values would be NaN.
-fn evaluate<F: Fields, E>(write: impl FnOnce(&mut [f64]) -> Result<(), E>) -> F {
-    let mut values = Array::<F>::ZERO;
+fn evaluate<S: Scalar, F: Fields<S>, E>(write: impl FnOnce(&mut [S]) -> Result<(), E>) -> F {
+    let mut values = Array::<F, S>::ZERO;
     if write(values.values_mut()).is_err() {
-        values.values_mut().fill(f64::NAN);
+        values.values_mut().fill(S::from_f64(f64::NAN));
     }
     F::from_values(&values)
 }
@@ -412,11 +414,11 @@ impl<M: Simulated + Outputs, U> Simulation<M, U> {
 
 impl<M: Simulated + Energy, U> Simulation<M, U> {
     /// Energies.
-    pub fn energy(&self) -> Energies {
-        let (mut w, mut out) = (M::Workspace::ZERO, [0.0; 3]);
+    pub fn energy(&self) -> Energies<M::S> {
+        let (mut w, mut out) = (M::Workspace::ZERO, [M::S::ZERO; 3]);
         match self.model.energy(self.at(), w.values_mut(), &mut out) {
             Ok(()) => Energies::from_array(&out),
-            Err(_) => Energies::from_array(&[f64::NAN; 3]),
+            Err(_) => Energies::from_array(&[M::S::from_f64(f64::NAN); 3]),
         }
     }
 }
@@ -424,7 +426,7 @@ impl<M: Simulated + Energy, U> Simulation<M, U> {
 impl<M: Simulated + Markers, U> Simulation<M, U> {
     fn markers(&self, which: usize) -> <M as Simulated>::Markers {
         let mut w = M::Workspace::ZERO;
-        let mut all = [Array::<<M as Simulated>::Markers>::ZERO; 3];
+        let mut all = [Array::<<M as Simulated>::Markers, M::S>::ZERO; 3];
         let [positions, velocities, accelerations] = all.each_mut().map(|part| part.values_mut());
         let vd = self.state.vd.values();
         let done = self.model.markers(self.at(), vd, w.values_mut(), positions, velocities, accelerations);
@@ -459,11 +461,11 @@ impl<M: Simulated + Reactions, U> Simulation<M, U> {
 #[cfg(feature = "nalgebra")]
 impl<M: Simulated + MassMatrix, U> Simulation<M, U> {
     /// The mass matrix in joint form.
-    pub fn mass_matrix(&self) -> <Array<M::Velocities> as Memory>::Square {
-        Array::<M::Velocities>::square(|values| {
+    pub fn mass_matrix(&self) -> <Array<M::Velocities, M::S> as Memory>::Square {
+        Array::<M::Velocities, M::S>::square(|values| {
             let mut w = M::Workspace::ZERO;
             if self.model.mass_matrix(self.at(), w.values_mut(), values).is_err() {
-                values.fill(f64::NAN);
+                values.fill(M::S::from_f64(f64::NAN));
             }
         })
     }

@@ -2,17 +2,18 @@
 //! same bytes; the interface for build scripts prints the same as the library.
 
 use mbs_codegen::build::Builder;
-use mbs_codegen::generate;
+use mbs_codegen::program::{Options, ScalarType};
+use mbs_codegen::{Request, generate};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The models that `generated/src/lib.rs` includes.
+/// The models that `generated/src/lib.rs` includes; those in `single/` are in single precision.
 fn included() -> Vec<String> {
     let lib = std::fs::read_to_string(root().join("generated/src/lib.rs")).expect("readable");
-    let names = lib.lines().filter_map(|l| l.strip_prefix("include!(\"")?.strip_suffix(".rs\");"));
+    let names = lib.lines().filter_map(|l| l.trim().strip_prefix("include!(\"")?.strip_suffix(".rs\");"));
     names.map(String::from).collect()
 }
 
@@ -23,10 +24,15 @@ fn committed_modules_are_what_the_generator_prints() {
     let names = included();
     assert!(names.len() >= 5, "{names:?}");
     for name in names {
-        let file = format!("{name}.yaml");
+        let (model, scalar) = match name.strip_prefix("single/") {
+            Some(model) => (model, ScalarType::F32),
+            None => (name.as_str(), ScalarType::F64),
+        };
+        let request = Request { options: Options { scalar, ..Options::default() }, ..Request::default() };
+        let file = format!("{model}.yaml");
         let text = std::fs::read_to_string(root().join("models").join(&file)).expect("a shipped model");
-        let code = generate(&file, &text, &Default::default()).expect("a valid model").code;
-        assert_eq!(code, generate(&file, &text, &Default::default()).expect("a valid model").code, "{name}");
+        let code = generate(&file, &text, &request).expect("a valid model").code;
+        assert_eq!(code, generate(&file, &text, &request).expect("a valid model").code, "{name}");
         assert!(code.len() < 1_000_000, "{name} is too large to be committed");
         let path = root().join("generated/src").join(format!("{name}.rs"));
         if std::fs::read_to_string(&path).ok().as_ref() != Some(&code) {
