@@ -103,7 +103,10 @@ fn mount(optimisation: &str) -> String {
 fn what_is_no_problem_is_named() {
     let folder = Folder::new();
     let model = folder.file("mount.yaml", &mount(""));
-    let of = |more: &[&str]| [&["optimise", model.as_str()][..], more].concat();
+    fn with<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["optimise", model], more].concat()
+    }
+    let of = |more| with(&model, more);
     fails(2, &["no `optimisation`", "--minimise"], &of(&[]));
     fails(2, &["wrong way round"], &of(&["--minimise", "travel", "--over", "c=5:1"]));
     fails(2, &["leave those of the model"], &of(&["--minimise", "travel", "--over", "c=0:1"]));
