@@ -13,7 +13,7 @@ use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
 use mbs_jit::{Compiled, Fusing};
-use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
+use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System, Units};
 use std::sync::Arc;
 
 /// A model with its parameters and whatever depends on them alone.
@@ -210,6 +210,16 @@ impl<S: Scalar> Interpreted<S> {
         }
     }
 
+    /// The same for several at once.
+    pub(crate) fn move_parameters(&mut self, moves: impl IntoIterator<Item = (usize, S)>) {
+        for (place, by) in moves {
+            if let Some(value) = self.parameters.get_mut(place) {
+                *value += by;
+            }
+        }
+        self.run_prepare();
+    }
+
     /// What it was made from, with its present parameters as defaults.
     pub fn program_as_set(&self) -> Program {
         let mut program = Program::clone(&self.program);
@@ -326,6 +336,10 @@ impl<S: Scalar> System for Interpreted<S> {
     fn holds(&self) -> &[Hold] {
         &self.holds
     }
+
+    fn units(&self) -> Units<'_> {
+        Units { coordinates: &self.program.coordinate_units, rows: &self.program.row_units }
+    }
 }
 
 impl<S: Scalar> Names for Interpreted<S> {
@@ -345,6 +359,7 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
             Quantity::Normalisation => program.normalised.get(index).map(String::as_str),
             Quantity::Nonholonomic => program.nonholonomic.get(index).map(String::as_str),
+            Quantity::Event => program.events.names.get(index).map(String::as_str),
             _ => None,
         }
     }

@@ -57,9 +57,9 @@ pub mod jumps;
 
 pub mod simulation;
 
-mod stepwise;
-
 pub mod gradient;
+
+mod stepwise;
 
 pub mod verify;
 
@@ -68,6 +68,14 @@ mod slopes;
 pub mod equilibrium;
 pub mod modes;
 
+mod failures;
+
+pub mod sweep;
+
+pub mod optimisation;
+
+pub mod identification;
+
 pub use interpreted::Interpreted;
 pub use lanes::Lanes;
 pub use machine_code::{BREAK_EVEN, Engine};
@@ -75,5 +83,5 @@ pub use mbs_jit::{Fusing, LANES, Refusal, availability as machine_code_availabil
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
-pub use stepwise::{Simulation, SimulationError, SimulationState};
+pub use stepwise::{Simulation, SimulationError, SimulationGradient, SimulationState};
 pub use tape::Arguments;

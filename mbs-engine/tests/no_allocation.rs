@@ -45,6 +45,7 @@ fn stepping_allocates_nothing() {
 #[test]
 fn machine_code_is_written_before_the_first_step() {
     let (five_bar, _) = mbs_codegen::read("five_bar.yaml", &shipped("five_bar")).expect("a valid model");
+    let five_bar = mbs_codegen::analysis::Analysed::of(five_bar);
     for (steps, expected) in [(20, false), (1000, mbs_jit::availability(Fusing::AsCompiled).is_ok())] {
         let end = Some(1e-3 * f64::from(steps));
         let overrides = Overrides { step: Some(1e-3), end, ..Overrides::default() };

@@ -44,7 +44,13 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     settings::choose_engine(&mut checked, common.engine, &settings);
     let outcome = verify::report_of(checked, simulation, *differences, watch);
     let seconds = progress.finish();
-    let found = outcome.map_err(|failure| explain(&interpreted, failure))?;
+    let found = outcome.map_err(|failure| {
+        let (verify::Failure::Start(error)
+        | verify::Failure::Run(error)
+        | verify::Failure::Differences(error)) = &failure;
+        let more = differentiated::undefined(&model, case, &common.set, &settings, error);
+        explain(&interpreted, failure).and(&more)
+    })?;
     for jump in &found.jumps {
         files::complain(&format!("warning: {jump}\n"));
     }

@@ -24,6 +24,10 @@ pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Optio
         newton_iterations: method.newton_iterations,
         relative_tolerance: method.rtol,
         absolute_tolerance: method.atol,
+        max_step: method.max_step,
+        max_steps: method.max_steps,
+        max_rejected: method.max_rejected,
+        objectives_in_error: method.objectives_in_error,
         ..span
     }
 }

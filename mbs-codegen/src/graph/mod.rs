@@ -2,7 +2,7 @@
 //!
 //! Input: symbols and constants. Output: expressions by [`ExprId`], each structurally unique.
 //! Holds always: a node's operands have smaller ids than the node; no constant is NaN or infinite; equal
-//! nodes are one node. Constructors fold, order and share, so nobody pushes a node by hand.
+//! nodes are one node. Nodes are created only by constructors, which fold, order and share.
 //!
 //! Beside scalar operations the graph knows two things, and no more: arrays with run-time gather, and
 //! kernels, named functions of many outputs that declare their own exact derivatives.

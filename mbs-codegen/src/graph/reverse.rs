@@ -1,6 +1,6 @@
 //! Reverse differentiation: the exact gradient of one expression by many symbols, in one sweep.
 
-use super::{CallId, ExprId, Graph, Node, NodeMap};
+use super::{CallId, Comparison, ExprId, Graph, Node, NodeMap};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,18 @@ pub fn gradient(graph: &mut Graph, outputs: &[(ExprId, ExprId)], symbols: &[Expr
     }
     let zero = graph.zero();
     symbols.iter().map(|&symbol| sweep.adjoints.get(symbol).unwrap_or(zero)).collect()
+}
+
+/// Arrays longer than this have no table of weights for each element: those would take the square of the length.
+const LONG: usize = 32;
+
+/// One if an index, cut off to whole numbers, means element k of n; otherwise zero.
+fn chosen(graph: &mut Graph, index: ExprId, k: usize, n: usize) -> ExprId {
+    let (zero, one) = (graph.zero(), graph.one());
+    let next = graph.constant((k + 1) as f64);
+    let below = if k + 1 < n { graph.select(Comparison::Less, index, next, one, zero) } else { one };
+    let this = graph.constant(k as f64);
+    if k > 0 { graph.select(Comparison::Less, index, this, zero, below) } else { below }
 }
 
 struct Sweep {
@@ -103,6 +115,16 @@ impl Sweep {
             Node::Gather(array, index) => {
                 let elements = graph.array(array).to_vec();
                 let (zero, one) = (graph.zero(), graph.one());
+                if elements.len() > LONG {
+                    for (k, element) in elements.iter().enumerate() {
+                        if self.is_relevant(*element) {
+                            let weight = chosen(graph, index, k, elements.len());
+                            let share = graph.mul(weight, adjoint);
+                            self.add(graph, *element, share);
+                        }
+                    }
+                    return;
+                }
                 // An element may stand in the array more than once: its weight is a table over the index.
                 let mut places: BTreeMap<ExprId, Vec<ExprId>> = BTreeMap::new();
                 for (k, &element) in elements.iter().enumerate() {

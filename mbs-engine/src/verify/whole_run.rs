@@ -10,7 +10,7 @@
 //! roundings makes of the complex steps themselves; of velocities and accelerations against the rounding of positions over h and h², too,
 //! and accelerations of iterated steps by what they change velocities by in a step.
 
-use super::plain_run::{Model, Outcome, iterated_to_rounding};
+use super::plain_run::{Model, Outcome};
 use super::{ALLOWANCE, LEAST, ROUNDINGS, STEP, TELLING};
 use crate::gradient::{Found, Node};
 use crate::{Interpreted, Method};
@@ -74,7 +74,7 @@ pub struct RunCheck {
     pub by: String,
     /// That derivative.
     pub found: f64,
-    /// What differences say of it.
+    /// Its derivative by finite differences.
     pub expected: f64,
 }
 
@@ -106,7 +106,9 @@ pub fn gradient(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
-    let method = iterated_to_rounding(method, redundant);
+    let method = method.iterated_to_rounding(redundant);
+    // Events are located by real numbers.
+    let differences = differences || !program.events.names.is_empty();
     // Both are translated once for all runs.
     let mut models = Models { program, real: model.clone(), complex: OnceLock::new() };
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
