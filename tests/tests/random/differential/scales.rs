@@ -2,7 +2,7 @@
 
 use super::description::{Mechanism, Units};
 use super::draw::draw;
-use super::{apart, count, none, running, runs};
+use super::{apart, count, exceeds, none, running, runs};
 use mbs_tests::closed;
 
 /// From machines of ten nanometres to those of the size of a planet; numbers that are no powers of two.
