@@ -37,7 +37,7 @@ pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Warns of objectives that name the multiplier of a row that says nothing.
+/// Warns of objectives that name the multiplier of a row that vanishes identically.
 fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diagnostics) {
     let dropped: HashSet<&str> = rows.dropped.iter().map(String::as_str).collect();
     for objective in &model.objectives {

@@ -141,6 +141,12 @@ pub trait ForwardDynamics: System {
         xd: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
+    /// How many of the last first-order states are integrals of objectives: step control may leave these out.
+    #[inline(always)]
+    fn integrals(&self) -> usize {
+        0
+    }
+
     /// Brings the state at the end of a step to where it should be, constraints for instance. It is a part of the discrete
     /// map, after Euler parameters have been normalised.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Which rows a model has: those of its cut joints and of its file, but for the ones that say nothing.
+//! Which rows a model has: those of its cut joints and of its file, without those that vanish identically.
 //!
 //! A planar mechanism closed by a revolute joint has three rows that say 0 = 0. A row is dropped if it is zero on
 //! the graph, or below its running error bound at random coordinates, times, inputs and values of all parameters: a smooth
@@ -19,11 +19,11 @@ use crate::topology::{self, Row, Tree};
 use hashbrown::HashMap;
 
 /// The rows of a model, holonomic first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
-    /// Names of those that nobody computes: they say nothing, or bind parameters only.
+    /// Names of those that are not computed: they vanish identically, or bind parameters only.
     pub dropped: Vec<String>,
     /// Those that bind parameters only.
     pub checked: Vec<Checked>,
@@ -36,7 +36,7 @@ pub struct Rows {
 }
 
 /// A row that no coordinate changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The row.
     pub row: Row,

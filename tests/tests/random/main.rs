@@ -1,6 +1,7 @@
 //! Random mechanisms: trees and closed ones, their values and every derivative against independent ones. One program, since
 //! each would compile the runtime for the interpreter again.
 
+mod adjoints;
 mod closed;
 mod derivatives;
 mod differential;
