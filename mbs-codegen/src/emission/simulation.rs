@@ -11,10 +11,11 @@ use quote::quote;
 
 /// The simulation, or nothing where the bundles that its method needs were not asked for.
 pub(super) fn print(program: &Program) -> TokenStream {
-    let Some(Method { kind, value, memory, scratch, differentiated }) = method(program) else {
+    let Some(Method { kind, value, memory, differentiated }) = method(program) else {
         return quote!();
     };
-    let gradient = differentiated.map(|memory| gradient(program, &memory));
+    let gradient = differentiated.then(|| gradient(program, &memory.gradient_len()));
+    let (memory, scratch) = memory.lengths();
     let has = |kind: BundleKind| program.kinds.contains(&kind);
     let nothing = || named::Named { kind: quote!(rt::named::Nothing), definition: quote!() };
     let when = |kind: BundleKind, of: fn(&Program) -> named::Named| {
@@ -115,23 +116,56 @@ fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
     }
 }
 
+/// Which memory a simulation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// That of implicit methods.
+    Implicit,
+    /// That of explicit methods, of an open tree.
+    Tree,
+    /// That of explicit methods, under constraints.
+    Projected,
+}
+
+impl MemoryKind {
+    /// The runtime's type, and its function for the length of the scratch.
+    fn lengths(self) -> (TokenStream, TokenStream) {
+        match self {
+            MemoryKind::Implicit => (quote!(ImplicitMemory), quote!(scratch_len)),
+            MemoryKind::Tree => (quote!(ExplicitMemory), quote!(tree_scratch_len)),
+            MemoryKind::Projected => (quote!(ExplicitMemory), quote!(projected_scratch_len)),
+        }
+    }
+
+    /// The runtime's function for the memory of a differentiated run.
+    fn gradient_len(self) -> TokenStream {
+        match self {
+            MemoryKind::Implicit => quote!(implicit_len),
+            MemoryKind::Tree => quote!(tree_len),
+            MemoryKind::Projected => quote!(projected_len),
+        }
+    }
+}
+
+/// Which memory the simulation of a module takes, and whether its runs are differentiated; none if it has no simulation.
+pub fn memory(program: &Program) -> Option<(MemoryKind, bool)> {
+    method(program).map(|method| (method.memory, method.differentiated))
+}
+
 /// A method of the runtime.
 struct Method {
     kind: TokenStream,
     value: TokenStream,
-    memory: TokenStream,
-    scratch: TokenStream,
-    /// Which memory its gradient needs, where the model is differentiated.
-    differentiated: Option<TokenStream>,
+    memory: MemoryKind,
+    /// Whether the model is differentiated.
+    differentiated: bool,
 }
 
 /// The method that the file names, if its bundles are there.
 fn method(program: &Program) -> Option<Method> {
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
     let judged = !program.objectives.is_empty() && !program.sensitivity.is_empty();
-    let differentiated = |families: &[[BundleKind; 5]], len: TokenStream| {
-        (judged && families.iter().all(|family| has(family))).then_some(len)
-    };
+    let differentiated = |families: &[[BundleKind; 5]]| judged && families.iter().all(|family| has(family));
     let simulation = &program.simulation_of_scalar();
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let enforcement = match (simulation.formulation, simulation.penalty) {
@@ -149,21 +183,16 @@ fn method(program: &Program) -> Option<Method> {
                 return Some(Method {
                     kind: quote!(rt::simulation::Tree<#kind>),
                     value: quote!(rt::simulation::Tree(#value)),
-                    memory: quote!(ExplicitMemory),
-                    scratch: quote!(tree_scratch_len),
-                    differentiated: differentiated(&[BundleKind::JOINT_SENSITIVITIES], quote!(tree_len)),
+                    memory: MemoryKind::Tree,
+                    differentiated: differentiated(&[BundleKind::JOINT_SENSITIVITIES]),
                 });
             }
             let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
             return (has(&needed) && has(&BundleKind::COORDINATE_FORM)).then(|| Method {
                 kind: quote!(rt::simulation::Projected<#kind>),
                 value: quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
-                memory: quote!(ExplicitMemory),
-                scratch: quote!(projected_scratch_len),
-                differentiated: differentiated(
-                    &[BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES],
-                    quote!(projected_len),
-                ),
+                memory: MemoryKind::Projected,
+                differentiated: differentiated(&[BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES]),
             });
         }
         Integrator::Trapezoidal => quote!(rt::Implicit::TRAPEZOIDAL),
@@ -218,9 +247,8 @@ fn method(program: &Program) -> Option<Method> {
     Some(Method {
         kind,
         value,
-        memory: quote!(ImplicitMemory),
-        scratch: quote!(scratch_len),
-        differentiated: differentiated(&[BundleKind::SENSITIVITIES], quote!(implicit_len)),
+        memory: MemoryKind::Implicit,
+        differentiated: differentiated(&[BundleKind::SENSITIVITIES]),
     })
 }
 
