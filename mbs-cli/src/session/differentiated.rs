@@ -7,10 +7,10 @@ use super::failure::Failure;
 use super::{files, model};
 use crate::arguments::{By, Common};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::Model;
 use mbs_codegen::model::sensitivity::Influences;
+use mbs_codegen::model::{Case, InputId, Model, SensitivityRef};
 use mbs_engine::gradient::{NameError, by_names};
-use mbs_engine::simulation::independent;
+use mbs_engine::simulation::{self, Settings, independent};
 use mbs_runtime::StepError;
 
 /// Reads the model; the list of the command line stands in place of its own.
@@ -40,6 +40,27 @@ pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
     Ok(model)
 }
 
+/// Appends inputs to the list, those that are not in it.
+pub(crate) fn append_inputs(model: &mut Analysed, names: &[String]) -> Result<(), Failure> {
+    for name in names.iter().map(|name| name.trim()) {
+        let Some(place) = model.inputs.iter().position(|input| input.name == name) else {
+            let inputs: Vec<&str> = model.inputs.iter().map(|input| input.name.as_str()).collect();
+            return Err(Failure::usage(match inputs.is_empty() {
+                true => format!("there is no input `{name}`: the model has none"),
+                false => format!("there is no input `{name}`; there are {}", some(&inputs)),
+            }));
+        };
+        let input = SensitivityRef::Input(InputId(place as u32));
+        let lists = model.model.cases.iter_mut().filter_map(|case| case.sensitivity.as_mut());
+        for list in lists.chain([&mut model.model.sensitivity]) {
+            if !list.contains(&input) {
+                list.push(input);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A failure if there is nothing to differentiate by.
 pub(crate) fn check_list(model: &Model, common: &Common) -> Result<(), Failure> {
     let case = model::find_case(model, common.case.as_deref())?;
@@ -65,6 +86,25 @@ pub(crate) fn check_list(model: &Model, common: &Common) -> Result<(), Failure> 
 /// Names of what a model can be differentiated by.
 fn names_of(model: &Model) -> Vec<&str> {
     independent(model).chain(model.inputs.iter().map(|input| input.name.as_str())).collect()
+}
+
+/// The force, constraint or objective that is not finite where a run failed, with the time and the operation that made it so; empty if all
+/// are. The run is made again without derivatives.
+pub(crate) fn undefined(
+    source: &Analysed,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    settings: &Settings,
+    error: &StepError,
+) -> String {
+    if matches!(
+        error,
+        StepError::Setting { .. } | StepError::Length { .. } | StepError::NotDifferentiable { .. }
+    ) {
+        return String::new();
+    }
+    let found = simulation::undefined_along(source, case, set, settings);
+    found.map_or(String::new(), |what| format!("\n{what}"))
 }
 
 /// What the command knows beyond the error.

@@ -1,15 +1,16 @@
-//! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
+//! A differentiated run with an observer: the counterpart of [`simulation::run`](crate::simulation::run).
 //!
 //! Input: a model with bundles of derivatives, settings, a [`Follower`]. Output: the gradient, or why there is none; rows under
 //! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.
 
 use super::adjoint::Choice;
+use super::input_history::InputHistory;
 use super::trajectory::trajectory_row;
 use super::{Found, Moment, Start};
 use crate::jumps::{Jump, Jumps};
 use crate::simulation::{Curves, Follower, RunFailure, Settings, stride};
 use crate::{Damping, Interpreted};
-use mbs_runtime::AdjointNode;
+use mbs_runtime::{AdjointNode, Inputs, System};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -43,27 +44,58 @@ pub fn simulate_as(
     if !choice.adjoint {
         return simulate(model, settings, (start, stride), follower, None);
     }
+    simulate_backward(model, settings, start, choice.memory, follower, None)
+}
+
+/// The gradient of a run by its adjoint, in at most this many bytes, and derivatives by the history of its inputs.
+pub fn simulate_backward(
+    model: &Interpreted,
+    settings: &Settings,
+    start: Start,
+    memory: usize,
+    follower: &mut dyn Follower,
+    mut history: Option<&mut InputHistory>,
+) -> Result<Ran, RunFailure> {
     let simulation = &settings.simulation;
     let method = start.method(model, simulation);
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
     let begin = Instant::now();
     let mut stopped = None;
+    let mut jumps = Jumps::new(model);
+    let (mut inputs, mut u) = (model.input_signals(), vec![0.0; model.dims().nu]);
+    if let Some(jumps) = &mut jumps {
+        inputs.at(simulation.begin, &mut u);
+        start.show(jumps, model, simulation.begin, &u);
+    }
+    let explicit = method.is_explicit();
     let watch = |node: AdjointNode<'_, f64>| {
+        if let Some(history) = history.as_deref_mut() {
+            history.see(&node);
+        }
         let (t, reached) = match node {
             // Forward, the clock of the run; steps made again and the way back only ask whether to go on.
-            AdjointNode::Forward { t, again: false, .. } => (t, t),
+            AdjointNode::Forward { t, again: false, z, rates, .. } => {
+                // A run with step control is made a second time, as it was.
+                if let Some(jumps) = jumps.as_mut().filter(|jumps| jumps.time() < t) {
+                    inputs.at(t, &mut u);
+                    jumps.see_state(model, explicit, t, z, rates, &u);
+                }
+                (t, t)
+            }
             AdjointNode::Forward { t, .. } | AdjointNode::Backward { t, .. } => (t, simulation.end),
         };
         let flow = follower.reached(reached);
         stopped = flow.is_break().then_some(t).or(stopped);
         flow
     };
-    let found = super::adjoint::run(model, &method, simulation, start, choice.memory, watch);
+    let found = super::adjoint::run(model, &method, simulation, start, memory, watch);
     let seconds = begin.elapsed().as_secs_f64();
     match stopped {
         Some(t) => Err(RunFailure::Stopped(t)),
-        // Nobody has looked for jumps: an adjoint shows no states on the way.
-        None => Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, jumps: Vec::new(), seconds }),
+        None => {
+            let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
+            Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, jumps, seconds })
+        }
     }
 }
 
