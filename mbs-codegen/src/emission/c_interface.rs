@@ -311,8 +311,8 @@ fn library(program: &Program, code: &str, module: &str, lists: &named::Lists, me
             &format!(
                 "    const _: () = assert!(size_of::<{module}::GradientMemory>() <= 8 * {words});\n{read}    \
                  let (Some(memory), Some(to)) = (memory, to) else {{ return NULL }};\n    \
-                 let settings = mbs_runtime::simulation::Settings {{ end, ..{module}::SETTINGS }};\n    \
-                 match {module}::gradient_with(&parameters, settings, memory) {{\n        Ok(gradient) => {{\n            \
+                 let mut setup = {module}::Setup::new(parameters);\n    setup.settings.end = end;\n    \
+                 match {module}::gradient_with(&setup, memory) {{\n        Ok(gradient) => {{\n            \
                  *to = gradient.to_array();\n            OK\n        }}\n        Err(error) => code_of(error),\n    }}\n"
             ),
         );

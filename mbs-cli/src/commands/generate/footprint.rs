@@ -3,7 +3,8 @@
 use crate::output::number::count;
 use mbs_codegen::bundle::{Bundle, Operand, Segment};
 use mbs_codegen::emission::{self, MemoryKind};
-use mbs_codegen::program::{BundleKind, Program, ScalarType};
+use mbs_codegen::model::Integrator;
+use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::System;
 use mbs_runtime::simulation::{ExplicitMemory, GradientMemory, ImplicitMemory};
@@ -28,25 +29,30 @@ pub(super) struct Footprint {
 impl Footprint {
     /// Of a program; none if its module has no simulation.
     pub(super) fn of(program: &Program) -> Option<Footprint> {
-        let (kind, differentiated) = emission::memory(program)?;
-        let dims = Interpreted::new(program.clone()).dims();
-        let (state, scratch, gradient) = match kind {
-            MemoryKind::Implicit => (
+        let (kinds, differentiated) = emission::memory(program)?;
+        let dims = Interpreted::<f64>::new(program.clone()).dims();
+        let lengths = |kind: MemoryKind| match kind {
+            MemoryKind::Implicit => [
                 ImplicitMemory::state_len(&dims),
                 ImplicitMemory::scratch_len(&dims),
                 GradientMemory::implicit_len(&dims),
-            ),
-            MemoryKind::Tree => (
+            ],
+            MemoryKind::Tree => [
                 ExplicitMemory::state_len(&dims),
                 ExplicitMemory::tree_scratch_len(&dims),
                 GradientMemory::tree_len(&dims),
-            ),
-            MemoryKind::Projected => (
+            ],
+            MemoryKind::Projected => [
                 ExplicitMemory::state_len(&dims),
                 ExplicitMemory::projected_scratch_len(&dims),
                 GradientMemory::projected_len(&dims),
-            ),
+            ],
         };
+        let largest = |all: [usize; 3], kind: MemoryKind| {
+            let one = lengths(kind);
+            [all[0].max(one[0]), all[1].max(one[1]), all[2].max(one[2])]
+        };
+        let [state, scratch, gradient] = kinds.into_iter().fold([0; 3], largest);
         let present =
             3 * dims.nq + 2 * dims.nv + dims.nu + program.holonomic.len() + program.nonholonomic.len();
         let prepared = program.bundle("prepare").map_or(0, |bundle| bundle.results[0].len as usize);
@@ -106,17 +112,19 @@ pub(super) fn report(program: &Program) -> String {
     out
 }
 
-/// What bounds the work of a step.
+/// What bounds the work of a step of the file's method.
 fn bound(program: &Program) -> String {
-    let explicit = program.kinds.contains(&BundleKind::ForwardDynamics)
-        && matches!(emission::memory(program), Some((MemoryKind::Tree, _)));
-    match emission::memory(program) {
-        Some((MemoryKind::Implicit, _)) => {
-            let iterations = count(program.simulation.newton_iterations as usize, "iteration");
-            format!("A step takes at most {iterations}, with at most one tangent and two residuals each; then it fails with `NotConverged`.")
+    match program.simulation.integrator {
+        Integrator::Rk4 => "A step of `rk4` evaluates the accelerations four times.".into(),
+        Integrator::DormandPrince => {
+            "A step of `dormand_prince` takes as many evaluations as its tolerance asks for: there is no bound.".into()
         }
-        _ if explicit => "A step of `rk4` evaluates the forward dynamics four times; `dormand_prince` as often as its tolerance asks.".into(),
-        _ => "A step of `rk4` evaluates the constrained dynamics four times, and corrects positions and velocities.".into(),
+        _ => {
+            let iterations = count(program.simulation.newton_iterations as usize, "iteration");
+            format!(
+                "A step takes at most {iterations}, with at most one tangent and two residuals each; then it fails with `NotConverged`."
+            )
+        }
     }
 }
 
