@@ -41,6 +41,8 @@ Examples:
   mbs generate models/*.yaml -o src/generated/              # one file a model
   mbs generate models/arm7.yaml --bundles mass_matrix,energy --freeze
   mbs generate models/*.yaml -o src/generated/ --check      # in continuous integration
+  mbs generate models/five_bar.yaml --scalar f32 --report   # operations and memory
+  mbs generate models/five_bar.yaml --c-header five_bar_c   # a library for C
 
 The crate that holds the module needs `mbs-runtime` among its dependencies.";
 
@@ -85,6 +87,12 @@ pub(crate) struct Generate {
     /// Name of the module instead of the model's own.
     #[arg(long, value_name = "NAME")]
     pub(crate) module: Option<String>,
+    /// Write a crate into this directory instead: the module as a static library for C, with its header.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "check"])]
+    pub(crate) c_header: Option<PathBuf>,
+    /// Print what the module takes instead: operations and constants of each bundle, memory, the bound of a step.
+    #[arg(long, conflicts_with_all = ["output", "check", "c_header"])]
+    pub(crate) report: bool,
     /// Write nothing; fail if what is there differs from what would be written.
     #[arg(long, requires = "output")]
     pub(crate) check: bool,

@@ -1,5 +1,8 @@
 //! `mbs generate`: writes modules, or tells whether those that are there are fresh.
 
+mod c_library;
+mod footprint;
+
 use crate::arguments::Generate;
 use crate::output::number::count;
 use crate::session::failure::Failure;
@@ -40,6 +43,16 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
     for (i, path) in arguments.models.iter().enumerate() {
         let _ticker = Ticker::new(format!("generating {}, {} of {all}", path.display(), i + 1));
         modules.push((path, generate_one(path, &request)?));
+    }
+    if let Some(folder) = &arguments.c_header {
+        let [(_, generated)] = modules.as_slice() else {
+            return Err(Failure::usage("`--c-header` writes one library, but several models are given"));
+        };
+        return files::print(&c_library::write(folder, arguments.module.as_deref(), generated)?);
+    }
+    if arguments.report {
+        let all: Vec<String> = modules.iter().map(|(_, one)| footprint::report(&one.program)).collect();
+        return files::print(&all.join("\n"));
     }
     let Some(output) = &arguments.output else {
         let all: Vec<&str> = modules.iter().map(|(_, generated)| generated.code.as_str()).collect();

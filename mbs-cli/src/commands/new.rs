@@ -80,7 +80,7 @@ fn is_taken(name: &str) -> bool {
 }
 
 /// The folder of the crates to depend on.
-fn root(given: Option<&Path>) -> Result<String, Failure> {
+pub(super) fn root(given: Option<&Path>) -> Result<String, Failure> {
     let folder = given.map_or_else(|| PathBuf::from(SOURCE), PathBuf::from);
     let found = fs::canonicalize(&folder).ok().filter(|root| root.join("mbs-runtime/Cargo.toml").is_file());
     match found.as_deref().and_then(Path::to_str) {

@@ -1,5 +1,6 @@
 //! The command as a user meets it. One program: each would link what it needs again.
 
+mod c_library;
 mod check;
 mod closed_loops;
 mod command;

@@ -8,6 +8,7 @@
 
 mod batch;
 mod body;
+mod c_interface;
 mod cases;
 mod conditions;
 mod face;
@@ -20,7 +21,9 @@ mod rolled;
 mod simulation;
 mod statement;
 
+pub use c_interface::{CInterface, CMemory, c_interface};
 pub use names::identifier;
+pub use simulation::{MemoryKind, memory};
 
 use crate::bundle::Bundle;
 use crate::program::{BundleKind, Pairs, Program, ScalarType};

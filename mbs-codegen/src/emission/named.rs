@@ -30,6 +30,31 @@ impl Field {
     }
 }
 
+/// Names and lengths of the fields of each struct.
+pub(super) struct Lists {
+    pub(super) parameters: Vec<(String, usize)>,
+    pub(super) inputs: Vec<(String, usize)>,
+    pub(super) coordinates: Vec<(String, usize)>,
+    pub(super) velocities: Vec<(String, usize)>,
+    pub(super) multipliers: Vec<(String, usize)>,
+    pub(super) derivatives: Vec<(String, usize)>,
+    pub(super) objectives: Vec<(String, usize)>,
+}
+
+/// The fields of all structs.
+pub(super) fn lists(program: &Program) -> Lists {
+    let list = |fields: Vec<Field>| fields.into_iter().map(|field| (field.name, field.len)).collect();
+    Lists {
+        parameters: list(parameter_fields(program)),
+        inputs: list(input_fields(program)),
+        coordinates: list(of_joints(&program.coordinates, program)),
+        velocities: list(of_joints(&program.velocities, program)),
+        multipliers: list(multiplier_fields(program)),
+        derivatives: list(derivative_fields(program)),
+        objectives: list(objective_fields(program)),
+    }
+}
+
 /// A struct and its connection with the slices; the type that stands for it where there are no values.
 pub(super) struct Named {
     pub(super) kind: TokenStream,
@@ -87,10 +112,13 @@ pub(super) fn velocities(program: &Program) -> Named {
     define("Velocities", "Velocities v, or accelerations vd", &list)
 }
 
-pub(super) fn inputs(program: &Program) -> Named {
+fn input_fields(program: &Program) -> Vec<Field> {
     let describe = |input: &InputInfo| described("Input", &input.name, &input.description, &input.unit);
-    let list: Vec<Field> = program.inputs.iter().map(|i| Field::number(&i.name, describe(i))).collect();
-    define("Inputs", "Inputs u", &list)
+    program.inputs.iter().map(|i| Field::number(&i.name, describe(i))).collect()
+}
+
+pub(super) fn inputs(program: &Program) -> Named {
+    define("Inputs", "Inputs u", &input_fields(program))
 }
 
 /// What a field is, from the model's own words.
@@ -123,10 +151,13 @@ pub(super) fn outputs(program: &Program) -> Named {
     define("Outputs", "Outputs", &list)
 }
 
-pub(super) fn multipliers(program: &Program) -> Named {
+fn multiplier_fields(program: &Program) -> Vec<Field> {
     let rows = program.holonomic.iter().chain(&program.nonholonomic);
-    let list: Vec<Field> = rows.map(|row| Field::number(row, format!(" Of `{row}`."))).collect();
-    define("Multipliers", "Multipliers of the constraints", &list)
+    rows.map(|row| Field::number(row, format!(" Of `{row}`."))).collect()
+}
+
+pub(super) fn multipliers(program: &Program) -> Named {
+    define("Multipliers", "Multipliers of the constraints", &multiplier_fields(program))
 }
 
 pub(super) fn markers(program: &Program) -> Named {
@@ -147,7 +178,7 @@ pub(super) fn reactions(program: &Program) -> Named {
 }
 
 /// What the model is differentiated by. An array whose elements are all there, in order, is one field.
-pub(super) fn derivatives(program: &Program) -> Named {
+fn derivative_fields(program: &Program) -> Vec<Field> {
     let mut list = Vec::new();
     let mut rest = program.sensitivity.as_slice();
     while let Some((name, others)) = rest.split_first() {
@@ -164,23 +195,29 @@ pub(super) fn derivatives(program: &Program) -> Named {
             rest = others;
         }
     }
-    define("Derivatives", "Derivatives by what the model is differentiated by", &list)
+    list
 }
 
-/// The objectives with their derivatives.
-pub(super) fn gradient(program: &Program) -> Named {
+pub(super) fn derivatives(program: &Program) -> Named {
+    define("Derivatives", "Derivatives by what the model is differentiated by", &derivative_fields(program))
+}
+
+fn objective_fields(program: &Program) -> Vec<Field> {
     let field = |(name, unit): &(String, String)| Field {
         name: name.clone(),
         kind: quote!(rt::named::Objective<Derivatives, S>),
         len: 1 + program.sensitivity.len(),
         doc: described("Objective", name, "", unit),
     };
-    let list: Vec<Field> = program.objectives.iter().map(field).collect();
-    define("Gradient", "Objectives of a run and their derivatives", &list)
+    program.objectives.iter().map(field).collect()
 }
 
-/// The independent parameters.
-pub(super) fn parameters(program: &Program) -> TokenStream {
+/// The objectives with their derivatives.
+pub(super) fn gradient(program: &Program) -> Named {
+    define("Gradient", "Objectives of a run and their derivatives", &objective_fields(program))
+}
+
+fn parameter_fields(program: &Program) -> Vec<Field> {
     let field = |p: &crate::program::ParameterInfo| {
         let doc = described("Parameter", &p.name, &p.description, &p.unit);
         match p.is_array {
@@ -188,7 +225,12 @@ pub(super) fn parameters(program: &Program) -> TokenStream {
             false => Field::number(&p.name, doc),
         }
     };
-    let list: Vec<Field> = program.parameters.iter().map(field).collect();
+    program.parameters.iter().map(field).collect()
+}
+
+/// The independent parameters.
+pub(super) fn parameters(program: &Program) -> TokenStream {
+    let list = parameter_fields(program);
     let about = "Independent parameters; [`Default`] gives the model's values";
     match list.is_empty() {
         true => quote! {

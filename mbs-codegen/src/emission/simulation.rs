@@ -300,6 +300,32 @@ fn largest(lens: &[&TokenStream]) -> TokenStream {
     }
 }
 
+/// Which memory a simulation takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// That of implicit methods.
+    Implicit,
+    /// That of explicit methods, of an open tree.
+    Tree,
+    /// That of explicit methods, under constraints.
+    Projected,
+}
+
+/// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
+/// none if it has no simulation.
+pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
+    let own = method(program, &program.simulation)?;
+    let of_cases = cases::offered(program).into_iter().map(|(case, _)| &case.simulation);
+    let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
+    let methods: Vec<Method> = [own].into_iter().chain(of_cases).collect();
+    let kind = |method: &Method| match method.scratch.to_string() {
+        scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
+        scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
+        _ => MemoryKind::Implicit,
+    };
+    Some((methods.iter().map(kind).collect(), methods.iter().all(|method| method.gradient.is_some())))
+}
+
 /// Whether the bundles of a simulation's method are there.
 pub(super) fn has_method(program: &Program, simulation: &Simulation) -> bool {
     method(program, simulation).is_some()

@@ -1,0 +1,146 @@
+//! What a generated module takes: operations and constants of its bundles, memory of its simulation and of its gradient.
+
+use crate::output::number::count;
+use mbs_codegen::bundle::{Bundle, Operand, Segment};
+use mbs_codegen::emission::{self, MemoryKind};
+use mbs_codegen::model::Integrator;
+use mbs_codegen::program::{Program, ScalarType};
+use mbs_engine::Interpreted;
+use mbs_runtime::System;
+use mbs_runtime::simulation::{ExplicitMemory, GradientMemory, ImplicitMemory};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Bytes of a simulation beside its numbers: settings, clock, statistics, the method's own.
+const REST: usize = 768;
+
+/// Memory of a module, in bytes.
+pub(super) struct Footprint {
+    /// Of parameters and what depends on them alone.
+    pub(super) parameters: usize,
+    /// Of the state, and of what is known of the present.
+    pub(super) state: usize,
+    /// Of the scratch of a step.
+    pub(super) scratch: usize,
+    /// Of a differentiated run.
+    pub(super) gradient: Option<usize>,
+}
+
+impl Footprint {
+    /// Of a program; none if its module has no simulation.
+    pub(super) fn of(program: &Program) -> Option<Footprint> {
+        let (kinds, differentiated) = emission::memory(program)?;
+        let dims = Interpreted::<f64>::new(program.clone()).dims();
+        let lengths = |kind: MemoryKind| match kind {
+            MemoryKind::Implicit => [
+                ImplicitMemory::state_len(&dims),
+                ImplicitMemory::scratch_len(&dims),
+                GradientMemory::implicit_len(&dims),
+            ],
+            MemoryKind::Tree => [
+                ExplicitMemory::state_len(&dims),
+                ExplicitMemory::tree_scratch_len(&dims),
+                GradientMemory::tree_len(&dims),
+            ],
+            MemoryKind::Projected => [
+                ExplicitMemory::state_len(&dims),
+                ExplicitMemory::projected_scratch_len(&dims),
+                GradientMemory::projected_len(&dims),
+            ],
+        };
+        let largest = |all: [usize; 3], kind: MemoryKind| {
+            let one = lengths(kind);
+            [all[0].max(one[0]), all[1].max(one[1]), all[2].max(one[2])]
+        };
+        let [state, scratch, gradient] = kinds.into_iter().fold([0; 3], largest);
+        let present =
+            3 * dims.nq + 2 * dims.nv + dims.nu + program.holonomic.len() + program.nonholonomic.len();
+        let prepared = program.bundle("prepare").map_or(0, |bundle| bundle.results[0].len as usize);
+        let size = bytes(program);
+        Some(Footprint {
+            parameters: size * (program.parameter_names().len() + prepared),
+            state: size * (state + present),
+            scratch: size * scratch,
+            gradient: differentiated.then_some(size * gradient),
+        })
+    }
+
+    /// Of a simulation as a whole, at most.
+    pub(super) fn simulation(&self) -> usize {
+        self.parameters + self.state + self.scratch + REST
+    }
+}
+
+/// Bytes of a number.
+fn bytes(program: &Program) -> usize {
+    match program.options.scalar {
+        ScalarType::F64 => 8,
+        ScalarType::F32 => 4,
+    }
+}
+
+/// The report of a module.
+pub(super) fn report(program: &Program) -> String {
+    let mut out = format!("{}: {}\n\n", program.name, program.options.scalar.name());
+    out.push_str("| bundle | operations | workspace, bytes | constants, bytes |\n|---|---|---|---|\n");
+    for bundle in &program.bundles {
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} | {} |",
+            bundle.name,
+            bundle.counts.total(),
+            bytes(program) * bundle.slots as usize,
+            bytes(program) * constants(bundle)
+        );
+    }
+    if let Some(footprint) = Footprint::of(program) {
+        out.push_str("\n| memory | bytes |\n|---|---|\n");
+        let rows = [
+            ("parameters and what depends on them alone", Some(footprint.parameters)),
+            ("state and present values", Some(footprint.state)),
+            ("scratch of a step", Some(footprint.scratch)),
+            ("a simulation, at most", Some(footprint.simulation())),
+            ("a differentiated run", footprint.gradient),
+        ];
+        for (what, bytes) in rows {
+            if let Some(bytes) = bytes {
+                let _ = writeln!(out, "| {what} | {bytes} |");
+            }
+        }
+        out.push_str(&format!("\n{}\n", bound(program)));
+    }
+    out
+}
+
+/// What bounds the work of a step of the file's method.
+fn bound(program: &Program) -> String {
+    match program.simulation.integrator {
+        Integrator::Rk4 => "A step of `rk4` evaluates the accelerations four times.".into(),
+        Integrator::DormandPrince => {
+            "A step of `dormand_prince` takes as many evaluations as its tolerance asks for: there is no bound.".into()
+        }
+        _ => {
+            let iterations = count(program.simulation.newton_iterations as usize, "iteration");
+            format!(
+                "A step takes at most {iterations}, with at most one tangent and two residuals each; then it fails with `NotConverged`."
+            )
+        }
+    }
+}
+
+/// Different numbers that a bundle is printed with, tables included.
+fn constants(bundle: &Bundle) -> usize {
+    let mut found: BTreeSet<u64> = BTreeSet::new();
+    for segment in &bundle.segments {
+        if let Segment::Flat(statements) = segment {
+            for statement in statements {
+                statement.operands(|operand| {
+                    if let Operand::Constant(value) = operand {
+                        found.insert(value.to_bits());
+                    }
+                });
+            }
+        }
+    }
+    found.len() + bundle.tables.iter().map(Vec::len).sum::<usize>()
+}

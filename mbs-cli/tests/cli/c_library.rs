@@ -1,0 +1,63 @@
+//! `mbs generate --c-header`: a program in C links the library and has the numbers of the command, to the last digit.
+
+use crate::command::{Folder, done, fails, shipped};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_program_in_c_has_the_numbers_of_the_command() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        println!("skipped: there is no C compiler `cc`");
+        return;
+    }
+    let (folder, model) = (Folder::new(), shipped("cart_pole"));
+    let library = folder.path("library");
+    assert!(done(&["generate", &model, "--c-header", &library]).contains("cart_pole.h"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c_library");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--offline", "--quiet", "--manifest-path"]).arg(format!("{library}/Cargo.toml"));
+    run(cargo.arg("--target-dir").arg(&target));
+    let program = folder.path("program");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I", &library, "-o", &program]);
+    compiler.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/c_library/main.c"));
+    run(compiler.arg(target.join("debug/libcart_pole.a")).args(["-lpthread", "-ldl", "-lm"]));
+    let printed = run(&mut Command::new(&program));
+    let found: Vec<f64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+
+    let table = done(&["simulate", &model, "--end", "0.1", "--out", "-"]);
+    let header: Vec<&str> = table.lines().next().expect("a header").split(',').collect();
+    let last: Vec<&str> = table.lines().last().expect("a row").split(',').collect();
+    // Time, two coordinates, two velocities.
+    let mut expected: Vec<f64> = last[1..5].iter().map(|cell| cell.parse().expect("a number")).collect();
+    let json: Value =
+        serde_json::from_str(&done(&["gradient", &model, "--end", "0.1", "--json"])).expect("JSON");
+    let objective = |name: &str| json["objectives"][name].clone();
+    let number = |value: &Value| value.as_f64().expect("a number");
+    expected.push(number(&objective("lean")["value"]));
+    expected.push(number(&objective("lean")["gradient"]["half"]));
+    expected.push(number(&objective("drift")["gradient"]["push"]));
+    assert_eq!(found, expected, "{printed}{header:?}");
+    assert!(printed.starts_with("rail.x ") && printed.contains("pivot.theta "), "{printed}");
+}
+
+#[test]
+fn a_library_needs_a_simulation() {
+    let (folder, model) = (Folder::new(), shipped("cart_pole"));
+    let library = folder.path("library");
+    let energy = ["generate", &model, "--bundles", "energy", "--c-header", &library];
+    fails(1, &["has no simulation"], &energy);
+    folder.file("Cargo.toml", "[package]");
+    fails(1, &["holds another crate"], &["generate", &model, "--c-header", &folder.path("")]);
+    let two = ["generate", &model, &shipped("pendulum"), "--c-header", &library];
+    fails(2, &["`--c-header` writes one library"], &two);
+    let report = done(&["generate", &model, "--scalar", "f32", "--report"]);
+    assert!(report.contains("cart_pole: f32") && report.contains("| scratch of a step |"), "{report}");
+}
