@@ -18,7 +18,7 @@ use crate::symbols::Group;
 use crate::topology;
 use hashbrown::HashMap;
 
-/// How the sides of a branch are told apart by its switching function.
+/// How the switching function of a branch distinguishes its sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sides {
     /// By its sign.
@@ -32,8 +32,10 @@ pub enum Sides {
 pub struct Switch {
     /// What it is a branch of, with its place: "force `stop` (line 12)".
     pub subject: String,
-    /// How its sides are told apart.
+    /// How its sides are distinguished.
     pub sides: Sides,
+    /// Whether it counts at the end of a run alone.
+    pub terminal: bool,
 }
 
 /// The branches of a model that motion or differentiated parameters change over.
@@ -64,14 +66,14 @@ impl Watch {
     /// Of a mechanism; none if it has no branches. `seeds` are what it is differentiated by.
     pub(crate) fn new(
         g: &mut Graph,
-        mechanism: &mut Mechanism<'_>,
-        rows: &Rows,
+        mechanism: &Mechanism<'_>,
+        subjects: &[Subject],
         seeds: &[ExprId],
         parameters: u32,
     ) -> Option<Watch> {
         let mut found = Found::default();
-        for subject in subjects(g, mechanism, rows) {
-            found.add(g, &subject, seeds);
+        for subject in subjects {
+            found.add(g, subject, seeds);
         }
         if found.switches.is_empty() {
             return None;
@@ -101,13 +103,16 @@ impl Watch {
 }
 
 /// A force, a row or an integrand: over placeholders, and what stands for these.
-struct Subject {
+pub(crate) struct Subject {
     name: String,
-    values: Vec<ExprId>,
+    /// Whether it counts at the end of a run alone.
+    pub(crate) terminal: bool,
+    pub(crate) values: Vec<ExprId>,
     replacements: HashMap<ExprId, ExprId>,
 }
 
-fn subjects(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) -> Vec<Subject> {
+/// All of a mechanism.
+pub(crate) fn subjects(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) -> Vec<Subject> {
     let model = mechanism.model;
     let mut subjects = Vec::new();
     let elements: Vec<Element<'_>> = forces(g, mechanism);
@@ -115,21 +120,28 @@ fn subjects(g: &mut Graph, mechanism: &mut Mechanism<'_>, rows: &Rows) -> Vec<Su
         let replacements = element.leaves.replacements(g, mechanism);
         // The reaction is the opposite.
         let values = element.loads.first().map(|load| load.values()).unwrap_or_default();
-        subjects.push(Subject { name: named("force", &force.name, force.span), values, replacements });
+        let name = named("force", &force.name, force.span);
+        subjects.push(Subject { name, terminal: false, values, replacements });
     }
     for element in constraint_elements(g, mechanism, &rows.kept, |k| k) {
         let replacements = element.element.leaves.replacements(g, mechanism);
         for row in &element.rows {
             let kept = &rows.kept[row.row];
             let name = named("constraint", &kept.name, kept.span(model));
-            subjects.push(Subject { name, values: vec![row.value], replacements: replacements.clone() });
+            let (values, replacements) = (vec![row.value], replacements.clone());
+            subjects.push(Subject { name, terminal: false, values, replacements });
         }
     }
     for objective in &model.objectives {
         let parameters = mechanism.parameters;
-        let value = Lowering::new(g, parameters, mechanism).scalar(&objective.integrand);
-        let name = named("objective", &objective.name, objective.span);
-        subjects.push(Subject { name, values: vec![value], replacements: HashMap::new() });
+        for (terminal, kind, of) in [
+            (false, "objective", &objective.integrand),
+            (true, "the terminal term of objective", &objective.terminal),
+        ] {
+            let values = vec![Lowering::new(g, parameters, mechanism).scalar(of)];
+            let name = named(kind, &objective.name, objective.span);
+            subjects.push(Subject { name, terminal, values, replacements: HashMap::new() });
+        }
     }
     subjects
 }
@@ -200,7 +212,8 @@ impl Found {
             let sizes: Vec<ExprId> = subject.values.iter().map(|&value| g.abs(value)).collect();
             let size = g.sum(&sizes);
             let actual = g.substitute(&[function, size, apart], &subject.replacements);
-            self.switches.push(Switch { subject: subject.name.clone(), sides });
+            let (name, terminal) = (subject.name.clone(), subject.terminal);
+            self.switches.push(Switch { subject: name, sides, terminal });
             self.functions.push(actual[0]);
             self.sizes.push(actual[1]);
             self.apart.push(actual[2]);
@@ -258,7 +271,7 @@ pub fn undefined(model: &Model, case: Option<&Case>, at: Instant<'_>) -> Option<
     {
         interpreter.set_all(group, values);
     }
-    for Subject { name, values, replacements } in subjects(&mut g, &mut mechanism, &rows) {
+    for Subject { name, values, replacements, .. } in subjects(&mut g, &mut mechanism, &rows) {
         let actual = g.substitute(&values, &replacements);
         let all = g.reachable(&actual);
         let numbers: HashMap<ExprId, f64> = all.iter().copied().zip(interpreter.evaluate(&g, &all)).collect();

@@ -13,6 +13,8 @@ use std::fmt;
 /// Against the largest value of its subject that was seen, a difference of the two sides is a jump and not rounding. The time of the
 /// change is known to rounding, so both sides of a kink differ by rounding only.
 const JUMP: f64 = 1e-9;
+/// Steps shorter than this, against one and the time, cross a corner in time: in them Δz/h is rounding.
+const SHORT: f64 = 1e-9;
 /// Bisections of the time between two nodes.
 const BISECTIONS: usize = 60;
 
@@ -47,6 +49,8 @@ pub struct Jumps {
     w: Vec<f64>,
     /// Switching functions, sizes and differences at the last evaluation.
     seen: [Vec<f64>; 3],
+    /// Switching functions at the last two nodes.
+    functions: [Vec<f64>; 2],
     before: Node,
     now: Node,
     nodes: usize,
@@ -56,6 +60,7 @@ pub struct Jumps {
 struct Branch {
     subject: String,
     sides: Sides,
+    terminal: bool,
     side: Option<f64>,
     largest: f64,
     jump: Option<(f64, f64)>,
@@ -72,11 +77,12 @@ struct Node {
 }
 
 impl Node {
-    /// A point between two nodes.
-    fn set_between(&mut self, a: &Node, b: &Node, part: f64) {
+    /// A point between two nodes. Where velocities are rates of coordinates, coordinates are the cubic of both ends and velocities its
+    /// rate; everything else is on straight lines.
+    fn set_between(&mut self, a: &Node, b: &Node, s: f64) {
         let mix = |to: &mut [f64], a: &[f64], b: &[f64]| {
             for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
-                *to = a + part * (b - a);
+                *to = a + s * (b - a);
             }
         };
         mix(&mut self.t, &a.t, &b.t);
@@ -84,6 +90,16 @@ impl Node {
         mix(&mut self.v, &a.v, &b.v);
         mix(&mut self.vd, &a.vd, &b.vd);
         mix(&mut self.u, &a.u, &b.u);
+        let h = b.t[0] - a.t[0];
+        if self.z.len() != self.v.len() || !(h > SHORT * (1.0 + b.t[0].abs())) {
+            return;
+        }
+        for (i, (z, v)) in self.z.iter_mut().zip(&mut self.v).enumerate() {
+            let (rise, va, vb) = (b.z[i] - a.z[i], a.v[i], b.v[i]);
+            // z = z_a + s² (3 − 2s) Δz + h s (1 − s) ((1 − s) v_a − s v_b)      v = dz/ds / h
+            *z = a.z[i] + s * s * (3.0 - 2.0 * s) * rise + h * s * (1.0 - s) * ((1.0 - s) * va - s * vb);
+            *v = 6.0 * s * (1.0 - s) * rise / h + (1.0 - s) * (1.0 - 3.0 * s) * va + s * (3.0 * s - 2.0) * vb;
+        }
     }
 }
 
@@ -102,6 +118,7 @@ impl Jumps {
         let branch = |switch: &mbs_codegen::watch::Switch| Branch {
             subject: switch.subject.clone(),
             sides: switch.sides,
+            terminal: switch.terminal,
             side: None,
             largest: 0.0,
             jump: None,
@@ -110,6 +127,7 @@ impl Jumps {
             branches: watch.switches.iter().map(branch).collect(),
             w: vec![0.0; tape.memory()],
             seen: std::array::from_fn(|result| vec![0.0; tape.result_len(result)]),
+            functions: std::array::from_fn(|_| vec![0.0; tape.result_len(0)]),
             tape,
             prepared,
             before: Node::default(),
@@ -129,6 +147,30 @@ impl Jumps {
         }
         node.vd.resize(v.len(), 0.0);
         self.look();
+    }
+
+    /// The same without accelerations: with velocities, or with rates of coordinates.
+    pub(crate) fn see_state(
+        &mut self,
+        model: &Interpreted,
+        velocities: bool,
+        t: f64,
+        z: &[f64],
+        rates: &[f64],
+        u: &[f64],
+    ) {
+        match velocities {
+            true => self.see(t, z, rates, &[], u),
+            false => {
+                let zdd = vec![0.0; z.len()];
+                self.see_motion(model, &Motion { t, z, zd: rates, zdd: &zdd, u });
+            }
+        }
+    }
+
+    /// Time of the last node.
+    pub(crate) fn time(&self) -> f64 {
+        if self.nodes == 0 { f64::NEG_INFINITY } else { self.now.t[0] }
     }
 
     /// The same in coordinate form.
@@ -152,6 +194,10 @@ impl Jumps {
         let mut found: Vec<Jump> = Vec::new();
         for branch in &self.branches {
             let Some((t, by)) = branch.jump else { continue };
+            // What counts at the end alone jumps only if a change of a parameter moves the end over it: here, within a step.
+            if branch.terminal && t < self.before.t[0] {
+                continue;
+            }
             // One for all components and branches of a subject: the first.
             match found.iter_mut().find(|jump| jump.subject == branch.subject) {
                 Some(first) if t < first.t => (first.t, first.by) = (t, by),
@@ -176,21 +222,77 @@ impl Jumps {
                 let before = branch.side;
                 branch.side = side.or(before);
                 let (before, side) = (before?, side?);
-                (before != side && self.nodes > 0 && branch.jump.is_none()).then_some((i, before, side))
+                let open = self.nodes > 0 && (branch.terminal || branch.jump.is_none());
+                (before != side && open).then_some((i, before, side))
             })
             .collect();
+        let turning = self.turning();
+        self.functions.swap(0, 1);
+        self.functions[1].copy_from_slice(&self.seen[0]);
         let earlier = std::mem::take(&mut self.before);
         for (i, before, _) in changed {
-            self.locate(i, before, &earlier, &now);
+            self.locate(i, before, &earlier, &now, 1.0);
+        }
+        for (i, side) in turning {
+            self.look_between(i, side, &earlier, &now);
         }
         (self.before, self.now) = (earlier, now);
         self.nodes += 1;
     }
 
-    /// Finds where between two nodes a branch changes over, and how far apart its sides are there.
-    fn locate(&mut self, i: usize, before: f64, earlier: &Node, now: &Node) {
+    /// Branches that are on the same side at both ends of a step, and may have been on the other between: of the parabola
+    /// through the last three nodes, a part of the second difference reaches zero.
+    fn turning(&self) -> Vec<(usize, f64)> {
+        let known =
+            |branch: &Branch| branch.sides == Sides::Sign && branch.jump.is_none() && !branch.terminal;
+        let branches = self.branches.iter().enumerate().filter(|(_, branch)| known(branch) && self.nodes > 0);
+        branches
+            .filter_map(|(i, branch)| {
+                let (first, last, now) = (self.functions[0][i], self.functions[1][i], self.seen[0][i]);
+                let bend = if self.nodes > 1 { (now - 2.0 * last + first).abs() } else { (now - last).abs() };
+                let near = last.abs().min(now.abs());
+                (last * now > 0.0 && near < bend).then_some((i, branch.side?))
+            })
+            .collect()
+    }
+
+    /// Looks for two changes within one step: where the switching function is nearest to zero.
+    fn look_between(&mut self, i: usize, side: f64, earlier: &Node, now: &Node) {
         let mut between = now.clone();
-        let (mut low, mut high) = (0.0, 1.0);
+        let mut signed = |jumps: &mut Self, s: f64| {
+            between.set_between(earlier, now, s);
+            jumps.evaluate(&between);
+            jumps.seen[0][i] * side
+        };
+        let points = [0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0];
+        let values = points.map(|s| signed(self, s));
+        let lowest = (1..points.len() - 1).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(1);
+        let (mut low, mut middle, mut high) = (points[lowest - 1], points[lowest], points[lowest + 1]);
+        let mut least = values[lowest];
+        // Thirds of the longer part: the minimum is bracketed.
+        for _ in 0..24 {
+            if least < 0.0 {
+                break;
+            }
+            let left = middle - low > high - middle;
+            let trial = if left { middle - (middle - low) / 3.0 } else { middle + (high - middle) / 3.0 };
+            let value = signed(self, trial);
+            match (value < least, left) {
+                (true, true) => (high, middle, least) = (middle, trial, value),
+                (true, false) => (low, middle, least) = (middle, trial, value),
+                (false, true) => low = trial,
+                (false, false) => high = trial,
+            }
+        }
+        if least < 0.0 {
+            self.locate(i, side, earlier, now, middle);
+        }
+    }
+
+    /// Finds where between a node and the part `high` of the way to the next a branch changes over, and how far apart its sides are there.
+    fn locate(&mut self, i: usize, before: f64, earlier: &Node, now: &Node, mut high: f64) {
+        let mut between = now.clone();
+        let mut low = 0.0;
         for _ in 0..BISECTIONS {
             let middle = 0.5 * (low + high);
             between.set_between(earlier, now, middle);

@@ -72,8 +72,10 @@ impl Method {
             model::Integrator::DormandPrince => {
                 let control = Adaptive {
                     h_first: Some(simulation.step),
-                    // Whoever waits can see how far it is, and stop it.
-                    max_steps: usize::MAX,
+                    h_max: simulation.max_step.unwrap_or(f64::INFINITY),
+                    max_steps: usize::try_from(simulation.max_steps).unwrap_or(usize::MAX),
+                    max_rejected: simulation.max_rejected as usize,
+                    objectives: simulation.objectives_in_error,
                     ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
                 };
                 return Method::DormandPrince(control, damping);

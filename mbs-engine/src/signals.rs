@@ -1,7 +1,10 @@
 //! The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
 
 use crate::Interpreted;
-use mbs_runtime::{Inputs, Scalar, System};
+use crate::tape::{Arguments, Tape};
+use mbs_codegen::symbols::Group;
+use mbs_runtime::corners::{self, Corner, Sides};
+use mbs_runtime::{Inputs, Scalar, Stop, System};
 
 /// Inputs from the program's own signals; made by [`Interpreted::input_signals`].
 #[derive(Clone, Debug)]
@@ -9,13 +12,65 @@ pub struct Signals<'a, S: Scalar> {
     model: &'a Interpreted<S>,
     u: Vec<S>,
     w: Vec<S>,
+    corners: Option<Corners>,
+}
+
+/// Where something that time and the parameters alone decide has a corner.
+#[derive(Clone, Debug)]
+pub(crate) struct Corners {
+    tape: Tape<f64>,
+    prepared: Vec<f64>,
+    all: Vec<Corner>,
+    memory: Vec<f64>,
+    w: Vec<f64>,
+}
+
+impl Corners {
+    /// Of a model with its parameters; none without corners.
+    fn new<S: Scalar>(model: &Interpreted<S>) -> Option<Corners> {
+        let found = model.program().corners.as_ref()?;
+        let [prepare, tape] = ["prepare", mbs_codegen::corners::NAME].map(|name| {
+            let bundle = found.bundles.iter().find(|bundle| bundle.name == name);
+            bundle.map_or_else(Tape::empty, Tape::new)
+        });
+        let mut prepared = vec![0.0; prepare.result_len(0)];
+        let parameters: Vec<f64> = model.parameters().iter().map(|value| value.real()).collect();
+        let mut arguments: Arguments<'_, f64> = [&[]; Group::ALL.len()];
+        arguments[Group::Parameters as usize] = &parameters;
+        prepare.run(&arguments, &mut vec![0.0; prepare.memory()], &mut [&mut prepared]).ok()?;
+        let corner = |corner: &mbs_codegen::corners::Corner| Corner {
+            sides: if corner.levels { Sides::Levels } else { Sides::Sign },
+            apart: corner.apart,
+        };
+        Some(Corners {
+            w: vec![0.0; tape.memory()],
+            memory: vec![0.0; corners::memory_len(found.all.len())],
+            all: found.all.iter().map(corner).collect(),
+            tape,
+            prepared,
+        })
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        let Corners { tape, prepared, all, memory, w } = self;
+        corners::next_stop(all, from, to, memory, |t, out| {
+            let t = [t];
+            let mut arguments: Arguments<'_, f64> = [&[]; Group::ALL.len()];
+            arguments[Group::Time as usize] = &t;
+            arguments[Group::Prepared as usize] = prepared;
+            let (functions, rest) = out.split_at_mut(all.len());
+            let (rates, sides) = rest.split_at_mut(all.len());
+            // The lengths are right, so this cannot fail.
+            let _ = tape.run(&arguments, w, &mut [functions, rates, sides]);
+        })
+    }
 }
 
 impl<S: Scalar> Interpreted<S> {
     /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
     pub fn input_signals(&self) -> Signals<'_, S> {
         let (u, w) = (vec![S::ZERO; self.dims().nu], vec![S::ZERO; self.signals_memory()]);
-        Signals { model: self, u, w }
+        Signals { model: self, u, w, corners: Corners::new(self) }
     }
 }
 
@@ -26,6 +81,23 @@ impl<S: Scalar> Inputs<S> for Signals<'_, S> {
         for (to, from) in u.iter_mut().zip(self.u.iter().copied().chain(std::iter::repeat(S::ZERO))) {
             *to = from;
         }
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.corners.as_mut()?.next_stop(from, to)
+    }
+}
+
+/// Inputs that somebody sets, of a model whose own corners in time steps keep.
+pub(crate) struct Given<'a, 'u>(pub(crate) Signals<'a, f64>, pub(crate) &'u [f64]);
+
+impl Inputs<f64> for Given<'_, '_> {
+    fn at(&mut self, _: f64, u: &mut [f64]) {
+        u.copy_from_slice(self.1);
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.0.next_stop(from, to)
     }
 }
 
@@ -45,5 +117,8 @@ impl<S: Scalar> Inputs<S> for Moved<'_, S> {
                 *u += by;
             }
         }
+    }
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.signals.next_stop(from, to)
     }
 }

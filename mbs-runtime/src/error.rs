@@ -1,4 +1,4 @@
-//! Failures as values. They carry indices, not names, so that they cost nothing where nobody reads them;
+//! Failures as values. They carry indices, not names, so that they cost nothing unless they are shown;
 //! `describe` renders them with the model's [`Names`].
 
 use core::fmt;
@@ -46,6 +46,11 @@ pub enum EvalError {
         index: usize,
         /// Its value, which should be zero.
         violation: f64,
+    },
+    /// Parameters that no such mechanism has.
+    Refused {
+        /// What is wrong.
+        message: &'static str,
     },
     /// A model that is put together at run time was made without this bundle. (In generated code that is a compile
     /// error at the call.)
@@ -189,6 +194,20 @@ pub enum StepError {
         /// The choice, and what to take instead.
         what: &'static str,
     },
+    /// An event cannot happen as it should.
+    Event {
+        /// When.
+        t: f64,
+        /// Its place in the table.
+        event: usize,
+        /// What is wrong.
+        failure: EventFailure,
+    },
+    /// Things that do not go together yet.
+    Unsupported {
+        /// Which, and what to do instead.
+        what: &'static str,
+    },
     /// The allowed number of steps did not reach the end.
     TooManySteps {
         /// Time that was reached.
@@ -198,6 +217,64 @@ pub enum StepError {
         /// Steps tried.
         steps: usize,
     },
+    /// Step control tried one step too often.
+    TooManyRejected {
+        /// Time at the start of the step.
+        t: f64,
+        /// Step size, the last that was tried.
+        h: f64,
+        /// Trials that were rejected.
+        rejected: usize,
+        /// The state with the largest part in the error.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
+}
+
+/// Why an event cannot happen as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventFailure {
+    /// Its function is beyond zero at the start.
+    Past,
+    /// Its function is zero, with rate zero, and then crosses.
+    AtRest,
+    /// It comes ever faster.
+    Accumulates,
+    /// There are more events than a run may have.
+    TooMany,
+    /// Neither inertia nor constraints determine the velocities after it.
+    Singular,
+    /// No velocities satisfy its conditions and all constraints.
+    Contradicts,
+    /// Its function meets zero without crossing it: its time has no derivative.
+    Tangential,
+}
+
+impl EventFailure {
+    /// What is wrong, and what to do.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Past => {
+                "has happened before the start: its function is beyond zero there; change the start, or its `direction`"
+            }
+            Self::AtRest => {
+                "is at rest: its function is zero there with rate zero, and crosses zero without having been on the other side; \
+                 let the event stop the run, or start away from it"
+            }
+            Self::Accumulates => {
+                "comes ever faster and never ends: it accumulates here; let it stop the run, give it a `minimum_interval`, or end \
+                 the run before"
+            }
+            Self::TooMany => "is one event too many: a run may have a million",
+            Self::Singular => "leaves velocities undetermined: give inertia to what moves along it",
+            Self::Contradicts => "asks for velocities that the constraints do not allow",
+            Self::Tangential => {
+                "is met tangentially: its function touches zero without crossing it, and its time has no derivative"
+            }
+        }
+    }
 }
 
 /// A level at which constraints hold.
@@ -315,6 +392,7 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
                 let entry = entry(quantity, index);
                 write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
             }
+            EvalError::Refused { message } => write!(f, "no such mechanism has these parameters: {message}"),
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
     }
@@ -418,10 +496,25 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                      differentiate by the parameter"
                 )
             }
-            StepError::NotDifferentiable { what } => write!(f, "{what}"),
+            StepError::NotDifferentiable { what } | StepError::Unsupported { what } => write!(f, "{what}"),
+            StepError::Event { t, event, failure } => {
+                write!(f, "at t = {} {} {}", time(t), entry(Quantity::Event, event), failure.words())
+            }
             StepError::TooManySteps { t, h, steps } => {
                 let (t, h, steps) = (time(t), time(h), Count(steps, "step"));
-                write!(f, "{steps} reached only t = {t}; the last step was {h}")
+                write!(
+                    f,
+                    "at t = {t}: {steps} reached no further, the last of {h}: a law chatters between two values there, or the motion is \
+                     stiff; smooth what jumps, choose an implicit integrator, or allow more by `max_steps`"
+                )
+            }
+            StepError::TooManyRejected { t, h, rejected, quantity, index } => {
+                let (t, h, entry) = (time(t), time(h), entry(quantity, index));
+                write!(
+                    f,
+                    "at t = {t} step control rejected {rejected} steps in a row, the last of {h}: {entry} chatters there; smooth \
+                     what jumps, or allow more by `max_rejected`"
+                )
             }
         }
     }

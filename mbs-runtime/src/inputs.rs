@@ -8,8 +8,7 @@
 //! | [`Hold::Linear`] | u(t0) + c (u(t1) − u(t0)) |
 //! | [`Hold::Signal`] | u(t0 + c h) |
 //!
-//! With step-size control the steps are the integrator's: an input that jumps at given times wants fixed steps, or
-//! a run for each piece.
+//! With step-size control the steps are the integrator's: an input with corners in time says where they are, [`Inputs::next_stop`].
 
 use crate::scalar::Scalar;
 
@@ -31,6 +30,35 @@ pub trait Inputs<S> {
     ///
     /// It is a function of time: an integrator may ask again, and go back when a step is rejected.
     fn at(&mut self, t: S, u: &mut [S]);
+
+    /// The first stop after `from` and not after `to`: where something that depends on time alone has a corner. Steps of
+    /// controlled size end there instead of stepping over it.
+    #[inline(always)]
+    fn next_stop(&mut self, _from: f64, _to: f64) -> Option<Stop> {
+        None
+    }
+}
+
+/// A corner in time. A step ends at `before`, if that is still to come; the next one ends at `after`. Where both are the same, steps
+/// end on the corner: enough for what is continuous. Otherwise the corner lies between two times that are apart by rounding,
+/// and every other step is on one side of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stop {
+    /// The last time before the corner.
+    pub before: f64,
+    /// The first time after it.
+    pub after: f64,
+}
+
+impl Stop {
+    /// The one that comes first.
+    #[inline(always)]
+    pub fn first(a: Option<Stop>, b: Option<Stop>) -> Option<Stop> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if b.before < a.before { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
 }
 
 /// Inputs of a system that has none. A system that has some gets NaN from it, so that its first step fails
@@ -102,6 +130,12 @@ impl<'a, S: Scalar, I: Inputs<S>> Held<'a, S, I> {
     #[inline(always)]
     pub(crate) fn jumps_between_steps(&self) -> bool {
         self.any(Hold::Zero)
+    }
+
+    /// As [`Inputs::next_stop`].
+    #[inline(always)]
+    pub(crate) fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.source.next_stop(from, to)
     }
 
     /// Samples what is held over the step from `t0` to `t1`.

@@ -129,6 +129,8 @@ mod readable;
 pub mod dims;
 pub mod inputs;
 
+pub mod corners;
+
 pub mod error;
 pub mod system;
 
@@ -151,6 +153,8 @@ pub mod sensitivity;
 
 pub mod adjoint;
 
+pub mod events;
+
 pub mod named;
 pub mod simulation;
 
@@ -161,11 +165,15 @@ pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
 };
-pub use error::{EvalError, Level, StepError};
+pub use error::{EvalError, EventFailure, Level, StepError};
+pub use events::{
+    DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry, EventIntegrator, EventTable,
+    Events, Occurrence, Sight, WithEvents,
+};
 pub use formulation::{
     Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
 };
-pub use inputs::{Hold, Inputs};
+pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
     Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
 };
@@ -179,6 +187,7 @@ pub use simulation::{Simulated, Simulation};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
+    Units,
 };
 pub use tree::{
     AccelerationDerivatives, Centroid, Centroidal, CoriolisTerms, ForwardDynamicsDerivatives,

@@ -18,7 +18,7 @@
 //!
 //! Matrices are column-major.
 
-pub use crate::dims::{Dims, Names, Quantity};
+pub use crate::dims::{Dims, Names, Quantity, Units};
 use crate::error::EvalError;
 use crate::inputs::Hold;
 use crate::scalar::Scalar;
@@ -112,6 +112,12 @@ pub trait System {
     fn holds(&self) -> &[Hold] {
         &[]
     }
+
+    /// Natural scales of its coordinates and rows.
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        Units::ONE
+    }
 }
 
 /// Start values.
@@ -134,6 +140,12 @@ pub trait ForwardDynamics: System {
         vd: &mut [Self::S],
         xd: &mut [Self::S],
     ) -> Result<(), EvalError>;
+
+    /// How many of the last first-order states are integrals of objectives: step control may leave these out.
+    #[inline(always)]
+    fn integrals(&self) -> usize {
+        0
+    }
 
     /// Brings the state at the end of a step to where it should be, constraints for instance. It is a part of the discrete
     /// map, after Euler parameters have been normalised.
@@ -270,6 +282,10 @@ impl<M: System> System for Recursive<'_, M> {
     #[inline(always)]
     fn holds(&self) -> &[Hold] {
         self.0.holds()
+    }
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        self.0.units()
     }
 }
 

@@ -42,6 +42,18 @@ pub(crate) struct Method {
     /// Absolute tolerance of step control; of `dormand_prince`.
     #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) atol: Option<f64>,
+    /// Largest step of step control, s; of `dormand_prince`.
+    #[arg(long, value_name = "H", allow_negative_numbers = true, help_heading = METHOD)]
+    pub(crate) max_step: Option<f64>,
+    /// Steps that step control may try in a run; of `dormand_prince`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = METHOD)]
+    pub(crate) max_steps: Option<u64>,
+    /// Trials of one step that step control may reject; of `dormand_prince`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = METHOD)]
+    pub(crate) max_rejected: Option<u32>,
+    /// Whether integrands of objectives count for the error of step control; of `dormand_prince`.
+    #[arg(long, value_name = "BOOL", help_heading = METHOD)]
+    pub(crate) objectives_in_error: Option<bool>,
 }
 
 /// How constraints are enforced.

@@ -3,7 +3,7 @@
 use super::method::METHOD;
 use super::{EXIT_CODES, Method};
 use clap::{Args, ValueEnum};
-use mbs_engine::Engine;
+use mbs_engine::{Engine, Fusing};
 use std::path::PathBuf;
 
 /// What all runs have in common.
@@ -23,7 +23,7 @@ pub(crate) struct Common {
     /// Step, s; with step control the first one.
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     pub(crate) step: Option<f64>,
-    /// How equations are evaluated; results have the same bits.
+    /// How equations are evaluated; results have the same bits, but for `fused`.
     #[arg(long, value_enum, default_value_t = EngineName::Auto)]
     pub(crate) engine: EngineName,
     /// Print one JSON object instead of text.
@@ -40,14 +40,17 @@ pub(crate) enum EngineName {
     Jit,
     /// By the interpreter
     Tape,
+    /// As machine code that rounds a product and the sum it goes into once; other bits
+    Fused,
 }
 
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Engine {
+impl From<EngineName> for (Engine, Fusing) {
+    fn from(name: EngineName) -> (Engine, Fusing) {
         match name {
-            EngineName::Auto => Engine::Auto,
-            EngineName::Jit => Engine::Jit,
-            EngineName::Tape => Engine::Tape,
+            EngineName::Auto => (Engine::Auto, Fusing::AsCompiled),
+            EngineName::Jit => (Engine::Jit, Fusing::AsCompiled),
+            EngineName::Tape => (Engine::Tape, Fusing::AsCompiled),
+            EngineName::Fused => (Engine::Jit, Fusing::Fused),
         }
     }
 }

@@ -52,7 +52,16 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     settings::note_idle(&settings);
 
     let prepared = gradient::prepare(&interpreted, &settings);
-    let (start, stride) = prepared.map_err(|failure| explain(&interpreted, &failure, None))?;
+    let failed = |failure: &RunFailure, written: Option<&Written<'_>>| {
+        let more = match failure {
+            RunFailure::Start(error) | RunFailure::Step(error) => {
+                differentiated::undefined(&source, case, &common.set, &settings, error)
+            }
+            _ => String::new(),
+        };
+        explain(&interpreted, failure, written).and(&more)
+    };
+    let (start, stride) = prepared.map_err(|failure| failed(&failure, None))?;
     warn_of_redundancy(&source, &start.statistics);
     let known = start.knows_multipliers(&start.method(&interpreted, &settings.simulation));
     if file.is_some() && !known {
@@ -92,7 +101,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
             };
         }
         (Ok(ran), _) => ran,
-        (Err(failure), _) => return Err(explain(&interpreted, &failure, written.as_ref())),
+        (Err(failure), _) => return Err(failed(&failure, written.as_ref())),
     };
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
@@ -284,6 +293,11 @@ impl Shown<'_> {
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
             "jumps": report_json::jumps(&self.ran.jumps),
+            "events": self.ran.found.events.iter().map(|event| json!({
+                "event": program.events.names[event.event],
+                "t": event.t,
+                "gradient": report_json::by_name(program.sensitivity.clone(), &event.derivatives),
+            })).collect::<Vec<_>>(),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {

@@ -21,7 +21,15 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
     let mut out = head(program, shown.settings, shown.record.seen.now.t);
     out.push_str(&with(shown.set));
-    for table in [states(shown), outputs(shown), objectives(shown), multipliers(shown), reactions(shown)] {
+    let tables = [
+        states(shown),
+        outputs(shown),
+        events(shown),
+        objectives(shown),
+        multipliers(shown),
+        reactions(shown),
+    ];
+    for table in tables {
         if !table.is_empty() {
             out.push('\n');
             out.push_str(&table);
@@ -83,7 +91,11 @@ pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     };
     let control = if settings.is_adaptive() {
         let [r, a] = [simulation.relative_tolerance, simulation.absolute_tolerance].map(short);
-        format!("tolerance {r} relative, {a} absolute")
+        let largest =
+            simulation.max_step.map_or(String::new(), |h| format!(", steps of at most {} s", short(h)));
+        let judged = !program.objectives.is_empty() && !simulation.objectives_in_error;
+        let judged = if judged { ", objectives not in the error" } else { "" };
+        format!("tolerance {r} relative, {a} absolute{largest}{judged}")
     } else {
         step
     };
@@ -119,6 +131,32 @@ fn outputs(shown: &Shown<'_>) -> String {
     if table.is_empty() { String::new() } else { table.print() }
 }
 
+/// Events that a table shows; of more, the first and the last.
+const EVENTS: usize = 24;
+
+fn events(shown: &Shown<'_>) -> String {
+    let (program, events) = (shown.model.program(), &shown.record.seen.events);
+    let mut table = Table::new(&["event", ">t [s]", ">impulses"]);
+    for (i, event) in events.iter().enumerate() {
+        if events.len() > EVENTS && (EVENTS / 2..events.len() - EVENTS / 2).contains(&i) {
+            if i == EVENTS / 2 {
+                let more = format!("… {} more", grouped(events.len() - EVENTS));
+                table.row([more, String::new(), String::new()]);
+            }
+            continue;
+        }
+        let impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
+        table.row([program.events.names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]);
+    }
+    if program.events.names.is_empty() {
+        String::new()
+    } else if table.is_empty() {
+        "  no event happened\n".into()
+    } else {
+        table.print()
+    }
+}
+
 fn objectives(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
     let mut table = Table::new(&["objective", ">value", "unit"]);
@@ -128,12 +166,14 @@ fn objectives(shown: &Shown<'_>) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let how = match (shown.settings.is_adaptive(), shown.settings.simulation.output_step) {
-        (true, Some(_)) => "results; a smaller `--output-step` is more exact",
-        (true, None) => "steps, which are long under step control; an `--output-step` can be shorter",
-        (false, _) => "steps",
+    let settings = shown.settings;
+    let how = match (settings.is_adaptive(), settings.simulation.objectives_in_error) {
+        (true, true) => "the integrator, within its tolerance",
+        (true, false) => "the integrator, whose tolerance leaves them out",
+        (false, _) if settings.is_explicit() => "the integrator",
+        (false, _) => "the trapezoidal rule over the steps",
     };
-    table.print() + &format!("  integrated by the trapezoidal rule over the {how}\n")
+    table.print() + &format!("  integrated by {how}\n")
 }
 
 fn multipliers(shown: &Shown<'_>) -> String {
@@ -236,7 +276,7 @@ fn start(shown: &Shown<'_>) -> String {
     out
 }
 
-/// Rows that nobody computes.
+/// Rows that are not computed.
 fn dropped(program: &Program) -> String {
     if program.dropped_rows.is_empty() {
         return String::new();
@@ -281,6 +321,9 @@ fn energy(shown: &Shown<'_>) -> String {
             balance.error().map_or("unknown: held inputs jump".into(), |e| format!("{} J", significant(e, 2)))
         }
     };
+    if !shown.record.seen.events.is_empty() {
+        let _ = writeln!(out, "  events   changed the energy by {} J", short(balance.at_events));
+    }
     let [change, work, drives] = [balance.change, balance.work, balance.work_of_drives].map(short);
     let works = match (balance.driven, balance.prescribed) {
         (false, false) => {

@@ -8,9 +8,9 @@ use super::{files, model};
 use crate::arguments::{By, Common};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::sensitivity::Influences;
-use mbs_codegen::model::{InputId, Model, SensitivityRef};
+use mbs_codegen::model::{Case, InputId, Model, SensitivityRef};
 use mbs_engine::gradient::{NameError, by_names};
-use mbs_engine::simulation::independent;
+use mbs_engine::simulation::{self, Settings, independent};
 use mbs_runtime::StepError;
 
 /// Reads the model; the list of the command line stands in place of its own.
@@ -86,6 +86,25 @@ pub(crate) fn check_list(model: &Model, common: &Common) -> Result<(), Failure> 
 /// Names of what a model can be differentiated by.
 fn names_of(model: &Model) -> Vec<&str> {
     independent(model).chain(model.inputs.iter().map(|input| input.name.as_str())).collect()
+}
+
+/// The force, constraint or objective that is not finite where a run failed, with the time and the operation that made it so; empty if all
+/// are. The run is made again without derivatives.
+pub(crate) fn undefined(
+    source: &Analysed,
+    case: Option<&Case>,
+    set: &[(String, f64)],
+    settings: &Settings,
+    error: &StepError,
+) -> String {
+    if matches!(
+        error,
+        StepError::Setting { .. } | StepError::Length { .. } | StepError::NotDifferentiable { .. }
+    ) {
+        return String::new();
+    }
+    let found = simulation::undefined_along(source, case, set, settings);
+    found.map_or(String::new(), |what| format!("\n{what}"))
 }
 
 /// What the command knows beyond the error.

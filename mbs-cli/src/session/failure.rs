@@ -48,6 +48,12 @@ impl Failure {
         Failure { object: Some(object), ..Failure::said() }
     }
 
+    /// With more words.
+    pub(crate) fn and(mut self, more: &str) -> Failure {
+        self.message.push_str(more);
+        self
+    }
+
     /// What is wrong.
     pub(crate) fn message(self) -> String {
         self.message
@@ -61,7 +67,7 @@ impl Failure {
         }
         if json && !files::has_printed() {
             let object = self.object.unwrap_or_else(|| json!({"error": message}));
-            // If that fails there is nobody left to tell.
+            // If that fails, nothing can be reported.
             let _ = files::print(&(pretty(&object) + "\n"));
         }
         ExitCode::from(self.code)

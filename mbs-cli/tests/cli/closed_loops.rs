@@ -555,3 +555,33 @@ fn a_parallelogram_turns_at_constant_speed() {
         assert!((z - angle).abs() < 1e-9, "{name}: {z}");
     }
 }
+
+/// A crank of 2 rad/s with steps of up to a revolution: the rocker stays on its branch, as with small steps.
+#[test]
+fn coarse_drives_stay_on_their_branch() {
+    let folder = Folder::new();
+    let body = |name: &str, length: f64| {
+        format!("  {name}: {{mass: 1, inertia: [0.1, 0.1, 0.1], points: {{e: [{length}, 0, 0]}}}}\n")
+    };
+    let bodies = body("crank", 0.2) + &body("rod", 0.5) + &body("rocker", 0.4);
+    let model = |drive: &str| {
+        format!(
+            "mbs: 1\nname: coarse\nbodies:\n  ground: {{points: {{D: [0.5, 0, 0]}}}}\n{bodies}joints:\n\
+             \x20 A: {{type: revolute, parent: ground, child: crank, axis: [0, 0, 1]}}\n\
+             \x20 B: {{type: revolute, parent: crank.e, child: rod, axis: [0, 0, 1], start: 1.0}}\n\
+             \x20 C: {{type: revolute, parent: rod.e, child: rocker, axis: [0, 0, 1], start: -2.0}}\n\
+             \x20 D: {{type: revolute, parent: rocker.e, child: ground.D, axis: [0, 0, 1]}}\n\
+             constraints: {{drive: {{type: motion, coordinate: A.angle, value: \"{drive}\"}}}}\nsimulation: {{end: 10}}\n"
+        )
+    };
+    let file = folder.file("coarse.yaml", model("2*t"));
+    let at_end =
+        |step: &str| number(&json(&["kinematics", &file, "--step", step])["final"]["coordinates"]["C.angle"]);
+    let fine = at_end("0.01");
+    for step in ["0.1", "0.5", "1", "1.25", "2", "2.5"] {
+        assert!((at_end(step) - fine).abs() < 1e-9, "{step}: {} instead of {fine}", at_end(step));
+    }
+    // Nothing leads over a jump.
+    let jumping = folder.file("jumping.yaml", model("if(t < 1, 0, 2)"));
+    fails(2, &["perhaps another branch"], &["kinematics", &jumping, "--step", "0.1"]);
+}

@@ -447,3 +447,127 @@ fn rounding_is_shown_as_zero() {
     let exact = derivative(&found, "haste", "m");
     assert!(exact != 0.0 && exact.abs() < 1e-12, "{exact}");
 }
+
+/// A branch that changes over and back within one step of 0.1 s; one that counts at the end alone; both by the adjoint too.
+#[test]
+fn jumps_within_a_step_and_at_the_end() {
+    let folder = Folder::new();
+    // x = t + F t²/2 turns back at 0.275, in the middle of a step: it is over 0.2745 for 0.047 s.
+    let back = "joints: {slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {value: 0, rate: 1}}}\n\
+         definitions: {x: slide.displacement}\n";
+    let model = |force: &str, objective: &str| {
+        format!(
+            "mbs: 1\nname: back\nparameters: {{a: 0.2745, F: -1.8181818181818181}}\nbodies: {{block: {{mass: 1}}}}\n{back}\
+             forces: {{push: {{type: joint_force, coordinate: slide.displacement, value: \"{force}\"}}}}\n\
+             objectives: {{far: {{{objective}}}}}\nsensitivity: [a, F]\nsimulation: {{end: 0.75, step: 0.1}}\n"
+        )
+    };
+    let look = |file: &str, more: &[&str]| -> Vec<String> {
+        let found = json(&[&["gradient", file, "--json"], more].concat());
+        let jumps = found["jumps"].as_array().expect("a list");
+        jumps.iter().map(|jump| format!("{} {}", jump["of"], jump["t"])).collect()
+    };
+    let twice = folder.file("twice.yaml", model("F + if(a < x, 0.01, 0)", "terminal: slide.displacement"));
+    let ended = folder.file("ended.yaml", model("F", "terminal: \"if(x < 0.245, 1, 2)\""));
+    let early = folder.file("early.yaml", model("F", "terminal: \"if(x < 0.05, 1, 2)\""));
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        for method in ["direct", "adjoint"] {
+            let by = ["--integrator", integrator, "--method", method];
+            let found = look(&twice, &by);
+            assert!(found.len() == 1 && found[0].contains("force `push` (line 7)"), "{by:?}: {found:?}");
+            // x(0.7) = 0.2545, x(0.75) = 0.2386: it passes 0.245 in the last step of 0.05 s.
+            let found = look(
+                &ended,
+                &[&by[..], &["--max-step", "0.05"][..if integrator == "dormand_prince" { 2 } else { 0 }]]
+                    .concat(),
+            );
+            assert!(
+                found.len() == 1 && found[0].contains("the terminal term of objective `far`"),
+                "{by:?}: {found:?}"
+            );
+            assert_eq!(look(&early, &by), [""; 0], "{by:?}: long ago");
+        }
+    }
+    let run = mbs(&["run", &twice, "--report", &folder.path("twice.html")]);
+    assert!(run.err.contains("force `push` (line 7) jumps"), "{run:?}");
+}
+
+/// Forces and objectives without a value are named with the time and the operation, whatever runs.
+#[test]
+fn what_is_not_finite_is_named_without_a_gradient() {
+    let folder = Folder::new();
+    let model = |force: &str, integrand: &str| {
+        block(force)
+            .replace("rate: 1", "rate: -1")
+            .replace("value: 0,", "value: 0.01,")
+            .replace("terminal: slide.displacement", &format!("integrand: \"{integrand}\""))
+    };
+    let forced = folder.file("forced.yaml", model("F*a*ln(x)", "x"));
+    let judged = folder.file("judged.yaml", model("F*a", "sqrt(x)"));
+    for integrator in ["trapezoidal", "generalized_alpha", "rk4", "dormand_prince"] {
+        for command in [&["gradient"][..], &["gradient", "--method", "adjoint"], &["verify"], &["simulate"]] {
+            for (file, named) in
+                [(&forced, "force `push` (line 7) is not finite: ln("), (&judged, "objective `far`")]
+            {
+                let ran = mbs(&[&[command[0], file], &command[1..], &["--integrator", integrator]].concat());
+                assert_eq!(ran.code, Some(1), "{command:?} {integrator}: {ran:?}");
+                assert!(
+                    ran.err.contains(named) && ran.err.contains("at t = "),
+                    "{command:?} {integrator}: {}",
+                    ran.err
+                );
+            }
+        }
+    }
+}
+
+/// A corner that a parameter moves: x(T) = (T − p)³/6 under a force that rises from t = p on.
+#[test]
+fn corners_that_parameters_move() {
+    let folder = Folder::new();
+    for (force, a, expected) in [
+        ("max(0, t - a)", 0.1, -0.5 * 0.4_f64.powi(2)),
+        // ∫∫ of a smooth step of 0.2 s from a on: as of a jump at its middle, and the variance of its rise.
+        ("step(t, a, 0, a + 0.2, 1)", 0.1, -(0.5 - 0.2)),
+        ("table(t, [0, a, 0.5], [0, 0, 1])", 0.1, -(0.5 - 0.1) / 3.0),
+    ] {
+        let file = folder.file(
+            "corner.yaml",
+            block(force).replace("rate: 1", "rate: 0").replace("sensitivity: [a, F]", "sensitivity: [a]"),
+        );
+        let options =
+            ["--set", &format!("a={a}"), "--integrator", "dormand_prince", "--json"].map(String::from);
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        for method in ["direct", "adjoint"] {
+            let found = json(&[&["gradient", &file, "--method", method], &options[..]].concat());
+            let by_a = derivative(&found, "far", "a");
+            assert!((by_a - expected).abs() < 1e-8, "{force} {method}: {by_a}, exactly {expected}");
+        }
+    }
+}
+
+/// An array of three values as a point: the same gradient as by three parameters.
+#[test]
+fn arrays_as_points() {
+    let folder = Folder::new();
+    let model = |parameters: &str, point: &str, list: &str| {
+        format!(
+            "mbs: 1\nname: points\ngravity: [0, 0, -9.81]\nparameters: {{{parameters}}}\n\
+             bodies: {{rod: {{mass: 1, com: {point}, inertia: [0.3, 0.2, 0.1], points: {{tip: {point}}}}}}}\n\
+             joints: {{ball: {{type: spherical, parent: ground, child: rod}}}}\n\
+             forces: {{pull: {{type: spring, from: ground, to: rod.tip, stiffness: 20, natural_length: 0.1}}}}\n\
+             objectives: {{psi: {{integrand: \"pos(rod.tip).x^2\", terminal: \"vel(rod.tip).z\"}}}}\n\
+             sensitivity: [{list}]\nsimulation: {{end: 0.3, step: 1e-2}}\n"
+        )
+    };
+    let array = folder.file("array.yaml", model("A: [0.1, 0.2, -0.3]", "A", "A"));
+    let scalars = folder.file("scalars.yaml", model("x: 0.1, y: 0.2, z: -0.3", "[x, y, z]", "x, y, z"));
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let [a, b] =
+            [&array, &scalars].map(|file| json(&["gradient", file, "--integrator", integrator, "--json"]));
+        for (i, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let (a, b) = (derivative(&a, "psi", &format!("A[{i}]")), derivative(&b, "psi", name));
+            assert!(a != 0.0 && (a - b).abs() <= 1e-12 * a.abs(), "{integrator} {name}: {a} {b}");
+        }
+    }
+}

@@ -326,3 +326,179 @@ fn what_is_not_finite_is_named() {
         }
     }
 }
+
+/// A block on a slide under a force of time, from rest.
+fn pushed(force: &str, rest: &str) -> String {
+    format!(
+        "mbs: 1\nname: pushed\nparameters: {{t0: 3, w: 1e-3, F: 1000, knots: [2.9995, 2.9999, 3.0001, 3.0005], values: [0, 1000, 1000, 0]}}\n\
+         bodies: {{block: {{mass: 1}}}}\n\
+         joints: {{slide: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0]}}}}\n\
+         {force}\n\
+         objectives: {{far: {{terminal: slide.displacement}}, haste: {{integrand: rate(slide)^2}}}}\n\
+         sensitivity: [F]\n{rest}\nsimulation: {{end: 10, integrator: dormand_prince}}\n"
+    )
+}
+
+/// What any command prints as JSON.
+fn printed(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).expect("JSON")
+}
+
+/// 1 N s within a millisecond of ten seconds, whichever way it is written: no step goes over it.
+#[test]
+fn pulses_are_not_stepped_over() {
+    let folder = Folder::new();
+    let by = |value: &str| {
+        pushed(
+            &format!(
+                "forces: {{kick: {{type: joint_force, coordinate: slide.displacement, value: \"{value}\"}}}}"
+            ),
+            "",
+        )
+    };
+    let signal = pushed(
+        "inputs: {f: {default: 0, hold: signal}}\nforces: {kick: {type: joint_force, coordinate: slide.displacement, value: f}}",
+        "cases: {kicked: {inputs: {f: \"if(t < t0 - w/2, 0, if(t < t0 + w/2, F, 0))\"}}}",
+    );
+    for (model, case, impulse) in [
+        (by("if(abs(t - t0) < w/2, F, 0)"), None, 1.0),
+        (by("if(t0 - w/2 < t, if(t < t0 + w/2, F, 0), 0)"), None, 1.0),
+        (by("F*(sign(t - t0 + w/2) - sign(t - t0 - w/2))/2"), None, 1.0),
+        (by("F*max(0, 1 - abs(t - t0)/w)"), None, 1.0),
+        (by("step(t, t0 - w, 0, t0, F) - step(t, t0, 0, t0 + w, F)"), None, 1.0),
+        (by("table(t, knots, values)"), None, 0.6),
+        (signal, Some("kicked"), 1.0),
+    ] {
+        let file = folder.file("pushed.yaml", &model);
+        let case: Vec<&str> = case.iter().flat_map(|case| ["--case", case]).collect();
+        let run =
+            |command: &str, more: &[&str]| printed(&[&[command, &file, "--json"], more, &case[..]].concat());
+        let far = number(&run("simulate", &[])["objectives"]["far"]);
+        // The pulse is symmetric about t = 3.
+        assert!((far - 7.0 * impulse).abs() < 1e-7, "{model}: {far}");
+        let direct = run("gradient", &[]);
+        let adjoint = run("gradient", &["--method", "adjoint"]);
+        for name in ["far", "haste"] {
+            let value = number(&run("simulate", &[])["objectives"][name]);
+            for found in [&direct, &adjoint] {
+                let of = &found["objectives"][name];
+                assert!(
+                    (number(&of["value"]) - value).abs() < 1e-13 * value.abs(),
+                    "{model}: {name} {of} {value}"
+                );
+            }
+            let [a, b] = [&direct, &adjoint].map(|found| number(&found["objectives"][name]["gradient"]["F"]));
+            assert!((a - b).abs() < 1e-12 * a.abs(), "{model}: {a} {b}");
+        }
+    }
+}
+
+/// ∫ t² over ten seconds is 1000/3. The motion is a straight line, so that five steps would do for it alone.
+#[test]
+fn objectives_have_one_value() {
+    let folder = Folder::new();
+    let model = "mbs: 1\nname: line\nparameters: {p: 2, L: 1}\nbodies: {block: {mass: 1}}\n\
+         joints: {slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {value: 0, rate: 1}}}\n\
+         objectives: {square: {integrand: t^2}, wave: {integrand: \"p*sin(20*slide.displacement)^2\"}}\n\
+         sensitivity: [p]\nsimulation: {end: 10, integrator: dormand_prince}\n";
+    let file = folder.file("line.yaml", model);
+    let page = folder.path("line.html");
+    let wave = 10.0 - (400.0_f64).sin() / 40.0;
+    let mut efforts = Vec::new();
+    for (integrator, more) in [
+        ("dormand_prince", vec![]),
+        ("dormand_prince", vec!["--output-step", "0.7"]),
+        ("rk4", vec![]),
+        ("trapezoidal", vec![]),
+        ("dormand_prince", vec!["--objectives-in-error", "false"]),
+    ] {
+        let options = [&["--integrator", integrator, "--json"], &more[..]].concat();
+        let run = |command: &str, more: &[&str]| printed(&[&[command, &file], &options[..], more].concat());
+        let simulated = run("simulate", &[]);
+        let ran = run("run", &["--report", &page]);
+        let [direct, adjoint] = ["direct", "adjoint"].map(|method| run("gradient", &["--method", method]));
+        for (name, exact) in [("square", 1000.0 / 3.0), ("wave", wave)] {
+            let value = number(&simulated["objectives"][name]);
+            assert_eq!(value, number(&ran["objectives"][name]));
+            for found in [&direct, &adjoint] {
+                let other = number(&found["objectives"][name]["value"]);
+                assert!((value - other).abs() <= 1e-13 * value, "{options:?} {name}: {value} and {other}");
+            }
+            let tolerance = match (integrator, more.first()) {
+                (_, Some(&"--objectives-in-error")) => continue,
+                ("trapezoidal", _) => 1e-4,
+                _ => 1e-6,
+            };
+            assert!((value / exact - 1.0).abs() < tolerance, "{options:?} {name}: {value}, exactly {exact}");
+        }
+        efforts.push(number(&simulated["statistics"]["steps"]));
+    }
+    // Without them the steps are those of the straight line, and the number is nobody's.
+    assert!(efforts[4] < 10.0 && efforts[0] > 100.0, "{efforts:?}");
+    let out = done(&["simulate", &file, "--objectives-in-error", "false"]);
+    assert!(
+        out.contains("objectives not in the error") && out.contains("whose tolerance leaves them out"),
+        "{out}"
+    );
+}
+
+#[test]
+fn steps_are_limited_in_size_and_number() {
+    let folder = Folder::new();
+    let force = "forces: {rub: {type: joint_force, coordinate: slide.displacement, value: \"-F*sign(rate(slide) - 0.5*sin(t))\"}}";
+    let file = folder.file("chatter.yaml", pushed(force, ""));
+    let ran = mbs(&["simulate", &file, "--max-steps", "2000"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("2000 steps reached no further") && ran.err.contains("chatters"), "{}", ran.err);
+    fails(1, &["chatters"], &["gradient", &file, "--max-steps", "2000"]);
+    fails(1, &["chatters"], &["gradient", &file, "--max-steps", "2000", "--method", "adjoint"]);
+    let gentle = "forces: {pull: {type: joint_force, coordinate: slide.displacement, value: 1}}";
+    let file = folder.file("gentle.yaml", pushed(gentle, ""));
+    let steps = |more: &[&str]| {
+        number(&printed(&[&["simulate", &file, "--json"], more].concat())["statistics"]["steps"])
+    };
+    let (free, limited) = (steps(&[]), steps(&["--max-step", "0.05"]));
+    assert!(free < 20.0 && (200.0..=202.0).contains(&limited), "{free} {limited}");
+    let limited = folder.file(
+        "limited.yaml",
+        pushed(gentle, "").replace("dormand_prince}", "dormand_prince, max_step: 0.1, max_steps: 50}"),
+    );
+    fails(1, &["at t = 4.", "50 steps reached no further"], &["simulate", &limited]);
+    fails(
+        2,
+        &["`--max-step` belongs to `dormand_prince`"],
+        &["simulate", &file, "--integrator", "rk4", "--max-step", "1"],
+    );
+    fails(2, &["`--max-step` must be positive and finite"], &["simulate", &file, "--max-step", "0"]);
+    let wrong = folder
+        .file("wrong.yaml", pushed(gentle, "").replace("dormand_prince}", "dormand_prince, max_steps: 0.5}"));
+    fails(1, &["the number of steps must be a whole number from 1 to"], &["check", &wrong]);
+}
+
+/// A spline through (0, 0), (1, 1), (2, 0), beyond its ends: slopes there are 1.5 and −1.5.
+#[test]
+fn splines_beyond_their_ends() {
+    let folder = Folder::new();
+    let model = |outside: &str| {
+        format!(
+            "mbs: 1\nname: ends\nbodies: {{block: {{mass: 1}}}}\n\
+             joints: {{slide: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0]}}}}\n\
+             forces: {{push: {{type: joint_force, coordinate: slide.displacement, value: \"spline(t - 1, [0, 1, 2], [0, 1, 0]{outside})\"}}}}\n\
+             outputs: {{push: \"spline(t - 1, [0, 1, 2], [0, 1, 0]{outside})\"}}\nsimulation: {{end: 4, step: 1e-2}}\n"
+        )
+    };
+    for (outside, last) in [("", 0.0), (", cubic", 0.0), (", linear", -1.5), (", clamp", 0.0)] {
+        let file = folder.file("ends.yaml", model(outside));
+        let found = printed(&["simulate", &file, "--json"]);
+        let push = number(&found["final"]["outputs"]["push"]);
+        // The end polynomial 1 − 1.5 (x − 1)² + 0.5 (x − 1)³ is −1 at x = 3.
+        let last = if outside.is_empty() || outside == ", cubic" { -1.0 } else { last };
+        assert!((push - last).abs() < 1e-12, "{outside}: {push}");
+    }
+    let file = folder.file("ends.yaml", model(", error"));
+    for integrator in ["rk4", "dormand_prince", "trapezoidal"] {
+        let ran = mbs(&["simulate", &file, "--integrator", integrator]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("force `push` (line 5) is not finite"), "{}", ran.err);
+    }
+}

@@ -156,3 +156,90 @@ fn models_that_say_little_are_checked_as_far_as_they_go() {
     assert!(out.contains("the model has no objectives") && out.contains("zdd at the end"), "{out}");
     fails(2, &["did you mean `L`?"], &["verify", &model, "--sensitivity", "LL"]);
 }
+
+/// A parallelogram that hangs at rest: what its velocities bring is rounding, and is judged by what it amounts to beside the run.
+#[test]
+fn a_mechanism_at_rest() {
+    let folder = Folder::new();
+    let body = |name: &str, end: &str| {
+        format!("  {name}: {{mass: m, com: [{end}], inertia: [0.1, 0.1, 0.1], points: {{e: [{end}]}}}}\n")
+    };
+    let bodies = body("p", "0, 0, -L") + &body("q", "L, 0, 0") + &body("r", "0, 0, L");
+    let hinge = |name: &str, parent: &str, child: &str| {
+        format!("  {name}: {{type: revolute, parent: {parent}, child: {child}, axis: [0, 1, 0]}}\n")
+    };
+    let joints = hinge("A", "ground", "p")
+        + &hinge("B", "p.e", "q")
+        + &hinge("C", "q.e", "r")
+        + &hinge("D", "r.e", "ground.D");
+    let model = format!(
+        "mbs: 1\nname: rest\ngravity: [0, 0, -9.81]\nparameters: {{m: 1, L: 1}}\n\
+         bodies:\n  ground: {{points: {{D: [1, 0, 0]}}}}\n{bodies}joints:\n{joints}\
+         objectives: {{psi: {{integrand: rate(A)^2 + A.angle}}}}\nsensitivity: [m, L]\nsimulation: {{end: 0.5, step: 1e-2}}\n"
+    );
+    let file = folder.file("rest.yaml", &model);
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let out = done(&["verify", &file, "--integrator", integrator]);
+        assert!(out.contains("\nPASS"), "{integrator}: {out}");
+    }
+}
+
+/// |v|ⁿ from rest on, by the exponent too: it is 0 at v = 0, not NaN.
+#[test]
+fn powers_at_zero() {
+    let folder = Folder::new();
+    let model = "mbs: 1\nname: drag\nparameters: {c: 0.7, n: 1.6, F: 2}\nbodies: {block: {mass: 1}}\n\
+         joints: {slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0]}}\n\
+         forces: {drag: {type: joint_force, coordinate: slide.displacement, value: \"F - c*abs(rate(slide))^n\"}}\n\
+         objectives: {far: {terminal: slide.displacement}}\nsensitivity: [c, n, F]\nsimulation: {end: 0.5, step: 1e-2}\n";
+    let file = folder.file("drag.yaml", model);
+    for integrator in ["trapezoidal", "rk4", "dormand_prince"] {
+        let out = done(&["verify", &file, "--integrator", integrator]);
+        assert!(out.contains("\nPASS"), "{integrator}: {out}");
+    }
+}
+
+/// Differences of whole runs follow a corner that a parameter moves.
+#[test]
+fn differences_over_moving_corners() {
+    let folder = Folder::new();
+    let model = "mbs: 1\nname: corner\nparameters: {a: 0.1}\nbodies: {block: {mass: 1}}\n\
+         joints: {slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0]}}\n\
+         forces: {push: {type: joint_force, coordinate: slide.displacement, value: \"max(0, t - a) + step(t, a, 0, a + 0.2, 1)\"}}\n\
+         objectives: {far: {terminal: slide.displacement}}\nsensitivity: [a]\n\
+         simulation: {end: 0.5, step: 1e-2, integrator: dormand_prince}\n";
+    let file = folder.file("corner.yaml", model);
+    assert!(done(&["verify", &file]).contains("\nPASS"));
+    let out = done(&["verify", &file, "--differences"]);
+    assert!(out.contains("\nPASS"), "{out}");
+}
+
+fn remove_times(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|name, _| name != "wall_time" && name != "real_time_factor");
+        fields.values_mut().for_each(remove_times);
+    }
+}
+
+/// What engines have in common: all numbers, but for the time they took. Fused operations round otherwise.
+#[test]
+fn engines_agree() {
+    let model = shipped("five_bar");
+    let numbers = |command: &str, engine: &str| -> Value {
+        let out = done(&[command, &model, "--end", "0.5", "--engine", engine, "--json"]);
+        let mut found: Value = serde_json::from_str(&out).expect("JSON");
+        remove_times(&mut found);
+        found
+    };
+    for command in ["verify", "gradient", "simulate"] {
+        let tape = numbers(command, "tape");
+        for engine in ["jit", "auto"] {
+            assert_eq!(numbers(command, engine), tape, "{command} --engine {engine}");
+        }
+    }
+    let gradient = |engine| numbers("gradient", engine).to_string();
+    if mbs_engine::machine_code_availability(mbs_engine::Fusing::Fused).is_ok() {
+        assert_ne!(gradient("fused"), gradient("jit"), "fused operations change roundings");
+    }
+    passes(&[&model, "--end", "0.5", "--engine", "fused"]);
+}

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
 /// Bundles that do not depend on a sample.
-const ONCE: [&str; 3] = ["prepare", "start", "input_signals"];
+const ONCE: [&str; 4] = ["prepare", "start", "input_signals", crate::corners::NAME];
 
 /// The module `batch`.
 pub(super) fn print(program: &Program, width: usize) -> String {

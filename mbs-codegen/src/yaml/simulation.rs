@@ -7,7 +7,7 @@ use super::keys;
 use super::limits;
 use super::load::shorten;
 use super::names::{Unique, check_name};
-use super::node::{Entry, Kind};
+use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol, Thing};
 use super::sensitivity::Choices;
@@ -22,6 +22,10 @@ use crate::model::{
 
 /// Most iterations a file may ask for: a step that has not converged by then never does.
 const NEWTON_ITERATIONS: u32 = 1000;
+/// Most steps of step control: days of work.
+const MAX_STEPS: u64 = 10_000_000_000;
+/// Most trials of one step: from any size to rounding it takes fewer.
+const MAX_REJECTED: u64 = 10_000;
 
 /// A simulation, and what of it the file has chosen: what it has not follows the choices.
 #[derive(Clone)]
@@ -105,6 +109,20 @@ impl<'t> Reader<'t> {
                 simulation.absolute_tolerance = x;
             }
         }
+        if let Some(step) = fields.value("max_step").and_then(|n| self.positive(n, "the largest step")) {
+            simulation.max_step = Some(step);
+        }
+        if let Some(n) = fields.value("max_steps").and_then(|n| self.whole(n, "steps", MAX_STEPS)) {
+            simulation.max_steps = n;
+        }
+        if let Some(n) =
+            fields.value("max_rejected").and_then(|n| self.whole(n, "rejected steps", MAX_REJECTED))
+        {
+            simulation.max_rejected = n as u32;
+        }
+        if let Some(counts) = fields.value("objectives_in_error").and_then(|n| self.boolean(n)) {
+            simulation.objectives_in_error = counts;
+        }
         if simulation.end <= simulation.begin {
             let at = fields.get("end").or(fields.get("begin")).map_or(entry.key_span, |e| e.value.span);
             let (begin, end) = (simulation.begin, simulation.end);
@@ -173,19 +191,24 @@ impl<'t> Reader<'t> {
             if let Some(tolerance) = tolerance {
                 simulation.newton_tolerance = tolerance;
             }
-            if let Some(node) = fields.value("iterations")
-                && let Some(n) = self.number(node)
+            let iterations = fields.value("iterations");
+            if let Some(n) =
+                iterations.and_then(|n| self.whole(n, "iterations", u64::from(NEWTON_ITERATIONS)))
             {
-                if n >= 1.0 && n <= f64::from(NEWTON_ITERATIONS) && n.fract() == 0.0 {
-                    simulation.newton_iterations = n as u32;
-                } else {
-                    let message = format!(
-                        "the number of iterations must be a whole number from 1 to {NEWTON_ITERATIONS}, not {n}"
-                    );
-                    self.diagnostics.error(node.span, message);
-                }
+                simulation.newton_iterations = n as u32;
             }
         }
+    }
+
+    /// A number of things: from 1 to `most`.
+    fn whole(&mut self, node: &Node, what: &str, most: u64) -> Option<u64> {
+        let n = self.number(node)?;
+        if n >= 1.0 && n <= most as f64 && n.fract() == 0.0 {
+            return Some(n as u64);
+        }
+        let message = format!("the number of {what} must be a whole number from 1 to {most}, not {n}");
+        self.diagnostics.error(node.span, message);
+        None
     }
 
     /// What belongs to Newmark's family and to generalized-α.

@@ -54,6 +54,9 @@ pub fn choose(
         _ if trajectories => {
             "the adjoint has no derivatives along the run: choose the direct method for them"
         }
+        _ if !model.program().events.names.is_empty() => {
+            "there is no adjoint of a run with events yet: choose the direct method"
+        }
         _ if objectives == 0 => {
             "the adjoint needs objectives, and the model has none: choose the direct method"
         }
@@ -64,7 +67,10 @@ pub fn choose(
         (GradientMethod::Auto, _) if trajectories => {
             return Ok(Choice::direct("derivatives along the run are asked for"));
         }
-        (GradientMethod::Auto, _) => return Ok(Choice::direct("there are no objectives")),
+        (GradientMethod::Auto, _) if objectives == 0 => {
+            return Ok(Choice::direct("there are no objectives"));
+        }
+        (GradientMethod::Auto, _) => return Ok(Choice::direct("the run has events")),
         (_, what) => return Err(StepError::NotDifferentiable { what }),
     }
     let memory = memory.unwrap_or(MEMORY);
@@ -112,6 +118,11 @@ pub fn run(
     memory: usize,
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
+    if !model.program().events.names.is_empty() {
+        let what = "there is no adjoint of a run with events yet: choose the direct method";
+        return Err(StepError::Unsupported { what });
+    }
+    model.begin_run();
     let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut observe)?;
     Ok(Found {
         objectives: swept.objectives,
@@ -120,6 +131,7 @@ pub fn run(
         effort: swept.effort,
         adjoint: Some(swept.statistics),
         parameters: model.dims().sensitivity.parameters,
+        events: Vec::new(),
     })
 }
 

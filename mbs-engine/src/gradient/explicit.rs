@@ -1,16 +1,17 @@
 //! Differentiated runs in joint form: of open trees, and under constraints of index 1 or penalty, with steps that end on them.
 
 use super::completed::Completion;
-use super::{Effort, Found, Known, Moment, Observer, Start, State, other_form};
+use super::{Effort, EventFound, Found, Known, Moment, Observer, Start, State, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
 use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableIntegrator, Gradient, Index1, JointDerivatives, OnConstraints, Output, Scalar, Span,
-    StepError, System,
+    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
+    Scalar, Sight, Span, StepError, System, WithEvents,
 };
+use std::ops::ControlFlow;
 
 /// The start of an open tree.
 pub(super) fn start<S: Scalar>(model: &Interpreted<S>) -> Result<Start<S>, StepError> {
@@ -38,7 +39,7 @@ pub(crate) fn dynamics<S: Scalar>(
 pub(super) fn run(
     model: &Interpreted,
     method: &Method,
-    integrator: impl DifferentiableIntegrator,
+    integrator: impl DifferentiableEventIntegrator,
     damping: Option<Damping>,
     simulation: &Simulation,
     output: Output,
@@ -75,8 +76,8 @@ pub(super) fn joint_start<S: Scalar>(
 
 fn integrate(
     model: &Interpreted,
-    dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
-    integrator: impl DifferentiableIntegrator,
+    dynamics: &(impl JointDynamics<S = f64, Model = Interpreted> + WithEvents<Model = Interpreted>),
+    integrator: impl DifferentiableEventIntegrator,
     span: Span<f64>,
     start: Start,
     completion: &mut Completion,
@@ -85,14 +86,25 @@ fn integrate(
     let dims = model.dims();
     let (mut y, mut derivatives) = joint_start(model, start)?;
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
-    let watch = |at: DifferentiatedAt<'_, f64>| {
+    let mut events = Vec::new();
+    let mut watch = |at: DifferentiatedAt<'_, f64>| {
         observe(Moment { t: at.at.t, known: Known::Joints(completion, model, at) })
     };
-    let mut inputs = model.input_signals();
-    let changes = &mut derivatives;
-    let statistics =
-        integrator.run(dynamics, &mut inputs, &mut y, changes, &span, &mut gradient, &mut scratch, watch)?;
+    let (inputs, changes, gradients) = (&mut model.input_signals(), &mut derivatives, &mut gradient);
+    let statistics = if model.program().events.names.is_empty() {
+        let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
+        integrator.run(dynamics, inputs, &mut y, changes, &span, gradients, &mut scratch, watch)?
+    } else {
+        let mut scratch = vec![0.0; integrator.event_scratch_len(dynamics)];
+        let see = |sight: Sight<'_, DifferentiatedAt<'_, f64>, f64>| match sight {
+            Sight::Node(at, _) => watch(at),
+            Sight::Event(Occurrence { event, t, t_rho, .. }) => {
+                events.push(EventFound { event, t, derivatives: t_rho.to_vec() });
+                ControlFlow::Continue(())
+            }
+        };
+        integrator.run_with_events(dynamics, inputs, &mut y, changes, &span, gradients, &mut scratch, see)?
+    };
     let found = Gradient::of(&dims, &gradient)?;
     Ok(Found {
         objectives: found.objectives.to_vec(),
@@ -100,6 +112,7 @@ fn integrate(
         end: y,
         effort: Effort::Explicit(statistics),
         adjoint: None,
+        events,
         parameters: dims.sensitivity.parameters,
     })
 }

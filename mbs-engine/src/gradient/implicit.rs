@@ -1,13 +1,14 @@
 //! Differentiated runs in coordinate form.
 
-use super::{Effort, Found, Known, Moment, Node, Observer, Start, State, other_form};
+use super::{Effort, EventFound, Found, Known, Moment, Node, Observer, Start, State, other_form};
 use crate::Interpreted;
 use mbs_codegen::model::Simulation;
 use mbs_runtime::sensitivity::DifferentiableStep;
 use mbs_runtime::{
-    Assembly, Differentiated, Fixed, Gradient, Inputs, Output, Scalar, Span, StateDerivatives, StepError,
-    System,
+    Assembly, Differentiated, Fixed, Gradient, Inputs, Occurrence, Output, Scalar, Sight, Span,
+    StateDerivatives, StepError, System,
 };
+use std::ops::ControlFlow;
 
 /// An assembled start and its derivatives.
 pub(super) fn start<S: Scalar>(
@@ -37,10 +38,9 @@ pub(super) fn run(
     let dims = model.dims();
     let run = Differentiated(Fixed { method, h: simulation.step });
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; run.scratch_len(&dims)];
     let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
     let (n, rows) = (dims.nq * dims.sensitivity.parameters, dims.rows() * dims.sensitivity.parameters);
-    let watch = |node: mbs_runtime::formulation::Node<'_, f64>| {
+    let mut watch = |node: mbs_runtime::formulation::Node<'_, f64>| {
         let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
         let known = Known::All(Node {
             motion: node.motion,
@@ -52,10 +52,22 @@ pub(super) fn run(
         });
         observe(Moment { t: node.motion.t, known })
     };
-    let mut inputs = model.input_signals();
-    let changes = &mut derivatives;
-    let statistics =
-        run.run(model, &mut inputs, &mut state, changes, &span, &mut gradient, &mut scratch, watch)?;
+    let (inputs, changes, gradients) = (&mut model.input_signals(), &mut derivatives, &mut gradient);
+    let mut events = Vec::new();
+    let statistics = if model.program().events.names.is_empty() {
+        let mut scratch = vec![0.0; run.scratch_len(&dims)];
+        run.run(model, inputs, &mut state, changes, &span, gradients, &mut scratch, watch)?
+    } else {
+        let mut scratch = vec![0.0; run.implicit_event_scratch_len(model)];
+        let see = |sight: Sight<'_, mbs_runtime::formulation::Node<'_, f64>, f64>| match sight {
+            Sight::Node(node, _) => watch(node),
+            Sight::Event(Occurrence { event, t, t_rho, .. }) => {
+                events.push(EventFound { event, t, derivatives: t_rho.to_vec() });
+                ControlFlow::Continue(())
+            }
+        };
+        run.run_implicit_with_events(model, inputs, &mut state, changes, &span, gradients, &mut scratch, see)?
+    };
     let found = Gradient::of(&dims, &gradient)?;
     Ok(Found {
         objectives: found.objectives.to_vec(),
@@ -63,6 +75,7 @@ pub(super) fn run(
         end: state,
         effort: Effort::Implicit(statistics),
         adjoint: None,
+        events,
         parameters: dims.sensitivity.parameters,
     })
 }

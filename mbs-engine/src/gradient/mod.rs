@@ -88,6 +88,25 @@ enum State<S> {
     Tree { y: Vec<S>, derivatives: Vec<S> },
 }
 
+impl Start {
+    /// Shows positions and velocities.
+    fn show(&self, jumps: &mut Jumps, model: &Interpreted, t: f64, u: &[f64]) {
+        let nq = model.dims().nq;
+        match &self.state {
+            State::Assembled { state, .. } => {
+                let mut state = state.clone();
+                if let Ok(state) = mbs_runtime::State::of(&model.dims(), &mut state) {
+                    jumps.see_state(model, false, t, state.z, state.zd, u);
+                }
+            }
+            State::Tree { y, .. } => {
+                let (z, v) = y.split_at(nq.min(y.len()));
+                jumps.see_state(model, true, t, z, v, u);
+            }
+        }
+    }
+}
+
 impl<S: Scalar> Start<S> {
     /// What the settings mean for a run from here.
     pub fn method(&self, model: &Interpreted<S>, simulation: &Simulation) -> Method {
@@ -123,7 +142,20 @@ pub struct Found {
     pub effort: Effort,
     /// What the way back took, if the gradient is that of the adjoint.
     pub adjoint: Option<AdjointStatistics>,
+    /// Events that happened, in the order of time.
+    pub events: Vec<EventFound>,
     parameters: usize,
+}
+
+/// An event that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventFound {
+    /// Its place among the events of the program.
+    pub event: usize,
+    /// When, s.
+    pub t: f64,
+    /// Derivatives of its time by the parameters.
+    pub derivatives: Vec<f64>,
 }
 
 /// What a run took.
@@ -273,6 +305,7 @@ fn observed(
     start: Start,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
+    model.begin_run();
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, observe),

@@ -1,4 +1,4 @@
-//! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
+//! A differentiated run with an observer: the counterpart of [`simulation::run`](crate::simulation::run).
 //!
 //! Input: a model with bundles of derivatives, settings, a [`Follower`]. Output: the gradient, or why there is none; rows under
 //! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.
@@ -10,7 +10,7 @@ use super::{Found, Moment, Start};
 use crate::jumps::{Jump, Jumps};
 use crate::simulation::{Curves, Follower, RunFailure, Settings, stride};
 use crate::{Damping, Interpreted};
-use mbs_runtime::AdjointNode;
+use mbs_runtime::{AdjointNode, Inputs, System};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -61,13 +61,27 @@ pub fn simulate_backward(
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
     let begin = Instant::now();
     let mut stopped = None;
+    let mut jumps = Jumps::new(model);
+    let (mut inputs, mut u) = (model.input_signals(), vec![0.0; model.dims().nu]);
+    if let Some(jumps) = &mut jumps {
+        inputs.at(simulation.begin, &mut u);
+        start.show(jumps, model, simulation.begin, &u);
+    }
+    let explicit = method.is_explicit();
     let watch = |node: AdjointNode<'_, f64>| {
         if let Some(history) = history.as_deref_mut() {
             history.see(&node);
         }
         let (t, reached) = match node {
             // Forward, the clock of the run; steps made again and the way back only ask whether to go on.
-            AdjointNode::Forward { t, again: false, .. } => (t, t),
+            AdjointNode::Forward { t, again: false, z, rates, .. } => {
+                // A run with step control is made a second time, as it was.
+                if let Some(jumps) = jumps.as_mut().filter(|jumps| jumps.time() < t) {
+                    inputs.at(t, &mut u);
+                    jumps.see_state(model, explicit, t, z, rates, &u);
+                }
+                (t, t)
+            }
             AdjointNode::Forward { t, .. } | AdjointNode::Backward { t, .. } => (t, simulation.end),
         };
         let flow = follower.reached(reached);
@@ -78,8 +92,10 @@ pub fn simulate_backward(
     let seconds = begin.elapsed().as_secs_f64();
     match stopped {
         Some(t) => Err(RunFailure::Stopped(t)),
-        // Nobody has looked for jumps: an adjoint shows no states on the way.
-        None => Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, jumps: Vec::new(), seconds }),
+        None => {
+            let jumps = jumps.map_or_else(Vec::new, |jumps| jumps.found());
+            Ok(Ran { found: found.map_err(RunFailure::Step)?, damping, jumps, seconds })
+        }
     }
 }
 

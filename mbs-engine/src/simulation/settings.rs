@@ -4,6 +4,7 @@
 //! that says what does. What is asked for wins over the model; what the model says beside it gives way where the two do not go
 //! together.
 
+use crate::BREAK_EVEN;
 use mbs_codegen::model::{Formulation, Integrator, Projection, Simulation};
 use mbs_codegen::program::BundleKind;
 use std::fmt;
@@ -48,6 +49,14 @@ pub struct Overrides {
     pub relative_tolerance: Option<f64>,
     /// Absolute tolerance of step control.
     pub absolute_tolerance: Option<f64>,
+    /// Largest step of step control.
+    pub max_step: Option<f64>,
+    /// Steps that step control may try in a run.
+    pub max_steps: Option<u64>,
+    /// Trials of one step that step control may reject.
+    pub max_rejected: Option<u32>,
+    /// Whether integrands of objectives count for the error of step control.
+    pub objectives_in_error: Option<bool>,
 }
 
 /// A setting, by its key in a model file.
@@ -64,6 +73,10 @@ pub enum Setting {
     NewtonIterations,
     RelativeTolerance,
     AbsoluteTolerance,
+    MaxStep,
+    MaxSteps,
+    MaxRejected,
+    ObjectivesInError,
 }
 
 impl Setting {
@@ -80,6 +93,10 @@ impl Setting {
             Setting::NewtonIterations => "newton_iterations",
             Setting::RelativeTolerance => "relative_tolerance",
             Setting::AbsoluteTolerance => "absolute_tolerance",
+            Setting::MaxStep => "max_step",
+            Setting::MaxSteps => "max_steps",
+            Setting::MaxRejected => "max_rejected",
+            Setting::ObjectivesInError => "objectives_in_error",
         }
     }
 }
@@ -246,11 +263,13 @@ impl Settings {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
     }
 
-    /// How many evaluations of the equations there are at least, where the steps are fixed: one each.
+    /// How many evaluations of the equations there are at least: one a step, and with step control as many as steps of the first length
+    /// would take, if those are many; otherwise nobody knows.
     pub fn expected_evaluations(&self) -> Option<usize> {
         let Simulation { begin, end, step, .. } = self.simulation;
         let steps = (end - begin) / step;
-        (!self.is_adaptive() && steps.is_finite()).then_some(steps as usize)
+        let known = !self.is_adaptive() || steps > f64::from(BREAK_EVEN);
+        (known && steps.is_finite()).then_some(steps as usize)
     }
 
     /// The equations it needs.
@@ -292,7 +311,7 @@ fn resolve_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<()
     if end <= begin { Err(SettingError::Span { begin, end }) } else { Ok(()) }
 }
 
-/// Days of work: nobody means it.
+/// More would take days.
 const MAX_STEPS: f64 = 1e10;
 
 fn refuse_too_many(simulation: &Simulation, adaptive_helps: bool) -> Result<(), SettingError> {
@@ -369,6 +388,22 @@ fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> R
         }
         *value = given.unwrap_or(*value);
     }
+    for (setting, given) in [
+        (Setting::MaxStep, overrides.max_step.is_some()),
+        (Setting::MaxSteps, overrides.max_steps.is_some()),
+        (Setting::MaxRejected, overrides.max_rejected.is_some()),
+        (Setting::ObjectivesInError, overrides.objectives_in_error.is_some()),
+    ] {
+        if given && simulation.integrator != Integrator::DormandPrince {
+            return belongs(setting, "`dormand_prince`");
+        }
+    }
+    if let Some(step) = overrides.max_step {
+        simulation.max_step = Some(positive(Setting::MaxStep, step)?);
+    }
+    simulation.max_steps = overrides.max_steps.unwrap_or(simulation.max_steps);
+    simulation.max_rejected = overrides.max_rejected.unwrap_or(simulation.max_rejected);
+    simulation.objectives_in_error = overrides.objectives_in_error.unwrap_or(simulation.objectives_in_error);
     Ok(())
 }
 

@@ -21,6 +21,7 @@
 mod adjoint;
 mod admissible;
 mod coordinate_form;
+mod events;
 mod joint_form;
 mod point;
 mod robotics;
@@ -39,7 +40,7 @@ use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
-pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report};
+pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report, report_of};
 use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
@@ -59,6 +60,9 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
+/// Part of what a derivative amounts to at other instants below which its own size says nothing: at rest, what velocities bring is the
+/// rounding of larger terms.
+const NOTHING: f64 = 1e-6;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
@@ -92,12 +96,18 @@ impl Check {
 
 /// Compares all derivatives of a program at the given instants, its parameters at their defaults.
 pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
+    compare(&Interpreted::new(program.clone()), &Interpreted::new(program.clone()), instants)
+}
+
+/// The same of a program that is translated already.
+fn compare(model: &Interpreted, complex: &Interpreted<Complex64>, instants: &[Instant]) -> Vec<Check> {
     let mut checks = Checks {
-        model: Interpreted::new(program.clone()),
-        complex: Interpreted::new(program.clone()),
+        model: model.clone(),
+        complex: complex.clone(),
         all: Vec::new(),
         instant: 0,
         sizes: HashMap::new(),
+        amounts: HashMap::new(),
         rounded: HashMap::new(),
         pass: Pass::Measure,
         directions: Default::default(),
@@ -150,6 +160,8 @@ enum By {
     JointMultipliers,
     /// What the model is differentiated by.
     Parameters,
+    /// Time.
+    Time,
     /// Changes that keep the constraints, [`Checks::directions`].
     Along(Along),
 }
@@ -179,6 +191,10 @@ enum Of {
     Markers,
     /// Components of the centre of mass.
     CentreOfMass,
+    /// Functions of events.
+    Events,
+    /// Momenta, rates of constraints, rates that events set.
+    Jumps,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -189,6 +205,8 @@ struct Checks {
     instant: usize,
     /// Largest values of what is differentiated, over the instants: by bundle, derivative and first row.
     sizes: HashMap<(&'static str, &'static str, usize), f64>,
+    /// Largest derivatives over the instants, likewise.
+    amounts: HashMap<(&'static str, &'static str, usize), f64>,
     /// What bundles wrote at the instant changed by roundings, by bundle and derivative.
     rounded: HashMap<(&'static str, &'static str), Columns>,
     pass: Pass,
@@ -202,6 +220,7 @@ impl Checks {
         coordinate_form::check(self, point);
         joint_form::check(self, point);
         robotics::check(self, point);
+        events::check(self, point);
     }
 
     /// The derivative of a value by complex steps.
@@ -213,6 +232,7 @@ impl Checks {
             By::Joints(_) => dims.nv,
             By::JointMultipliers => dims.joint_rows(),
             By::Parameters => dims.sensitivity.parameters,
+            By::Time => 1,
             By::Along(along) => self.directions[along as usize].len(),
         };
         let step = Complex64::new(0.0, STEP);
@@ -226,6 +246,7 @@ impl Checks {
                 By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
                 By::JointMultipliers => moved.joint_lambda[k] += step,
                 By::Parameters => self.move_seed(k, &mut moved, step),
+                By::Time => moved.t += step,
                 By::Along(along) => {
                     let direction = self.directions[along as usize][k].clone();
                     moved.move_along(&self.complex, &direction.positions, &direction.velocities, step)?;
@@ -259,7 +280,15 @@ impl Checks {
         value: Value<'_>,
     ) {
         match self.pass {
-            Pass::Measure => return self.measure((bundle, derivative), of, point, value),
+            Pass::Measure => {
+                for rows in self.blocks(of, written.first().map_or(0, Vec::len)) {
+                    let entries = written.iter().filter_map(|column| column.get(rows.clone())).flatten();
+                    let largest = entries.map(|x| x.abs()).filter(|x| x.is_finite()).fold(0.0, f64::max);
+                    let known = self.amounts.entry((bundle, derivative, rows.start)).or_default();
+                    *known = known.max(largest);
+                }
+                return self.measure((bundle, derivative), of, point, value);
+            }
             Pass::Round => {
                 self.rounded.insert((bundle, derivative), written.clone());
                 return;
@@ -273,7 +302,9 @@ impl Checks {
         for rows in self.blocks(of, rows) {
             let size = self.sizes.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-            let block = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
+            let amount = self.amounts.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
+            let here = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
+            let block = here.max(NOTHING * amount);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
                     By::Parameters | By::Along(Along::Parameters) => {
@@ -323,7 +354,8 @@ impl Checks {
         value: Value<'_>,
     ) {
         // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
-        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass);
+        let vanishes =
+            !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass | Of::Events);
         let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {
@@ -341,7 +373,7 @@ impl Checks {
     fn blocks(&self, of: Of, rows: usize) -> Vec<Range<usize>> {
         let nv = self.model.dims().nv;
         match of {
-            Of::Objectives => (0..rows).map(|i| i..i + 1).collect(),
+            Of::Objectives | Of::Events | Of::Jumps => (0..rows).map(|i| i..i + 1).collect(),
             Of::JointSolution | Of::JointForces => vec![0..nv, nv..rows],
             _ => iter::once(0..rows).collect(),
         }
@@ -412,6 +444,13 @@ impl Checks {
                 format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
             }
             Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
+            Of::Events => self.name(Quantity::Event, index),
+            Of::Jumps if index < dims.nv => self.name(Quantity::Velocity, index),
+            Of::Jumps if index < dims.nv + dims.joint_rows() => self.joint_row_name(index - dims.nv),
+            Of::Jumps => {
+                let conditions = &self.model.program().events.conditions;
+                conditions.get(index - dims.nv - dims.joint_rows()).cloned().unwrap_or_default()
+            }
         }
     }
 
@@ -423,6 +462,7 @@ impl Checks {
             By::JointMultipliers => self.joint_row_name(index),
             By::Along(Along::Positions | Along::Velocities) => self.name(Quantity::Velocity, index),
             By::Parameters | By::Along(Along::Parameters) => self.name(Quantity::Sensitivity, index),
+            By::Time => "t".into(),
         }
     }
 

@@ -17,27 +17,27 @@
 //! Steps of controlled size are those of the run, taken as they are.
 
 use core::marker::PhantomData;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use super::checkpoints::{Before, Reversible, Schedule, sweep};
 use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{
-    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, Fixed, FixedStep, Hooks, Limits, Next, Nodes,
-    Rates, Span, Stages, Statistics, StepStatistics, Stepper, Tableau, Taken, check_finite, check_state,
-    drive, renormalise,
+    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedStep, Hooks, Limits, Next,
+    Nodes, Rates, Span, Stages, Statistics, StepStatistics, Tableau, Taken, check_finite, check_state, drive,
+    renormalise,
 };
 use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
     Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives, JointSensitivities,
-    JointValues, TransposedProduct, Weighed, joint_objective_rows, redundancy_len, refuse_first_order_states,
-    refuse_redundant_multipliers, transpose_derivatives,
+    JointValues, ObjectiveValues, TransposedProduct, Weighed, joint_objective_rows, redundancy_len,
+    refuse_first_order_states, refuse_redundant_multipliers, transpose_derivatives,
 };
-use crate::system::{At, Dims};
+use crate::system::{At, Dims, Quantity};
 
 /// Corrections that a step may take, as in `index1`.
 const MAX_CORRECTIONS: usize = 10;
@@ -182,7 +182,9 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
 
 impl AdjointIntegrator for Adjoint<Adaptive> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
-        way_len::<DormandPrince, D>(&system.dims(), columns)
+        // The first run integrates the objectives with the state.
+        let dims = system.dims();
+        way_len::<DormandPrince, D>(&dims, columns) + (1 + 9) * dims.n_objectives
     }
 
     fn schedule<S: Scalar>(&self, _: &Dims, _: &Span<S>, _: usize) -> Result<Option<Schedule>, StepError> {
@@ -212,10 +214,15 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         // The sizes of the steps.
         let mut pieces =
             Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
-        let moving = pieces.next(dims.state())?;
+        let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
+        let moving = pieces.next(n)?;
+        moving.fill(D::S::ZERO);
         copy(moving, y);
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut stages = Stages::new(n, &mut pieces)?;
         let mut field = Plain::new(system, inputs, &mut pieces)?;
+        if n > dims.state() {
+            field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
+        }
         let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
         let mut sizes = Sizes { list: memory, steps: 0, observe: &mut observe };
         let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
@@ -291,8 +298,8 @@ struct Sizes<'a, S, O> {
     observe: &'a mut O,
 }
 
-impl<W: Stepper, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W> for Sizes<'_, W::S, O> {
-    fn node(&mut self, _: &mut W, step: &Taken<W::S>, _: bool) -> Result<Next, StepError> {
+impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W> for Sizes<'_, W::S, O> {
+    fn node(&mut self, run: &mut W, step: &Taken<W::S>, _: bool) -> Result<Next, StepError> {
         if step.h == W::S::ZERO {
             return Ok(Next::Continue);
         }
@@ -302,7 +309,11 @@ impl<W: Stepper, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W> fo
         let place = self.list.get_mut(at..expected);
         let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
         copy(place, &[step.end, step.h]);
-        let node = AdjointNode::Forward { number: self.steps, t: step.end, again: false };
+        let (field, y) = run.parts();
+        let Dims { nq, nv, .. } = field.dims();
+        let (z, rest) = y.split_at_checked(nq).unwrap_or_default();
+        let rates = rest.get(..nv).unwrap_or_default();
+        let node = AdjointNode::Forward { number: self.steps, t: step.end, again: false, z, rates };
         Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
     }
 }
@@ -313,6 +324,8 @@ struct Plain<'a, D: JointDynamics, I> {
     dims: Dims,
     inputs: Held<'a, D::S, I>,
     lambda: &'a mut [D::S],
+    /// For what the bundle of integrands writes; empty where the objectives are not states.
+    integrands: &'a mut [D::S],
     w: &'a mut [D::S],
     evaluations: usize,
 }
@@ -330,13 +343,17 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
             dims,
             inputs: Held::new(inputs, system.holds(), held),
             lambda: pieces.next(dims.joint_rows())?,
+            integrands: &mut [],
             w: pieces.next(dims.workspace)?,
             evaluations: 0,
         })
     }
 }
 
-impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I> {
+impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I>
+where
+    D::Model: JointObjectiveDerivatives,
+{
     type S = D::S;
 
     fn begin_step(&mut self, t0: D::S, t1: D::S) {
@@ -345,17 +362,30 @@ impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I> {
 
     fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let (y, _) = cut("y", y, self.dims.state())?;
         let at = At::of_state(&self.dims, t, y, u)?;
-        let (zd, vd) = cut_mut("yd", yd, self.dims.nq)?;
+        let (rate, integrands) = cut_mut("yd", yd, self.dims.state())?;
+        let (zd, vd) = cut_mut("yd", rate, self.dims.nq)?;
         self.evaluations += 1;
         self.system.accelerate(at, self.w, zd, vd, self.lambda)?;
-        check_finite(&self.dims, yd)
+        check_finite(&self.dims, zd)?;
+        if !self.integrands.is_empty() {
+            let model = self.system.model();
+            let [places, _] = model.joint_objective_places();
+            model.joint_integrand_derivatives(at, vd, self.lambda, self.w, self.integrands)?;
+            copy(integrands, ObjectiveValues::of(&self.dims, places, self.integrands)?.values);
+            if let Some(index) = integrands.iter().position(|g| !g.is_finite()) {
+                return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+            }
+        }
+        check_finite(&self.dims, rate)
     }
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         renormalise(self.system, y);
         if D::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, D::S::ONE);
+            let (y, _) = cut_mut("y", y, self.dims.state())?;
             let (z, v) = cut_mut("y", y, self.dims.nq)?;
             let at = At { t, z: &[], v: &[], x: &[], u };
             self.system.correct(at, self.w, z, v, |_, _, _, _| Ok(()))?;
@@ -370,6 +400,15 @@ impl<D: JointDynamics, I: Inputs<D::S>> Rates for Plain<'_, D, I> {
 
     fn dims(&self) -> Dims {
         self.dims
+    }
+
+    fn integrals(&self) -> Range<usize> {
+        let n = self.dims.state();
+        n..n + if self.integrands.is_empty() { 0 } else { self.dims.n_objectives }
+    }
+
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.inputs.next_stop(from, to)
     }
 
     fn evaluations(&self) -> usize {
@@ -786,7 +825,8 @@ where
             let step = StepStatistics { evaluations, ..StepStatistics::default() };
             self.statistics.add(end.real(), h.real(), &step);
         }
-        Ok((self.observe)(AdjointNode::Forward { number, t: end, again }))
+        let (z, rates) = state.split_at_checked(self.dims.nq).unwrap_or_default();
+        Ok((self.observe)(AdjointNode::Forward { number, t: end, again, z, rates }))
     }
 
     fn record(

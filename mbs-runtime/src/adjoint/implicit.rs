@@ -33,6 +33,10 @@ pub enum AdjointNode<'a, S> {
         t: S,
         /// Whether it is made again.
         again: bool,
+        /// Coordinates at its end.
+        z: &'a [S],
+        /// Their rates, or for an explicit run the velocities.
+        rates: &'a [S],
     },
     /// The way back has passed the node with this number.
     Backward {
@@ -321,11 +325,12 @@ where
         state: &mut [M::S],
     ) -> Result<ControlFlow<()>, StepError> {
         let t = self.time(number);
-        *State::of(&self.dims, state)?.t = t;
+        let state = State::of(&self.dims, state)?;
+        *state.t = t;
         if !again {
             self.statistics.add(t.real(), h.real(), step);
         }
-        Ok((self.observe)(AdjointNode::Forward { number, t, again }))
+        Ok((self.observe)(AdjointNode::Forward { number, t, again, z: state.z, rates: state.zd }))
     }
 }
 

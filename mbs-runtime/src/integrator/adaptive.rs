@@ -7,13 +7,14 @@
 //! error = sqrt(mean((e_i / (atol + rtol max(|y0_i|, |y1_i|)))²))
 //! ```
 //!
-//! and is accepted when it is at most 1. Decisions use real parts, so that the derivative of a run is that of its frozen
+//! over the state and, unless [`Adaptive::objectives`] says otherwise, the integrals of objectives, and is accepted when it is at most 1.
+//! A step does not go over a corner in time, [`Inputs::next_stop`]. Decisions use real parts, so that the derivative of a run is that of its frozen
 //! sequence of steps; only a step that lands on the end of the span moves with it.
 //!
 //! The seventh stage of a step is the first of the next, unless an input held at [`Hold::Zero`](crate::Hold::Zero) may
 //! jump in between. That saves an evaluation and changes no bit, see [`DormandPrince`].
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use super::dormand_prince::Stages;
 use super::drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
@@ -61,12 +62,25 @@ pub struct Adaptive {
     pub h_max: f64,
     /// Steps that a run may try.
     pub max_steps: usize,
+    /// Trials of one step that may be rejected.
+    pub max_rejected: usize,
+    /// Whether integrals of objectives count for the error.
+    pub objectives: bool,
 }
 
 impl Adaptive {
-    /// These tolerances, and no other limits than 100 000 steps.
+    /// These tolerances, and no other limits than 100 000 steps and 50 rejected trials of one.
     pub const fn new(rtol: f64, atol: f64) -> Self {
-        Self { rtol, atol, h_first: None, h_min: 0.0, h_max: f64::INFINITY, max_steps: 100_000 }
+        Self {
+            rtol,
+            atol,
+            h_first: None,
+            h_min: 0.0,
+            h_max: f64::INFINITY,
+            max_steps: 100_000,
+            max_rejected: 50,
+            objectives: true,
+        }
     }
 }
 
@@ -181,7 +195,7 @@ impl Adaptive {
         rate_known: bool,
     ) -> Result<Accepted<F::S>, StepError> {
         let t = memory.t;
-        let left = (limit - t).real();
+        let mut left = (limit - t).real();
         if !(left > 0.0 && left.is_finite()) {
             return Err(StepError::Setting {
                 what: "the limit of a step must lie after its start",
@@ -208,6 +222,18 @@ impl Adaptive {
         };
 
         let mut h = proposed.min(self.h_max).max(least);
+        let mut limit = limit;
+        if let Some(stop) = field.next_stop(t.real(), (t.real() + LANDING * h).min(limit.real())) {
+            // Where steps keep off a corner, by roundings of the scalar and not of the time alone.
+            let crossed = stop.before < stop.after;
+            let margin = if crossed { LEAST_STEP * (F::S::EPSILON - f64::EPSILON) * scale } else { 0.0 };
+            let (before, after) = (stop.before - margin, stop.after + margin);
+            let end = F::S::from_f64(if before > t.real() { before } else { after });
+            if (end - t).real() > 0.0 && end.real() < limit.real() {
+                limit = end;
+                left = (limit - t).real();
+            }
+        }
         let mut rejected = 0;
         loop {
             let lands = LANDING * h >= left;
@@ -238,7 +264,7 @@ impl Adaptive {
                 Err(error @ EvalError::Length { .. }) => return Err(error.in_step(t.real(), h_real)),
                 Err(error) if h_real <= least => return Err(error.in_step(t.real(), h_real)),
                 Ok(error) if h_real <= least => {
-                    let (quantity, index) = self.worst(&field.dims(), stages);
+                    let (quantity, index) = self.worst(field, stages);
                     return Err(StepError::StepTooSmall { t: t.real(), h: h_real, error, quantity, index });
                 }
                 Err(_) => h = (SHRINK * h_real).max(least),
@@ -246,6 +272,10 @@ impl Adaptive {
                 Ok(error) => h = (h_real / (powf(error, EXPONENT) / SAFETY).min(1.0 / SHRINK)).max(least),
             }
             rejected += 1;
+            if rejected > self.max_rejected {
+                let (quantity, index) = self.worst(field, stages);
+                return Err(StepError::TooManyRejected { t: t.real(), h: h_real, rejected, quantity, index });
+            }
         }
     }
 
@@ -263,8 +293,19 @@ impl Adaptive {
         stages.solve(field, t, h)?;
         stages.close(field, t_next)?;
         stages.error(h);
-        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).take(field.dims().state());
-        Ok(root_mean_square(states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1))))
+        let counted = self.counted(field);
+        Ok(root_mean_square(counted, |of| {
+            let entries = part(stages.k2, of).iter().zip(part(stages.y0, of).iter().zip(part(stages.y1, of)));
+            entries.fold(0.0, |sum, (e, (y0, y1))| sum + square(self.scaled(*e, *y0, *y1)))
+        }))
+    }
+
+    /// The entries of y that count for the error: the state and the integrals of objectives.
+    #[inline(always)]
+    fn counted<F: Rates>(&self, field: &F) -> [Range<usize>; 2] {
+        let (state, integrals) = (field.dims().state(), field.integrals());
+        let none = integrals.start..integrals.start;
+        [0..state.min(integrals.start), if self.objectives { integrals } else { none }]
     }
 
     /// An error in units of its tolerance.
@@ -275,21 +316,29 @@ impl Adaptive {
 
     /// The state with the largest part in the error that k2 holds.
     #[cold]
-    fn worst<S: Scalar>(&self, dims: &Dims, stages: &Stages<'_, S>) -> (crate::Quantity, usize) {
-        let states = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).take(dims.state());
-        let errors = states.map(|(e, (y0, y1))| self.scaled(*e, *y0, *y1).abs());
-        let largest = errors.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-        entry(dims, largest.map_or(0, |(index, _)| index))
+    fn worst<F: Rates>(&self, field: &F, stages: &Stages<'_, F::S>) -> (crate::Quantity, usize) {
+        let counted = self.counted(field);
+        let all = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).enumerate();
+        let errors = all
+            .filter(|(i, _)| counted.iter().any(|range| range.contains(i)))
+            .map(|(i, (e, (y0, y1)))| (i, self.scaled(*e, *y0, *y1).abs()));
+        let largest = errors.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(index, _)| index);
+        match largest.checked_sub(field.integrals().start) {
+            Some(index) if field.integrals().contains(&largest) => (crate::Quantity::Objective, index),
+            _ => entry(&field.dims(), largest),
+        }
     }
 
     /// A first step from the size of y, y' and y'' [ODEs I, II.4, starting step size]. Expects k1; uses y1 and k2.
     #[cold]
     fn first_step<F: Rates>(&self, field: &mut F, stages: &mut Stages<'_, F::S>, t: F::S, left: f64) -> f64 {
         let Stages { y0, y1, k1, k2, .. } = stages;
-        let n = field.dims().state();
+        let counted = self.counted(field);
         let size = |values: &[F::S]| {
-            let states = values.iter().zip(y0.iter()).take(n);
-            root_mean_square(states.map(|(value, y0)| self.scaled(*value, *y0, *y0)))
+            root_mean_square(counted.clone(), |of| {
+                let entries = part(values, of).iter().zip(part(y0, of));
+                entries.fold(0.0, |sum, (value, y0)| sum + square(self.scaled(*value, *y0, *y0)))
+            })
         };
         let (d0, d1) = (size(y0), size(k1));
         let guess = if d0 < 1e-5 || d1 < 1e-5 { 1e-6 } else { 0.01 * (d0 / d1) };
@@ -488,11 +537,21 @@ where
     }
 }
 
-/// Zero for no values.
+/// Of the entries in two ranges, from the sum of squares over each; zero for no entries.
 #[inline(always)]
-fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let n = values.len().max(1);
-    sqrt(values.map(|value| value * value).sum::<f64>() / n as f64)
+fn root_mean_square([a, b]: [Range<usize>; 2], sum: impl Fn(&Range<usize>) -> f64) -> f64 {
+    let n = (a.len() + b.len()).max(1);
+    sqrt((sum(&a) + sum(&b)) / n as f64)
+}
+
+#[inline(always)]
+fn square(x: f64) -> f64 {
+    x * x
+}
+
+#[inline(always)]
+fn part<'a, S>(values: &'a [S], range: &Range<usize>) -> &'a [S] {
+    values.get(range.clone()).unwrap_or_default()
 }
 
 impl Integrator for Adaptive {

@@ -1,8 +1,10 @@
 //! The right-hand side f(t, y) of a system under its held inputs, and the scratch it works in.
 
+use core::ops::Range;
+
 use super::renormalise;
 use crate::error::{EvalError, StepError};
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{Held, Inputs, Stop};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
@@ -24,8 +26,14 @@ pub(crate) trait Rates {
     /// Euler parameters of unit norm, between steps.
     fn normalise(&self, y: &mut [Self::S]) -> Result<(), EvalError>;
 
-    /// Sizes of the system; its state comes first in y, and is what step control looks at.
+    /// Sizes of the system; its state comes first in y, and is what step control looks at, the integrals apart.
     fn dims(&self) -> Dims;
+
+    /// Where in y the integrals of the objectives are.
+    fn integrals(&self) -> Range<usize>;
+
+    /// The first corner in time after `from` and not after `to`.
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop>;
 
     /// Evaluations so far.
     fn evaluations(&self) -> usize;
@@ -46,7 +54,7 @@ pub(super) const fn scratch_len(dims: &Dims) -> usize {
 }
 
 /// f(t, y).
-pub(super) struct Field<'a, M: ForwardDynamics, I> {
+pub(crate) struct Field<'a, M: ForwardDynamics, I> {
     pub(super) system: &'a M,
     pub(super) dims: Dims,
     pub(super) inputs: Held<'a, M::S, I>,
@@ -57,7 +65,7 @@ pub(super) struct Field<'a, M: ForwardDynamics, I> {
 impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
     /// Takes its scratch from `pieces`.
     #[inline(always)]
-    pub(super) fn new(
+    pub(crate) fn new(
         system: &'a M,
         inputs: &'a mut I,
         pieces: &mut Pieces<'a, M::S>,
@@ -112,6 +120,17 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn dims(&self) -> Dims {
         self.dims
+    }
+
+    #[inline(always)]
+    fn integrals(&self) -> Range<usize> {
+        let end = self.dims.state();
+        end.saturating_sub(self.system.integrals())..end
+    }
+
+    #[inline(always)]
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.inputs.next_stop(from, to)
     }
 
     #[inline(always)]

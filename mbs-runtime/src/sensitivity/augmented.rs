@@ -22,6 +22,8 @@
 //! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
 //! that step, and the objectives by its own weights. What ends a step is differentiated too.
 
+use core::ops::Range;
+
 use super::blocks::Product;
 use super::columns::Directions;
 use super::correction::Correction;
@@ -32,9 +34,9 @@ use super::objectives::{Gradient, add_chain, chain, check};
 use super::redundancy::{self, objective_rows, refuse_redundant_multipliers};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
-use crate::inputs::{Held, Inputs};
+use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{Rates, check_finite, renormalise};
-use crate::linear::copy;
+use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
@@ -62,6 +64,9 @@ pub(crate) struct Augmented<'a, D: JointDynamics, I> {
     inputs: Held<'a, D::S, I>,
     tangent: Tangent<'a, D>,
     evaluations: usize,
+    h: D::S,
+    /// Derivatives of the size of the step by the parameters; empty where it has none.
+    pub(crate) h_rho: &'a mut [D::S],
 }
 
 /// What it evaluates.
@@ -159,7 +164,8 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
-        Ok(Self { inputs: Held::new(inputs, system.holds(), held), tangent, evaluations: 0 })
+        let inputs = Held::new(inputs, system.holds(), held);
+        Ok(Self { inputs, tangent, evaluations: 0, h: D::S::ONE, h_rho: &mut [] })
     }
 }
 
@@ -176,6 +182,17 @@ where
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         let Tangent { system, spare, w, .. } = &mut self.tangent;
         refuse_redundant_multipliers(*system, at, spare, w)
+    }
+
+    /// Inputs, accelerations, multipliers, and the derivatives θ_ρ, v_ρ, vd_ρ, λ_ρ at the end `t` of a step.
+    pub(crate) fn changes_at(&mut self, t: D::S, y: &[D::S]) -> Result<[&[D::S]; 4], EvalError> {
+        let u = self.inputs.during_step(t, D::S::ONE);
+        let tangent = &mut self.tangent;
+        let parts = Parts::of(&tangent.dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        tangent.system.accelerate(at, tangent.w, tangent.zd, tangent.vd, tangent.lambda)?;
+        tangent.differentiate(at, &parts)?;
+        Ok([u, tangent.vd, tangent.lambda, tangent.changes])
     }
 
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
@@ -255,6 +272,7 @@ where
     #[inline(always)]
     fn begin_step(&mut self, t0: D::S, t1: D::S) {
         self.inputs.begin_step(t0, t1);
+        self.h = t1 - t0;
     }
 
     #[inline(always)]
@@ -292,6 +310,16 @@ where
             )?;
             check(&dims, out.gradient)?;
         }
+        if !self.h_rho.is_empty() {
+            // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
+            let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
+            let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
+            for (rates, changes) in parts {
+                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns)) {
+                    add_scaled(changes, rate / self.h, self.h_rho);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -318,6 +346,18 @@ where
     #[inline(always)]
     fn dims(&self) -> Dims {
         self.tangent.dims
+    }
+
+    #[inline(always)]
+    fn integrals(&self) -> Range<usize> {
+        let dims = &self.tangent.dims;
+        let start = len(dims) - Gradient::<D::S>::len(dims);
+        start..start + dims.n_objectives
+    }
+
+    #[inline(always)]
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.inputs.next_stop(from, to)
     }
 
     #[inline(always)]

@@ -138,7 +138,7 @@ pub struct Along<'a, S> {
 }
 
 /// y, its derivatives and the objectives, as one state.
-struct Augment<'a, S> {
+pub(crate) struct Augment<'a, S> {
     y: &'a mut [S],
     derivatives: &'a mut [S],
     gradient: &'a mut [S],
@@ -146,7 +146,7 @@ struct Augment<'a, S> {
 
 impl<'a, S: Scalar> Augment<'a, S> {
     /// Checks lengths.
-    fn new(
+    pub(crate) fn new(
         dims: &Dims,
         y: &'a mut [S],
         derivatives: &'a mut [S],
@@ -162,7 +162,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
     }
 
     /// Into `to`: all of it, the integrals zero.
-    fn write(&self, to: &mut [S]) {
+    pub(crate) fn write(&self, to: &mut [S]) {
         let parts = self.y.iter().chain(self.derivatives.iter()).copied();
         let zeros = core::iter::repeat(S::ZERO);
         for (to, from) in to.iter_mut().zip(parts.chain(zeros)) {
@@ -171,7 +171,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
     }
 
     /// From `from`: all of it.
-    fn read(&mut self, from: &[S]) {
+    pub(crate) fn read(&mut self, from: &[S]) {
         let parts = self.y.iter_mut().chain(self.derivatives.iter_mut()).chain(self.gradient.iter_mut());
         for (to, &from) in parts.zip(from) {
             *to = from;
@@ -180,7 +180,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
 }
 
 /// What the observer sees of all of it.
-fn seen<'a, S: Scalar>(
+pub(crate) fn seen<'a, S: Scalar>(
     dims: &Dims,
     t: S,
     y: &'a [S],
@@ -295,7 +295,7 @@ pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
 }
 
 /// Terminal terms of the objectives at the end of a run.
-struct Terminals;
+pub(crate) struct Terminals;
 
 impl<'a, W, D, I> Hooks<W> for Terminals
 where

@@ -11,10 +11,10 @@
 
 pub mod derivatives;
 
-mod augmented;
+pub(crate) mod augmented;
 mod blocks;
 mod bordered;
-mod columns;
+pub(crate) mod columns;
 mod correction;
 mod forward;
 mod guess;
@@ -23,11 +23,11 @@ mod joint_dynamics;
 mod joint_state;
 mod joint_values;
 mod least_norm;
-mod objectives;
+pub(crate) mod objectives;
 mod redundancy;
 mod residual;
-mod run;
-mod explicit_run;
+pub(crate) mod run;
+pub(crate) mod explicit_run;
 mod stages;
 mod start;
 mod state;

@@ -105,6 +105,21 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         Ok(())
     }
 
+    /// Adds what the derivative h' of the last step's size does: h' (g_n + g_n+1)/2.
+    #[inline(always)]
+    pub(crate) fn add_size(&mut self, dims: &Dims, h_rho: &[S]) {
+        if h_rho.iter().all(|h| *h == S::ZERO) {
+            return;
+        }
+        // What was last before is where the next integrands go.
+        let half = S::from_f64(0.5);
+        let (_, gradient) = self.sums.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+        let values = self.last.iter().zip(self.now.iter()).take(dims.n_objectives);
+        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len()).zip(values) {
+            add_scaled(gradient, half * (g + before), h_rho);
+        }
+    }
+
     /// Adds the terminal terms, at the last node.
     pub(crate) fn add_terminals<M: ObjectiveDerivatives<S = S>>(
         &mut self,

@@ -6,13 +6,14 @@
 
 use core::ops::ControlFlow;
 
+use super::either::Either;
 use super::gradient::{DifferentiableExplicit, DifferentiableMethod, named};
-use super::method::{Projected, Stabilised, Tree, larger};
-use super::{Array, Differentiable, Error, Settings, Signals};
+use super::method::{ImplicitMethod, Projected, Tree, larger};
+use super::{Array, Differentiable, Error, Settings, Setup, Signals};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
-use crate::formulation::{Ali3p, Assembly, OnConstraints, State};
+use crate::formulation::{Assembly, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Rk4};
 use crate::named::Memory;
@@ -45,33 +46,31 @@ pub trait AdjointMethod<M: System>: DifferentiableMethod<M> {
 }
 
 /// Length of the memory in which no step is made twice; none if the number of steps is not known before the run.
-pub fn adjoint_memory_len<M: Differentiable>(
-    parameters: &M::Parameters,
-    settings: Settings,
-) -> Result<Option<usize>, Error<M>>
+pub fn adjoint_memory_len<M: Differentiable>(setup: &Setup<M>) -> Result<Option<usize>, Error<M>>
 where
     M::Method: AdjointMethod<M>,
 {
-    let model = M::with(*parameters);
-    let schedule = M::METHOD.schedule(&model, &settings, usize::MAX)?;
-    Ok(schedule.map(|schedule| M::METHOD.own_len(&model).saturating_add(schedule.memory_len())))
+    let Setup { case, parameters, settings } = *setup;
+    let (model, method) = (M::with(case, parameters), M::method(case));
+    let schedule = method.schedule(&model, &settings, usize::MAX)?;
+    Ok(schedule.map(|schedule| method.own_len(&model).saturating_add(schedule.memory_len())))
 }
 
-/// Objectives of the model's simulation with these parameters and settings, their gradient by the adjoint, and what it took.
+/// Objectives of a simulation, their gradient by the adjoint, and what it took.
 pub fn gradient_by_adjoint<M: Differentiable>(
-    parameters: &M::Parameters,
-    settings: Settings,
+    setup: &Setup<M>,
     memory: &mut [M::S],
 ) -> Result<(M::Gradient, AdjointStatistics), Error<M>>
 where
     M::Method: AdjointMethod<M>,
 {
-    M::check(parameters)?;
-    let model = M::with(*parameters);
-    let (own, found) = (M::METHOD.own_len(&model), memory.len());
+    let Setup { case, parameters, settings } = *setup;
+    M::check(case, &parameters)?;
+    let (model, method) = (M::with(case, parameters), M::method(case));
+    let (own, found) = (method.own_len(&model), memory.len());
     let mut values = Array::<M::Gradient, M::S>::ZERO;
     let mut inputs = Signals(&model);
-    let run = M::METHOD.adjoint(&model, &mut inputs, &settings, memory, values.values_mut());
+    let run = method.adjoint(&model, &mut inputs, &settings, memory, values.values_mut());
     let statistics = run.map_err(|error| match error {
         // All of the memory, not only what is left for steps.
         StepError::Length { what: "memory", expected, .. } => {
@@ -92,84 +91,84 @@ fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepEr
     memory.split_at_mut_checked(len).ok_or(wrong)
 }
 
-fn implicit_len<M>(model: &M, method: impl DifferentiableStep) -> usize
-where
-    M: Sensitivities + ObjectiveDerivatives,
-{
-    let dims = model.dims();
-    let run = Adjoint(Fixed { method, h: 0.0 });
-    let scratch = larger(Assembly::differentiated_scratch_len(&dims), run.gradient_scratch_len(&dims));
-    State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims) + scratch
-}
-
-/// The assembled start and its derivatives, and the adjoint of a run from it by the method that `settle` makes of the rows' scale.
-fn implicit<M, T: DifferentiableStep>(
-    own: usize,
-    model: &M,
-    inputs: &mut impl Inputs<M::S>,
-    settings: &Settings,
-    memory: &mut [M::S],
-    values: &mut [M::S],
-    settle: impl FnOnce(&[M::S]) -> T,
-) -> Result<AdjointStatistics, StepError>
+impl<M, T: ImplicitMethod> AdjointMethod<M> for T
 where
     M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
+    T::Steps: DifferentiableStep,
 {
-    let dims = model.dims();
-    let (first, memory) = split(memory, own)?;
-    let mut pieces = Pieces::of(first, own);
-    let state = pieces.next(State::<f64>::len(&dims))?;
-    let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-    let scratch = pieces.rest();
-    let begin = M::S::from_f64(settings.begin);
-    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
-    let run = Adjoint(Fixed { method: settle(State::of(&dims, state)?.scale), h: settings.step });
-    run.gradient(model, inputs, state, derivatives, &settings.span(), values, memory, scratch, unseen)
+    fn own_len(&self, model: &M) -> usize {
+        let dims = model.dims();
+        let run = Adjoint(Fixed { method: self.steps(), h: 0.0 });
+        let scratch = larger(Assembly::differentiated_scratch_len(&dims), run.gradient_scratch_len(&dims));
+        State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims) + scratch
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        let run = Adjoint(Fixed { method: self.steps(), h: settings.step });
+        run.schedule(&model.dims(), &settings.span::<M::S>(), numbers).map(Some)
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let (dims, own) = (model.dims(), self.own_len(model));
+        let (first, memory) = split(memory, own)?;
+        let mut pieces = Pieces::of(first, own);
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        let begin = M::S::from_f64(settings.begin);
+        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
+        self.settle(settings.step, State::of(&dims, state)?.scale);
+        let run = Adjoint(Fixed { method: self.steps(), h: settings.step });
+        run.gradient(model, inputs, state, derivatives, &settings.span(), values, memory, scratch, unseen)
+    }
 }
 
-macro_rules! implicit_adjoint {
-    ($method:ty, |$this:ident| $inner:expr, |$settled:ident, $settings:ident, $scale:ident| $settle:expr) => {
-        impl<M> AdjointMethod<M> for $method
-        where
-            M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
-        {
-            fn own_len(&self, model: &M) -> usize {
-                let $this = self;
-                implicit_len(model, $inner)
-            }
-
-            fn schedule(
-                &self,
-                model: &M,
-                settings: &Settings,
-                numbers: usize,
-            ) -> Result<Option<Schedule>, StepError> {
-                let $this = self;
-                let run = Adjoint(Fixed { method: $inner, h: settings.step });
-                run.schedule(&model.dims(), &settings.span::<M::S>(), numbers).map(Some)
-            }
-
-            #[allow(unused_mut, reason = "one of the methods settles itself")]
-            fn adjoint<I: Inputs<M::S>>(
-                self,
-                model: &M,
-                inputs: &mut I,
-                settings: &Settings,
-                memory: &mut [M::S],
-                values: &mut [M::S],
-            ) -> Result<AdjointStatistics, StepError> {
-                let own = self.own_len(model);
-                let (mut $settled, $settings) = (self, settings);
-                implicit(own, model, inputs, settings, memory, values, |$scale| $settle)
-            }
+impl<M: System, A: AdjointMethod<M>, B: AdjointMethod<M>> AdjointMethod<M> for Either<A, B> {
+    fn own_len(&self, model: &M) -> usize {
+        match self {
+            Either::First(method) => method.own_len(model),
+            Either::Second(method) => method.own_len(model),
         }
-    };
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        match self {
+            Either::First(method) => method.schedule(model, settings, numbers),
+            Either::Second(method) => method.schedule(model, settings, numbers),
+        }
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        match self {
+            Either::First(method) => method.adjoint(model, inputs, settings, memory, values),
+            Either::Second(method) => method.adjoint(model, inputs, settings, memory, values),
+        }
+    }
 }
-implicit_adjoint!(Ali3p, |this| *this, |method, _settings, _scale| method);
-implicit_adjoint!(Stabilised, |this| this.method, |method, settings, scale| {
-    method.settle(settings.step, scale);
-    method.method
-});
 
 /// An explicit integrator whose runs have an adjoint.
 pub trait AdjointExplicit: DifferentiableExplicit {
@@ -190,7 +189,7 @@ impl AdjointExplicit for Adaptive {
 }
 
 /// Lengths do not depend on settings.
-const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0 };
+const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
 
 impl<M, T: AdjointExplicit> AdjointMethod<M> for Tree<T>
 where

@@ -428,20 +428,23 @@ simulation: {end: 0.5, step: 1e-3}
 /// The face of generated modules, in any memory of the caller.
 #[test]
 fn generated_models_have_adjoints_in_memory_of_the_caller() {
-    let settings = mbs_runtime::simulation::Settings { begin: 0.0, end: 0.2, step: 1e-3 };
-    let parameters = Default::default();
+    let own = five_bar::Setup::new(five_bar::Parameters::default());
+    let settings = five_bar::SETTINGS;
+    let setup = five_bar::Setup {
+        settings: mbs_runtime::simulation::Settings { begin: 0.0, end: 0.2, step: 1e-3, ..settings },
+        ..own
+    };
     let mut memory = <five_bar::Model as mbs_runtime::simulation::Differentiable>::Memory::ZERO;
-    let direct = gradient_with::<five_bar::Model>(&parameters, settings, &mut memory).expect("it runs");
-    let all =
-        adjoint_memory_len::<five_bar::Model>(&parameters, settings).expect("steps").expect("fixed ones");
+    let direct = gradient_with::<five_bar::Model>(&setup, &mut memory).expect("it runs");
+    let all = adjoint_memory_len::<five_bar::Model>(&setup).expect("steps").expect("fixed ones");
     let values = |gradient: &<five_bar::Model as mbs_runtime::simulation::Differentiable>::Gradient| {
         gradient.to_values().values().to_vec()
     };
     let mut first = None;
     for (numbers, again) in [(all, 0), (all / 2, 100), (all / 3, 150)] {
         let mut memory = vec![f64::NAN; numbers];
-        let (found, statistics) = gradient_by_adjoint::<five_bar::Model>(&parameters, settings, &mut memory)
-            .expect("enough memory");
+        let (found, statistics) =
+            gradient_by_adjoint::<five_bar::Model>(&setup, &mut memory).expect("enough memory");
         assert!(
             statistics.recomputed <= 600 && (statistics.recomputed == 0) == (again == 0),
             "{statistics:?}"
@@ -450,7 +453,6 @@ fn generated_models_have_adjoints_in_memory_of_the_caller() {
         assert_eq!(values(first.get_or_insert(found)), values(&found), "the same bits in any memory");
     }
     let mut little = vec![0.0; 100];
-    let error =
-        gradient_by_adjoint::<five_bar::Model>(&parameters, settings, &mut little).expect_err("too little");
+    let error = gradient_by_adjoint::<five_bar::Model>(&setup, &mut little).expect_err("too little");
     assert!(format!("{error}").contains("memory"), "{error}");
 }

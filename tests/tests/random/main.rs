@@ -4,6 +4,7 @@
 mod adjoints;
 mod closed;
 mod derivatives;
+mod differential;
 mod gradients;
 mod machine_code;
 mod robotics;

@@ -1,0 +1,104 @@
+//! Dynamics whose integrals of objectives are first-order states, so that an explicit method integrates them itself: its steps keep
+//! their tolerance too, and its weights are those of a differentiated run.
+
+use crate::Interpreted;
+use mbs_runtime::{
+    At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, WithEvents,
+};
+
+/// A system and what judges it.
+pub(super) struct Judged<'a, M> {
+    pub(super) model: &'a Interpreted,
+    pub(super) system: &'a M,
+    /// Where multipliers come from, if objectives name them.
+    pub(super) multipliers: Option<Index1<'a, Interpreted>>,
+}
+
+impl<M: System<S = f64>> System for Judged<'_, M> {
+    type S = f64;
+
+    fn dims(&self) -> Dims {
+        let dims = self.system.dims();
+        let own = dims.nq + dims.nv + dims.joint_rows() + dims.n_objectives;
+        Dims { nx: dims.n_objectives, workspace: dims.workspace + own, ..dims }
+    }
+
+    fn euler_parameters(&self) -> &[usize] {
+        self.system.euler_parameters()
+    }
+
+    fn holds(&self) -> &[Hold] {
+        self.system.holds()
+    }
+}
+
+impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
+    const CORRECTS_STEPS: bool = M::CORRECTS_STEPS;
+
+    fn forward_dynamics(
+        &self,
+        at: At<'_, f64>,
+        w: &mut [f64],
+        zd: &mut [f64],
+        vd: &mut [f64],
+        xd: &mut [f64],
+    ) -> Result<(), EvalError> {
+        let dims = self.system.dims();
+        let at = At { x: &[], ..at };
+        let (expected, found) = (self.dims().workspace, w.len());
+        let short = EvalError::Length { what: "w", expected, found };
+        let (own, w) = w.split_at_mut_checked(expected - dims.workspace).ok_or(short)?;
+        let (lambda, own) = own.split_at_mut(dims.joint_rows());
+        let (terminals, own) = own.split_at_mut(dims.n_objectives);
+        self.system.forward_dynamics(at, w, zd, vd, &mut [])?;
+        if xd.is_empty() {
+            return Ok(());
+        }
+        if let Some(dynamics) = &self.multipliers {
+            let (zd, vd) = own.split_at_mut(dims.nq);
+            dynamics.multipliers(at, w, zd, vd, lambda)?;
+        } else {
+            lambda.fill(0.0);
+        }
+        self.model.objectives(at, vd, lambda, w, xd, terminals)?;
+        match xd.iter().position(|g| !g.is_finite()) {
+            Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Objective, index }),
+            None => Ok(()),
+        }
+    }
+
+    fn integrals(&self) -> usize {
+        self.system.dims().n_objectives
+    }
+
+    fn correct_step(
+        &self,
+        t: f64,
+        u: &[f64],
+        w: &mut [f64],
+        z: &mut [f64],
+        v: &mut [f64],
+        _: &[f64],
+    ) -> Result<(), EvalError> {
+        self.system.correct_step(t, u, w, z, v, &[])
+    }
+}
+
+impl<M: ForwardDynamics<S = f64> + WithEvents<Model = Interpreted>> WithEvents for Judged<'_, M> {
+    type Model = Interpreted;
+
+    fn events(&self) -> &Interpreted {
+        self.model
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, f64>,
+        w: &mut [f64],
+        zd: &mut [f64],
+        vd: &mut [f64],
+        lambda: &mut [f64],
+    ) -> Result<(), EvalError> {
+        self.system.accelerations(At { x: &[], ..at }, w, zd, vd, lambda)
+    }
+}
