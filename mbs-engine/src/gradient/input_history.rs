@@ -47,7 +47,7 @@ impl InputHistory {
         }
         let held = places.iter().map(|&place| {
             let (_, input) = program.seeds[place];
-            program.inputs[input as usize].hold == Hold::Zero
+            matches!(program.inputs[input as usize].hold, Hold::Zero)
         });
         Ok(InputHistory {
             held: held.collect(),
