@@ -1,8 +1,7 @@
-//! Generates the buggy.
+//! Generates the buggy, with its two manoeuvres as cases.
 
 use mbs_codegen::build::{BuildError, Builder};
 
 fn main() -> Result<(), BuildError> {
-    // Both manoeuvres are the same equations with other parameters; `double_lane_change` sets them at run time.
-    Builder::new("../../models/buggy.yaml").case("step_descent").write("buggy.rs")
+    Builder::new("../../models/buggy.yaml").write("buggy.rs")
 }

@@ -7,15 +7,15 @@
  | bundle | operations | workspace |
  |---|---|---|
  | `prepare` | 25 | 0 |
- | `start` | 0 | 0 |
+ | `start` | 1 | 0 |
  | `conditions` | 39 | 0 |
- | `input_signals` | 0 | 0 |
+ | `input_signals` | 8 | 0 |
  | `forward_dynamics` | 16 | 0 |
  | `energy` | 21 | 0 |
  | `markers` | 12 | 0 |
  | `outputs` | 16 | 0 |
  | `objectives` | 4 | 0 |
- | `start_derivatives` | 0 | 0 |
+ | `start_derivatives` | 1 | 0 |
  | `joint_linearise` | 75 | 0 |
  | `joint_solve` | 4 | 0 |
  | `joint_integrand_derivatives` | 4 | 0 |
@@ -84,146 +84,36 @@ pub mod cart_pole {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 2] = ["rail.x", "pivot.theta"];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `rail.x`.
-        pub const RAIL_X: usize = 0;
-        /// Index of `pivot.theta`.
-        pub const PIVOT_THETA: usize = 1;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 2] = ["rail.x_rate", "pivot.theta_rate"];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `rail.x_rate`.
-        pub const RAIL_X_RATE: usize = 0;
-        /// Index of `pivot.theta_rate`.
-        pub const PIVOT_THETA_RATE: usize = 1;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 1] = ["push"];
-    /// Indices of the inputs.
-    pub mod input {
-        /// Index of `push`.
-        pub const PUSH: usize = 0;
-    }
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 6] = [
-        "position",
-        "angle",
-        "tip.x",
-        "tip.y",
-        "tip.z",
-        "energy",
-    ];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `position`.
-        pub const POSITION: usize = 0;
-        /// Index of `angle`.
-        pub const ANGLE: usize = 1;
-        /// Index of `tip.x`.
-        pub const TIP_X: usize = 2;
-        /// Index of `tip.y`.
-        pub const TIP_Y: usize = 3;
-        /// Index of `tip.z`.
-        pub const TIP_Z: usize = 4;
-        /// Index of `energy`.
-        pub const ENERGY: usize = 5;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 1] = ["pole.tip"];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `pole.tip`.
-        pub const POLE_TIP: usize = 0;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 2] = ["rail", "pivot"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `rail`.
-        pub const RAIL: usize = 0;
-        /// Index of `pivot`.
-        pub const PIVOT: usize = 1;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 2] = ["cart", "pole"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `cart`.
-        pub const CART: usize = 0;
-        /// Index of `pole`.
-        pub const POLE: usize = 1;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["lean", "effort", "drift"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `lean`.
-        pub const LEAN: usize = 0;
-        /// Index of `effort`.
-        pub const EFFORT: usize = 1;
-        /// Index of `drift`.
-        pub const DRIFT: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 7] = [
-        "cart_mass",
-        "pole_mass",
-        "half",
-        "rail_friction",
-        "pivot_friction",
-        "theta0",
-        "push",
-    ];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `cart_mass`.
-        pub const CART_MASS: usize = 0;
-        /// Index of `pole_mass`.
-        pub const POLE_MASS: usize = 1;
-        /// Index of `half`.
-        pub const HALF: usize = 2;
-        /// Index of `rail_friction`.
-        pub const RAIL_FRICTION: usize = 3;
-        /// Index of `pivot_friction`.
-        pub const PIVOT_FRICTION: usize = 4;
-        /// Index of `theta0`.
-        pub const THETA0: usize = 5;
-        /// Index of `push`.
-        pub const PUSH: usize = 6;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 0] = [];
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 6] = [
-        "cart_mass",
-        "pole_mass",
-        "half",
-        "rail_friction",
-        "pivot_friction",
-        "theta0",
-    ];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &["rail.x", "pivot.theta"],
+        velocities: &["rail.x_rate", "pivot.theta_rate"],
+        inputs: &["push"],
+        parameters: &[
+            "cart_mass",
+            "pole_mass",
+            "half",
+            "rail_friction",
+            "pivot_friction",
+            "theta0",
+        ],
+        markers: &["pole.tip"],
+        outputs: &["position", "angle", "tip.x", "tip.y", "tip.z", "energy"],
+        joints: &["rail", "pivot"],
+        bodies: &["cart", "pole"],
+        objectives: &["lean", "effort", "drift"],
+        sensitivities: &[
+            "cart_mass",
+            "pole_mass",
+            "half",
+            "rail_friction",
+            "pivot_friction",
+            "theta0",
+            "push",
+        ],
+        holonomic: &[],
         normalised: &[],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -268,10 +158,52 @@ pub mod cart_pole {
             (S::NEG_INFINITY, S::INFINITY),
         ];
     }
+    /// Cases of the model: their parameters, start values, inputs and settings. Pass one to `Simulation::of_case`.
+    #[allow(non_camel_case_types, reason = "spelt as in the model")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Case {
+        /// `released`. The pole falls from rest
+        released = 1,
+        /// `shaken`. The cart is shaken with a growing frequency
+        shaken = 2,
+        /// `swing_up`. One push to and one fro, the pole hanging
+        swing_up = 3,
+    }
+    /// All cases.
+    pub const CASES: &[Case] = &[Case::released, Case::shaken, Case::swing_up];
+    impl Case {
+        /// The name of the case, as the model spells it.
+        pub const fn name(self) -> &'static str {
+            match self {
+                Case::released => "released",
+                Case::shaken => "shaken",
+                Case::swing_up => "swing_up",
+            }
+        }
+        /// Its parameters.
+        pub fn parameters(self) -> Parameters {
+            match self {
+                Case::swing_up => {
+                    Parameters {
+                        rail_friction: 0.02,
+                        ..Parameters::default()
+                    }
+                }
+                _ => Parameters::default(),
+            }
+        }
+    }
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 4] = [
@@ -305,6 +237,7 @@ pub mod cart_pole {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -314,15 +247,17 @@ pub mod cart_pole {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.001, 5.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -330,7 +265,7 @@ pub mod cart_pole {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -347,7 +282,13 @@ pub mod cart_pole {
         /// The inputs where nobody else sets them, at a time.
         pub fn input_signals(&self, t: S, u: &mut [S; NU]) {
             let mut w = [0.0; 0];
-            input_signals(t, &self.prepared, &mut w, u);
+            input_signals(
+                t,
+                &self.prepared,
+                &[self.case.map_or(0.0, |case| case as u32 as S)],
+                &mut w,
+                u,
+            );
         }
     }
     impl rt::System for Model {
@@ -378,15 +319,10 @@ pub mod cart_pole {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
+                &[self.case.map_or(0.0, |case| case as u32 as S)],
                 &mut w,
                 rt::system::array_mut("z", z)?,
                 rt::system::array_mut("v", v)?,
@@ -439,17 +375,21 @@ pub mod cart_pole {
         pub pole_tip: [S; 3],
     }
     rt::fields!(Markers[S; 3] { pole_tip });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 5.0,
         step: 0.001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, Inputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -462,14 +402,46 @@ pub mod cart_pole {
         type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: case
+                    .map_or_else(Parameters::default, |case| case.parameters()),
+                settings: match case {
+                    Some(Case::shaken) => {
+                        rt::simulation::Settings {
+                            begin: 0.0,
+                            end: 8.0,
+                            step: 0.001,
+                            output: None,
+                        }
+                    }
+                    _ => {
+                        rt::simulation::Settings {
+                            begin: 0.0,
+                            end: 5.0,
+                            step: 0.001,
+                            output: None,
+                        }
+                    }
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Tree(rt::Rk4)
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -521,15 +493,18 @@ pub mod cart_pole {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]
@@ -662,6 +637,7 @@ pub mod cart_pole {
         ) -> Result<(), rt::EvalError> {
             self::start_derivatives(
                 &self.prepared,
+                &[self.case.map_or(0.0, |case| case as u32 as S)],
                 rt::system::scratch(w)?,
                 rt::system::array_mut("values", values)?,
             );
@@ -834,12 +810,13 @@ pub mod cart_pole {
 
     /// Start values.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn start(p: &[S; 6], w: &mut [S; 0], out_z: &mut [S; 2], out_v: &mut [S; 2]) {
+    /// Operations: 1 (1 select). Workspace: 0 slots.
+    fn start(p: &[S; 6], case: &[S; 1], w: &mut [S; 0], out_z: &mut [S; 2], out_v: &mut [S; 2]) {
         out_z[0] = 0.0;
         out_v[0] = 0.0;
         out_v[1] = 0.0;
-        out_z[1] = p[5];
+        let v0 = m::select_eq(case[0], 3.0, 3.141592653589793, p[5]);
+        out_z[1] = v0;
     }
 
     /// What the parameters must keep.
@@ -897,9 +874,17 @@ pub mod cart_pole {
 
     /// The inputs where nobody else sets them.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 24], w: &mut [S; 0], out_u: &mut [S; 1]) {
-        out_u[0] = 0.0;
+    /// Operations: 8 (1 add, 2 mul, 4 select, 1 sin). Workspace: 0 slots.
+    fn input_signals(t: S, c: &[S; 24], case: &[S; 1], w: &mut [S; 0], out_u: &mut [S; 1]) {
+        let v0 = 2.0 + t;
+        let v1 = t * v0;
+        let v2 = m::sin(v1);
+        let v3 = 4.0 * v2;
+        let v4 = m::select_lt(t, 0.8, -12.0, 0.0);
+        let v5 = m::select_lt(t, 0.4, 12.0, v4);
+        let v6 = m::select_eq(case[0], 2.0, v3, 0.0);
+        let v7 = m::select_eq(case[0], 3.0, v5, v6);
+        out_u[0] = v7;
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
@@ -1033,9 +1018,10 @@ pub mod cart_pole {
 
     /// Derivatives of the start values.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn start_derivatives(c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 1]) {
-        out_values[0] = 1.0;
+    /// Operations: 1 (1 select). Workspace: 0 slots.
+    fn start_derivatives(c: &[S; 24], case: &[S; 1], w: &mut [S; 0], out_values: &mut [S; 1]) {
+        let v0 = m::select_eq(case[0], 3.0, 0.0, 1.0);
+        out_values[0] = v0;
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.

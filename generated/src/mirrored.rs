@@ -84,220 +84,82 @@ pub mod mirrored {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 5] = [
-        "ride.sway",
-        "ride.heave",
-        "ride.roll",
-        "left_hinge.angle",
-        "right_hinge.angle",
-    ];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `ride.sway`.
-        pub const RIDE_SWAY: usize = 0;
-        /// Index of `ride.heave`.
-        pub const RIDE_HEAVE: usize = 1;
-        /// Index of `ride.roll`.
-        pub const RIDE_ROLL: usize = 2;
-        /// Index of `left_hinge.angle`.
-        pub const LEFT_HINGE_ANGLE: usize = 3;
-        /// Index of `right_hinge.angle`.
-        pub const RIGHT_HINGE_ANGLE: usize = 4;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 5] = [
-        "ride.sway_rate",
-        "ride.heave_rate",
-        "ride.roll_rate",
-        "left_hinge.angle_rate",
-        "right_hinge.angle_rate",
-    ];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `ride.sway_rate`.
-        pub const RIDE_SWAY_RATE: usize = 0;
-        /// Index of `ride.heave_rate`.
-        pub const RIDE_HEAVE_RATE: usize = 1;
-        /// Index of `ride.roll_rate`.
-        pub const RIDE_ROLL_RATE: usize = 2;
-        /// Index of `left_hinge.angle_rate`.
-        pub const LEFT_HINGE_ANGLE_RATE: usize = 3;
-        /// Index of `right_hinge.angle_rate`.
-        pub const RIGHT_HINGE_ANGLE_RATE: usize = 4;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 9] = [
-        "heave",
-        "roll",
-        "right_wheel.x",
-        "right_wheel.y",
-        "right_wheel.z",
-        "left_travel",
-        "left_lateral",
-        "right_travel",
-        "right_lateral",
-    ];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `heave`.
-        pub const HEAVE: usize = 0;
-        /// Index of `roll`.
-        pub const ROLL: usize = 1;
-        /// Index of `right_wheel.x`.
-        pub const RIGHT_WHEEL_X: usize = 2;
-        /// Index of `right_wheel.y`.
-        pub const RIGHT_WHEEL_Y: usize = 3;
-        /// Index of `right_wheel.z`.
-        pub const RIGHT_WHEEL_Z: usize = 4;
-        /// Index of `left_travel`.
-        pub const LEFT_TRAVEL: usize = 5;
-        /// Index of `left_lateral`.
-        pub const LEFT_LATERAL: usize = 6;
-        /// Index of `right_travel`.
-        pub const RIGHT_TRAVEL: usize = 7;
-        /// Index of `right_lateral`.
-        pub const RIGHT_LATERAL: usize = 8;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 6] = [
-        "frame.left_mount",
-        "frame.right_mount",
-        "left_arm.seat",
-        "left_arm.wheel",
-        "right_arm.seat",
-        "right_arm.wheel",
-    ];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `frame.left_mount`.
-        pub const FRAME_LEFT_MOUNT: usize = 0;
-        /// Index of `frame.right_mount`.
-        pub const FRAME_RIGHT_MOUNT: usize = 1;
-        /// Index of `left_arm.seat`.
-        pub const LEFT_ARM_SEAT: usize = 2;
-        /// Index of `left_arm.wheel`.
-        pub const LEFT_ARM_WHEEL: usize = 3;
-        /// Index of `right_arm.seat`.
-        pub const RIGHT_ARM_SEAT: usize = 4;
-        /// Index of `right_arm.wheel`.
-        pub const RIGHT_ARM_WHEEL: usize = 5;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 3] = ["ride", "left_hinge", "right_hinge"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `ride`.
-        pub const RIDE: usize = 0;
-        /// Index of `left_hinge`.
-        pub const LEFT_HINGE: usize = 1;
-        /// Index of `right_hinge`.
-        pub const RIGHT_HINGE: usize = 2;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 3] = ["frame", "left_arm", "right_arm"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `frame`.
-        pub const FRAME: usize = 0;
-        /// Index of `left_arm`.
-        pub const LEFT_ARM: usize = 1;
-        /// Index of `right_arm`.
-        pub const RIGHT_ARM: usize = 2;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["comfort", "lean", "strain"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `comfort`.
-        pub const COMFORT: usize = 0;
-        /// Index of `lean`.
-        pub const LEAN: usize = 1;
-        /// Index of `strain`.
-        pub const STRAIN: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 11] = [
-        "track",
-        "stiffness",
-        "damping",
-        "free_length",
-        "tyre",
-        "road_height[0]",
-        "road_height[1]",
-        "road_height[2]",
-        "road_height[3]",
-        "road_height[4]",
-        "road_height[5]",
-    ];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `track`.
-        pub const TRACK: usize = 0;
-        /// Index of `stiffness`.
-        pub const STIFFNESS: usize = 1;
-        /// Index of `damping`.
-        pub const DAMPING: usize = 2;
-        /// Index of `free_length`.
-        pub const FREE_LENGTH: usize = 3;
-        /// Index of `tyre`.
-        pub const TYRE: usize = 4;
-        /// Index of `road_height[0]`.
-        pub const ROAD_HEIGHT_0_: usize = 5;
-        /// Index of `road_height[1]`.
-        pub const ROAD_HEIGHT_1_: usize = 6;
-        /// Index of `road_height[2]`.
-        pub const ROAD_HEIGHT_2_: usize = 7;
-        /// Index of `road_height[3]`.
-        pub const ROAD_HEIGHT_3_: usize = 8;
-        /// Index of `road_height[4]`.
-        pub const ROAD_HEIGHT_4_: usize = 9;
-        /// Index of `road_height[5]`.
-        pub const ROAD_HEIGHT_5_: usize = 10;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 0] = [];
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 19] = [
-        "track",
-        "stiffness",
-        "damping",
-        "free_length",
-        "tyre",
-        "radius",
-        "late",
-        "road_time[0]",
-        "road_time[1]",
-        "road_time[2]",
-        "road_time[3]",
-        "road_time[4]",
-        "road_time[5]",
-        "road_height[0]",
-        "road_height[1]",
-        "road_height[2]",
-        "road_height[3]",
-        "road_height[4]",
-        "road_height[5]",
-    ];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &[
+            "ride.sway",
+            "ride.heave",
+            "ride.roll",
+            "left_hinge.angle",
+            "right_hinge.angle",
+        ],
+        velocities: &[
+            "ride.sway_rate",
+            "ride.heave_rate",
+            "ride.roll_rate",
+            "left_hinge.angle_rate",
+            "right_hinge.angle_rate",
+        ],
+        inputs: &[],
+        parameters: &[
+            "track",
+            "stiffness",
+            "damping",
+            "free_length",
+            "tyre",
+            "radius",
+            "late",
+            "road_time[0]",
+            "road_time[1]",
+            "road_time[2]",
+            "road_time[3]",
+            "road_time[4]",
+            "road_time[5]",
+            "road_height[0]",
+            "road_height[1]",
+            "road_height[2]",
+            "road_height[3]",
+            "road_height[4]",
+            "road_height[5]",
+        ],
+        markers: &[
+            "frame.left_mount",
+            "frame.right_mount",
+            "left_arm.seat",
+            "left_arm.wheel",
+            "right_arm.seat",
+            "right_arm.wheel",
+        ],
+        outputs: &[
+            "heave",
+            "roll",
+            "right_wheel.x",
+            "right_wheel.y",
+            "right_wheel.z",
+            "left_travel",
+            "left_lateral",
+            "right_travel",
+            "right_lateral",
+        ],
+        joints: &["ride", "left_hinge", "right_hinge"],
+        bodies: &["frame", "left_arm", "right_arm"],
+        objectives: &["comfort", "lean", "strain"],
+        sensitivities: &[
+            "track",
+            "stiffness",
+            "damping",
+            "free_length",
+            "tyre",
+            "road_height[0]",
+            "road_height[1]",
+            "road_height[2]",
+            "road_height[3]",
+            "road_height[4]",
+            "road_height[5]",
+        ],
+        holonomic: &[],
         normalised: &[],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -353,10 +215,45 @@ pub mod mirrored {
             bounds
         };
     }
+    /// Cases of the model: their parameters, start values, inputs and settings. Pass one to `Simulation::of_case`.
+    #[allow(non_camel_case_types, reason = "spelt as in the model")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Case {
+        /// `together`. Both wheels meet the bump at once, the frame does not roll
+        together = 1,
+    }
+    /// All cases.
+    pub const CASES: &[Case] = &[Case::together];
+    impl Case {
+        /// The name of the case, as the model spells it.
+        pub const fn name(self) -> &'static str {
+            match self {
+                Case::together => "together",
+            }
+        }
+        /// Its parameters.
+        pub fn parameters(self) -> Parameters {
+            match self {
+                Case::together => {
+                    Parameters {
+                        late: 0.0,
+                        ..Parameters::default()
+                    }
+                }
+            }
+        }
+    }
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 1] = [
@@ -378,6 +275,7 @@ pub mod mirrored {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -387,15 +285,17 @@ pub mod mirrored {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.0005, 3.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 167];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -403,7 +303,7 @@ pub mod mirrored {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -451,12 +351,6 @@ pub mod mirrored {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -544,17 +438,21 @@ pub mod mirrored {
         Markers[S; 18] { frame_left_mount, frame_right_mount, left_arm_seat,
         left_arm_wheel, right_arm_seat, right_arm_wheel }
     );
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 3.0,
         step: 0.0005,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -567,14 +465,34 @@ pub mod mirrored {
         type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: case
+                    .map_or_else(Parameters::default, |case| case.parameters()),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 3.0,
+                    step: 0.0005,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Tree(rt::Rk4)
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -623,15 +541,18 @@ pub mod mirrored {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

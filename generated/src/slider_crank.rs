@@ -94,134 +94,21 @@ pub mod slider_crank {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 3] = [
-        "pivot.angle",
-        "slide.displacement",
-        "wrist.angle",
-    ];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `pivot.angle`.
-        pub const PIVOT_ANGLE: usize = 0;
-        /// Index of `slide.displacement`.
-        pub const SLIDE_DISPLACEMENT: usize = 1;
-        /// Index of `wrist.angle`.
-        pub const WRIST_ANGLE: usize = 2;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 3] = [
-        "pivot.angle_rate",
-        "slide.displacement_rate",
-        "wrist.angle_rate",
-    ];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `pivot.angle_rate`.
-        pub const PIVOT_ANGLE_RATE: usize = 0;
-        /// Index of `slide.displacement_rate`.
-        pub const SLIDE_DISPLACEMENT_RATE: usize = 1;
-        /// Index of `wrist.angle_rate`.
-        pub const WRIST_ANGLE_RATE: usize = 2;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 1] = ["x"];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `x`.
-        pub const X: usize = 0;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 5] = [
-        "crank.middle",
-        "crank.pin",
-        "rod.pin",
-        "rod.middle",
-        "rod.tip",
-    ];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `crank.middle`.
-        pub const CRANK_MIDDLE: usize = 0;
-        /// Index of `crank.pin`.
-        pub const CRANK_PIN: usize = 1;
-        /// Index of `rod.pin`.
-        pub const ROD_PIN: usize = 2;
-        /// Index of `rod.middle`.
-        pub const ROD_MIDDLE: usize = 3;
-        /// Index of `rod.tip`.
-        pub const ROD_TIP: usize = 4;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 4] = ["pivot", "slide", "wrist", "pin"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `pivot`.
-        pub const PIVOT: usize = 0;
-        /// Index of `slide`.
-        pub const SLIDE: usize = 1;
-        /// Index of `wrist`.
-        pub const WRIST: usize = 2;
-        /// Index of `pin`.
-        pub const PIN: usize = 3;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 3] = ["crank", "slider", "rod"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `crank`.
-        pub const CRANK: usize = 0;
-        /// Index of `slider`.
-        pub const SLIDER: usize = 1;
-        /// Index of `rod`.
-        pub const ROD: usize = 2;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 1] = ["G"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `G`.
-        pub const G: usize = 0;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 2] = ["k", "c"];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `k`.
-        pub const K: usize = 0;
-        /// Index of `c`.
-        pub const C: usize = 1;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 2] = ["pin.x", "pin.y"];
-    /// Indices of the holonomic constraint rows.
-    pub mod holonomic {
-        /// Index of `pin.x`.
-        pub const PIN_X: usize = 0;
-        /// Index of `pin.y`.
-        pub const PIN_Y: usize = 1;
-    }
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 8] = ["k", "c", "l0", "F", "a", "J1", "m2", "J2"];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &["pivot.angle", "slide.displacement", "wrist.angle"],
+        velocities: &["pivot.angle_rate", "slide.displacement_rate", "wrist.angle_rate"],
+        inputs: &[],
+        parameters: &["k", "c", "l0", "F", "a", "J1", "m2", "J2"],
+        markers: &["crank.middle", "crank.pin", "rod.pin", "rod.middle", "rod.tip"],
+        outputs: &["x"],
+        joints: &["pivot", "slide", "wrist", "pin"],
+        bodies: &["crank", "slider", "rod"],
+        objectives: &["G"],
+        sensitivities: &["k", "c"],
+        holonomic: &["pin.x", "pin.y"],
         normalised: &[],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -271,10 +158,19 @@ pub mod slider_crank {
             (0.0, S::INFINITY),
         ];
     }
+    /// Cases of the model that share its equations: none.
+    pub type Case = ::core::convert::Infallible;
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 5] = [
@@ -312,6 +208,7 @@ pub mod slider_crank {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -321,15 +218,17 @@ pub mod slider_crank {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.001, 10.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -337,7 +236,7 @@ pub mod slider_crank {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -385,12 +284,6 @@ pub mod slider_crank {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -469,17 +362,21 @@ pub mod slider_crank {
         pub pin: rt::named::Wrench<S>,
     }
     rt::fields!(Reactions[S; 24] { pivot, slide, wrist, pin });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 10.0,
         step: 0.001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -492,21 +389,40 @@ pub mod slider_crank {
         type Scratch = [S; rt::simulation::ImplicitMemory::scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::Ali3p;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::Ali3p {
-            integrator: rt::Implicit::TRAPEZOIDAL,
-            tolerance: 0.0000000001,
-            max_iterations: 20,
-            penalty: rt::Penalty::DEFAULT,
-            projection: rt::ProjectionMatrix::Mass,
-            ..rt::Ali3p::DEFAULT
-        };
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 10.0,
+                    step: 0.001,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::Ali3p {
+                integrator: rt::Implicit::TRAPEZOIDAL,
+                tolerance: 0.0000000001,
+                max_iterations: 20,
+                penalty: rt::Penalty::DEFAULT,
+                projection: rt::ProjectionMatrix::Mass,
+                ..rt::Ali3p::DEFAULT
+            }
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -541,15 +457,18 @@ pub mod slider_crank {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::Energy for Model {
         #[inline]

@@ -84,118 +84,21 @@ pub mod spinning_top {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 4] = ["pivot.e0", "pivot.e1", "pivot.e2", "pivot.e3"];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `pivot.e0`.
-        pub const PIVOT_E0: usize = 0;
-        /// Index of `pivot.e1`.
-        pub const PIVOT_E1: usize = 1;
-        /// Index of `pivot.e2`.
-        pub const PIVOT_E2: usize = 2;
-        /// Index of `pivot.e3`.
-        pub const PIVOT_E3: usize = 3;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 3] = ["pivot.wx", "pivot.wy", "pivot.wz"];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `pivot.wx`.
-        pub const PIVOT_WX: usize = 0;
-        /// Index of `pivot.wy`.
-        pub const PIVOT_WY: usize = 1;
-        /// Index of `pivot.wz`.
-        pub const PIVOT_WZ: usize = 2;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 5] = [
-        "axis.x",
-        "axis.y",
-        "axis.z",
-        "nutation",
-        "precession",
-    ];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `axis.x`.
-        pub const AXIS_X: usize = 0;
-        /// Index of `axis.y`.
-        pub const AXIS_Y: usize = 1;
-        /// Index of `axis.z`.
-        pub const AXIS_Z: usize = 2;
-        /// Index of `nutation`.
-        pub const NUTATION: usize = 3;
-        /// Index of `precession`.
-        pub const PRECESSION: usize = 4;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 0] = [];
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 1] = ["pivot"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `pivot`.
-        pub const PIVOT: usize = 0;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 1] = ["top"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `top`.
-        pub const TOP: usize = 0;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["upright", "sway", "aside"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `upright`.
-        pub const UPRIGHT: usize = 0;
-        /// Index of `sway`.
-        pub const SWAY: usize = 1;
-        /// Index of `aside`.
-        pub const ASIDE: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `m`.
-        pub const M: usize = 0;
-        /// Index of `h`.
-        pub const H: usize = 1;
-        /// Index of `A`.
-        pub const A: usize = 2;
-        /// Index of `C`.
-        pub const C: usize = 3;
-        /// Index of `tilt`.
-        pub const TILT: usize = 4;
-        /// Index of `spin`.
-        pub const SPIN: usize = 5;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 0] = [];
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 6] = ["m", "h", "A", "C", "tilt", "spin"];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &["pivot.e0", "pivot.e1", "pivot.e2", "pivot.e3"],
+        velocities: &["pivot.wx", "pivot.wy", "pivot.wz"],
+        inputs: &[],
+        parameters: &["m", "h", "A", "C", "tilt", "spin"],
+        markers: &[],
+        outputs: &["axis.x", "axis.y", "axis.z", "nutation", "precession"],
+        joints: &["pivot"],
+        bodies: &["top"],
+        objectives: &["upright", "sway", "aside"],
+        sensitivities: &["m", "h", "A", "C", "tilt", "spin"],
+        holonomic: &[],
         normalised: &["pivot"],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -237,10 +140,19 @@ pub mod spinning_top {
             (S::NEG_INFINITY, S::INFINITY),
         ];
     }
+    /// Cases of the model that share its equations: none.
+    pub type Case = ::core::convert::Infallible;
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 3] = [
@@ -270,6 +182,7 @@ pub mod spinning_top {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -279,15 +192,17 @@ pub mod spinning_top {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.0001, 2.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -295,7 +210,7 @@ pub mod spinning_top {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -343,12 +258,6 @@ pub mod spinning_top {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -394,17 +303,21 @@ pub mod spinning_top {
         pub precession: S,
     }
     rt::fields!(Outputs[S; 5] { axis, nutation, precession });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 2.0,
         step: 0.0001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -417,21 +330,37 @@ pub mod spinning_top {
         type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Adaptive>;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::simulation::Tree(rt::Adaptive {
-            h_first: Some(0.0001),
-            h_max: f64::INFINITY,
-            max_steps: 1000000,
-            max_rejected: 50,
-            objectives: true,
-            ..rt::Adaptive::new(0.0000000001, 0.000000000001)
-        });
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 2.0,
+                    step: 0.0001,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Tree(rt::Adaptive {
+                h_first: Some(0.0001),
+                max_steps: usize::MAX,
+                ..rt::Adaptive::new(0.0000000001, 0.000000000001)
+            })
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -478,15 +407,18 @@ pub mod spinning_top {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

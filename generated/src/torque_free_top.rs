@@ -84,151 +84,36 @@ pub mod torque_free_top {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 7] = [
-        "free.x",
-        "free.y",
-        "free.z",
-        "free.e0",
-        "free.e1",
-        "free.e2",
-        "free.e3",
-    ];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `free.x`.
-        pub const FREE_X: usize = 0;
-        /// Index of `free.y`.
-        pub const FREE_Y: usize = 1;
-        /// Index of `free.z`.
-        pub const FREE_Z: usize = 2;
-        /// Index of `free.e0`.
-        pub const FREE_E0: usize = 3;
-        /// Index of `free.e1`.
-        pub const FREE_E1: usize = 4;
-        /// Index of `free.e2`.
-        pub const FREE_E2: usize = 5;
-        /// Index of `free.e3`.
-        pub const FREE_E3: usize = 6;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 6] = [
-        "free.x_rate",
-        "free.y_rate",
-        "free.z_rate",
-        "free.wx",
-        "free.wy",
-        "free.wz",
-    ];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `free.x_rate`.
-        pub const FREE_X_RATE: usize = 0;
-        /// Index of `free.y_rate`.
-        pub const FREE_Y_RATE: usize = 1;
-        /// Index of `free.z_rate`.
-        pub const FREE_Z_RATE: usize = 2;
-        /// Index of `free.wx`.
-        pub const FREE_WX: usize = 3;
-        /// Index of `free.wy`.
-        pub const FREE_WY: usize = 4;
-        /// Index of `free.wz`.
-        pub const FREE_WZ: usize = 5;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 6] = [
-        "spin.x",
-        "spin.y",
-        "spin.z",
-        "mark.x",
-        "mark.y",
-        "mark.z",
-    ];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `spin.x`.
-        pub const SPIN_X: usize = 0;
-        /// Index of `spin.y`.
-        pub const SPIN_Y: usize = 1;
-        /// Index of `spin.z`.
-        pub const SPIN_Z: usize = 2;
-        /// Index of `mark.x`.
-        pub const MARK_X: usize = 3;
-        /// Index of `mark.y`.
-        pub const MARK_Y: usize = 4;
-        /// Index of `mark.z`.
-        pub const MARK_Z: usize = 5;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 1] = ["body.mark"];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `body.mark`.
-        pub const BODY_MARK: usize = 0;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 1] = ["free"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `free`.
-        pub const FREE: usize = 0;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 1] = ["body"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `body`.
-        pub const BODY: usize = 0;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["tumble", "haste", "side"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `tumble`.
-        pub const TUMBLE: usize = 0;
-        /// Index of `haste`.
-        pub const HASTE: usize = 1;
-        /// Index of `side`.
-        pub const SIDE: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 5] = ["J1", "J2", "J3", "speed", "wobble"];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `J1`.
-        pub const J1: usize = 0;
-        /// Index of `J2`.
-        pub const J2: usize = 1;
-        /// Index of `J3`.
-        pub const J3: usize = 2;
-        /// Index of `speed`.
-        pub const SPEED: usize = 3;
-        /// Index of `wobble`.
-        pub const WOBBLE: usize = 4;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 0] = [];
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 6] = ["m", "J1", "J2", "J3", "speed", "wobble"];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &[
+            "free.x",
+            "free.y",
+            "free.z",
+            "free.e0",
+            "free.e1",
+            "free.e2",
+            "free.e3",
+        ],
+        velocities: &[
+            "free.x_rate",
+            "free.y_rate",
+            "free.z_rate",
+            "free.wx",
+            "free.wy",
+            "free.wz",
+        ],
+        inputs: &[],
+        parameters: &["m", "J1", "J2", "J3", "speed", "wobble"],
+        markers: &["body.mark"],
+        outputs: &["spin.x", "spin.y", "spin.z", "mark.x", "mark.y", "mark.z"],
+        joints: &["free"],
+        bodies: &["body"],
+        objectives: &["tumble", "haste", "side"],
+        sensitivities: &["J1", "J2", "J3", "speed", "wobble"],
+        holonomic: &[],
         normalised: &["free"],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -270,10 +155,19 @@ pub mod torque_free_top {
             (S::NEG_INFINITY, S::INFINITY),
         ];
     }
+    /// Cases of the model that share its equations: none.
+    pub type Case = ::core::convert::Infallible;
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 3] = [
@@ -303,6 +197,7 @@ pub mod torque_free_top {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -312,15 +207,17 @@ pub mod torque_free_top {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.001, 10.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -328,7 +225,7 @@ pub mod torque_free_top {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -376,12 +273,6 @@ pub mod torque_free_top {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -449,17 +340,21 @@ pub mod torque_free_top {
         pub body_mark: [S; 3],
     }
     rt::fields!(Markers[S; 3] { body_mark });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 10.0,
         step: 0.001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -472,14 +367,33 @@ pub mod torque_free_top {
         type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 10.0,
+                    step: 0.001,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Tree(rt::Rk4)
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -524,15 +438,18 @@ pub mod torque_free_top {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

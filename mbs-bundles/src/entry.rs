@@ -53,6 +53,10 @@ pub enum Family {
     JointSensitivities,
     /// What identification, control and optimisation ask for beside the tree.
     Robotics,
+    /// Events: with every run of a model that has some.
+    Events,
+    /// Their derivatives: with both families of sensitivities.
+    EventSensitivities,
 }
 
 /// In which velocities equations are written.
@@ -205,6 +209,8 @@ pub enum Exists {
     Unconstrained,
     /// For models without constraints; in others the coordinate form and the joint form with constraints stand in its place.
     Replaced,
+    /// For models with events.
+    Events,
 }
 
 /// What the cost of a bundle is counted in.

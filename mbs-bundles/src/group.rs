@@ -75,10 +75,14 @@ groups! {
     AccelerationImpulse "e" "e" "what the projection adds to accelerations";
     /// Its multipliers κ.
     AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Impulses of the conditions that an event sets on velocities.
+    EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).
     Parameters "p" r"\rho" "independent parameters";
     /// What depends on parameters alone, computed once by `prepare`.
     Prepared "c" r"c(\rho)" "values that depend on parameters alone";
+    /// Number of the case that a module runs: zero for the model's own start values and inputs, which are followed by its cases.
+    Case "case" "k" "number of the case";
     /// Free symbols of a graph that is not a model's (tests, small tools).
     Free "a" "a" "free symbols";
 }

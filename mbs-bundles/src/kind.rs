@@ -165,6 +165,8 @@ const COORDINATE_FORM: Selection = Selection::Of(&[Family::CoordinateForm]);
 const JOINT_FORM: Selection = Selection::Of(&[Family::JointForm]);
 const SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::Sensitivities]);
 const JOINT_SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::JointSensitivities]);
+const EVENTS: Selection = Selection::Of(&[Family::Events]);
+const EVENT_SENSITIVITIES: Selection = Selection::Of(&[Family::EventSensitivities]);
 const ROBOTICS: Selection = Selection::Of(&[Family::Robotics]);
 const UNCONSTRAINED: Selection = Selection::Unconstrained;
 
@@ -179,6 +181,10 @@ impl BundleKind {
     pub const SENSITIVITIES: [BundleKind; SENSITIVITIES.count()] = SENSITIVITIES.members();
     /// What sensitivities of explicit runs need beside forward dynamics, together.
     pub const JOINT_SENSITIVITIES: [BundleKind; JOINT_SENSITIVITIES.count()] = JOINT_SENSITIVITIES.members();
+    /// What runs of a model with events need, together.
+    pub const EVENTS: [BundleKind; EVENTS.count()] = EVENTS.members();
+    /// What their gradients need, together.
+    pub const EVENT_SENSITIVITIES: [BundleKind; EVENT_SENSITIVITIES.count()] = EVENT_SENSITIVITIES.members();
     /// What identification, control and optimisation ask for beside [`BundleKind::TREE`].
     pub const ROBOTICS: [BundleKind; ROBOTICS.count()] = ROBOTICS.members();
     /// Those that solve with the mass matrix of a tree alone: they do not exist for models with constraints.

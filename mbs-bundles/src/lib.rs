@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod entry;
+mod event;
 mod group;
 mod kind;
 mod size;
@@ -27,6 +28,7 @@ mod table;
 pub use entry::{
     Argument, Entry, Exists, Family, Form, Measure, Pivots, ResultEntry, Section, Sections, Shape, Written,
 };
+pub use event::{Direction, EventEntry, EventTable};
 pub use group::Group;
 pub use kind::BundleKind;
 pub use size::Size;

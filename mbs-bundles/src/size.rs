@@ -13,7 +13,10 @@ macro_rules! for_each_size {
                 parameters start newton projections integrands terminals joint joint_factors joint_integrands joint_terminals
             ]
             // Sums of others, and lengths that only their places tell.
-            others [nx rows joint_rows unknowns joint_unknowns entries regressor tau_rho]
+            others [
+                nx rows joint_rows unknowns joint_unknowns entries regressor tau_rho n_events n_conditions n_settings event_partials
+                jump_partials
+            ]
         }
     };
 }

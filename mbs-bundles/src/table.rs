@@ -376,6 +376,41 @@ macro_rules! bundles {
                 -> slices(values: [tau_rho] "derivatives of tau that are not zero")
                 { pivots: None, exists: Always, cost: [1 link, 1 parameters link], sections: none }
         }
+        trait Events in Events {
+            places { event_table: EventTable<'_> }
+            /// Functions of the events, their rates, and whether they are armed.
+            EventFunctions = event_functions(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(
+                    values: [n_events] "functions of the events",
+                    rates: [n_events] "their time derivatives",
+                    armed: [n_events] "positive while an event is armed",
+                )
+                { pivots: None, exists: Events, cost: [1 link], sections: none }
+            /// What events do to velocities and to inputs.
+            EventJumps = event_jumps(at: At) reads [Time Z V U]
+                -> slices(
+                    mass: [nv nv] "mass matrix, by columns",
+                    rows: [joint_rows nv] "constraints per velocity, by columns",
+                    row_rates: [joint_rows] "rates of the constraints",
+                    directions: [n_conditions nv] "conditions per velocity, by columns",
+                    condition_rates: [n_conditions] "rates that events set, before them",
+                    targets: [n_conditions] "the same, after them",
+                    settings: [n_settings] "values that events give to inputs",
+                )
+                { pivots: None, exists: Events, cost: [1 link, 1 entry, 1 nv nv], sections: none }
+        }
+        trait EventDerivatives in EventSensitivities {
+            places { event_places: Places<'_>, jump_places: Places<'_> }
+            /// Derivatives of the functions of the events.
+            EventFunctionDerivatives = event_function_derivatives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(values: [event_partials] "by z, v, vd, λ, t and the parameters")
+                { pivots: None, exists: Events, cost: [4 link], sections: none }
+            /// Derivatives of the equations of the jumps.
+            EventJumpDerivatives = event_jump_derivatives(at: At, vd: Vd, lambda: Lambda, mu: EventImpulses)
+                reads [Time Z V Vd U Lambda EventImpulses]
+                -> slices(values: [jump_partials] "of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target by z, v, t and the parameters; vd is d")
+                { pivots: None, exists: Events, cost: [1 link, 1 parameters link, 3 entry], sections: none }
+        }
     } };
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 const BEGIN: &str = "<!-- From the table of bundles; renew with MBS_UPDATE=1 cargo test -p mbs-bundles -->\n";
 const END: &str = "<!-- End of the table of bundles -->\n";
 
-const FAMILIES: [(Family, &str, &str); 8] = [
+const FAMILIES: [(Family, &str, &str); 10] = [
     (Family::Tree, "The tree", "In joint form, of the mechanism without its constraints."),
     (
         Family::Robotics,
@@ -28,6 +28,8 @@ const FAMILIES: [(Family, &str, &str); 8] = [
         "All together, with the coordinate form. `at` is t, z, zd, zdd and the inputs.",
     ),
     (Family::JointSensitivities, "Sensitivities of explicit runs", "All together."),
+    (Family::Events, "Events", "For models that have some, with every run of theirs."),
+    (Family::EventSensitivities, "Derivatives of events", "With either family of sensitivities."),
 ];
 
 fn arguments(entry: &Entry) -> String {
@@ -60,6 +62,7 @@ fn results(entry: &Entry) -> String {
     let exists = match entry.exists {
         Exists::Always => "",
         Exists::Unconstrained => ". Not for models with constraints",
+        Exists::Events => "",
         Exists::Replaced => {
             ". With constraints, the coordinate form and the constraints in joint form take its place"
         }

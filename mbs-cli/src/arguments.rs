@@ -2,11 +2,13 @@
 
 mod method;
 mod model;
+mod optimise;
 mod runs;
 mod tools;
 
 pub(crate) use method::Method;
 pub(crate) use model::{Check, Generate, Import};
+pub(crate) use optimise::{Identify, Optimise, OptimiserName, Sweep};
 pub(crate) use runs::{
     By, Common, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run, Simulate, Verify,
 };
@@ -30,6 +32,8 @@ Examples:
   mbs simulate models/cart_pole.yaml --case shaken --out shaken.csv
   mbs kinematics models/crank_rocker.yaml
   mbs gradient models/five_bar.yaml
+  mbs optimise models/five_bar.yaml --minimise psi1 --over L_s1 --over L_s2
+  mbs sweep models/five_bar.yaml --over k_1=50:200:20 --out sweep.csv
   mbs verify models/five_bar.yaml
   mbs equilibrium models/buggy.yaml
   mbs modes models/whipple.yaml
@@ -57,6 +61,9 @@ pub(crate) enum Command {
     Simulate(Simulate),
     Kinematics(Kinematics),
     Gradient(Gradient),
+    Optimise(Optimise),
+    Sweep(Sweep),
+    Identify(Identify),
     Verify(Verify),
     Equilibrium(Equilibrium),
     Modes(Modes),

@@ -3,13 +3,16 @@
 mod check;
 mod generate;
 mod gradient;
+mod identify;
 mod import;
 mod new;
+mod optimise;
 mod plot;
 mod run;
 mod shell;
 mod simulate;
 mod statics;
+mod sweep;
 mod verify;
 
 use crate::arguments::{Arguments, Command};
@@ -40,6 +43,9 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Kinematics(arguments) => simulate::kinematics(&arguments),
         Command::Gradient(arguments) => gradient::gradient(&arguments),
+        Command::Optimise(arguments) => optimise::optimise(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Identify(arguments) => identify::identify(&arguments),
         Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
         Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

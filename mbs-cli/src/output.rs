@@ -16,4 +16,5 @@ pub(crate) mod gradient;
 pub(crate) mod text;
 
 pub(crate) mod json;
+pub(crate) mod optimum_page;
 pub(crate) mod page;

@@ -5,11 +5,14 @@ pub(crate) mod files;
 
 pub(crate) mod choices;
 pub(crate) mod interrupt;
+pub(crate) mod journal;
 pub(crate) mod model;
 pub(crate) mod progress;
+pub(crate) mod saved_case;
 
 pub(crate) mod differentiated;
 pub(crate) mod results;
+pub(crate) mod rows;
 pub(crate) mod settings;
 
 pub(crate) mod execution;

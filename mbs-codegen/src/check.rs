@@ -5,7 +5,7 @@
 
 use crate::analysis::Analysed;
 use crate::conditions::Conditions;
-use crate::constrained::{Checked, Rows, bordered_matrix};
+use crate::constrained::{Checked, Rows, Scales, bordered_matrix};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::dynamics::{body_inertias, mass_matrix_diagonal, pivots};
 use crate::elements::{Mechanism, constraint_elements};
@@ -33,11 +33,11 @@ pub fn equations(analysed: &Analysed, diagnostics: &mut Diagnostics) {
     if analysed.is_constrained() {
         constraints_determine(model, tree, rows, diagnostics);
     } else {
-        mass_matrix_is_regular(model, tree, diagnostics);
+        mass_matrix_is_regular(model, tree, &rows.scales, diagnostics);
     }
 }
 
-/// Warns of objectives that name the multiplier of a row that says nothing.
+/// Warns of objectives that name the multiplier of a row that vanishes identically.
 fn multipliers_mean_something(model: &Model, rows: &Rows, diagnostics: &mut Diagnostics) {
     let dropped: HashSet<&str> = rows.dropped.iter().map(String::as_str).collect();
     for objective in &model.objectives {
@@ -130,13 +130,15 @@ fn constraints_determine(model: &Model, tree: &Tree, rows: &Rows, diagnostics: &
         return;
     }
     let (places, wanted): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
-    let undetermined: Vec<Option<usize>> = sampled(&mut g, &mechanism, &wanted)
+    let unit = |v: usize| rows.scales.velocities.get(v).copied().unwrap_or(1.0);
+    let undetermined: Vec<Option<usize>> = sampled(&mut g, &mechanism, &rows.scales, &wanted)
         .into_iter()
         .map(|values| {
+            // By velocities in their units.
             let mut dense = vec![0.0; matrix.n * n];
             for (&(i, j), value) in places.iter().zip(values) {
                 if j < n {
-                    dense[i * n + j] = value;
+                    dense[i * n + j] = value * unit(j) * if i < n { unit(i) } else { 1.0 };
                 }
             }
             first_undetermined(&dense, n, rows.kept.len())
@@ -217,7 +219,7 @@ fn name_of_velocity(model: &Model, tree: &Tree, k: usize) -> (Span, String) {
 }
 
 /// Values at the start and at a few states near it.
-fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, wanted: &[ExprId]) -> Vec<Vec<f64>> {
+fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, scales: &Scales, wanted: &[ExprId]) -> Vec<Vec<f64>> {
     let [start, _] = mechanism.start(g);
     let start = Interpreter::<f64>::new().evaluate(g, &start);
     (0..STATES)
@@ -226,7 +228,8 @@ fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, wanted: &[ExprId]) -> Vec<V
             for (i, &value) in start.iter().enumerate() {
                 // Irrational steps: no two coordinates meet in a special configuration by accident.
                 let step = 0.37 * state as f64 * (1.0 + (i as f64 * 0.754_877_666).fract());
-                interpreter.set(Group::Z, i as u32, value + step);
+                let unit = scales.coordinates.get(i).copied().unwrap_or(1.0);
+                interpreter.set(Group::Z, i as u32, value + step * unit);
             }
             interpreter.evaluate(g, wanted)
         })
@@ -235,7 +238,7 @@ fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, wanted: &[ExprId]) -> Vec<V
 
 /// Reports the velocity along which the mass matrix of a tree has no positive pivot: an error where it has none in
 /// any state, a warning where only the start configuration is singular.
-fn mass_matrix_is_regular(model: &Model, tree: &Tree, diagnostics: &mut Diagnostics) {
+fn mass_matrix_is_regular(model: &Model, tree: &Tree, scales: &Scales, diagnostics: &mut Diagnostics) {
     let mut g = Graph::new();
     let parameters = Parameters::lower(&mut g, model, true);
     let mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::CentreOfMass);
@@ -246,7 +249,7 @@ fn mass_matrix_is_regular(model: &Model, tree: &Tree, diagnostics: &mut Diagnost
 
     // The first velocity without a positive pivot in each state. What comes after it means nothing:
     // elimination runs from the last velocity inward.
-    let mut singular = sampled(&mut g, &mechanism, &wanted).into_iter().map(|values| {
+    let mut singular = sampled(&mut g, &mechanism, scales, &wanted).into_iter().map(|values| {
         let (diagonal, pivots) = values.split_at(tree.nv);
         (0..tree.nv).rev().find(|&k| pivots[k].is_nan() || pivots[k] <= SINGULAR * diagonal[k].abs())
     });

@@ -56,7 +56,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of a mechanism; with the knots of a case. `epsilon` is that of the numbers with which they are judged.
+    /// Of a mechanism, with the knots of a case. `epsilon` is that of the numbers with which they are judged.
     pub fn of(
         g: &mut Graph,
         mechanism: &mut Mechanism<'_>,
@@ -68,7 +68,8 @@ impl Conditions {
         conditions.bounds(g, mechanism);
         conditions.bodies(g, mechanism, epsilon);
         conditions.directions(g, mechanism);
-        conditions.knots(g, mechanism, case);
+        conditions.knots(g, mechanism, &mechanism.model.knots);
+        conditions.knots(g, mechanism, case.map_or(&[], |case| &case.knots));
         conditions.rows(g, mechanism, rows, epsilon);
         conditions
     }
@@ -182,9 +183,27 @@ impl Conditions {
         self.push(g, message, true, square, square);
     }
 
-    fn knots(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, case: Option<&Case>) {
+    /// Of a case that is one of several: its conditions hold wherever `choose` does not select it.
+    pub fn add_case(
+        &mut self,
+        g: &mut Graph,
+        mechanism: &Mechanism<'_>,
+        case: &Case,
+        choose: impl Fn(&mut Graph, ExprId, ExprId) -> ExprId,
+    ) {
+        let mut own = Conditions::default();
+        own.knots(g, mechanism, &case.knots);
+        for ((condition, margin), shown) in own.all.into_iter().zip(own.margins).zip(own.shown) {
+            let holds = g.one();
+            self.all.push(condition);
+            self.margins.push(choose(g, margin, holds));
+            self.shown.push(shown);
+        }
+    }
+
+    fn knots(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, knots: &[ArrayRef]) {
         let model = mechanism.model;
-        for array in model.knots.iter().chain(case.into_iter().flat_map(|case| &case.knots)) {
+        for array in knots {
             let (name, knots): (String, Vec<ExprId>) = match array {
                 ArrayRef::Parameter(id) => {
                     let name = model.parameters.get(id.index()).map_or("", |p| p.name.as_str());

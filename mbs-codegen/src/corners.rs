@@ -72,7 +72,11 @@ impl Corners {
             wanted("sides", "their sides", sides),
         ];
         let doc = "Conditions that time alone decides.";
-        let arguments = vec![(Group::Time, 1)];
+        let mut arguments = vec![(Group::Time, 1)];
+        let expressions: Vec<ExprId> = results.iter().flat_map(|wanted| wanted.expressions.clone()).collect();
+        if g.depends_of_all(&expressions).contains(Group::Case) {
+            arguments.push((Group::Case, 1));
+        }
         let specification = Specification { name: NAME, doc, arguments, results, rolled: Rolled::default() };
         Some((
             Corners { all, bundles: bundle::build(g, from_ref(&specification), parameters) },
@@ -162,6 +166,7 @@ impl Found {
 /// Whether an expression is one of time, parameters and inputs.
 fn follows_time(g: &Graph, id: ExprId) -> bool {
     let depends = g.depends(id);
-    let others = |&&group: &&Group| !matches!(group, Group::Time | Group::Parameters | Group::U);
+    let others =
+        |&&group: &&Group| !matches!(group, Group::Time | Group::Parameters | Group::Case | Group::U);
     !Group::ALL.iter().filter(others).any(|&group| depends.contains(group))
 }

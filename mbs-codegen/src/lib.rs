@@ -94,7 +94,11 @@ pub fn analyse(file: &str, text: &str) -> Result<(Analysed, Diagnostics), Diagno
 pub fn generate(file: &str, text: &str, request: &Request) -> Result<Generated, Diagnostics> {
     let (model, warnings) = analyse(file, text)?;
     let case = find_case(&model, request.case.as_deref())?;
-    let program = Program::of(&model, case, &request.options).map_err(|too_large| {
+    let program = match case {
+        Some(_) => Program::of(&model, case, &request.options),
+        None => Program::with_cases(&model, &request.options),
+    };
+    let program = program.map_err(|too_large| {
         let mut diagnostics = Diagnostics::new();
         diagnostics.error(Default::default(), too_large.to_string());
         diagnostics

@@ -18,7 +18,7 @@ use crate::symbols::Group;
 use crate::topology;
 use hashbrown::HashMap;
 
-/// How the sides of a branch are told apart by its switching function.
+/// How the switching function of a branch distinguishes its sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sides {
     /// By its sign.
@@ -32,7 +32,7 @@ pub enum Sides {
 pub struct Switch {
     /// What it is a branch of, with its place: "force `stop` (line 12)".
     pub subject: String,
-    /// How its sides are told apart.
+    /// How its sides are distinguished.
     pub sides: Sides,
     /// Whether it counts at the end of a run alone.
     pub terminal: bool,

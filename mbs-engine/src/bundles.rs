@@ -12,13 +12,13 @@ use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
-    ConstraintCorrection, CoriolisTerms, Energy, EvalError, ForwardDynamics, ForwardDynamicsDerivatives,
-    ForwardDynamicsExternal, ForwardDynamicsRecursive, GravityTerms, Impulses, InertialParameters,
-    InverseDynamics, InverseDynamicsDerivatives, InverseDynamicsExternal, InverseDynamicsParameters,
-    JointObjectiveDerivatives, JointPlaces, JointSensitivities, MarkerJacobianRates, MarkerJacobians,
-    Markers, MassMatrix, MassMatrixCoordinates, MassMatrixInverseAction, Motion, ObjectiveDerivatives,
-    Objectives, Outputs, ParameterPlaces, Pattern, Reactions, Regressor, Scalar, Sensitivities,
-    Stabilisation, StartDerivatives, System, Weights,
+    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
+    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
+    InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
+    JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,
+    MassMatrixInverseAction, Motion, ObjectiveDerivatives, Objectives, Outputs, ParameterPlaces, Pattern,
+    Reactions, Regressor, Scalar, Sensitivities, Stabilisation, StartDerivatives, System, Weights,
 };
 
 /// Most results of a bundle, its pivots included.
@@ -276,7 +276,7 @@ for_each_trait!(implementations);
 
 /// What traits tell of the structure, beside their bundles.
 mod places {
-    use super::{JointPlaces, ParameterPlaces, Pattern, Places, Program};
+    use super::{EventTable, JointPlaces, ParameterPlaces, Pattern, Places, Program};
 
     pub(super) fn pattern(program: &Program) -> Pattern<'_> {
         let of = &program.structure.pattern;
@@ -313,6 +313,25 @@ mod places {
 
     pub(super) fn joint_objective_places(program: &Program) -> [Places<'_>; 2] {
         program.structure.derivatives.joint_objectives.each_ref().map(Vec::as_slice)
+    }
+
+    pub(super) fn event_table(program: &Program) -> EventTable<'_> {
+        let events = &program.events;
+        EventTable {
+            events: &events.entries,
+            conditions: events.conditions.len(),
+            inputs: &events.inputs,
+            constant_settings: events.constant_settings,
+            autonomous: events.autonomous,
+        }
+    }
+
+    pub(super) fn event_places(program: &Program) -> Places<'_> {
+        &program.structure.derivatives.events
+    }
+
+    pub(super) fn jump_places(program: &Program) -> Places<'_> {
+        &program.structure.derivatives.jumps
     }
 
     pub(super) fn regressor_places(program: &Program) -> Places<'_> {

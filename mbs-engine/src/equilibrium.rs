@@ -9,13 +9,15 @@
 //! | J | `[[r_z, Φ_zᵀ, Aᵀ], [Φ_z, 0, 0]]` |
 //! | S | 1/(largest entry of each row of J): F in lengths and angles |
 //!
+//! Coordinates, rows, forces and multipliers are in natural units ([`Units`]) inside of the search.
+//!
 //! Newton's step is the solution (dz, λ_next) of least norm of the linearised equations, so directions without stiffness (a
 //! vehicle may stand anywhere) and redundant constraints do no harm. It is cut short until |S F| becomes smaller.
 
 use crate::Interpreted;
 use crate::slopes::{By, Equations, ROUNDING, SMALL, least_norm};
 use crate::verify::Instant;
-use mbs_runtime::{Constrained, EvalError, Inputs, Motion, Names, Quantity, System};
+use mbs_runtime::{Constrained, EvalError, Inputs, Motion, Names, Quantity, System, Units};
 use nalgebra::{DMatrix, DVector};
 
 /// Steps, and cuts of each.
@@ -122,21 +124,21 @@ pub fn moving_constraints(model: &Interpreted, at: &Instant) -> Result<Vec<(Stri
 /// Finds an equilibrium near a position, at a time.
 pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, EquilibriumError> {
     let dims = model.dims();
-    let equations = Equations::new(model);
+    let (equations, units) = (Equations::new(model), model.units());
     let mut u = vec![0.0; dims.nu];
     model.input_signals().at(t, &mut u);
     let rest = vec![0.0; dims.nq];
     let mut at = Instant { t, z: z.to_vec(), zd: rest.clone(), zdd: rest, u, lambda: vec![0.0; dims.rows()] };
-    unbalanced(&equations, &dims, &at)?;
+    unbalanced(&equations, units, &at)?;
     let inertia = equations.slopes(&at, By::Acceleration)?.r.diagonal();
     let mut residual = f64::INFINITY;
     let mut scale = DVector::zeros(0);
     for steps in 0..MAX_STEPS {
-        let forces = unbalanced(&equations, &dims, &at)?;
+        let forces = unbalanced(&equations, units, &at)?;
         let (jacobian, kappa) = jacobian(&equations, &dims, &at)?;
         scale = row_scale(&jacobian, &inertia);
         let scaled = forces.component_mul(&scale);
-        let size = at.z.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        let size = at.z.iter().enumerate().fold(1.0, |m: f64, (j, x)| m.max(x.abs() / units.coordinate(j)));
         let before = residual;
         residual = scaled.amax();
         // Balanced, and rounding lets it come no nearer.
@@ -154,7 +156,7 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
         // what they were far from there. r + r_z dz + Φ_zᵀ (λ_next − λ) = 0
         let mut b = DMatrix::from_column_slice(scaled.len(), 1, (-&scaled).as_slice());
         for (k, lambda) in at.lambda.iter().enumerate() {
-            b.column_mut(0).axpy(lambda / kappa, &matrix.column(dims.nq + k), 1.0);
+            b.column_mut(0).axpy(lambda * units.row(k) / kappa, &matrix.column(dims.nq + k), 1.0);
         }
         let (step, _) = least_norm(matrix, &b, RANK).ok_or(EquilibriumError::Singular)?;
         let longest = step.rows(0, dims.nq).amax();
@@ -163,12 +165,12 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
         for _ in 0..MAX_CUTS {
             let mut there = at.clone();
             for (j, z) in there.z.iter_mut().enumerate() {
-                *z += length * step[j];
+                *z += length * step[j] * units.coordinate(j);
             }
             for (k, lambda) in there.lambda.iter_mut().enumerate() {
-                *lambda += length * (kappa * step[dims.nq + k] - *lambda);
+                *lambda += length * (kappa * step[dims.nq + k] / units.row(k) - *lambda);
             }
-            let left = unbalanced(&equations, &dims, &there)
+            let left = unbalanced(&equations, units, &there)
                 .map_or(f64::INFINITY, |forces| forces.component_mul(&scale).norm());
             // A balanced position may be left for another as good: the next step decides.
             if left <= (1.0 - GAIN * length) * scaled.norm() || (residual <= BALANCED * size && length == 1.0)
@@ -184,19 +186,18 @@ pub fn find(model: &Interpreted, t: f64, z: &[f64]) -> Result<Equilibrium, Equil
             None => return Err(named(model, &dims, steps, &scaled, &scale)),
         }
     }
-    let scaled = unbalanced(&equations, &dims, &at)?.component_mul(&scale);
+    let scaled = unbalanced(&equations, units, &at)?.component_mul(&scale);
     Err(named(model, &dims, MAX_STEPS, &scaled, &scale))
 }
 
 /// F
-fn unbalanced(
-    equations: &Equations<'_>,
-    dims: &mbs_runtime::Dims,
-    at: &Instant,
-) -> Result<DVector<f64>, EvalError> {
+fn unbalanced(equations: &Equations<'_>, units: Units<'_>, at: &Instant) -> Result<DVector<f64>, EvalError> {
     let [r, phi] = equations.values(at)?;
+    let dims = equations.dims();
     let holonomic = dims.n_holonomic + dims.n_normalisation;
-    Ok(DVector::from_iterator(dims.nq + holonomic, r.iter().chain(&phi[..holonomic]).copied()))
+    let forces = r.iter().enumerate().map(|(j, r)| r * units.coordinate(j));
+    let rows = phi[..holonomic].iter().enumerate().map(|(k, phi)| phi / units.row(k));
+    Ok(DVector::from_iterator(dims.nq + holonomic, forces.chain(rows)))
 }
 
 /// J with multipliers in units of κ, the largest stiffness, so that its columns are of one size.
@@ -257,6 +258,8 @@ fn named(
         let word = if i < dims.nq { "the force along" } else { "the equation" };
         format!("{word} `{}`", model.name(quantity, index).unwrap_or("?"))
     };
+    let units = model.units();
+    let unit = |i: usize| if i < dims.nq { 1.0 / units.coordinate(i) } else { units.row(i - dims.nq) };
     let mut order: Vec<usize> = (0..scaled.len()).collect();
     order.sort_by(|&a, &b| scaled[b].abs().total_cmp(&scaled[a].abs()));
     let residual = scaled.amax();
@@ -264,6 +267,6 @@ fn named(
     EquilibriumError::Unbalanced {
         steps,
         residual,
-        worst: worst.map(|i| (name(i), scaled[i] / scale[i])).collect(),
+        worst: worst.map(|i| (name(i), scaled[i] / scale[i] * unit(i))).collect(),
     }
 }

@@ -12,13 +12,14 @@ use mbs_codegen::conditions::Conditions;
 use mbs_codegen::model;
 use mbs_codegen::program::{BundleKind, Program};
 use mbs_codegen::symbols::Group;
-use mbs_jit::Fusing;
-use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System};
+use mbs_jit::{Compiled, Fusing};
+use mbs_runtime::{Dims, EvalError, Hold, Names, Quantity, Scalar, SensitivityDims, Start, System, Units};
+use std::sync::Arc;
 
 /// A model with its parameters and whatever depends on them alone.
 #[derive(Clone, Debug)]
 pub struct Interpreted<S: Scalar = f64> {
-    program: Program,
+    program: Arc<Program>,
     dims: Dims,
     holds: Vec<Hold>,
     parameter_names: Vec<String>,
@@ -28,8 +29,8 @@ pub struct Interpreted<S: Scalar = f64> {
     start: Tape<S>,
     input_signals: Tape<S>,
     conditions: Option<Tape<S>>,
-    /// In the order of [`BundleKind::ALL`].
-    bundles: [Option<Tape<S>>; BundleKind::ALL.len()],
+    /// In the order of [`BundleKind::ALL`]; copies of a model share them, and their machine code.
+    bundles: Arc<[Option<Tape<S>>; BundleKind::ALL.len()]>,
     policy: Policy,
 }
 
@@ -67,9 +68,9 @@ impl<S: Scalar> Interpreted<S> {
             start,
             input_signals,
             conditions,
-            bundles,
+            bundles: Arc::new(bundles),
             policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
-            program,
+            program: Arc::new(program),
         };
         this.run_prepare();
         this
@@ -78,24 +79,43 @@ impl<S: Scalar> Interpreted<S> {
     /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.
     /// With fused operations, results agree with the tape's to rounding only.
     pub fn set_engine(&mut self, engine: Engine, expected: Option<usize>, fusing: Fusing) {
-        self.policy = Policy::new(engine, expected, fusing);
-        self.bundles.iter_mut().flatten().for_each(Tape::reset);
+        let policy = Policy::new(engine, expected, fusing);
+        if policy != self.policy {
+            self.policy = policy;
+            Arc::make_mut(&mut self.bundles).iter_mut().flatten().for_each(Tape::reset);
+        }
+    }
+
+    /// Says that a run begins: compiles what it may evaluate, if it is known to be long enough.
+    pub(crate) fn begin_run(&self) {
+        if self.policy.after == Some(0) {
+            self.compile();
+        }
     }
 
     /// Compiles all bundles at once, where the engine is to compile any: stepping then allocates nothing from the first step on.
     /// How many there are as machine code.
     pub fn compile(&self) -> usize {
         let policy = Policy { after: self.policy.after.map(|_| 0), ..self.policy };
-        let compiled = BundleKind::ALL.into_iter().zip(&self.bundles).filter(|(kind, tape)| {
-            tape.as_ref().is_some_and(|tape| {
-                tape.expect_run(policy, || self.program.bundle(kind.name()));
-                if matches!(kind, BundleKind::Solve | BundleKind::JointSolve) {
-                    tape.expect_columns(policy, || self.program.bundle(kind.name()));
-                }
-                tape.is_compiled()
-            })
-        });
-        compiled.count()
+        for (kind, tape) in self.tapes() {
+            tape.expect_run(policy, || self.program.bundle(kind.name()));
+            if matches!(kind, BundleKind::Solve | BundleKind::JointSolve) {
+                tape.expect_columns(policy, || self.program.bundle(kind.name()));
+            }
+        }
+        self.compiled()
+    }
+
+    /// How many bundles are there as machine code.
+    pub fn compiled(&self) -> usize {
+        self.tapes().filter(|(_, tape)| tape.is_compiled()).count()
+    }
+
+    fn tapes(&self) -> impl Iterator<Item = (BundleKind, &Tape<S>)> {
+        BundleKind::ALL
+            .into_iter()
+            .zip(self.bundles.iter())
+            .filter_map(|(kind, tape)| Some((kind, tape.as_ref()?)))
     }
 
     /// What it was made from.
@@ -176,6 +196,12 @@ impl<S: Scalar> Interpreted<S> {
         Ok(())
     }
 
+    /// Sets all parameters, which may leave their bounds: for derivatives at a bound.
+    pub(crate) fn move_to(&mut self, values: impl IntoIterator<Item = S>) {
+        self.parameters.iter_mut().zip(values).for_each(|(parameter, value)| *parameter = value);
+        self.run_prepare();
+    }
+
     /// Moves the value of a parameter, arrays flattened, which may leave its bounds: for derivatives at a bound.
     pub(crate) fn move_parameter(&mut self, place: usize, by: S) {
         if let Some(value) = self.parameters.get_mut(place) {
@@ -184,9 +210,19 @@ impl<S: Scalar> Interpreted<S> {
         }
     }
 
+    /// The same for several at once.
+    pub(crate) fn move_parameters(&mut self, moves: impl IntoIterator<Item = (usize, S)>) {
+        for (place, by) in moves {
+            if let Some(value) = self.parameters.get_mut(place) {
+                *value += by;
+            }
+        }
+        self.run_prepare();
+    }
+
     /// What it was made from, with its present parameters as defaults.
     pub fn program_as_set(&self) -> Program {
-        let mut program = self.program.clone();
+        let mut program = Program::clone(&self.program);
         let mut values = self.parameters.iter().map(|value| value.real());
         for default in program.parameters.iter_mut().flat_map(|parameter| &mut parameter.defaults) {
             if let Some(value) = values.next() {
@@ -250,6 +286,19 @@ impl<S: Scalar> Interpreted<S> {
     }
 }
 
+impl Interpreted {
+    /// The machine code of a bundle over lanes that share nothing, where there shall and can be some.
+    pub(crate) fn lanes_code(&self, kind: BundleKind) -> Option<Compiled> {
+        self.policy.after?;
+        mbs_jit::compile_lanes(self.program.bundle(kind.name())?, &[], self.policy.fusing).ok()
+    }
+
+    /// Whether both were copied from one model.
+    pub(crate) fn is_copy_of(&self, other: &Interpreted) -> bool {
+        Arc::ptr_eq(&self.program, &other.program)
+    }
+}
+
 /// The sizes of a program, but for the workspace.
 fn dims(program: &Program) -> Dims {
     macro_rules! sizes {
@@ -287,6 +336,10 @@ impl<S: Scalar> System for Interpreted<S> {
     fn holds(&self) -> &[Hold] {
         &self.holds
     }
+
+    fn units(&self) -> Units<'_> {
+        Units { coordinates: &self.program.coordinate_units, rows: &self.program.row_units }
+    }
 }
 
 impl<S: Scalar> Names for Interpreted<S> {
@@ -306,6 +359,7 @@ impl<S: Scalar> Names for Interpreted<S> {
             Quantity::Holonomic => program.holonomic.get(index).map(String::as_str),
             Quantity::Normalisation => program.normalised.get(index).map(String::as_str),
             Quantity::Nonholonomic => program.nonholonomic.get(index).map(String::as_str),
+            Quantity::Event => program.events.names.get(index).map(String::as_str),
             _ => None,
         }
     }

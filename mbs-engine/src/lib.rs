@@ -46,6 +46,7 @@ mod tape;
 mod parameters;
 
 mod interpreted;
+mod lanes;
 
 mod bundles;
 mod signals;
@@ -56,9 +57,9 @@ pub mod jumps;
 
 pub mod simulation;
 
-mod stepwise;
-
 pub mod gradient;
+
+mod stepwise;
 
 pub mod verify;
 
@@ -67,11 +68,20 @@ mod slopes;
 pub mod equilibrium;
 pub mod modes;
 
+mod failures;
+
+pub mod sweep;
+
+pub mod optimisation;
+
+pub mod identification;
+
 pub use interpreted::Interpreted;
+pub use lanes::Lanes;
 pub use machine_code::{BREAK_EVEN, Engine};
-pub use mbs_jit::{Fusing, availability as machine_code_availability};
+pub use mbs_jit::{Fusing, LANES, Refusal, availability as machine_code_availability};
 pub use method::{Damping, Method};
 pub use parameters::ParameterError;
 pub use signals::Signals;
-pub use stepwise::{Simulation, SimulationError, SimulationState};
+pub use stepwise::{Simulation, SimulationError, SimulationGradient, SimulationState};
 pub use tape::Arguments;

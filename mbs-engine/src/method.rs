@@ -105,4 +105,24 @@ impl Method {
     pub fn is_explicit(&self) -> bool {
         matches!(self, Method::Rk4(_) | Method::DormandPrince(..))
     }
+    /// The same method, iterated until rounding, so that imaginary parts and small differences converge too.
+    pub(crate) fn iterated_to_rounding(&self, redundant: bool) -> Method {
+        match *self {
+            Method::Ali3p(method) => Method::Ali3p(Ali3p {
+                tolerance: TO_ROUNDING,
+                max_iterations: PATIENT,
+                // The solution is that of any penalty; a large one is found at once. Where rows depend on each other it means nothing.
+                penalty: if redundant { method.penalty } else { Penalty::Given(LARGE) },
+                ..method
+            }),
+            Method::Index1(method) => {
+                Method::Index1(ImplicitIndex1 { tolerance: TO_ROUNDING, max_iterations: PATIENT, ..method })
+            }
+            method => method,
+        }
+    }
 }
+
+const TO_ROUNDING: f64 = 1e-30;
+const PATIENT: usize = 100;
+const LARGE: f64 = 1e18;

@@ -35,8 +35,10 @@ const UNSTEADY: f64 = 1e-6;
 pub struct Linearisation {
     /// n, square.
     pub matrix: DMatrix<f64>,
-    /// T: rows are z' without cyclic coordinates, then zd'.
+    /// T: rows are z' without cyclic coordinates, then zd', in natural units.
     pub basis: DMatrix<f64>,
+    /// Natural units of the coordinates.
+    pub units: Vec<f64>,
     /// Coordinates nothing depends on.
     pub cyclic: Vec<usize>,
     /// Coordinates.
@@ -162,10 +164,13 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     let left_over = (&image - &basis * &matrix).amax();
     let size = image.amax().max(f64::MIN_POSITIVE);
     // The motion's own zddd = A (zd, zdd)
-    let jerk = solution.rows(0, nq) * DVector::from_iterator(2 * nq, at.zd.iter().chain(&at.zdd).copied());
-    let moves = (0..nq).map(|j| (j, (at.zdd[j].abs() / size).max(jerk[j].abs() / (size * size))));
+    let units: Vec<f64> = (0..nq).map(|j| model.units().coordinate(j)).collect();
+    let [zd, zdd] =
+        [&at.zd, &at.zdd].map(|of| of.iter().zip(&units).map(|(x, unit)| x / unit).collect::<Vec<_>>());
+    let jerk = solution.rows(0, nq) * DVector::from_iterator(2 * nq, zd.iter().chain(&zdd).copied());
+    let moves = (0..nq).map(|j| (j, (zdd[j].abs() / size).max(jerk[j].abs() / (size * size))));
     let restless = moves.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    Ok(Linearisation { matrix, basis, cyclic, nq, drift: left_over / size, restless })
+    Ok(Linearisation { matrix, basis, units, cyclic, nq, drift: left_over / size, restless })
 }
 
 impl Linearisation {
@@ -296,12 +301,14 @@ impl Linearisation {
         let mut shape: Vec<Complex<f64>> = (0..self.nq)
             .map(|j| {
                 let rate = rates.get(j).copied().unwrap_or_default();
-                if self.cyclic.contains(&j) {
-                    if still || eigenvalue.norm() < 1e-9 { rate } else { rate / eigenvalue }
+                let change = if self.cyclic.contains(&j) {
+                    let stays = eigenvalue.norm() <= ZERO * self.matrix.amax();
+                    if still || stays { rate } else { rate / eigenvalue }
                 } else {
                     let position = independent.next().unwrap_or_default();
                     if still { rate } else { position }
-                }
+                };
+                change * self.units[j]
             })
             .collect();
         let largest = shape.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm()));

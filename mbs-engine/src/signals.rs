@@ -100,3 +100,25 @@ impl Inputs<f64> for Given<'_, '_> {
         self.0.next_stop(from, to)
     }
 }
+
+/// The signals of a model, some of them moved by constants.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved<'a, S: Scalar> {
+    pub(crate) signals: Signals<'a, S>,
+    /// Places of inputs, and by what each is moved.
+    pub(crate) by: Vec<(usize, S)>,
+}
+
+impl<S: Scalar> Inputs<S> for Moved<'_, S> {
+    fn at(&mut self, t: S, u: &mut [S]) {
+        self.signals.at(t, u);
+        for &(place, by) in &self.by {
+            if let Some(u) = u.get_mut(place) {
+                *u += by;
+            }
+        }
+    }
+    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
+        self.signals.next_stop(from, to)
+    }
+}

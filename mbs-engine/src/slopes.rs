@@ -6,7 +6,7 @@
 use crate::Interpreted;
 use crate::verify::Instant;
 use mbs_runtime::linear::blocks::row;
-use mbs_runtime::{Complex64, Constrained, EvalError, Motion, Quantity, Scalar, System};
+use mbs_runtime::{Complex64, Constrained, Dims, EvalError, Motion, Quantity, Scalar, System};
 use nalgebra::{DMatrix, DVector};
 
 /// The imaginary step: its square vanishes beside any number.
@@ -54,6 +54,11 @@ impl<'a> Equations<'a> {
         Equations { model, complex: Interpreted::new(model.program_as_set()) }
     }
 
+    /// Sizes of the model.
+    pub(crate) fn dims(&self) -> Dims {
+        self.model.dims()
+    }
+
     /// r, and Φ and Ψ, or an error where one of them is not finite. In real numbers: complex ones have a root of everything.
     pub(crate) fn values(&self, at: &Instant) -> Result<[Vec<f64>; 2], EvalError> {
         let dims = self.model.dims();
@@ -72,7 +77,8 @@ impl<'a> Equations<'a> {
         Ok([r, phi])
     }
 
-    /// Derivatives by all unknowns of a kind, where [`Equations::values`] exist.
+    /// Derivatives by all unknowns of a kind, where [`Equations::values`] exist, in natural units: coordinates in theirs, rows in theirs; so are
+    /// forces along coordinates, and multipliers, energies over these.
     pub(crate) fn slopes(&self, at: &Instant, by: By) -> Result<Slopes, EvalError> {
         let dims = self.complex.dims();
         let n = if by == By::Multiplier { dims.rows() } else { dims.nq };
@@ -93,15 +99,19 @@ impl<'a> Equations<'a> {
             moved(&mut point, STEP);
             let values = self.evaluate(&point)?;
             moved(&mut point, 0.0);
-            let columns = [
-                (&mut slopes.r, &values.r),
-                (&mut slopes.phi, &values.phi),
-                (&mut slopes.phid, &values.phid),
-                (&mut slopes.phidd, &values.phidd),
+            let units = self.model.units();
+            let unit = if by == By::Multiplier { 1.0 / units.row(j) } else { units.coordinate(j) };
+            let force = |i: usize| units.coordinate(i);
+            let row = |k: usize| 1.0 / units.row(k);
+            let columns: [(_, _, &dyn Fn(usize) -> f64); 4] = [
+                (&mut slopes.r, &values.r, &force),
+                (&mut slopes.phi, &values.phi, &row),
+                (&mut slopes.phid, &values.phid, &row),
+                (&mut slopes.phidd, &values.phidd, &row),
             ];
-            for (matrix, values) in columns {
-                matrix
-                    .set_column(j, &DVector::from_iterator(values.len(), values.iter().map(|x| x.im / STEP)));
+            for (matrix, values, of) in columns {
+                let entries = values.iter().enumerate().map(|(i, x)| x.im / STEP * unit * of(i));
+                matrix.set_column(j, &DVector::from_iterator(values.len(), entries));
             }
         }
         Ok(slopes)

@@ -16,41 +16,69 @@
 //!   hinge: {type: revolute, parent: ground, child: rod, axis: [0, 1, 0], start: 0.3}
 //! forces:
 //!   motor: {type: joint_force, coordinate: hinge, value: drive}
+//! objectives: {swing: hinge.angle^2}
+//! sensitivity: [L]
 //! simulation: {end: 1, integrator: rk4}
+//! cases: {long: {parameters: {L: 2}}}
 //! ";
-//! let (model, _) = mbs_codegen::read("pendulum.yaml", text).expect("a valid model");
+//! let (model, _) = mbs_codegen::analyse("pendulum.yaml", text).expect("a valid model");
 //! let mut sim = mbs_engine::Simulation::new(&model)?;
 //! while sim.t() < 0.5 {
 //!     sim.step(&[("drive", 0.1)])?;
 //! }
-//! // One coordinate of a joint goes by the joint's name.
+//! // The only coordinate of a joint goes by the joint's name.
 //! assert_eq!(sim.z("hinge"), sim.z("hinge.angle"));
-//! assert!(sim.z("hinge") < Some(0.3) && sim.marker("rod.tip").is_some_and(|tip| tip[2] < -0.9));
+//! assert!(sim.z("hinge") < Some(0.3) && sim.marker_positions("rod.tip").is_some_and(|tip| tip[2] < -0.9));
 //! assert_eq!(sim.z("hing"), None);
+//! // The joint carries the rod.
+//! assert!(sim.reactions("hinge").is_some_and(|wrench| wrench.force[2] > 5.0));
+//!
+//! let long = mbs_engine::Simulation::of_case(&model, "long")?;
+//! let gradient = long.gradient()?;
+//! assert!(gradient.value("swing") > Some(0.0) && gradient.derivative("swing", "L").is_some_and(|slope| slope < 0.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::Interpreted;
+use crate::gradient::{self, Found};
 use crate::method::Method;
 use crate::signals::Given;
-use crate::simulation::{Instance, InstanceError, Overrides, Settings, simulation};
+use crate::simulation::{Instance, InstanceError, Overrides, Settings, interpret, simulation};
+use crate::{Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::{Case, Model};
+use mbs_codegen::diagnostics::nearest;
+use mbs_codegen::model::Case;
 use mbs_codegen::program::BundleKind;
-use mbs_runtime::named::Energies;
-use mbs_runtime::simulation::{self as runtime, Clock, Node, Projected, Stabilised, Target, Tree};
-use mbs_runtime::{
-    Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, Outputs, Rk4, Statistics, StepError,
-    System,
+use mbs_runtime::inputs::Constant;
+use mbs_runtime::integrator::Accepted;
+use mbs_runtime::named::{Energies, Wrench};
+use mbs_runtime::simulation::{
+    self as runtime, Clock, Either, ExplicitMemory, ImplicitMemory, Method as _, Node, Projected, Results,
+    Stabilised, Target, Tree, Work,
 };
+use mbs_runtime::{
+    Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
+    Statistics, StepError, System,
+};
+use nalgebra::DMatrix;
 use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Why a simulation does not start or go on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SimulationError {
+    /// The model has no such case.
+    Case {
+        /// The name.
+        name: String,
+        /// The nearest name there is.
+        nearest: Option<String>,
+    },
     /// The model cannot be run as it was asked for.
     Instance(InstanceError),
+    /// Parameters that cannot be set.
+    Parameter(ParameterError),
     /// There is no input of this name.
     Input {
         /// The name.
@@ -68,7 +96,12 @@ pub enum SimulationError {
 impl fmt::Display for SimulationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            SimulationError::Case { name, nearest } => {
+                write!(f, "there is no case `{name}`")?;
+                nearest.iter().try_for_each(|near| write!(f, "; did you mean `{near}`?"))
+            }
             SimulationError::Instance(error) => error.fmt(f),
+            SimulationError::Parameter(error) => error.fmt(f),
             SimulationError::Input { name } => write!(f, "there is no input `{name}`"),
             SimulationError::Step { message, .. } => f.write_str(message),
         }
@@ -77,61 +110,38 @@ impl fmt::Display for SimulationError {
 
 impl std::error::Error for SimulationError {}
 
-/// The method of a file, as the runtime steps it.
-#[derive(Clone, Copy, Debug)]
-enum Stepping {
-    Ali3p(Ali3p),
-    Stabilised(Stabilised),
-    Tree(Tree<Rk4>),
-    ControlledTree(Tree<Adaptive>),
-    Projected(Projected<Rk4>),
-    ControlledProjected(Projected<Adaptive>),
-}
+/// The methods of model files, as the runtime makes their steps.
+type Stepping = Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Explicit<Adaptive>>>;
 
-/// Does the same with each of them.
-macro_rules! with {
-    ($stepping:expr, $method:ident => $body:expr) => {
-        match $stepping {
-            Stepping::Ali3p($method) => $body,
-            Stepping::Stabilised($method) => $body,
-            Stepping::Tree($method) => $body,
-            Stepping::ControlledTree($method) => $body,
-            Stepping::Projected($method) => $body,
-            Stepping::ControlledProjected($method) => $body,
+/// An explicit integrator of an open tree, or under constraints.
+type Explicit<T> = Either<Tree<T>, Projected<T>>;
+
+/// The method of settings. Numbers that depend on the start are fixed by it.
+fn stepping(settings: &Settings) -> Stepping {
+    let enforcement = crate::method::enforcement(&settings.simulation);
+    match Method::of(&settings.simulation, settings.constrained, &[]) {
+        Method::Ali3p(method) => Either::First(Either::First(method)),
+        Method::Index1(method) => Either::First(Either::Second(Stabilised { method, enforcement })),
+        Method::Rk4(None) => Either::Second(Either::First(Either::First(Tree(Rk4)))),
+        Method::Rk4(Some(_)) => {
+            let integrator = Rk4;
+            Either::Second(Either::First(Either::Second(Projected { integrator, enforcement })))
         }
-    };
-}
-
-impl Stepping {
-    fn of(settings: &Settings) -> Stepping {
-        let enforcement = crate::method::enforcement(&settings.simulation);
-        // Numbers that depend on the start are settled by it.
-        match Method::of(&settings.simulation, settings.constrained, &[]) {
-            Method::Ali3p(method) => Stepping::Ali3p(method),
-            Method::Index1(method) => Stepping::Stabilised(Stabilised { method, enforcement }),
-            Method::Rk4(None) => Stepping::Tree(Tree(Rk4)),
-            Method::Rk4(Some(_)) => Stepping::Projected(Projected { integrator: Rk4, enforcement }),
-            Method::DormandPrince(control, None) => Stepping::ControlledTree(Tree(control)),
-            Method::DormandPrince(integrator, Some(_)) => {
-                Stepping::ControlledProjected(Projected { integrator, enforcement })
-            }
+        Method::DormandPrince(control, None) => Either::Second(Either::Second(Either::First(Tree(control)))),
+        Method::DormandPrince(integrator, Some(_)) => {
+            Either::Second(Either::Second(Either::Second(Projected { integrator, enforcement })))
         }
     }
+}
 
-    /// Lengths of state and scratch.
-    fn memory(&self, dims: &Dims) -> (usize, usize) {
-        use runtime::{ExplicitMemory, ImplicitMemory};
-        match self {
-            Stepping::Ali3p(_) | Stepping::Stabilised(_) => {
-                (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims))
-            }
-            Stepping::Tree(_) | Stepping::ControlledTree(_) => {
-                (ExplicitMemory::state_len(dims), ExplicitMemory::tree_scratch_len(dims))
-            }
-            Stepping::Projected(_) | Stepping::ControlledProjected(_) => {
-                (ExplicitMemory::state_len(dims), ExplicitMemory::projected_scratch_len(dims))
-            }
+/// Lengths of state and scratch.
+fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize) {
+    match stepping {
+        Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
+        Either::Second(_) if constrained => {
+            (ExplicitMemory::state_len(dims), ExplicitMemory::projected_scratch_len(dims))
         }
+        Either::Second(_) => (ExplicitMemory::state_len(dims), ExplicitMemory::tree_scratch_len(dims)),
     }
 }
 
@@ -151,6 +161,22 @@ pub struct SimulationState {
 }
 
 impl SimulationState {
+    fn new(begin: f64, dims: &Dims, method: usize) -> SimulationState {
+        let zeros = |n: usize| vec![0.0; n];
+        SimulationState {
+            clock: Clock::new(begin),
+            method: zeros(method),
+            z: zeros(dims.nq),
+            zd: zeros(dims.nq),
+            zdd: zeros(dims.nq),
+            v: zeros(dims.nv),
+            vd: zeros(dims.nv),
+            lambda: zeros(dims.joint_rows()),
+            u: zeros(dims.nu),
+            statistics: Statistics::default(),
+        }
+    }
+
     /// Fills in what is known of the present.
     fn observe(
         &mut self,
@@ -163,17 +189,42 @@ impl SimulationState {
         let t = clock.t();
         inputs.at(t, u);
         let node = Node { z, zd, zdd, v, vd, lambda, u };
-        let known: Result<(), EvalError> =
-            with!(stepping, of => runtime::Method::observe(of, model, t, method, scratch, node));
+        let known = stepping.observe(model, t, method, scratch, node);
         known.map_err(|error| StepError::Eval { t, h: 0.0, error })
+    }
+}
+
+/// Objectives of a run and their derivatives, by name.
+#[derive(Clone, Debug)]
+pub struct SimulationGradient {
+    /// All values.
+    pub found: Found,
+    objectives: Vec<String>,
+    sensitivity: Vec<String>,
+}
+
+impl SimulationGradient {
+    /// The value of an objective.
+    pub fn value(&self, objective: &str) -> Option<f64> {
+        let place = self.objectives.iter().position(|name| name == objective)?;
+        self.found.objectives.get(place).copied()
+    }
+
+    /// The derivative of an objective by a parameter or input of the model's `sensitivity`.
+    pub fn derivative(&self, objective: &str, by: &str) -> Option<f64> {
+        let place = self.objectives.iter().position(|name| name == objective)?;
+        let by = self.sensitivity.iter().position(|name| name == by)?;
+        self.found.of_objective(place).get(by).copied()
     }
 }
 
 /// A run of a model, step by step.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    model: Interpreted,
-    settings: runtime::Settings,
+    /// What a program with further bundles is made from.
+    source: Arc<Analysed>,
+    case: Option<Case>,
+    instance: Instance,
     stepping: Stepping,
     state: SimulationState,
     scratch: Vec<f64>,
@@ -181,50 +232,64 @@ pub struct Simulation {
 
 impl Simulation {
     /// At the begin of the file's simulation.
-    pub fn new(model: &Model) -> Result<Simulation, SimulationError> {
+    pub fn new(model: &Analysed) -> Result<Simulation, SimulationError> {
         Simulation::with(model, None, &[], &Overrides::default())
     }
 
-    /// The same of a case, with parameters and settings of one's own.
+    /// The same of a case, with its parameters, start values, inputs and settings.
+    pub fn of_case(model: &Analysed, case: &str) -> Result<Simulation, SimulationError> {
+        let names = || model.cases.iter().map(|one| one.name.as_str());
+        let wrong =
+            || SimulationError::Case { name: case.into(), nearest: nearest(case, names()).map(String::from) };
+        let case = model.cases.iter().find(|one| one.name == case).ok_or_else(wrong)?;
+        Simulation::with(model, Some(case), &[], &Overrides::default())
+    }
+
+    /// The same of a case or none, with other parameters and settings.
     pub fn with(
-        model: &Model,
+        model: &Analysed,
         case: Option<&Case>,
         parameters: &[(String, f64)],
         overrides: &Overrides,
     ) -> Result<Simulation, SimulationError> {
         let refused = SimulationError::Instance;
-        let model = &Analysed::of(model.clone());
         let settings = Settings::of_dynamics(simulation(model, case), model.is_constrained(), overrides);
         let settings = settings.map_err(|error| refused(InstanceError::Setting(error)))?;
-        let instance =
-            Instance::new(model, case, parameters, settings, &[BundleKind::Markers]).map_err(refused)?;
-        let Instance { model, settings } = instance;
-        let dims = model.dims();
-        let mut stepping = Stepping::of(&settings);
-        let (state, scratch) = stepping.memory(&dims);
-        let (mut scratch, zeros) = (vec![0.0; scratch], |n: usize| vec![0.0; n]);
-        let mbs_codegen::model::Simulation { begin, end, step, .. } = settings.simulation;
-        let settings = runtime::Settings { begin, end, step };
-        let mut state = SimulationState {
-            clock: Clock::new(begin),
-            method: zeros(state),
-            z: zeros(dims.nq),
-            zd: zeros(dims.nq),
-            zdd: zeros(dims.nq),
-            v: zeros(dims.nv),
-            vd: zeros(dims.nv),
-            lambda: zeros(dims.joint_rows()),
-            u: zeros(dims.nu),
-            statistics: Statistics::default(),
+        let further = [BundleKind::Markers, BundleKind::Reactions, BundleKind::MassMatrix];
+        let instance = Instance::new(model, case, parameters, settings, &further).map_err(refused)?;
+        if !instance.model.program().events.names.is_empty() {
+            let what = "steps of a simulation do not see events yet: run the model with `mbs_engine::simulation::run`";
+            return Err(described(&instance.model, StepError::Unsupported { what }));
+        }
+        instance.model.begin_run();
+        let (dims, stepping) = (instance.model.dims(), stepping(&instance.settings));
+        let (state, scratch) = memory(&stepping, instance.settings.constrained, &dims);
+        let mut simulation = Simulation {
+            source: Arc::new(model.clone()),
+            case: case.cloned(),
+            state: SimulationState::new(instance.settings.simulation.begin, &dims, state),
+            instance,
+            stepping,
+            scratch: vec![0.0; scratch],
         };
-        let mut inputs = model.input_signals();
-        let memory = &mut state.method;
-        let started = with!(&mut stepping, of => runtime::Method::start(of, &model, &mut inputs, &settings, memory, &mut scratch));
+        simulation.restart()?;
+        Ok(simulation)
+    }
+
+    /// Back to the begin, with the present parameters.
+    pub fn restart(&mut self) -> Result<(), SimulationError> {
+        let settings = self.settings();
+        let Self { instance: Instance { model, settings: chosen }, scratch, .. } = self;
+        let mut method = stepping(chosen);
+        let mut state = SimulationState::new(settings.begin, &model.dims(), self.state.method.len());
+        let inputs = &mut model.input_signals();
+        let work = Work { model, inputs, state: &mut state.method, scratch };
+        let started = method.start(work, &settings);
         started
-            .and_then(|()| state.observe(&stepping, &model, &mut inputs, &mut scratch))
-            .map_err(|error| described(&model, error))?;
-        drop(inputs);
-        Ok(Simulation { model, settings, stepping, state, scratch })
+            .and_then(|()| state.observe(&method, model, inputs, scratch))
+            .map_err(|error| described(model, error))?;
+        (self.stepping, self.state) = (method, state);
+        Ok(())
     }
 
     fn advance<'a, I: Inputs<f64>>(
@@ -232,38 +297,132 @@ impl Simulation {
         target: &Target,
         inputs: impl FnOnce(&'a Interpreted) -> I,
     ) -> Result<(), SimulationError> {
-        let Self { model, stepping, state, scratch, .. } = self;
+        let Self { instance: Instance { model, .. }, stepping, state, scratch, .. } = self;
         let model = &*model;
-        let mut inputs = inputs(model);
+        let inputs = &mut inputs(model);
         let mut next = state.clone();
         let SimulationState { clock, method, statistics, .. } = &mut next;
-        let stepped = with!(&*stepping, of => runtime::Method::step(of, model, &mut inputs, clock, target, method, scratch, statistics));
+        let stepped =
+            stepping.step(Work { model, inputs, state: method, scratch }, clock, target, statistics);
         stepped
-            .and_then(|()| next.observe(stepping, model, &mut inputs, scratch))
+            .and_then(|()| next.observe(stepping, model, inputs, scratch))
             .map_err(|error| described(model, error))?;
         *state = next;
         Ok(())
+    }
+
+    /// A step of the file's size, or of step control's choice; it meets the end of the run exactly, and goes beyond.
+    fn target(&self) -> Target {
+        let runtime::Settings { begin, end, step: h, .. } = self.settings();
+        let time = if self.t() < end { end } else { self.t() + (end - begin) };
+        Target { h, time, last: false }
     }
 
     /// One step under these inputs, constant over it; others keep their values.
     pub fn step(&mut self, inputs: &[(&str, f64)]) -> Result<(), SimulationError> {
         let mut u = self.state.u.clone();
         for &(name, value) in inputs {
-            let place = self.model.program().inputs.iter().position(|input| input.name == name);
+            let place = self.model().program().inputs.iter().position(|input| input.name == name);
             let wrong = || SimulationError::Input { name: name.into() };
             *place.and_then(|i| u.get_mut(i)).ok_or_else(wrong)? = value;
         }
-        let runtime::Settings { begin, end, step } = self.settings;
-        let time = if self.t() < end { end } else { self.t() + (end - begin) };
-        self.advance(&Target { h: step, time, last: false }, |model| Given(model.input_signals(), &u))
+        self.advance(&self.target(), |model| Given(model.input_signals(), &u))
     }
 
-    /// Steps until `time`, which is met exactly, with the model's own inputs.
+    /// One step with the model's own inputs: their defaults, or what its case prescribes.
+    pub fn step_by_signals(&mut self) -> Result<(), SimulationError> {
+        self.advance(&self.target(), Interpreted::input_signals)
+    }
+
+    /// Steps until `time`, which is met exactly, with the model's own inputs. After an error the state is that after the last good step.
     pub fn run_to(&mut self, time: f64) -> Result<(), SimulationError> {
+        if !(time >= self.t() && time.is_finite()) {
+            let what = "the time to run to must be finite and not before the present";
+            return Err(described(self.model(), StepError::Setting { what, value: time }));
+        }
+        let h = self.settings().step;
         while self.t() < time {
-            self.advance(&Target { h: self.settings.step, time, last: true }, Interpreted::input_signals)?;
+            self.advance(&Target { h, time, last: true }, Interpreted::input_signals)?;
         }
         Ok(())
+    }
+
+    /// Steps until the end of the file's simulation. The observer sees the present, the results that the settings ask for (every step, or one
+    /// per output interval) and the end. Where it breaks the run ends.
+    pub fn run(
+        &mut self,
+        mut observe: impl FnMut(&Simulation) -> ControlFlow<()>,
+    ) -> Result<(), SimulationError> {
+        let runtime::Settings { end, step: h, .. } = self.settings();
+        let results =
+            Results::new(&self.settings(), runtime::Method::<Interpreted>::is_dense(&self.stepping));
+        let mut results = results.map_err(|error| described(self.model(), error))?;
+        if observe(self).is_break() {
+            return Ok(());
+        }
+        while self.t() < end {
+            let begun = self.t();
+            self.advance(&Target { h, time: end, last: true }, Interpreted::input_signals)?;
+            let after = self.state.clone();
+            while let Some(t) = results.within(begun, after.clock.t()) {
+                self.interpolate(begun, &after, t).map_err(|error| described(self.model(), error))?;
+                if observe(self).is_break() {
+                    return Ok(());
+                }
+            }
+            self.state = after;
+            if results.at_node(self.t(), self.state.statistics.steps) && observe(self).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a time within the last step the present. The step began at `begun` and led to `after`.
+    fn interpolate(&mut self, begun: f64, after: &SimulationState, t: f64) -> Result<(), StepError> {
+        let Self { instance: Instance { model, .. }, stepping, state, scratch, .. } = self;
+        state.clone_from(after);
+        state.clock = after.clock.at(t);
+        let h = after.statistics.h;
+        let step = Accepted { t: begun, h, rejected: 0, evaluations: 0 };
+        stepping.interpolate(model, &step, (t - begun) / h, scratch, &mut state.method)?;
+        state.observe(stepping, model, &mut model.input_signals(), scratch)
+    }
+
+    /// Objectives of the file's simulation with the present parameters, and their gradient by what the model is differentiated by.
+    pub fn gradient(&self) -> Result<SimulationGradient, SimulationError> {
+        let (case, settings) = (self.case.as_ref(), &self.instance.settings);
+        let bundles = gradient::bundles(&settings.simulation, settings.constrained);
+        let mut model = interpret(&self.source, case, &[], bundles).map_err(SimulationError::Instance)?;
+        model.set_parameters(self.model().parameters()).map_err(SimulationError::Parameter)?;
+        let simulation = &settings.simulation;
+        let found = gradient::start(&model, simulation).and_then(|start| {
+            let method = start.method(&model, simulation);
+            gradient::run(&model, &method, simulation, start, |_| ControlFlow::Continue(()))
+        });
+        let found = found.map_err(|error| described(&model, error))?;
+        let program = model.program();
+        let objectives = program.objectives.iter().map(|(name, _)| name.clone()).collect();
+        Ok(SimulationGradient { found, objectives, sensitivity: program.sensitivity.clone() })
+    }
+
+    /// Other parameters from now on, by name. The state stays: after a change of geometry, [`Simulation::restart`] assembles again. After an error
+    /// nothing has changed.
+    pub fn set_parameters(&mut self, parameters: &[(&str, f64)]) -> Result<(), SimulationError> {
+        let mut model = self.model().clone();
+        model.set_parameters_by_name(parameters).map_err(|(_, error)| SimulationError::Parameter(error))?;
+        let mut state = self.state.clone();
+        let inputs = &mut Constant(self.state.u.as_slice());
+        state
+            .observe(&self.stepping, &model, inputs, &mut self.scratch)
+            .map_err(|error| described(&model, error))?;
+        (self.instance.model, self.state) = (model, state);
+        Ok(())
+    }
+
+    /// A parameter: `name`, or `name[i]`.
+    pub fn parameter(&self, name: &str) -> Option<f64> {
+        self.model().parameter(name).ok()
     }
 
     /// Time.
@@ -273,58 +432,127 @@ impl Simulation {
 
     /// A coordinate: `joint.coordinate`, or `joint` where it has one.
     pub fn z(&self, name: &str) -> Option<f64> {
-        of_joint(&self.model.program().coordinates, &self.state.z, name)
+        of_joint(&self.model().program().coordinates, &self.state.z, name)
+    }
+
+    /// The rate of a coordinate.
+    pub fn zd(&self, name: &str) -> Option<f64> {
+        of_joint(&self.model().program().coordinates, &self.state.zd, name)
+    }
+
+    /// The acceleration of a coordinate.
+    pub fn zdd(&self, name: &str) -> Option<f64> {
+        of_joint(&self.model().program().coordinates, &self.state.zdd, name)
     }
 
     /// A velocity: `joint.velocity`, or `joint` where it has one.
     pub fn v(&self, name: &str) -> Option<f64> {
-        of_joint(&self.model.program().velocities, &self.state.v, name)
+        of_joint(&self.model().program().velocities, &self.state.v, name)
     }
 
     /// An acceleration, by the name of its velocity.
     pub fn vd(&self, name: &str) -> Option<f64> {
-        of_joint(&self.model.program().velocities, &self.state.vd, name)
+        of_joint(&self.model().program().velocities, &self.state.vd, name)
     }
 
     /// The multiplier of a constraint row.
     pub fn lambda(&self, name: &str) -> Option<f64> {
-        let program = self.model.program();
+        let program = self.model().program();
         let mut rows = program.holonomic.iter().chain(&program.nonholonomic);
         self.state.lambda.get(rows.position(|row| row == name)?).copied()
     }
 
-    /// An output; of a vector, `name.x`.
-    pub fn output(&self, name: &str) -> Option<f64> {
-        let dims = self.model.dims();
-        let (mut w, mut out) = (vec![0.0; dims.workspace], vec![0.0; dims.n_outputs]);
-        self.model.outputs(self.at(), &self.state.vd, &mut w, &mut out).ok()?;
-        let place = self.model.program().outputs.iter().position(|(other, _)| other == name)?;
-        out.get(place).copied()
+    /// An input: of the step that ends here, or where the model's own are used, that with which the next begins.
+    pub fn input(&self, name: &str) -> Option<f64> {
+        let place = self.model().program().inputs.iter().position(|input| input.name == name)?;
+        self.state.u.get(place).copied()
     }
 
-    /// The position of a marker, `body.point`.
-    pub fn marker(&self, name: &str) -> Option<[f64; 3]> {
-        let dims = self.model.dims();
-        let (mut w, zeros) = (vec![0.0; dims.workspace], || vec![0.0; 3 * dims.n_markers]);
-        let (mut positions, mut velocities, mut accelerations) = (zeros(), zeros(), zeros());
-        let vd = &self.state.vd;
-        self.model
-            .markers(self.at(), vd, &mut w, &mut positions, &mut velocities, &mut accelerations)
-            .ok()?;
-        let place = self.model.program().markers.iter().position(|other| other == name)?;
-        positions.get(3 * place..)?.first_chunk().copied()
+    /// `n` values that a bundle writes.
+    fn evaluate(
+        &self,
+        n: usize,
+        write: impl FnOnce(At<'_, f64>, &mut [f64], &mut [f64]) -> Result<(), EvalError>,
+    ) -> Option<Vec<f64>> {
+        let (mut w, mut values) = (vec![0.0; self.model().dims().workspace], vec![0.0; n]);
+        write(self.at(), &mut w, &mut values).ok().map(|()| values)
+    }
+
+    /// An output; of a vector, `name.x`.
+    pub fn output(&self, name: &str) -> Option<f64> {
+        let (model, vd) = (self.model(), &self.state.vd);
+        let place = model.program().outputs.iter().position(|(other, _)| other == name)?;
+        let values = self.evaluate(model.dims().n_outputs, |at, w, out| model.outputs(at, vd, w, out))?;
+        values.get(place).copied()
+    }
+
+    /// Position, velocity and acceleration of a marker.
+    fn marker(&self, name: &str) -> Option<[[f64; 3]; 3]> {
+        let (model, vd) = (self.model(), &self.state.vd);
+        let (place, n) =
+            (model.program().markers.iter().position(|other| other == name)?, 3 * model.dims().n_markers);
+        let values = self.evaluate(3 * n, |at, w, out| {
+            let (positions, rest) = out.split_at_mut(n);
+            let (velocities, accelerations) = rest.split_at_mut(n);
+            model.markers(at, vd, w, positions, velocities, accelerations)
+        })?;
+        let of = |part: usize| values.get(part * n + 3 * place..)?.first_chunk().copied();
+        Some([of(0)?, of(1)?, of(2)?])
+    }
+
+    /// The position of a marker, `body.point`, in the world frame.
+    pub fn marker_positions(&self, name: &str) -> Option<[f64; 3]> {
+        self.marker(name).map(|[position, _, _]| position)
+    }
+
+    /// The velocity of a marker.
+    pub fn marker_velocities(&self, name: &str) -> Option<[f64; 3]> {
+        self.marker(name).map(|[_, velocity, _]| velocity)
+    }
+
+    /// The acceleration of a marker.
+    pub fn marker_accelerations(&self, name: &str) -> Option<[f64; 3]> {
+        self.marker(name).map(|[_, _, acceleration]| acceleration)
+    }
+
+    /// What a joint transmits from its parent to its child.
+    pub fn reactions(&self, joint: &str) -> Option<Wrench> {
+        let (model, SimulationState { vd, lambda, .. }) = (self.model(), &self.state);
+        let place = model.program().joints.iter().position(|other| other == joint)?;
+        let n = 6 * model.dims().n_joints;
+        let values = self.evaluate(n, |at, w, out| model.reactions(at, vd, lambda, w, out))?;
+        Some(Wrench::from_array(values.get(6 * place..)?.first_chunk()?))
     }
 
     /// Energies.
     pub fn energy(&self) -> Option<Energies> {
         let mut out = [0.0; 3];
-        self.model.energy(self.at(), &mut vec![0.0; self.model.dims().workspace], &mut out).ok()?;
+        self.evaluate(0, |at, w, _| self.model().energy(at, w, &mut out))?;
         Some(Energies::from_array(&out))
+    }
+
+    /// The mass matrix in joint form.
+    pub fn mass_matrix(&self) -> Option<DMatrix<f64>> {
+        let (model, nv) = (self.model(), self.model().dims().nv);
+        let values = self.evaluate(nv * nv, |at, w, out| model.mass_matrix(at, w, out))?;
+        Some(DMatrix::from_vec(nv, nv, values))
     }
 
     /// What the steps took.
     pub fn statistics(&self) -> Statistics {
         self.state.statistics
+    }
+
+    /// The name of its case, if it is one.
+    pub fn case(&self) -> Option<&str> {
+        self.case.as_ref().map(|case| case.name.as_str())
+    }
+
+    /// Times and step.
+    pub fn settings(&self) -> runtime::Settings {
+        let mbs_codegen::model::Simulation { begin, end, step, output_step, .. } =
+            self.instance.settings.simulation;
+        runtime::Settings { begin, end, step, output: output_step }
     }
 
     /// All that the simulation carries from one step to the next.
@@ -339,7 +567,7 @@ impl Simulation {
 
     /// The model.
     pub fn model(&self) -> &Interpreted {
-        &self.model
+        &self.instance.model
     }
 
     fn at(&self) -> At<'_, f64> {

@@ -24,6 +24,7 @@ use mbs_codegen::symbols::Group;
 use mbs_jit::LANES;
 use mbs_runtime::{EvalError, Scalar, math};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 /// An index into the memory.
 type Place = u32;
@@ -82,8 +83,9 @@ pub(crate) struct Tape<S> {
     arrays: Vec<Stretch>,
     memory: usize,
     /// The same as machine code, if there is some; and over four columns, for solves.
-    native: Native,
-    lanes: Native,
+    /// Copies of a tape share it.
+    native: Arc<Native>,
+    lanes: Arc<Native>,
     /// How much memory machine code needs at most.
     native_memory: usize,
 }
@@ -119,8 +121,8 @@ impl<S: Scalar> Tape<S> {
             loops: Vec::new(),
             arrays: Vec::new(),
             memory: 0,
-            native: Native::default(),
-            lanes: Native::default(),
+            native: Arc::default(),
+            lanes: Arc::default(),
             native_memory: 0,
         }
     }
@@ -195,8 +197,7 @@ impl<S: Scalar> Tape<S> {
 
     /// Forgets machine code and evaluations.
     pub(crate) fn reset(&mut self) {
-        self.native.reset();
-        self.lanes.reset();
+        (self.native, self.lanes) = Default::default();
     }
 
     /// Whether machine code runs in its place.
@@ -770,8 +771,8 @@ impl<S: Scalar> Assembler<S> {
             loops: Vec::new(),
             arrays: Vec::new(),
             memory: places.end as usize,
-            native: Native::default(),
-            lanes: Native::default(),
+            native: Arc::default(),
+            lanes: Arc::default(),
             native_memory: 0,
         }
     }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{interpreted, shipped};
-use mbs_engine::{Engine, Fusing};
+use mbs_engine::simulation::Overrides;
+use mbs_engine::{Engine, Fusing, Simulation};
 use mbs_runtime::{Adaptive, Energy, Fixed, Integrator, Output, Outputs, Rk4, Span, System};
 use std::ops::ControlFlow;
 
@@ -14,7 +15,11 @@ fn stepping_allocates_nothing() {
         let mut model = interpreted(&shipped(name), case);
         model.set_engine(engine, None, Fusing::AsCompiled);
         let compiled = model.compile();
-        assert_eq!(compiled > 0, engine == Engine::Jit && mbs_jit::availability().is_ok(), "{name}");
+        assert_eq!(
+            compiled > 0,
+            engine == Engine::Jit && mbs_jit::availability(Fusing::AsCompiled).is_ok(),
+            "{name}"
+        );
         let d = model.dims();
         let mut y = model.start_state();
         let (fixed, adaptive) = (Fixed { method: Rk4, h: 1e-3 }, Adaptive::new(1e-6, 1e-8));
@@ -33,5 +38,21 @@ fn stepping_allocates_nothing() {
             adaptive.run(&model, &mut inputs, &mut y, &span, &mut scratch, &mut observe).expect("a run");
         });
         assert_eq!(counted.count_total, 0, "{name}");
+    }
+}
+
+/// A run of known length writes machine code before its first step, and none where too few steps follow: no step writes any.
+#[test]
+fn machine_code_is_written_before_the_first_step() {
+    let (five_bar, _) = mbs_codegen::read("five_bar.yaml", &shipped("five_bar")).expect("a valid model");
+    let five_bar = mbs_codegen::analysis::Analysed::of(five_bar);
+    for (steps, expected) in [(20, false), (1000, mbs_jit::availability(Fusing::AsCompiled).is_ok())] {
+        let end = Some(1e-3 * f64::from(steps));
+        let overrides = Overrides { step: Some(1e-3), end, ..Overrides::default() };
+        let mut simulation = Simulation::with(&five_bar, None, &[], &overrides).expect("a start");
+        let compiled = simulation.model().compiled();
+        assert_eq!(compiled > 0, expected, "{steps} steps");
+        (0..steps).for_each(|_| simulation.step(&[]).expect("a step"));
+        assert_eq!(simulation.model().compiled(), compiled, "{steps} steps");
     }
 }

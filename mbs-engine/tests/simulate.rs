@@ -1,6 +1,8 @@
 //! Whole runs of interpreted models against what is known of them.
 
 mod common;
+#[path = "simulate/events.rs"]
+mod events;
 
 use common::{interpreted, run, shipped};
 use mbs_codegen::program::{BundleKind, Options, Program};

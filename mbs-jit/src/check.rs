@@ -288,3 +288,246 @@ fn entry(displacement: i32, len: usize) -> Option<usize> {
     let displacement = usize::try_from(displacement).ok()?;
     (displacement % 8 == 0 && displacement / 8 < len).then_some(displacement / 8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::{ADD, Code, MOVE, Rm, Width};
+    use crate::functions;
+
+    /// Slice 0 is the memory, 1 the constants, 2 an argument, 3 a result.
+    fn slices() -> Slices {
+        Slices { lengths: vec![4, 2, 3, 2], first_result: 3, functions: functions::COUNT, fused: false }
+    }
+
+    fn function(body: &[u8]) -> Vec<u8> {
+        [&PROLOGUE[..], body, &EPILOGUE].concat()
+    }
+
+    fn checked(body: &[u8]) -> Result<(), &'static str> {
+        check(&function(body), &slices()).map_err(|fault| fault.what)
+    }
+
+    fn code(write: impl FnOnce(&mut Code)) -> Vec<u8> {
+        let mut code = Code::default();
+        write(&mut code);
+        code.bytes
+    }
+
+    /// Scalar `index` of the slice in a register.
+    fn at(base: u8, index: i32) -> Rm {
+        Rm::Memory { base, displacement: 8 * index - BIAS }
+    }
+
+    const RCX: u8 = 1;
+    const R15: u8 = 15;
+
+    #[test]
+    fn what_stays_in_its_slices_passes() {
+        let body = code(|code| {
+            code.load(Width::One, 0, at(MEMORY_REGISTER, 3));
+            code.load(Width::Four, 9, at(MEMORY_REGISTER, 0));
+            code.arithmetic(Width::One, ADD, 1, 0, at(CONSTANTS_REGISTER, 1));
+            code.load_base(RCX, 2);
+            code.arithmetic(Width::One, ADD, 1, 1, at(RCX, 2));
+            code.load_base(R15, 3);
+            code.call(0);
+            code.store(Width::One, 0, at(R15, 1));
+            code.store(Width::One, 0, at(MEMORY_REGISTER, 0));
+        });
+        assert_eq!(checked(&body), Ok(()));
+        assert_eq!(checked(&[]), Ok(()));
+    }
+
+    #[test]
+    fn addresses_outside_are_refused() {
+        let outside = "an address outside of its slice";
+        let read = |width, base, index| code(|code| code.load(width, 0, at(base, index)));
+        assert_eq!(checked(&read(Width::One, MEMORY_REGISTER, 4)), Err(outside));
+        assert_eq!(checked(&read(Width::One, CONSTANTS_REGISTER, 2)), Err(outside));
+        // Four scalars from the second on, of four.
+        assert_eq!(checked(&read(Width::Four, MEMORY_REGISTER, 1)), Err(outside));
+        assert_eq!(checked(&read(Width::One, MEMORY_REGISTER, 100_000)), Err(outside));
+        assert_eq!(checked(&read(Width::One, MEMORY_REGISTER, -1)), Err("an address before its slice"));
+        let displacement = i32::MAX;
+        let far = code(|code| code.load(Width::One, 0, Rm::Memory { base: MEMORY_REGISTER, displacement }));
+        assert_eq!(checked(&far), Err("an address before its slice"));
+        // Half of one scalar and half of the next.
+        let displacement = 4 - BIAS;
+        let between =
+            code(|code| code.load(Width::One, 0, Rm::Memory { base: MEMORY_REGISTER, displacement }));
+        assert_eq!(checked(&between), Err(outside));
+        // Masks of 16 bytes at the last scalar.
+        let mask = code(|code| code.bits(Width::One, 0x54, 0, 0, at(CONSTANTS_REGISTER, 1)));
+        assert_eq!(checked(&mask), Err(outside));
+    }
+
+    #[test]
+    fn only_memory_and_results_are_written() {
+        let write = |slice: u8| {
+            checked(&code(|code| {
+                code.load_base(RCX, slice);
+                code.store(Width::One, 0, at(RCX, 0));
+            }))
+        };
+        let refused = Err("a write to what is read only");
+        assert_eq!([write(0), write(1), write(2), write(3)], [Ok(()), refused, refused, Ok(())]);
+        let constants = code(|code| code.store(Width::One, 0, at(CONSTANTS_REGISTER, 0)));
+        assert_eq!(checked(&constants), refused);
+    }
+
+    #[test]
+    fn addresses_come_from_the_table_alone() {
+        assert_eq!(
+            checked(&code(|code| code.load(Width::One, 0, at(RCX, 0)))),
+            Err("an address that is not known")
+        );
+        // The stack, the table of slices, that of functions.
+        for base in [4, TABLE, FUNCTIONS] {
+            let found = checked(&code(|code| code.load(Width::One, 0, at(base, 0))));
+            assert_eq!(found, Err("an address that is not known"), "{base}");
+        }
+        assert_eq!(checked(&code(|code| code.load_base(RCX, 4))), Err("no such slice"));
+        for to in [0, 4, TABLE, MEMORY_REGISTER, FUNCTIONS, CONSTANTS_REGISTER] {
+            let found = checked(&code(|code| code.load_base(to, 2)));
+            assert_eq!(found, Err("an address to a register that is not for it"), "{to}");
+        }
+        // mov rcx, [rcx + 8] and mov rcx, rdx
+        assert_eq!(checked(&[0x48, 0x8b, 0x49, 0x08]), Err("an address from elsewhere than the table"));
+        assert_eq!(checked(&[0x48, 0x8b, 0xca]), Err("an address from elsewhere than the table"));
+        // Between two entries of the table.
+        assert_eq!(checked(&[0x48, 0x8b, 0x4b, 0x04]), Err("no such slice"));
+        // A call changes the register.
+        let after = |base: u8| {
+            checked(&code(|code| {
+                code.load_base(base, 2);
+                code.call(0);
+                code.load(Width::One, 0, at(base, 0));
+            }))
+        };
+        assert_eq!([after(RCX), after(R15)], [Err("an address that is not known"), Ok(())]);
+    }
+
+    #[test]
+    fn calls_go_to_the_table_alone() {
+        let none = Err("no call of a function of the table");
+        assert_eq!(checked(&code(|code| code.call(functions::COUNT as u8))), none);
+        assert_eq!(checked(&code(|code| code.call(functions::COUNT as u8 - 1))), Ok(()));
+        // jmp [r13 + 8]; call [r9 + 8]; call r13
+        assert_eq!(checked(&[0x41, 0xff, 0x65, 0x08]), none);
+        let elsewhere = Err("a call to elsewhere than the table");
+        assert_eq!([checked(&[0x41, 0xff, 0x51, 0x08]), checked(&[0x41, 0xff, 0xd5])], [elsewhere; 2]);
+    }
+
+    #[test]
+    fn branches_and_unknown_instructions_are_refused() {
+        let refused: [(&str, &[u8]); 26] = [
+            ("jmp rel8", &[0xeb, 0x00]),
+            ("jmp rel32", &[0xe9, 0, 0, 0, 0]),
+            ("je rel8", &[0x74, 0x00]),
+            ("je rel32", &[0x0f, 0x84, 0, 0, 0, 0]),
+            ("call rel32", &[0xe8, 0, 0, 0, 0]),
+            ("jmp rax", &[0xff, 0xe0]),
+            ("ret", &[0xc3]),
+            ("loop", &[0xe2, 0x00]),
+            ("syscall", &[0x0f, 0x05]),
+            ("int3", &[0xcc]),
+            ("hlt", &[0xf4]),
+            ("cpuid", &[0x0f, 0xa2]),
+            ("push rax", &[0x50]),
+            ("pop rsp", &[0x5c]),
+            ("nop", &[0x90]),
+            ("mov rax, rbx", &[0x48, 0x89, 0xd8]),
+            ("mov [rbx + 8], rcx", &[0x48, 0x89, 0x4b, 0x08]),
+            ("lea rcx, [rbx + 8]", &[0x48, 0x8d, 0x4b, 0x08]),
+            ("add rsp, 8", &[0x48, 0x83, 0xc4, 0x08]),
+            ("movsd xmm0, [r12 - 128], without VEX", &[0xf2, 0x41, 0x0f, 0x10, 0x44, 0x24, 0x80]),
+            ("vmovntpd [r12 - 128], ymm0", &[0xc4, 0xc1, 0x7d, 0x2b, 0x44, 0x24, 0x80]),
+            ("vmaskmovpd [r12 - 128], ymm0, ymm0", &[0xc4, 0xc2, 0x7d, 0x2f, 0x44, 0x24, 0x80]),
+            ("vgatherdpd", &[0xc4, 0xe2, 0xf5, 0x92, 0x04, 0x23]),
+            ("vzeroall", &[0xc5, 0xfc, 0x77]),
+            ("an EVEX prefix", &[0x62, 0xf1, 0xfd, 0x48, 0x28, 0xc1]),
+            ("vaddsd of the map 0F 3A", &[0xc4, 0xe3, 0x7b, 0x58, 0xc1]),
+        ];
+        for (name, body) in refused {
+            assert!(checked(body).is_err(), "{name}");
+            // Behind an instruction that is fine, too.
+            let fine = code(|code| code.load(Width::One, 0, at(MEMORY_REGISTER, 0)));
+            assert!(checked(&[&fine, body].concat()).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn forms_of_addresses_that_are_not_used_are_refused() {
+        // vmovsd xmm0, [r12 + rax + disp8]: an index
+        assert_eq!(checked(&[0xc4, 0xc1, 0x7b, 0x10, 0x44, 0x04, 0x80]), Err("an address with an index"));
+        // The same with the bit X: r8 as an index
+        assert_eq!(checked(&[0xc4, 0x81, 0x7b, 0x10, 0x44, 0x04, 0x80]), Err("an index register"));
+        // vmovsd xmm0, [rip + 0] and [rcx]
+        let without = Err("an address without displacement, or relative to the instruction");
+        assert_eq!(checked(&[0xc5, 0xfb, 0x10, 0x05, 0, 0, 0, 0]), without);
+        assert_eq!(checked(&[0xc5, 0xfb, 0x10, 0x01]), without);
+        // vmovapd and vblendvpd have registers alone.
+        let none = Err("memory where the instruction has none");
+        let aligned = code(|code| code.bits(Width::Four, MOVE, 0, 0, at(MEMORY_REGISTER, 0)));
+        assert_eq!(checked(&aligned), none);
+        assert_eq!(checked(&[0xc4, 0xc3, 0x7d, 0x4b, 0x44, 0x24, 0x80, 0x10]), none);
+    }
+
+    #[test]
+    fn widths_and_sources_are_those_of_the_manual() {
+        // vaddsd with the bit for 256 bits; vbroadcastsd to 128 bits
+        let width = Err("a width that the instruction has not");
+        assert_eq!(checked(&[0xc5, 0xff, 0x58, 0xc1]), width);
+        assert_eq!(checked(&[0xc4, 0xc2, 0x79, 0x19, 0x44, 0x24, 0x80]), width);
+        // vmovupd ymm0, ymm1 with a second source
+        assert_eq!(checked(&[0xc5, 0xf5, 0x10, 0xc1]), Err("a second source where the instruction has none"));
+    }
+
+    #[test]
+    fn fused_operations_need_a_processor_that_has_them() {
+        let body = code(|code| code.fused(Width::One, 0xa8, 0, 1, Rm::Register(2)));
+        assert_eq!(checked(&body), Err("a fused operation on a processor without"));
+        assert_eq!(check(&function(&body), &Slices { fused: true, ..slices() }), Ok(()));
+    }
+
+    #[test]
+    fn a_function_has_its_frame_and_whole_instructions() {
+        let fine = function(&code(|code| code.load(Width::One, 0, at(MEMORY_REGISTER, 0))));
+        assert_eq!(check(&fine, &slices()), Ok(()));
+        // Any other byte in the frame.
+        let body = PROLOGUE.len()..fine.len() - EPILOGUE.len();
+        for at in (0..fine.len()).filter(|at| !body.contains(at)) {
+            let mut other = fine.clone();
+            other[at] ^= 0x01;
+            assert!(check(&other, &slices()).is_err(), "byte {at}");
+        }
+        // Cut short: the end of the instruction would be taken from the epilogue.
+        for len in 1..body.len() {
+            let cut = [&fine[..body.start + len], &EPILOGUE].concat();
+            assert!(check(&cut, &slices()).is_err(), "{len} bytes");
+        }
+        assert!(check(&[], &slices()).is_err());
+        assert!(check(&PROLOGUE, &slices()).is_err());
+    }
+
+    /// Bytes from anywhere: the checker neither panics nor lets much pass.
+    #[test]
+    fn any_bytes_can_be_checked() {
+        let mut state = 7_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        };
+        let mut passed = 0;
+        for _ in 0..20_000 {
+            let mut body: Vec<u8> = (0..1 + random() % 16).map(|_| random()).collect();
+            // Half of them begin as our instructions do.
+            if random() % 2 == 0 {
+                body[0] = if random() % 2 == 0 { 0xc4 } else { 0xc5 };
+            }
+            passed += usize::from(checked(&body).is_ok());
+        }
+        assert!(passed < 200, "{passed}");
+    }
+}

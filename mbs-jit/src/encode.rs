@@ -210,3 +210,169 @@ impl Code {
         self.operand(2, Rm::Memory { base: FUNCTIONS, displacement: i32::from(function) * 8 });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+    use std::process::Command;
+
+    const GENERAL: [&str; 16] = [
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15",
+    ];
+
+    fn register(width: Width, x: u8) -> String {
+        format!("{}{x}", if width == Width::Four { "ymm" } else { "xmm" })
+    }
+
+    /// An operand as the disassembler writes it; `size` is that of memory.
+    fn text(width: Width, size: &str, rm: Rm) -> String {
+        match rm {
+            Rm::Register(x) => register(width, x),
+            Rm::Memory { base, displacement } => {
+                let sign = if displacement < 0 { '-' } else { '+' };
+                format!("{size} PTR [{}{sign}{:#x}]", GENERAL[base as usize], displacement.unsigned_abs())
+            }
+        }
+    }
+
+    /// All kinds of instructions with all registers and both lengths of displacements, and their texts.
+    fn all() -> (Code, Vec<String>) {
+        let mut code = Code::default();
+        let mut texts = Vec::new();
+        let mut memory = Vec::new();
+        for base in ROTATING.into_iter().chain([MEMORY_REGISTER, CONSTANTS_REGISTER]) {
+            memory.extend([-128, 0, 120, 128, 65_536].map(|displacement| Rm::Memory { base, displacement }));
+        }
+        for (n, to) in (0..16).cycle().take(16 * 9).enumerate() {
+            let (v, x) = ((to + 5 + n as u8 / 16) % 16, (to + 11 * (n as u8 / 16)) % 16);
+            let operands =
+                [Rm::Register(x), memory[(7 * n) % memory.len()], memory[(7 * n + 3) % memory.len()]];
+            for width in [Width::One, Width::Four] {
+                let (kind, size) = if width == Width::Four { ("pd", "YMMWORD") } else { ("sd", "QWORD") };
+                let names = |x: u8| register(width, x);
+                for rm in operands {
+                    for (opcode, name) in [
+                        (ADD, "vadd"),
+                        (MUL, "vmul"),
+                        (SUB, "vsub"),
+                        (DIV, "vdiv"),
+                        (MIN, "vmin"),
+                        (MAX, "vmax"),
+                    ] {
+                        code.arithmetic(width, opcode, to, v, rm);
+                        texts.push(format!(
+                            "{name}{kind} {},{},{}",
+                            names(to),
+                            names(v),
+                            text(width, size, rm)
+                        ));
+                    }
+                    for (predicate, name) in [(0, "vcmpeq"), (1, "vcmplt"), (2, "vcmple")] {
+                        code.compare(width, predicate, to, v, rm);
+                        texts.push(format!(
+                            "{name}{kind} {},{},{}",
+                            names(to),
+                            names(v),
+                            text(width, size, rm)
+                        ));
+                    }
+                    for (opcode, name) in [(AND, "vandpd"), (XOR, "vxorpd")] {
+                        let size = if width == Width::Four { "YMMWORD" } else { "XMMWORD" };
+                        code.bits(width, opcode, to, v, rm);
+                        texts.push(format!("{name} {},{},{}", names(to), names(v), text(width, size, rm)));
+                    }
+                    for (low, name) in [(0x8, "vfmadd"), (0xa, "vfmsub"), (0xc, "vfnmadd")] {
+                        for (high, order) in [(0x90, "132"), (0xa0, "213"), (0xb0, "231")] {
+                            code.fused(width, high | low, to, v, rm);
+                            texts.push(format!(
+                                "{name}{order}{kind} {},{},{}",
+                                names(to),
+                                names(v),
+                                text(width, size, rm)
+                            ));
+                        }
+                    }
+                    code.load(width, to, rm);
+                    texts.push(match (rm, width) {
+                        (Rm::Register(x), _) => format!("vmovapd {},{}", names(to), names(x)),
+                        (_, Width::One) => format!("vmovsd {},{}", names(to), text(width, size, rm)),
+                        (_, Width::Four) => format!("vmovupd {},{}", names(to), text(width, size, rm)),
+                    });
+                    if let Rm::Memory { .. } = rm {
+                        code.store(width, to, rm);
+                        let name = if width == Width::Four { "vmovupd" } else { "vmovsd" };
+                        texts.push(format!("{name} {},{}", text(width, size, rm), names(to)));
+                        code.broadcast(to, rm);
+                        texts.push(format!("vbroadcastsd ymm{to},{}", text(width, "QWORD", rm)));
+                    }
+                }
+                let second = if width == Width::One { v } else { 0 };
+                code.arithmetic(width, SQRT, to, second, Rm::Register(x));
+                texts.push(match width {
+                    Width::One => format!("vsqrtsd {},{},{}", names(to), names(v), names(x)),
+                    Width::Four => format!("vsqrtpd {},{}", names(to), names(x)),
+                });
+                code.blend(width, to, v, x, (x + 3) % 16);
+                let mask = (x + 3) % 16;
+                texts.push(format!("vblendvpd {},{},{},{}", names(to), names(v), names(x), names(mask)));
+            }
+        }
+        for (to, base) in ROTATING.into_iter().zip([0, 1, 2, 15, 16, 17, 40, 47, 3, 9]) {
+            code.load_base(to, base);
+            let displacement = i32::from(base) * 8;
+            let from = text(Width::One, "QWORD", Rm::Memory { base: TABLE, displacement });
+            texts.push(format!("mov {},{from}", GENERAL[to as usize]));
+        }
+        for function in [0, 1, 14] {
+            code.call(function);
+            texts.push(format!("call QWORD PTR [r13+{:#x}]", 8 * function));
+        }
+        (code, texts)
+    }
+
+    /// Every encoding as binutils reads it.
+    #[test]
+    fn a_disassembler_reads_what_was_written() {
+        let (mut code, mut expected) = all();
+        for (bytes, texts) in [
+            (
+                &PROLOGUE[..],
+                "push rbx;push rbp;push r12;push r13;push r14;push r15;sub rsp,0x8;mov rbx,rdi;mov r13,rsi;\
+                 mov r12,QWORD PTR [rbx];mov r14,QWORD PTR [rbx+0x8];nop",
+            ),
+            (&EPILOGUE, "vzeroupper;add rsp,0x8;pop r15;pop r14;pop r13;pop r12;pop rbp;pop rbx;ret"),
+            (&CLEAR_UPPER, "vzeroupper"),
+        ] {
+            code.bytes.extend(bytes);
+            expected.extend(texts.split(';').map(String::from));
+        }
+        let file = std::env::temp_dir().join(format!("mbs-jit-{}.bin", std::process::id()));
+        std::fs::write(&file, &code.bytes).expect("a file for the disassembler");
+        let mut objdump = Command::new("objdump");
+        objdump.args(["-D", "-b", "binary", "-m", "i386:x86-64", "-M", "intel", "--no-show-raw-insn"]);
+        let run = objdump.arg(&file).output();
+        std::fs::remove_file(&file).expect("the file is ours");
+        let Ok(output) = run else {
+            println!("skipped: objdump (binutils) is not installed");
+            return;
+        };
+        let listing = String::from_utf8_lossy(&output.stdout);
+        let instructions = listing.lines().filter_map(|line| {
+            let (address, text) = line.trim().split_once(":\t")?;
+            u64::from_str_radix(address, 16).ok()?;
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        });
+        let found: Vec<String> = instructions.collect();
+        let mut wrong = String::new();
+        for (found, expected) in
+            found.iter().zip(&expected).filter(|(found, expected)| found != expected).take(5)
+        {
+            let _ = writeln!(wrong, "{found} instead of {expected}");
+        }
+        assert!(wrong.is_empty(), "{wrong}");
+        assert_eq!(found.len(), expected.len());
+        assert!(found.len() > 5000, "{}", found.len());
+    }
+}

@@ -32,7 +32,9 @@ mod machine;
 pub use check::Fault;
 
 use encode::Width;
-use machine::Machine;
+#[doc(hidden)]
+pub use machine::{Lacking, pretend};
+use machine::{Machine, processor};
 use mbs_codegen::bundle::Bundle;
 use mbs_codegen::graph::Kernel;
 use mbs_codegen::symbols::Group;
@@ -49,8 +51,10 @@ pub const LANES: usize = 4;
 /// Why there is no machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The processor is not x86-64 with AVX, or lacks the fused operations that were asked for.
+    /// The processor is not x86-64 with AVX.
     Processor,
+    /// The processor lacks the fused operations that were asked for.
+    Fusing,
     /// The system does not give executable memory: what it says.
     Memory(String),
     /// The bundle is too large for its addresses.
@@ -69,6 +73,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::Processor => f.write_str("machine code is written for x86-64 with AVX only"),
+            Refusal::Fusing => f.write_str("the processor has no fused operations (FMA)"),
             Refusal::Memory(why) => write!(f, "the system gives no executable memory: {why}"),
             Refusal::Size => f.write_str("a bundle is too large for machine code"),
             Refusal::Scratch => f.write_str("a bundle needs more memory as machine code than was offered"),
@@ -87,19 +92,22 @@ pub enum Fusing {
     /// As compiled code of this build does: the bits are then the tape's.
     #[default]
     AsCompiled,
-    /// Where the processor can: one rounding instead of two.
+    /// One rounding instead of two. There is no code on processors that cannot.
     Fused,
 }
 
 impl Fusing {
     fn is_fused(self) -> bool {
         // What `mbs_runtime::math::mul_add` does.
-        cfg!(target_feature = "fma") || (self == Fusing::Fused && machine::processor().1)
+        cfg!(target_feature = "fma") || self == Fusing::Fused
     }
 }
 
 /// Whether machine code can be run here: the processor is right, and the system gives executable memory.
-pub fn availability() -> Result<(), Refusal> {
+pub fn availability(fusing: Fusing) -> Result<(), Refusal> {
+    if fusing == Fusing::Fused && !processor().fma {
+        return Err(Refusal::Fusing);
+    }
     let nothing = check::Slices { lengths: vec![0, 0], first_result: 2, functions: 0, fused: false };
     let code = [&encode::PROLOGUE[..], &encode::EPILOGUE].concat();
     let all = 0..code.len();
@@ -164,9 +172,7 @@ fn translate(
     fusing: Fusing,
     is_shared: &dyn Fn(u8) -> bool,
 ) -> Result<Compiled, Refusal> {
-    if !machine::processor().0 {
-        return Err(Refusal::Processor);
-    }
+    processor().allow(fusing.is_fused())?;
     let mut straight = straight::straighten(bundle)?;
     let constants = straight.constants.clone();
     let arrays = std::mem::take(&mut straight.arrays);

@@ -10,6 +10,7 @@
 
 use crate::Refusal;
 use crate::check::{Slices, check};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Machine code that was checked.
@@ -22,12 +23,51 @@ pub(crate) struct Machine {
     slices: Slices,
 }
 
-/// Whether this processor, and what runs it, has AVX; and whether it has fused operations.
-pub(crate) fn processor() -> (bool, bool) {
+/// What this processor has, and what runs it lets be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Processor {
+    pub avx: bool,
+    pub fma: bool,
+}
+
+impl Processor {
+    /// Whether code may be written for it.
+    pub(crate) fn allow(self, fused: bool) -> Result<(), Refusal> {
+        match self {
+            Processor { avx: false, .. } => Err(Refusal::Processor),
+            Processor { fma: false, .. } if fused => Err(Refusal::Fusing),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn processor() -> Processor {
     #[cfg(target_arch = "x86_64")]
-    return (std::is_x86_feature_detected!("avx"), std::is_x86_feature_detected!("fma"));
+    let (avx, fma) = (std::is_x86_feature_detected!("avx"), std::is_x86_feature_detected!("fma"));
     #[cfg(not(target_arch = "x86_64"))]
-    return (false, false);
+    let (avx, fma) = (false, false);
+    let lacks = |what| LACKING.get() == Some(what);
+    Processor { avx: avx && !lacks(Lacking::Avx), fma: fma && !lacks(Lacking::Avx) && !lacks(Lacking::Fma) }
+}
+
+/// What a machine may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacking {
+    /// The instructions that all machine code needs.
+    Avx,
+    /// Fused operations.
+    Fma,
+    /// Memory that can be executed.
+    ExecutableMemory,
+}
+
+thread_local! {
+    static LACKING: Cell<Option<Lacking>> = const { Cell::new(None) };
+}
+
+/// Has this thread believe that the machine lacks something, for tests of what happens then. Nothing can be added in this way.
+pub fn pretend(lacking: Option<Lacking>) {
+    LACKING.set(lacking);
 }
 
 impl Machine {
@@ -68,14 +108,15 @@ impl Machine {
         functions: Vec<Range<usize>>,
         slices: Slices,
     ) -> Result<Machine, Refusal> {
-        let (avx, fma) = processor();
-        if !avx || (slices.fused && !fma) {
-            return Err(Refusal::Processor);
-        }
+        processor().allow(slices.fused)?;
         let forbidden = |error: std::io::Error| Refusal::Memory(error.to_string());
         let mut memory = memmap2::MmapMut::map_anon(bytes.len().max(1)).map_err(forbidden)?;
         memory[..bytes.len()].copy_from_slice(bytes);
-        let code = memory.make_exec().map_err(forbidden)?;
+        let code = match LACKING.get() {
+            Some(Lacking::ExecutableMemory) => Err(std::io::ErrorKind::PermissionDenied.into()),
+            _ => memory.make_exec(),
+        };
+        let code = code.map_err(forbidden)?;
         for function in &functions {
             let bytes = code.get(function.clone()).ok_or(Refusal::Size)?;
             check(bytes, &slices).map_err(Refusal::Fault)?;

@@ -149,9 +149,9 @@ mod request;
 /// not name.
 ///
 /// ```
-/// use mbs_runtime::{Ali3p, Assembly, State};
+/// use mbs_runtime::{Ali3p, Assembly, Quantity, State};
 /// mbs_macros::model_solver! { mod slider_crank = "../models/slider_crank.yaml"; }
-/// use slider_crank::{DIMS, Model, coordinate};
+/// use slider_crank::{DIMS, Model, NAMES};
 ///
 /// let model = Model::default();
 /// let mut inputs = model.signals();
@@ -164,7 +164,8 @@ mod request;
 ///     Ali3p::DEFAULT.step(&model, &mut inputs, &mut state, 1e-3, &mut scratch).expect("a small step");
 /// }
 /// let now = State::of(&DIMS, &mut state).expect("a state of this length");
-/// assert!((now.z[coordinate::SLIDE_DISPLACEMENT] - 1.001).abs() < 1e-3);
+/// const SLIDE: usize = NAMES.index(Quantity::Coordinate, "slide.displacement").unwrap();
+/// assert!((now.z[SLIDE] - 1.001).abs() < 1e-3);
 /// ```
 ///
 /// # Single functions, and many samples at once

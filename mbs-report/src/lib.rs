@@ -33,7 +33,7 @@ pub struct Report {
     pub tables: Vec<Table>,
 }
 
-/// Curves over time in one diagram, or several sets of them to select from.
+/// Curves over time, or over something else, in one diagram, or several sets of them to select from.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
     /// Title.
@@ -44,6 +44,8 @@ pub struct Chart {
     pub logarithmic: bool,
     /// Index of its times in [`Report::times`].
     pub times: usize,
+    /// Label of the horizontal axis, if these are no times.
+    pub abscissa: Option<String>,
     /// Sets of curves by name; one is shown at a time.
     pub sets: Vec<(String, Vec<Curve>)>,
 }

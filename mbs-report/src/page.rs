@@ -122,8 +122,9 @@ fn data(report: &Report) -> String {
             list(curves.iter().map(one))
         }));
         format!(
-            "{{\"axis\":{},\"log\":{},\"times\":{},\"sets\":{sets}}}",
+            "{{\"axis\":{},\"over\":{},\"log\":{},\"times\":{},\"sets\":{sets}}}",
             string(&chart.axis),
+            chart.abscissa.as_deref().map_or("null".into(), string),
             chart.logarithmic,
             chart.times
         )

@@ -1,4 +1,6 @@
-//! Sizes of a model, and what its indices count: what every other module speaks of.
+//! Sizes of a model, what its indices count, and its natural scales: what every other module speaks of.
+
+use crate::scalar::Scalar;
 
 /// Sizes of a system; any may be zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,4 +192,51 @@ impl Quantity {
 pub trait Names {
     /// The name of entry `index`, as the model addresses it; none where there is no such entry.
     fn name(&self, quantity: Quantity, index: usize) -> Option<&str>;
+}
+
+/// Natural scales of a model: what its numbers are large or small against. Powers of two, fixed for a model, never differentiated; all are one where
+/// a slice is empty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Units<'a> {
+    /// Of each coordinate: the model's length, or one for angles and Euler parameters.
+    pub coordinates: &'a [f64],
+    /// Of each row of constraints, in coordinate form: the size of the terms of its equation.
+    pub rows: &'a [f64],
+}
+
+impl Units<'_> {
+    /// All are one.
+    pub const ONE: Self = Self { coordinates: &[], rows: &[] };
+
+    /// Of a coordinate.
+    #[inline(always)]
+    pub fn coordinate(&self, index: usize) -> f64 {
+        self.coordinates.get(index).copied().unwrap_or(1.0)
+    }
+
+    /// Of a row.
+    #[inline(always)]
+    pub fn row(&self, index: usize) -> f64 {
+        self.rows.get(index).copied().unwrap_or(1.0)
+    }
+
+    /// Largest magnitude of coordinates, or of their rates or accelerations, in their units.
+    #[inline(always)]
+    pub(crate) fn largest<S: Scalar>(&self, values: &[S]) -> f64 {
+        largest_in(values, |index| self.coordinate(index))
+    }
+
+    /// Largest magnitude of numbers of rows, in their units.
+    #[inline(always)]
+    pub(crate) fn largest_row<S: Scalar>(&self, values: &[S]) -> f64 {
+        largest_in(values, |index| self.row(index))
+    }
+}
+
+#[inline(always)]
+fn largest_in<S: Scalar>(values: &[S], unit: impl Fn(usize) -> f64) -> f64 {
+    values.iter().enumerate().fold(0.0, |largest, (index, value)| {
+        let size = value.real().abs() / unit(index);
+        if size > largest { size } else { largest }
+    })
 }

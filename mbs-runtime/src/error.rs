@@ -1,4 +1,4 @@
-//! Failures as values. They carry indices, not names, so that they cost nothing where nobody reads them;
+//! Failures as values. They carry indices, not names, so that they cost nothing unless they are shown;
 //! `describe` renders them with the model's [`Names`].
 
 use core::fmt;
@@ -194,6 +194,20 @@ pub enum StepError {
         /// The choice, and what to take instead.
         what: &'static str,
     },
+    /// An event cannot happen as it should.
+    Event {
+        /// When.
+        t: f64,
+        /// Its place in the table.
+        event: usize,
+        /// What is wrong.
+        failure: EventFailure,
+    },
+    /// Things that do not go together yet.
+    Unsupported {
+        /// Which, and what to do instead.
+        what: &'static str,
+    },
     /// The allowed number of steps did not reach the end.
     TooManySteps {
         /// Time that was reached.
@@ -216,6 +230,51 @@ pub enum StepError {
         /// Its index.
         index: usize,
     },
+}
+
+/// Why an event cannot happen as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventFailure {
+    /// Its function is beyond zero at the start.
+    Past,
+    /// Its function is zero, with rate zero, and then crosses.
+    AtRest,
+    /// It comes ever faster.
+    Accumulates,
+    /// There are more events than a run may have.
+    TooMany,
+    /// Neither inertia nor constraints determine the velocities after it.
+    Singular,
+    /// No velocities satisfy its conditions and all constraints.
+    Contradicts,
+    /// Its function meets zero without crossing it: its time has no derivative.
+    Tangential,
+}
+
+impl EventFailure {
+    /// What is wrong, and what to do.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Past => {
+                "has happened before the start: its function is beyond zero there; change the start, or its `direction`"
+            }
+            Self::AtRest => {
+                "is at rest: its function is zero there with rate zero, and crosses zero without having been on the other side; \
+                 let the event stop the run, or start away from it"
+            }
+            Self::Accumulates => {
+                "comes ever faster and never ends: it accumulates here; let it stop the run, give it a `minimum_interval`, or end \
+                 the run before"
+            }
+            Self::TooMany => "is one event too many: a run may have a million",
+            Self::Singular => "leaves velocities undetermined: give inertia to what moves along it",
+            Self::Contradicts => "asks for velocities that the constraints do not allow",
+            Self::Tangential => {
+                "is met tangentially: its function touches zero without crossing it, and its time has no derivative"
+            }
+        }
+    }
 }
 
 /// A level at which constraints hold.
@@ -437,7 +496,10 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                      differentiate by the parameter"
                 )
             }
-            StepError::NotDifferentiable { what } => write!(f, "{what}"),
+            StepError::NotDifferentiable { what } | StepError::Unsupported { what } => write!(f, "{what}"),
+            StepError::Event { t, event, failure } => {
+                write!(f, "at t = {} {} {}", time(t), entry(Quantity::Event, event), failure.words())
+            }
             StepError::TooManySteps { t, h, steps } => {
                 let (t, h, steps) = (time(t), time(h), Count(steps, "step"));
                 write!(

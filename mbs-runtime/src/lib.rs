@@ -153,6 +153,8 @@ pub mod sensitivity;
 
 pub mod adjoint;
 
+pub mod events;
+
 pub mod named;
 pub mod simulation;
 
@@ -163,7 +165,11 @@ pub use constrained::{
     Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
     Stabilisation, Weights,
 };
-pub use error::{EvalError, Level, StepError};
+pub use error::{EvalError, EventFailure, Level, StepError};
+pub use events::{
+    DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry, EventIntegrator, EventTable,
+    Events, Occurrence, Sight, WithEvents,
+};
 pub use formulation::{
     Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
 };
@@ -181,6 +187,7 @@ pub use simulation::{Simulated, Simulation};
 pub use system::{
     At, Dims, Energy, ForwardDynamics, ForwardDynamicsRecursive, InverseDynamics, InverseDynamicsDerivatives,
     MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates, Names, Outputs, Quantity, Start, System,
+    Units,
 };
 pub use tree::{
     AccelerationDerivatives, Centroid, Centroidal, CoriolisTerms, ForwardDynamicsDerivatives,

@@ -309,7 +309,26 @@ pub struct NameTable {
 impl NameTable {
     /// The name of entry `index`; none where there is no such entry.
     pub fn get(&self, quantity: Quantity, index: usize) -> Option<&'static str> {
-        let names = match quantity {
+        self.of(quantity).get(index).copied()
+    }
+
+    /// The place of a name among the values of its slice, for those who work on slices:
+    /// `const A: usize = NAMES.index(Quantity::Coordinate, "A.angle").unwrap();`
+    pub const fn index(&self, quantity: Quantity, name: &str) -> Option<usize> {
+        let names = self.of(quantity);
+        let mut i = 0;
+        while i < names.len() {
+            if is_same(names[i].as_bytes(), name.as_bytes()) {
+                return Some(i);
+            }
+            i += 1;
+        }
+        None
+    }
+
+    /// All names of a quantity.
+    pub const fn of(&self, quantity: Quantity) -> &'static [&'static str] {
+        match quantity {
             Quantity::Coordinate => self.coordinates,
             Quantity::Velocity => self.velocities,
             Quantity::Input => self.inputs,
@@ -324,9 +343,17 @@ impl NameTable {
             Quantity::Normalisation => self.normalised,
             Quantity::Nonholonomic => self.nonholonomic,
             Quantity::State | Quantity::Event => &[],
-        };
-        names.get(index).copied()
+        }
     }
+}
+
+/// Whether two names are the same.
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
 }
 
 impl Names for NameTable {

@@ -18,7 +18,7 @@
 //!
 //! Matrices are column-major.
 
-pub use crate::dims::{Dims, Names, Quantity};
+pub use crate::dims::{Dims, Names, Quantity, Units};
 use crate::error::EvalError;
 use crate::inputs::Hold;
 use crate::scalar::Scalar;
@@ -111,6 +111,12 @@ pub trait System {
     #[inline(always)]
     fn holds(&self) -> &[Hold] {
         &[]
+    }
+
+    /// Natural scales of its coordinates and rows.
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        Units::ONE
     }
 }
 
@@ -276,6 +282,10 @@ impl<M: System> System for Recursive<'_, M> {
     #[inline(always)]
     fn holds(&self) -> &[Hold] {
         self.0.holds()
+    }
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        self.0.units()
     }
 }
 

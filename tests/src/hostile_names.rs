@@ -57,6 +57,14 @@ outputs:
   OUTPUTS: Self.type
   match: coordinate.fn
   S: extern.wx
+cases:
+  Self: {parameters: {type: 2.5}, start: {Self: fn}, description: "*/ } \n #[x]"}
+  name: {inputs: {at: "sin(t)", struct: "spline(t, array, values)"}}
+  parameters: {simulation: {end: 2}}
+  # Its method lacks its bundles: it needs a module of its own.
+  crate: {simulation: {integrator: trapezoidal}}
+  ALL: {}
+  fn: {start: {Self: {value: 0.1, hold: true}}}
 "##;
 
 #[cfg(test)]

@@ -16,16 +16,29 @@ fn names_are_kept_and_told_apart() {
     assert_eq!((parameters.self_, parameters.fn_, parameters.__, parameters.___2), (0.3, 0.4, 1.5, 1.6));
     assert_eq!(parameters.values, [1.0, 2.0, 3.0]);
     assert_eq!(type_::Parameters::from_array(&parameters.to_array()), parameters);
-    let place = type_::PARAMETERS.iter().position(|name| *name == "values[2]").expect("an element");
+    let place = type_::NAMES.index(Quantity::Parameter, "values[2]").expect("an element");
     assert_eq!(type_::Parameters::BOUNDS[place], (0.0, f64::INFINITY));
     assert_eq!(parameters.to_array()[place], 3.0);
 
     let model = type_::Model::default();
-    assert_eq!(model.name(Quantity::Marker, type_::marker::A_B_C), Some("a_b.c"));
-    assert_eq!(model.name(Quantity::Marker, type_::marker::A_B_C_2), Some("a.b_c"));
-    assert_eq!(model.name(Quantity::Coordinate, type_::coordinate::SELF_TYPE), Some("Self.type"));
-    assert_eq!(model.name(Quantity::Output, type_::output::S), Some("S"));
-    assert_eq!(model.name(Quantity::Input, type_::input::STRUCT), Some("struct"));
+    for (quantity, names) in [
+        (Quantity::Marker, ["a_b.c", "a.b_c"].as_slice()),
+        (Quantity::Coordinate, &["Self.type"]),
+        (Quantity::Output, &["S"]),
+        (Quantity::Input, &["struct"]),
+    ] {
+        for name in names {
+            let place = type_::NAMES.index(quantity, name).expect("a name");
+            assert_eq!(model.name(quantity, place), Some(*name));
+        }
+    }
+    assert_eq!(type_::NAMES.index(Quantity::Marker, "a_b.d"), None);
+
+    use type_::Case;
+    let names: Vec<&str> = type_::CASES.iter().map(|case| case.name()).collect();
+    assert_eq!(names, ["Self", "name", "parameters", "ALL", "fn"]);
+    assert_eq!([Case::Self_, Case::name, Case::parameters, Case::ALL, Case::fn_], *type_::CASES);
+    assert_eq!(Case::Self_.parameters().type_, 2.5);
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! Drives the generated buggy through both manoeuvres: as fast as it goes, with the gradient of the objective, and then paced by the wall
 //! clock with a deadline for every step.
 
-use buggy::{Model, Parameters};
-use mbs_runtime::formulation::{Ali3p, Assembly, State};
-use mbs_runtime::inputs::NoInputs;
-use mbs_runtime::sensitivity::{Differentiated, Gradient, StateDerivatives};
-use mbs_runtime::{Fixed, Names, Output, Quantity, Span, StepError, System};
-use std::ops::ControlFlow;
+use buggy::{Case, Derivatives, Error, Gradient, NAMES, Setup, Simulation};
+use mbs_runtime::named::Objective;
 use std::time::{Duration, Instant};
 
 include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
@@ -14,84 +10,46 @@ include!(concat!(env!("OUT_DIR"), "/buggy.rs"));
 /// Time before a deadline that is waited for without sleeping.
 const AWAKE: Duration = Duration::from_micros(500);
 
-/// A manoeuvre: step, end and what is judged.
-struct Manoeuvre {
-    name: &'static str,
-    h: f64,
-    end: f64,
-    objective: &'static str,
-}
-
-fn main() {
+fn main() -> Result<(), Error> {
     // How much faster than the wall clock.
     let haste: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    // The module's own parameters are those of the case it was generated for.
-    let descent = Manoeuvre { name: "step descent", h: 1e-3, end: 4.5, objective: "psi_a" };
-    drive(&Model::default(), &descent, haste);
-    let parameters =
-        Parameters { h_s: 0.0, steer: 0.013, speed: 10.0, spin: 10.0 / 0.2727, ..Parameters::default() };
-    let lane_change = Manoeuvre { name: "double lane change", h: 2.5e-3, end: 12.0, objective: "psi_b" };
-    drive(&Model::new(parameters), &lane_change, haste);
+    drive(Case::step_descent, "psi_a", |found| found.psi_a, haste)?;
+    drive(Case::double_lane_change, "psi_b", |found| found.psi_b, haste)
 }
 
-fn drive(model: &Model, manoeuvre: &Manoeuvre, haste: f64) {
-    println!("{}: {} s in steps of {} ms", manoeuvre.name, manoeuvre.end, 1e3 * manoeuvre.h);
-    let outcome = gradient(model, manoeuvre).and_then(|()| in_real_time(model, manoeuvre, haste));
-    if let Err(error) = outcome {
-        println!("  stopped: {}", error.describe(model));
-    }
-}
-
-/// A consistent start and its derivatives.
-fn start(model: &Model) -> Result<[Vec<f64>; 2], StepError> {
-    let dims = model.dims();
-    let mut state = vec![0.0; State::<f64>::len(&dims)];
-    let mut derivatives = vec![0.0; StateDerivatives::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; Assembly::differentiated_scratch_len(&dims)];
-    let assembly = Assembly::DEFAULT;
-    assembly.begin_differentiated(model, &mut NoInputs, 0.0, &mut state, &mut derivatives, &mut scratch)?;
-    Ok([state, derivatives])
-}
-
-/// The objective and its gradient, by the direct method, as fast as it goes.
-fn gradient(model: &Model, manoeuvre: &Manoeuvre) -> Result<(), StepError> {
-    let dims = model.dims();
-    let [mut state, mut derivatives] = start(model)?;
-    let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: manoeuvre.h });
-    let mut scratch = vec![0.0; run.scratch_len(&dims)];
-    let mut found = vec![0.0; Gradient::<f64>::len(&dims)];
-    let span = Span { start: 0.0, end: manoeuvre.end, output: Output::Every(manoeuvre.end) };
+/// A manoeuvre of the model file, and the objective that belongs to it.
+fn drive(
+    case: Case,
+    objective: &str,
+    of: fn(&Gradient) -> Objective<Derivatives>,
+    haste: f64,
+) -> Result<(), Error> {
+    let setup = Setup::of_case(case);
+    let (end, h) = (setup.settings.end, setup.settings.step);
+    println!("{}: {end} s in steps of {} ms", case.name(), 1e3 * h);
     let began = Instant::now();
-    let watch = |_: mbs_runtime::formulation::Node<'_, f64>| ControlFlow::Continue(());
-    run.run(model, &mut NoInputs, &mut state, &mut derivatives, &span, &mut found, &mut scratch, watch)?;
+    let found = of(&buggy::gradient_of(&setup)?);
     let seconds = began.elapsed().as_secs_f64();
-    let (objectives, slopes) = found.split_at(dims.n_objectives);
-    let names = |quantity| (0..).map_while(move |i| model.name(quantity, i));
-    let place = names(Quantity::Objective).position(|name| name == manoeuvre.objective).unwrap_or(0);
-    println!("  {} = {:.9}", manoeuvre.objective, objectives[place]);
-    let p = dims.sensitivity.parameters;
-    for (name, slope) in names(Quantity::Sensitivity).zip(&slopes[place * p..]) {
-        println!("  d {}/d {name} = {slope:.6e}", manoeuvre.objective);
+    println!("  {objective} = {:.9}", found.value);
+    for (name, slope) in NAMES.sensitivities.iter().zip(found.by.to_array()) {
+        println!("  d {objective}/d {name} = {slope:.6e}");
     }
-    let steps = manoeuvre.end / manoeuvre.h;
-    let (each, factor) = (1e6 * seconds / steps, manoeuvre.end / seconds);
+    let (each, factor) = (1e6 * seconds * h / end, end / seconds);
     println!("  with the gradient {each:.0} µs a step, {factor:.0} times faster than real time");
-    Ok(())
+    in_real_time(Simulation::with(setup)?, haste)
 }
 
 /// The same motion with a deadline for every step: the wall clock's, or `haste` times as fast.
-fn in_real_time(model: &Model, manoeuvre: &Manoeuvre, haste: f64) -> Result<(), StepError> {
-    let dims = model.dims();
-    let [mut state, _] = start(model)?;
-    let mut scratch = vec![0.0; Ali3p::scratch_len(&dims)];
-    let steps = (manoeuvre.end / manoeuvre.h).round() as usize;
-    let period = Duration::from_secs_f64(manoeuvre.h / haste);
+fn in_real_time(mut sim: Simulation, haste: f64) -> Result<(), Error> {
+    let settings = sim.settings();
+    let steps = ((settings.end - settings.begin) / settings.step).round() as usize;
+    let period = Duration::from_secs_f64(settings.step / haste);
     let mut times = Vec::with_capacity(steps);
     let mut late = 0;
     let began = Instant::now();
     for step in 1..=steps {
         let from = Instant::now();
-        Ali3p::DEFAULT.step(model, &mut NoInputs, &mut state, manoeuvre.h, &mut scratch)?;
+        sim.step()?;
         times.push(from.elapsed());
         // The state of t + h is due at t + h; then the next step begins.
         let due = period * u32::try_from(step).unwrap_or(u32::MAX);

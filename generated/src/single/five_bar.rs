@@ -94,164 +94,28 @@ pub mod five_bar {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 4] = ["A.angle", "P1.angle", "B.angle", "P3.angle"];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `A.angle`.
-        pub const A_ANGLE: usize = 0;
-        /// Index of `P1.angle`.
-        pub const P1_ANGLE: usize = 1;
-        /// Index of `B.angle`.
-        pub const B_ANGLE: usize = 2;
-        /// Index of `P3.angle`.
-        pub const P3_ANGLE: usize = 3;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 4] = [
-        "A.angle_rate",
-        "P1.angle_rate",
-        "B.angle_rate",
-        "P3.angle_rate",
-    ];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `A.angle_rate`.
-        pub const A_ANGLE_RATE: usize = 0;
-        /// Index of `P1.angle_rate`.
-        pub const P1_ANGLE_RATE: usize = 1;
-        /// Index of `B.angle_rate`.
-        pub const B_ANGLE_RATE: usize = 2;
-        /// Index of `P3.angle_rate`.
-        pub const P3_ANGLE_RATE: usize = 3;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 3] = ["point_2.x", "point_2.y", "point_2.z"];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `point_2.x`.
-        pub const POINT_2_X: usize = 0;
-        /// Index of `point_2.y`.
-        pub const POINT_2_Y: usize = 1;
-        /// Index of `point_2.z`.
-        pub const POINT_2_Z: usize = 2;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 6] = [
-        "ground.A",
-        "ground.B",
-        "bar_A1.p1",
-        "bar_12.p2",
-        "bar_B3.p3",
-        "bar_32.p2",
-    ];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `ground.A`.
-        pub const GROUND_A: usize = 0;
-        /// Index of `ground.B`.
-        pub const GROUND_B: usize = 1;
-        /// Index of `bar_A1.p1`.
-        pub const BAR_A1_P1: usize = 2;
-        /// Index of `bar_12.p2`.
-        pub const BAR_12_P2: usize = 3;
-        /// Index of `bar_B3.p3`.
-        pub const BAR_B3_P3: usize = 4;
-        /// Index of `bar_32.p2`.
-        pub const BAR_32_P2: usize = 5;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 5] = ["A", "P1", "B", "P3", "P2"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `A`.
-        pub const A: usize = 0;
-        /// Index of `P1`.
-        pub const P1: usize = 1;
-        /// Index of `B`.
-        pub const B: usize = 2;
-        /// Index of `P3`.
-        pub const P3: usize = 3;
-        /// Index of `P2`.
-        pub const P2: usize = 4;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 4] = ["bar_A1", "bar_12", "bar_B3", "bar_32"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `bar_A1`.
-        pub const BAR_A1: usize = 0;
-        /// Index of `bar_12`.
-        pub const BAR_12: usize = 1;
-        /// Index of `bar_B3`.
-        pub const BAR_B3: usize = 2;
-        /// Index of `bar_32`.
-        pub const BAR_32: usize = 3;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["psi1", "psi2", "psi3"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `psi1`.
-        pub const PSI1: usize = 0;
-        /// Index of `psi2`.
-        pub const PSI2: usize = 1;
-        /// Index of `psi3`.
-        pub const PSI3: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 5] = ["L_s1", "L_s2", "m_A1", "x_G", "L_A1"];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `L_s1`.
-        pub const L_S1: usize = 0;
-        /// Index of `L_s2`.
-        pub const L_S2: usize = 1;
-        /// Index of `m_A1`.
-        pub const M_A1: usize = 2;
-        /// Index of `x_G`.
-        pub const X_G: usize = 3;
-        /// Index of `L_A1`.
-        pub const L_A1: usize = 4;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 2] = ["P2.x", "P2.y"];
-    /// Indices of the holonomic constraint rows.
-    pub mod holonomic {
-        /// Index of `P2.x`.
-        pub const P2_X: usize = 0;
-        /// Index of `P2.y`.
-        pub const P2_Y: usize = 1;
-    }
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 7] = [
-        "L_s1",
-        "L_s2",
-        "m_A1",
-        "x_G",
-        "L_A1",
-        "k_1",
-        "k_2",
-    ];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &["A.angle", "P1.angle", "B.angle", "P3.angle"],
+        velocities: &["A.angle_rate", "P1.angle_rate", "B.angle_rate", "P3.angle_rate"],
+        inputs: &[],
+        parameters: &["L_s1", "L_s2", "m_A1", "x_G", "L_A1", "k_1", "k_2"],
+        markers: &[
+            "ground.A",
+            "ground.B",
+            "bar_A1.p1",
+            "bar_12.p2",
+            "bar_B3.p3",
+            "bar_32.p2",
+        ],
+        outputs: &["point_2.x", "point_2.y", "point_2.z"],
+        joints: &["A", "P1", "B", "P3", "P2"],
+        bodies: &["bar_A1", "bar_12", "bar_B3", "bar_32"],
+        objectives: &["psi1", "psi2", "psi3"],
+        sensitivities: &["L_s1", "L_s2", "m_A1", "x_G", "L_A1"],
+        holonomic: &["P2.x", "P2.y"],
         normalised: &[],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -297,10 +161,19 @@ pub mod five_bar {
             (0.0, S::INFINITY),
         ];
     }
+    /// Cases of the model that share its equations: none.
+    pub type Case = ::core::convert::Infallible;
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 1] = [
@@ -322,6 +195,7 @@ pub mod five_bar {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -331,15 +205,17 @@ pub mod five_bar {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.001, 5.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -347,7 +223,7 @@ pub mod five_bar {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -395,12 +271,6 @@ pub mod five_bar {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -487,17 +357,21 @@ pub mod five_bar {
         pub P2: rt::named::Wrench<S>,
     }
     rt::fields!(Reactions[S; 30] { A, P1, B, P3, P2 });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 5.0,
         step: 0.001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -510,21 +384,40 @@ pub mod five_bar {
         type Scratch = [S; rt::simulation::ImplicitMemory::scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::Ali3p;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::Ali3p {
-            integrator: rt::Implicit::TRAPEZOIDAL,
-            tolerance: 0.0000000001,
-            max_iterations: 20,
-            penalty: rt::Penalty::DEFAULT,
-            projection: rt::ProjectionMatrix::Mass,
-            ..rt::Ali3p::DEFAULT
-        };
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 5.0,
+                    step: 0.001,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::Ali3p {
+                integrator: rt::Implicit::TRAPEZOIDAL,
+                tolerance: 0.0000000001,
+                max_iterations: 20,
+                penalty: rt::Penalty::DEFAULT,
+                projection: rt::ProjectionMatrix::Mass,
+                ..rt::Ali3p::DEFAULT
+            }
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -569,15 +462,18 @@ pub mod five_bar {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::Energy for Model {
         #[inline]

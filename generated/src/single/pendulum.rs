@@ -84,99 +84,21 @@ pub mod pendulum {
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
     };
-    /// Names of the coordinates, as the model addresses them.
-    pub const COORDINATES: [&str; 1] = ["hinge.angle"];
-    /// Indices of the coordinates.
-    pub mod coordinate {
-        /// Index of `hinge.angle`.
-        pub const HINGE_ANGLE: usize = 0;
-    }
-    /// Names of the velocities, as the model addresses them.
-    pub const VELOCITIES: [&str; 1] = ["hinge.angle_rate"];
-    /// Indices of the velocities.
-    pub mod velocity {
-        /// Index of `hinge.angle_rate`.
-        pub const HINGE_ANGLE_RATE: usize = 0;
-    }
-    /// Names of the inputs, as the model addresses them.
-    pub const INPUTS: [&str; 0] = [];
-    /// Names of the outputs, as the model addresses them.
-    pub const OUTPUTS: [&str; 4] = ["tip.x", "tip.y", "tip.z", "height"];
-    /// Indices of the outputs.
-    pub mod output {
-        /// Index of `tip.x`.
-        pub const TIP_X: usize = 0;
-        /// Index of `tip.y`.
-        pub const TIP_Y: usize = 1;
-        /// Index of `tip.z`.
-        pub const TIP_Z: usize = 2;
-        /// Index of `height`.
-        pub const HEIGHT: usize = 3;
-    }
-    /// Names of the markers, as the model addresses them.
-    pub const MARKERS: [&str; 1] = ["rod.tip"];
-    /// Indices of the markers.
-    pub mod marker {
-        /// Index of `rod.tip`.
-        pub const ROD_TIP: usize = 0;
-    }
-    /// Names of the joints, as the model addresses them.
-    pub const JOINTS: [&str; 1] = ["hinge"];
-    /// Indices of the joints.
-    pub mod joint {
-        /// Index of `hinge`.
-        pub const HINGE: usize = 0;
-    }
-    /// Names of the bodies beside ground, as the model addresses them.
-    pub const BODIES: [&str; 1] = ["rod"];
-    /// Indices of the bodies beside ground.
-    pub mod body {
-        /// Index of `rod`.
-        pub const ROD: usize = 0;
-    }
-    /// Names of the objectives, as the model addresses them.
-    pub const OBJECTIVES: [&str; 3] = ["haste", "load", "side"];
-    /// Indices of the objectives.
-    pub mod objective {
-        /// Index of `haste`.
-        pub const HASTE: usize = 0;
-        /// Index of `load`.
-        pub const LOAD: usize = 1;
-        /// Index of `side`.
-        pub const SIDE: usize = 2;
-    }
-    /// Names of the differentiated parameters, as the model addresses them.
-    pub const SENSITIVITIES: [&str; 3] = ["m", "L", "angle"];
-    /// Indices of the differentiated parameters.
-    pub mod sensitivity {
-        /// Index of `m`.
-        pub const M: usize = 0;
-        /// Index of `L`.
-        pub const L: usize = 1;
-        /// Index of `angle`.
-        pub const ANGLE: usize = 2;
-    }
-    /// Names of the holonomic constraint rows, as the model addresses them.
-    pub const HOLONOMIC: [&str; 0] = [];
-    /// Names of the nonholonomic constraint rows, as the model addresses them.
-    pub const NONHOLONOMIC: [&str; 0] = [];
-    /// Names of the independent parameters, arrays flattened.
-    pub const PARAMETERS: [&str; 3] = ["m", "L", "angle"];
-    /// All names.
+    /// The model's names, each list in the order of its slices.
     pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-        coordinates: &COORDINATES,
-        velocities: &VELOCITIES,
-        inputs: &INPUTS,
-        parameters: &PARAMETERS,
-        markers: &MARKERS,
-        outputs: &OUTPUTS,
-        joints: &JOINTS,
-        bodies: &BODIES,
-        objectives: &OBJECTIVES,
-        sensitivities: &SENSITIVITIES,
-        holonomic: &HOLONOMIC,
+        coordinates: &["hinge.angle"],
+        velocities: &["hinge.angle_rate"],
+        inputs: &[],
+        parameters: &["m", "L", "angle"],
+        markers: &["rod.tip"],
+        outputs: &["tip.x", "tip.y", "tip.z", "height"],
+        joints: &["hinge"],
+        bodies: &["rod"],
+        objectives: &["haste", "load", "side"],
+        sensitivities: &["m", "L", "angle"],
+        holonomic: &[],
         normalised: &[],
-        nonholonomic: &NONHOLONOMIC,
+        nonholonomic: &[],
     };
     /// Independent parameters; [`Default`] gives the model's values.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -206,10 +128,19 @@ pub mod pendulum {
             (S::NEG_INFINITY, S::INFINITY),
         ];
     }
+    /// Cases of the model that share its equations: none.
+    pub type Case = ::core::convert::Infallible;
     impl Parameters {
         /// Whether a mechanism can have these values: all are finite and within their bounds, no mass is negative, inertias
         /// are those of bodies, knots increase, and constraints that no coordinate can correct hold.
         pub fn check(&self) -> Result<(), rt::simulation::ParameterError> {
+            self.check_under(None)
+        }
+        /// The same under a case, whose inputs may have conditions of their own.
+        pub fn check_under(
+            &self,
+            case: Option<Case>,
+        ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
             const CONDITIONS: [rt::simulation::Condition; 3] = [
@@ -239,6 +170,7 @@ pub mod pendulum {
     /// The model with its parameters and whatever depends on them alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Model {
+        case: Option<Case>,
         parameters: Parameters,
         prepared: [S; NC],
     }
@@ -248,15 +180,17 @@ pub mod pendulum {
         }
     }
     impl Model {
-        /// Begin, step and end of the model's own simulation.
-        pub const SIMULATION: (S, S, S) = (0.0, 0.001, 10.0);
         /// With the given parameters.
         pub fn new(parameters: Parameters) -> Self {
+            Self::of_case(None, parameters)
+        }
+        /// With the given parameters, and the start values and inputs of a case.
+        pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
             let p = parameters.to_array();
             let mut prepared = [0.0; NC];
             let mut w = [0.0; 0];
             prepare(&p, &mut w, &mut prepared);
-            Self { parameters, prepared }
+            Self { case, parameters, prepared }
         }
         /// The parameters.
         pub fn parameters(&self) -> &Parameters {
@@ -264,7 +198,7 @@ pub mod pendulum {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [S::NAN; NY];
+            let mut y = [0.0; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -312,12 +246,6 @@ pub mod pendulum {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
-                .parameters
-                .check()
-            {
-                return Err(rt::EvalError::Refused { message });
-            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -358,17 +286,21 @@ pub mod pendulum {
         pub rod_tip: [S; 3],
     }
     rt::fields!(Markers[S; 3] { rod_tip });
-    /// Begin, end and step of the file's simulation.
+    /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
         end: 10.0,
         step: 0.001,
+        output: None,
     };
     /// A run of the model by the method of its file, with all its memory.
     pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
     /// Why a simulation does not start or go on.
     pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
     impl rt::Simulated for Model {
+        type Case = Case;
         type Parameters = Parameters;
         type Coordinates = Coordinates;
         type Velocities = Velocities;
@@ -381,14 +313,33 @@ pub mod pendulum {
         type Scratch = [S; rt::simulation::ExplicitMemory::tree_scratch_len(&DIMS)];
         type Workspace = [S; WORKSPACE];
         type Method = rt::simulation::Tree<rt::Rk4>;
-        const SETTINGS: rt::simulation::Settings = SETTINGS;
-        const METHOD: Self::Method = rt::simulation::Tree(rt::Rk4);
         const NAMES: rt::named::NameTable = NAMES;
-        fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-            parameters.check()
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 10.0,
+                    step: 0.001,
+                    output: None,
+                },
+            }
         }
-        fn with(parameters: Parameters) -> Self {
-            Self::new(parameters)
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Tree(rt::Rk4)
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
         }
         fn parameters(&self) -> &Parameters {
             &self.parameters
@@ -429,15 +380,18 @@ pub mod pendulum {
     }
     /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
     pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-        rt::simulation::gradient::<Model>(parameters)
+        rt::simulation::gradient(&Setup::new(*parameters))
     }
-    /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
     pub fn gradient_with(
-        parameters: &Parameters,
-        settings: rt::simulation::Settings,
+        setup: &Setup,
         memory: &mut GradientMemory,
     ) -> Result<Gradient, Error> {
-        rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        rt::simulation::gradient_with(setup, memory)
     }
     impl rt::ForwardDynamics for Model {
         #[inline]

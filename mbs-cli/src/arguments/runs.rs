@@ -3,7 +3,7 @@
 use super::method::METHOD;
 use super::{EXIT_CODES, Method};
 use clap::{Args, ValueEnum};
-use mbs_engine::Engine;
+use mbs_engine::{Engine, Fusing};
 use std::path::PathBuf;
 
 /// What all runs have in common.
@@ -23,7 +23,7 @@ pub(crate) struct Common {
     /// Step, s; with step control the first one.
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     pub(crate) step: Option<f64>,
-    /// How equations are evaluated; results have the same bits.
+    /// How equations are evaluated; results have the same bits, but for `fused`.
     #[arg(long, value_enum, default_value_t = EngineName::Auto)]
     pub(crate) engine: EngineName,
     /// Print one JSON object instead of text.
@@ -40,14 +40,17 @@ pub(crate) enum EngineName {
     Jit,
     /// By the interpreter
     Tape,
+    /// As machine code that rounds a product and the sum it goes into once; other bits
+    Fused,
 }
 
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Engine {
+impl From<EngineName> for (Engine, Fusing) {
+    fn from(name: EngineName) -> (Engine, Fusing) {
         match name {
-            EngineName::Auto => Engine::Auto,
-            EngineName::Jit => Engine::Jit,
-            EngineName::Tape => Engine::Tape,
+            EngineName::Auto => (Engine::Auto, Fusing::AsCompiled),
+            EngineName::Jit => (Engine::Jit, Fusing::AsCompiled),
+            EngineName::Tape => (Engine::Tape, Fusing::AsCompiled),
+            EngineName::Fused => (Engine::Jit, Fusing::Fused),
         }
     }
 }
@@ -225,6 +228,7 @@ Examples:
   mbs gradient models/five_bar.yaml --json | jq .objectives.psi1.gradient.L_s1
   mbs gradient models/five_bar.yaml --sensitivity k_1,m_A1 --step 1e-4
   mbs gradient models/five_bar.yaml --trajectories five_bar.csv --output-step 0.01
+  mbs gradient models/buggy.yaml --case double_lane_change --by-input rack --input-history rack.csv
 
 The gradient is that of the discrete solution: of the numbers that this run computes, with its steps. The last column of the table
 is (p/psi) dpsi/dp: by how many percent the objective changes where the parameter p does by one. A derivative by an input is one by a constant
@@ -261,6 +265,24 @@ pub(crate) struct Gradient {
     /// Memory of the adjoint in bytes, with K, M or G behind it; 1G if not given.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<usize>,
+    /// Differentiate by the value of these inputs at every step, by the adjoint: names separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) by_input: Vec<String>,
+    /// Write those derivatives over time to this CSV file, which `mbs plot` shows; `-` is standard output.
+    #[arg(long, value_name = "FILE", requires = "by_input")]
+    pub(crate) input_history: Option<PathBuf>,
+    /// Differentiate by the time at which the run ends, too.
+    #[arg(long)]
+    pub(crate) by_end_time: bool,
+    /// Second derivatives: the Hessian of each objective, for few parameters; with `--along`, its product with that direction.
+    #[arg(long)]
+    pub(crate) hessian: bool,
+    /// Change of objectives and of the last state along a direction among the parameters: the Jacobian–vector product; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) along: Vec<(String, f64)>,
+    /// Gradient of a weighted sum of objectives and of coordinates `NAME` and rates `rate(NAME)` at the end: the vector–Jacobian product; may be given many times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) weight: Vec<(String, f64)>,
     #[command(flatten)]
     pub(crate) method: Method,
 }

@@ -11,7 +11,7 @@ use crate::session::files;
 use crate::session::model::{find_case, show_warnings};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::evaluate::{Value as ParameterNumber, Values};
-use mbs_codegen::model::{Case, Model, ParameterId, VariableStart};
+use mbs_codegen::model::{Case, Event, EventCondition, Model, ParameterId, VariableStart};
 use mbs_codegen::program::{self, BundleKind, Family, Options, Program, ProgramError};
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
@@ -145,4 +145,22 @@ impl Summary<'_> {
     fn value(&self, index: usize) -> Option<&ParameterNumber> {
         self.values.parameter(ParameterId(index as u32))
     }
+}
+
+/// What an event does.
+fn actions(model: &Model, event: &Event) -> Vec<String> {
+    let mut actions: Vec<String> = Vec::new();
+    for condition in &event.conditions {
+        actions.push(match condition {
+            EventCondition::Impact { .. } => "impact".into(),
+            EventCondition::Reset { .. } => "reset of a rate".into(),
+        });
+    }
+    let inputs = event.settings.iter().filter_map(|(id, _)| model.inputs.get(id.index()));
+    actions.extend(inputs.map(|input| format!("sets {}", input.name)));
+    actions.extend(event.stop.then(|| "stops".into()));
+    if actions.is_empty() {
+        actions.push("is recorded".into());
+    }
+    actions
 }

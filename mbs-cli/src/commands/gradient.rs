@@ -1,19 +1,22 @@
 //! `mbs gradient`: run a model with its derivatives, and show objectives and their gradient.
 
+mod further;
+
 use crate::arguments::Gradient;
 use crate::output::number::{count, duration, short, significant};
 use crate::output::shown::Written;
 use crate::output::{json as report_json, text};
 use crate::session::execution::warn_of_redundancy;
 use crate::session::failure::Failure;
-use crate::session::results::{Stop, Watcher, cannot_write, check_out};
+use crate::session::results::{Stop, Watcher, cannot_write, check_out, write_table};
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model};
+use further::Further;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::{GradientMethod, Model, Objective};
 use mbs_engine::Interpreted;
 use mbs_engine::gradient::adjoint::Choice;
-use mbs_engine::gradient::{self, Effort, Ran};
+use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
 use mbs_engine::simulation::{
     Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
@@ -26,7 +29,12 @@ use std::io::ErrorKind;
 pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let Gradient { common, by, trajectories: file, output_step, method, .. } = arguments;
     let to_stdout = check_out("--trajectories", file.as_deref(), common)?;
-    let source = differentiated::read(common, by)?;
+    let history_to_stdout = check_out("--input-history", arguments.input_history.as_deref(), common)?;
+    if let (Some(a), Some(b)) = (file.as_deref(), arguments.input_history.as_deref()) {
+        files::refuse_twice(("--trajectories", a), ("--input-history", b))?;
+    }
+    let mut source = differentiated::read(common, by)?;
+    differentiated::append_inputs(&mut source, &arguments.by_input)?;
     differentiated::check_list(&source, common)?;
     let chosen = choose(&source, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;
@@ -59,7 +67,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     if file.is_some() && !known {
         files::complain(UNKNOWN_MULTIPLIERS);
     }
-    let asked = arguments.by_method.map_or(settings.simulation.gradient, Into::into);
+    let asked = asked(arguments, settings.simulation.gradient)?;
     let (simulation, memory) = (&settings.simulation, arguments.memory);
     let choice = gradient::adjoint::choose(&interpreted, simulation, asked, memory, file.is_some());
     let choice = choice.map_err(|error| explain(&interpreted, &RunFailure::Step(error), None))?;
@@ -70,7 +78,20 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     if let Some(plan) = choice.schedule.filter(|plan| plan.recomputed() > 0) {
         files::complain(&announce(&plan));
     }
-    let outcome = gradient::simulate_as(&interpreted, &settings, (start, stride), &choice, &mut watcher);
+    let mut history = None;
+    if !arguments.by_input.is_empty() {
+        let method = start.method(&interpreted, &settings.simulation);
+        let new = InputHistory::new(&interpreted, &method, &start);
+        history = Some(new.map_err(|error| explain(&interpreted, &RunFailure::Step(error), None))?);
+    }
+    let first = start.clone();
+    let outcome = match &mut history {
+        Some(history) => {
+            let (memory, history) = (choice.memory, Some(history));
+            gradient::simulate_backward(&interpreted, &settings, start, memory, &mut watcher, history)
+        }
+        None => gradient::simulate_as(&interpreted, &settings, (start, stride), &choice, &mut watcher),
+    };
     let (written, stop) = watcher.finish(outcome.as_ref().err());
     let ran = match (outcome, stop) {
         (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
@@ -85,12 +106,17 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
     }
-    let shown = Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told };
+    let further = Further::new(arguments, &interpreted, &settings, first, &ran, choice.memory, history)?;
+    if let (Some(file), Some(history)) = (&arguments.input_history, &further.history) {
+        write_table(file, &history_columns(&interpreted, history), &history.times, &history.derivatives)?;
+    }
+    let shown =
+        Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told, further };
     if common.json {
         return files::print(&(report_json::pretty(&shown.json()) + "\n"));
     }
     let text = shown.text();
-    if to_stdout {
+    if to_stdout || history_to_stdout {
         files::complain(&text);
         return Ok(());
     }
@@ -100,6 +126,26 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
 const UNKNOWN_MULTIPLIERS: &str = "\
 note: constraints depend on each other, and an explicit integrator does not know how their multipliers move: the file has \
 the other derivatives\n";
+
+/// How the gradient is to be computed; derivatives by histories of inputs need the adjoint.
+fn asked(arguments: &Gradient, in_file: GradientMethod) -> Result<GradientMethod, Failure> {
+    let asked = arguments.by_method.map(Into::into);
+    match asked {
+        _ if arguments.by_input.is_empty() => Ok(asked.unwrap_or(in_file)),
+        Some(GradientMethod::Direct) => Err(Failure::usage(
+            "`--by-input` takes the adjoint: leave out `--method direct`, which differentiates by one constant for each input",
+        )),
+        _ => Ok(GradientMethod::Adjoint),
+    }
+}
+
+/// Columns of the file of an input's history.
+fn history_columns(model: &Interpreted, history: &InputHistory) -> Vec<Column> {
+    let objectives = model.program().objectives.iter();
+    let names = objectives
+        .flat_map(|(psi, _)| history.inputs.iter().map(move |input| format!("d({psi})/d({input})")));
+    [Column::new("t", "")].into_iter().chain(names.map(|name| Column::new(name, ""))).collect()
+}
 
 /// The objectives that are wanted, by place; all if none are named.
 fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
@@ -173,6 +219,7 @@ struct Shown<'a> {
     written: Option<Written<'a>>,
     /// How the gradient was computed and why, if that was asked.
     told: Option<&'a Choice>,
+    further: Further,
 }
 
 /// What memory costs, said before the run.
@@ -197,7 +244,9 @@ impl Shown<'_> {
             let value = self.ran.found.objectives[i];
             let _ = writeln!(out, "\n  {}", format!("{name} = {} {unit}", significant(value, 9)).trim_end());
             out.push_str(&crate::output::gradient::table(self.model, &self.ran.found, i));
+            self.further.tell(&mut out, program, i);
         }
+        self.further.tell_products(&mut out, program);
         let (steps, word, times) = self.effort();
         let _ = writeln!(
             out,
@@ -244,6 +293,11 @@ impl Shown<'_> {
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),
             "jumps": report_json::jumps(&self.ran.jumps),
+            "events": self.ran.found.events.iter().map(|event| json!({
+                "event": program.events.names[event.event],
+                "t": event.t,
+                "gradient": report_json::by_name(program.sensitivity.clone(), &event.derivatives),
+            })).collect::<Vec<_>>(),
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {
@@ -255,6 +309,7 @@ impl Shown<'_> {
             let file = written.file.display().to_string();
             object["csv"] = json!({"file": file, "rows": written.rows, "columns": written.columns});
         }
+        self.further.add_to(&mut object, program, &self.chosen);
         object
     }
 }

@@ -13,7 +13,7 @@ const SCHEMA: &str = include_str!("../../../schema/mbs-1.schema.json");
 /// Ends with the help that was asked for, or with what is wrong with the command line; programs get an object.
 pub(crate) fn refuse(error: &clap::Error, json: bool) -> ! {
     if json && error.use_stderr() {
-        // If that fails there is nobody left to tell.
+        // If that fails, nothing can be reported.
         let _ = files::print(&(pretty(&json!({"error": what(&error.render().to_string())})) + "\n"));
     }
     error.exit()

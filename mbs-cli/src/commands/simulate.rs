@@ -1,4 +1,4 @@
-//! `mbs simulate` and `mbs kinematics`: settle what to run, run it, and show the result.
+//! `mbs simulate` and `mbs kinematics`: choose the settings, run the model, show the result.
 
 use crate::arguments::{Common, Kinematics, Results, Simulate};
 use crate::output::{json, text};

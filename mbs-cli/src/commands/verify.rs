@@ -1,6 +1,6 @@
 //! `mbs verify`: check all derivatives of a model and the gradient of a run, and show the worst errors.
 
-use crate::arguments::{EngineName, Verify};
+use crate::arguments::Verify;
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::output::{json as report_json, text};
@@ -18,10 +18,6 @@ use std::fmt::Write;
 /// Checks a model's derivatives and shows the result.
 pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let Verify { common, by, differences, method } = arguments;
-    if common.engine != EngineName::Auto {
-        let words = "`--engine` is for runs: to verify, real numbers are evaluated as pays and complex ones by the interpreter";
-        return Err(Failure::usage(words.to_string()));
-    }
     let model = differentiated::read(common, by)?;
     let case = session::find_case(&model, common.case.as_deref())?;
     let constrained = model.is_constrained();
@@ -43,7 +39,10 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
             progress.say(&format!("comparing the gradient: {done} of {} moved", count(of, "parameter")));
         }
     };
-    let outcome = verify::report(&interpreted.program_as_set(), simulation, *differences, watch);
+    // What is set is the default of what is checked.
+    let mut checked = Interpreted::new(interpreted.program_as_set());
+    settings::choose_engine(&mut checked, common.engine, &settings);
+    let outcome = verify::report_of(checked, simulation, *differences, watch);
     let seconds = progress.finish();
     let found = outcome.map_err(|failure| {
         let (verify::Failure::Start(error)

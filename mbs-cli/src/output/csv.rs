@@ -85,6 +85,23 @@ impl Csv {
     }
 }
 
+/// Writes a Parquet file at once: columns of numbers, then one of texts.
+#[cfg(feature = "parquet")]
+pub(crate) fn write_parquet(
+    to: File,
+    names: &[String],
+    columns: &[Vec<f64>],
+    texts: &[&str],
+) -> io::Result<()> {
+    super::parquet::write(to, names, columns, texts)
+}
+
+/// Writes a Parquet file at once: columns of numbers, then one of texts.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn write_parquet(_: File, _: &[String], _: &[Vec<f64>], _: &[&str]) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, NO_PARQUET))
+}
+
 /// The failure of the file itself.
 fn failed(error: csv::Error) -> io::Error {
     match error.into_kind() {

@@ -5,7 +5,7 @@ use mbs_codegen::diagnostics::{Diagnostic, Diagnostics, Severity};
 use mbs_codegen::model::Integrator;
 use mbs_engine::Damping;
 use mbs_engine::jumps::Jump;
-use mbs_engine::simulation::{Analysis, Effort, RunFailure, Settings, WRENCH};
+use mbs_engine::simulation::{Analysis, Effort, EventSeen, RunFailure, Settings, WRENCH};
 use serde_json::{Map, Value, json};
 
 /// The whole report; `error` says why the run did not come to its end.
@@ -54,6 +54,10 @@ pub(crate) fn report(shown: &Shown<'_>, error: Option<&str>) -> Value {
     object["statistics"] = statistics(shown);
     if let Some(written) = &shown.written {
         object["csv"] = json!({"file": written.file.display().to_string(), "rows": written.rows, "columns": written.columns});
+    }
+    if !program.events.names.is_empty() {
+        object["events"] = events(shown);
+        object["energy"]["at_events"] = json!(seen.balance.at_events);
     }
     if !seen.jumps.is_empty() {
         object["jumps"] = jumps(&seen.jumps);
@@ -109,6 +113,20 @@ pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value
     object["objectives_in_error"] = json!(simulation.objectives_in_error);
     object["recursive"] = json!(settings.recursive);
     object
+}
+
+/// Events that happened, in the order of time; impulses act along the conditions on velocities.
+fn events(shown: &Shown<'_>) -> Value {
+    let program = shown.model.program();
+    let one = |event: &EventSeen| {
+        let (first, end) = program.events.entries[event.event].conditions;
+        json!({
+            "event": program.events.names[event.event],
+            "t": event.t,
+            "impulses": by_name(program.events.conditions[first..end].iter().cloned(), &event.impulses),
+        })
+    };
+    shown.record.seen.events.iter().map(one).collect()
 }
 
 /// Jumps a run went through.

@@ -5,7 +5,7 @@ use super::number::{count, duration, grouped, short, significant};
 use super::shown::Shown;
 use super::text::{head, with};
 use mbs_engine::gradient::Ran;
-use mbs_engine::simulation::{Column, Curves, Effort, history_columns};
+use mbs_engine::simulation::{Column, Curves, Effort, EventSeen, history_columns};
 use mbs_report::{Chart, Curve, Report, Scene, Table};
 
 /// A run with derivatives.
@@ -47,6 +47,7 @@ pub(crate) fn page(
     }
     page.tables = [
         objectives(shown),
+        events(shown),
         gradients(shown, derivatives),
         statistics(shown, derivatives),
         summary(shown),
@@ -172,6 +173,19 @@ fn objectives(shown: &Shown<'_>) -> Table {
         title: "Objectives".into(),
         heads: heads(&["objective", ">value", "unit"]),
         rows: program.objectives.iter().zip(&values).map(row).collect(),
+    }
+}
+
+fn events(shown: &Shown<'_>) -> Table {
+    let names = &shown.model.program().events.names;
+    let row = |event: &EventSeen| {
+        let impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
+        vec![names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]
+    };
+    Table {
+        title: "Events".into(),
+        heads: heads(&["event", ">t [s]", ">impulses"]),
+        rows: shown.record.seen.events.iter().map(row).collect(),
     }
 }
 

@@ -4,8 +4,8 @@
 //! calls it, too.
 
 use mbs_engine::simulation::Column;
-use parquet::basic::{Repetition, Type as Physical};
-use parquet::data_type::DoubleType;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -86,4 +86,33 @@ impl Table {
             None => Ok(()),
         }
     }
+}
+
+/// Writes a file at once: columns of numbers, then one of texts, under their names.
+pub(crate) fn write(file: File, names: &[String], columns: &[Vec<f64>], texts: &[&str]) -> io::Result<()> {
+    let field = |(i, name): (usize, &String)| {
+        let field = match i < columns.len() {
+            true => Type::primitive_type_builder(name, Physical::DOUBLE),
+            false => Type::primitive_type_builder(name, Physical::BYTE_ARRAY)
+                .with_logical_type(Some(LogicalType::String)),
+        };
+        field.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+    };
+    let fields = names.iter().enumerate().map(field).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let schema = Type::group_type_builder("results").with_fields(fields).build().map_err(failed)?;
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::default()).map_err(failed)?;
+    let mut group = writer.next_row_group().map_err(failed)?;
+    for values in columns {
+        if let Some(mut column) = group.next_column().map_err(failed)? {
+            column.typed::<DoubleType>().write_batch(values, None, None).map_err(failed)?;
+            column.close().map_err(failed)?;
+        }
+    }
+    if let Some(mut column) = group.next_column().map_err(failed)? {
+        let texts: Vec<ByteArray> = texts.iter().map(|text| ByteArray::from(*text)).collect();
+        column.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(failed)?;
+        column.close().map_err(failed)?;
+    }
+    group.close().map_err(failed)?;
+    writer.close().map(|_| ()).map_err(failed)
 }

@@ -18,7 +18,7 @@ pub(crate) struct Frame {
     pub(crate) curves: Vec<Curve>,
 }
 
-/// Colours that can be told apart on white; darker ones stand for them on black in an SVG.
+/// Colours that are distinct on white; an SVG on black uses other shades.
 const COLOURS: [[u8; 3]; 8] = [
     [31, 111, 235],
     [217, 72, 15],

@@ -21,7 +21,15 @@ pub(crate) fn report(shown: &Shown<'_>) -> String {
     let program = shown.model.program();
     let mut out = head(program, shown.settings, shown.record.seen.now.t);
     out.push_str(&with(shown.set));
-    for table in [states(shown), outputs(shown), objectives(shown), multipliers(shown), reactions(shown)] {
+    let tables = [
+        states(shown),
+        outputs(shown),
+        events(shown),
+        objectives(shown),
+        multipliers(shown),
+        reactions(shown),
+    ];
+    for table in tables {
         if !table.is_empty() {
             out.push('\n');
             out.push_str(&table);
@@ -121,6 +129,32 @@ fn outputs(shown: &Shown<'_>) -> String {
         table.row([name.clone(), significant(value, 9), unit.clone()]);
     }
     if table.is_empty() { String::new() } else { table.print() }
+}
+
+/// Events that a table shows; of more, the first and the last.
+const EVENTS: usize = 24;
+
+fn events(shown: &Shown<'_>) -> String {
+    let (program, events) = (shown.model.program(), &shown.record.seen.events);
+    let mut table = Table::new(&["event", ">t [s]", ">impulses"]);
+    for (i, event) in events.iter().enumerate() {
+        if events.len() > EVENTS && (EVENTS / 2..events.len() - EVENTS / 2).contains(&i) {
+            if i == EVENTS / 2 {
+                let more = format!("… {} more", grouped(events.len() - EVENTS));
+                table.row([more, String::new(), String::new()]);
+            }
+            continue;
+        }
+        let impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
+        table.row([program.events.names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]);
+    }
+    if program.events.names.is_empty() {
+        String::new()
+    } else if table.is_empty() {
+        "  no event happened\n".into()
+    } else {
+        table.print()
+    }
 }
 
 fn objectives(shown: &Shown<'_>) -> String {
@@ -242,7 +276,7 @@ fn start(shown: &Shown<'_>) -> String {
     out
 }
 
-/// Rows that nobody computes.
+/// Rows that are not computed.
 fn dropped(program: &Program) -> String {
     if program.dropped_rows.is_empty() {
         return String::new();
@@ -287,6 +321,9 @@ fn energy(shown: &Shown<'_>) -> String {
             balance.error().map_or("unknown: held inputs jump".into(), |e| format!("{} J", significant(e, 2)))
         }
     };
+    if !shown.record.seen.events.is_empty() {
+        let _ = writeln!(out, "  events   changed the energy by {} J", short(balance.at_events));
+    }
     let [change, work, drives] = [balance.change, balance.work, balance.work_of_drives].map(short);
     let works = match (balance.driven, balance.prescribed) {
         (false, false) => {

@@ -8,7 +8,7 @@ use super::{files, model};
 use crate::arguments::{By, Common};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::sensitivity::Influences;
-use mbs_codegen::model::{Case, Model};
+use mbs_codegen::model::{Case, InputId, Model, SensitivityRef};
 use mbs_engine::gradient::{NameError, by_names};
 use mbs_engine::simulation::{self, Settings, independent};
 use mbs_runtime::StepError;
@@ -38,6 +38,27 @@ pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
         model.model.cases.iter_mut().for_each(|case| case.sensitivity = None);
     }
     Ok(model)
+}
+
+/// Appends inputs to the list, those that are not in it.
+pub(crate) fn append_inputs(model: &mut Analysed, names: &[String]) -> Result<(), Failure> {
+    for name in names.iter().map(|name| name.trim()) {
+        let Some(place) = model.inputs.iter().position(|input| input.name == name) else {
+            let inputs: Vec<&str> = model.inputs.iter().map(|input| input.name.as_str()).collect();
+            return Err(Failure::usage(match inputs.is_empty() {
+                true => format!("there is no input `{name}`: the model has none"),
+                false => format!("there is no input `{name}`; there are {}", some(&inputs)),
+            }));
+        };
+        let input = SensitivityRef::Input(InputId(place as u32));
+        let lists = model.model.cases.iter_mut().filter_map(|case| case.sensitivity.as_mut());
+        for list in lists.chain([&mut model.model.sensitivity]) {
+            if !list.contains(&input) {
+                list.push(input);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A failure if there is nothing to differentiate by.

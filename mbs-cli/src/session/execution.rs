@@ -28,7 +28,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) without: Option<String>,
 }
 
-/// Settles how to run a model. `settle` takes the model's settings and whether it has constraints; `further` says which bundles it needs
+/// Chooses how to run a model. `settle` takes the model's settings and whether it has constraints; `further` says which bundles it needs
 /// beside those of the run. If they are too large for a program it does without them.
 pub(crate) fn prepare<'a>(
     common: &Common,
@@ -108,7 +108,7 @@ impl Done<'_> {
         }
     }
 
-    /// What became of the run; none if nobody reads the results any more, which is no failure.
+    /// What became of the run; none if the reader of the results has closed the pipe, which is not a failure.
     pub(crate) fn trouble(&self, prepared: &Prepared<'_>) -> Option<Trouble> {
         let Prepared { source, case, model, settings, .. } = prepared;
         let undefined = || {

@@ -67,7 +67,7 @@ impl Failure {
         }
         if json && !files::has_printed() {
             let object = self.object.unwrap_or_else(|| json!({"error": message}));
-            // If that fails there is nobody left to tell.
+            // If that fails, nothing can be reported.
             let _ = files::print(&(pretty(&object) + "\n"));
         }
         ExitCode::from(self.code)

@@ -109,7 +109,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect::<String>().into()
 }
 
-/// Prints to standard output. That nobody reads it any more is no failure.
+/// Prints to standard output. A closed pipe is not a failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     PRINTED.store(true, Ordering::Relaxed);
     let mut out = io::stdout().lock();
@@ -121,7 +121,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints to standard error; if that fails there is nobody left to tell.
+/// Prints to standard error; if that fails, nothing can be reported.
 pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(harmless(text).as_bytes());
 }

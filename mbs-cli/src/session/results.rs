@@ -87,6 +87,26 @@ impl<'a> Table<'a> {
     }
 }
 
+/// Writes a whole table: times, and rows of the other columns one after the other.
+pub(crate) fn write_table(
+    path: &Path,
+    columns: &[Column],
+    times: &[f64],
+    values: &[f64],
+) -> Result<(), Failure> {
+    let written = Table::create(path, columns, false).and_then(|mut table| {
+        let width = columns.len().saturating_sub(1).max(1);
+        for (&t, row) in times.iter().zip(values.chunks_exact(width)) {
+            table.row(t, &[row])?;
+        }
+        table.finish(true)
+    });
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(files::cannot_write(path, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Follows a run: writes its results, shows how far it is, and stops it at an interrupt.
 pub(crate) struct Watcher<'a> {
     table: Option<Table<'a>>,

@@ -5,7 +5,8 @@ use super::files;
 use crate::arguments::{Common, EngineName, Method};
 use crate::output::number::short;
 use mbs_engine::simulation::{Overrides, Setting, SettingError, Settings};
-use mbs_engine::{Fusing, Interpreted, machine_code_availability};
+use mbs_engine::{Interpreted, Refusal, machine_code_availability};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the options ask for.
 pub(crate) fn overrides(common: &Common, output_step: Option<f64>, method: Option<&Method>) -> Overrides {
@@ -57,11 +58,38 @@ pub(crate) fn refuse(error: &SettingError) -> Failure {
 
 /// Chooses how the equations of a run are evaluated; tells where machine code would be taken, but cannot be.
 pub(crate) fn choose_engine(model: &mut Interpreted, engine: EngineName, settings: &Settings) {
-    model.set_engine(engine.into(), settings.expected_evaluations(), Fusing::AsCompiled);
-    if let Err(why) = machine_code_availability()
-        && engine != EngineName::Tape
+    let (chosen, fusing) = engine.into();
+    model.set_engine(chosen, settings.expected_evaluations(), fusing);
+    if engine != EngineName::Tape
+        && let Some(note) = note_once(machine_code_availability(fusing), &NOTED)
     {
-        files::complain(&format!("note: the interpreter runs alone: {why}\n"));
+        files::complain(&note);
+    }
+}
+
+/// Whether it was said that there is no machine code.
+static NOTED: AtomicBool = AtomicBool::new(false);
+
+/// What is said where there is no machine code, the first time.
+fn note_once(available: Result<(), Refusal>, noted: &AtomicBool) -> Option<String> {
+    let why = available.err()?;
+    (!noted.swap(true, Ordering::Relaxed)).then(|| format!("note: the interpreter runs alone: {why}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_processor_is_noted_once() {
+        let noted = AtomicBool::new(false);
+        assert_eq!(note_once(Ok(()), &noted), None);
+        let note = note_once(Err(Refusal::Processor), &noted).expect("a note");
+        assert_eq!(
+            note,
+            "note: the interpreter runs alone: machine code is written for x86-64 with AVX only\n"
+        );
+        assert_eq!(note_once(Err(Refusal::Memory("denied".into())), &noted), None);
     }
 }
 

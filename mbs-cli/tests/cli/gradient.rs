@@ -96,7 +96,7 @@ fn adjoints_in_little_memory_and_what_is_refused() {
     let run = |memory| {
         json(&["gradient", &five_bar, "--json", "--end", "1", "--method", "adjoint", "--memory", memory])
     };
-    let (all, few) = (run("1G"), run("64K"));
+    let (all, few) = (run("1G"), run("256K"));
     assert_eq!(all["method"]["recomputed"], 0);
     assert!(few["method"]["recomputed"].as_u64().expect("a number") > 0);
     assert_eq!(few["objectives"], all["objectives"], "the same bits");
@@ -111,6 +111,61 @@ fn adjoints_in_little_memory_and_what_is_refused() {
     let model = folder.file("chosen.yaml", chosen.replace("objectives", "sensitivity: [m, L]\nobjectives"));
     let out = done(&["gradient", &model]);
     assert!(out.contains("method   direct: 1 objective by 2 parameters"), "{out}");
+}
+
+/// By the history of an input, by the end time, along a direction, of a weighted sum, twice.
+#[test]
+fn further_derivatives() {
+    let model = shipped("cart_pole");
+    let folder = Folder::new();
+    let file = folder.path("push.csv");
+    let run = ["gradient", &model, "--json", "--case", "shaken", "--end", "0.2"];
+    let found = json(
+        &[
+            &run[..],
+            &["--by-input", "push", "--input-history", &file, "--by-end-time", "--hessian"],
+            &["--along", "push=2", "--weight", "drift=1"],
+        ]
+        .concat(),
+    );
+    assert_eq!(found["method"]["gradient"], "adjoint");
+    let gradient = found["objectives"]["drift"]["gradient"].as_object().expect("a gradient");
+    let by_push = gradient["push"].as_f64().expect("a number");
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
+    // The values of all steps together are a constant.
+    let history = found["by_input"]["objectives"]["drift"]["push"].as_array().expect("a history");
+    assert_eq!(history.len(), found["by_input"]["t"].as_array().expect("times").len());
+    let sum: f64 = history.iter().filter_map(Value::as_f64).sum();
+    assert!(history.len() > 10 && close(sum, by_push), "{sum} {by_push}");
+    let text = std::fs::read_to_string(&file).expect("the file");
+    assert!(text.starts_with("t,") && text.contains("d(drift)/d(push)"), "{text}");
+    assert_eq!(text.lines().count(), history.len() + 1);
+    let along = found["along"]["objectives"]["drift"].as_f64().expect("a number");
+    assert!(close(along, 2.0 * by_push), "{along} {by_push}");
+    for (by, expected) in gradient {
+        let weighted = found["weighted"][by].as_f64().expect("a number");
+        assert!(close(weighted, expected.as_f64().expect("a number")) || weighted.abs() < 1e-15, "{by}");
+    }
+    assert!(found["by_end_time"]["drift"].is_number());
+    let second = found["second_derivatives"]["objectives"]["drift"].as_array().expect("products");
+    assert_eq!((second.len(), second[0].as_array().expect("a row").len()), (1, gradient.len()));
+    let text = done(&[
+        "gradient",
+        &model,
+        "--case",
+        "shaken",
+        "--end",
+        "0.1",
+        "--by-input",
+        "push",
+        "--by-end-time",
+    ]);
+    assert!(text.contains("of `push`: sum ") && text.contains("by the end time: "), "{text}");
+    fails(2, &["there is no input `pull`", "push"], &["gradient", &model, "--by-input", "pull"]);
+    let both = ["gradient", &model, "--by-input", "push", "--method", "direct"];
+    fails(2, &["`--by-input` takes the adjoint"], &both);
+    fails(2, &["`nothing`"], &["gradient", &model, "--end", "0.1", "--weight", "nothing=1"]);
+    fails(2, &["`nothing`"], &["gradient", &model, "--end", "0.1", "--along", "nothing=1"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod gradient;
 mod guide;
 mod import;
 mod mistakes;
+mod optimise;
 mod readme;
 mod report;
 mod simulate;

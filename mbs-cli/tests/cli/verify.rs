@@ -213,3 +213,33 @@ fn differences_over_moving_corners() {
     let out = done(&["verify", &file, "--differences"]);
     assert!(out.contains("\nPASS"), "{out}");
 }
+
+fn remove_times(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|name, _| name != "wall_time" && name != "real_time_factor");
+        fields.values_mut().for_each(remove_times);
+    }
+}
+
+/// What engines have in common: all numbers, but for the time they took. Fused operations round otherwise.
+#[test]
+fn engines_agree() {
+    let model = shipped("five_bar");
+    let numbers = |command: &str, engine: &str| -> Value {
+        let out = done(&[command, &model, "--end", "0.5", "--engine", engine, "--json"]);
+        let mut found: Value = serde_json::from_str(&out).expect("JSON");
+        remove_times(&mut found);
+        found
+    };
+    for command in ["verify", "gradient", "simulate"] {
+        let tape = numbers(command, "tape");
+        for engine in ["jit", "auto"] {
+            assert_eq!(numbers(command, engine), tape, "{command} --engine {engine}");
+        }
+    }
+    let gradient = |engine| numbers("gradient", engine).to_string();
+    if mbs_engine::machine_code_availability(mbs_engine::Fusing::Fused).is_ok() {
+        assert_ne!(gradient("fused"), gradient("jit"), "fused operations change roundings");
+    }
+    passes(&[&model, "--end", "0.5", "--engine", "fused"]);
+}

@@ -58,6 +58,7 @@ impl Hoisted {
     }
 
     /// Index of an expression in the prepared values.
+    #[inline]
     pub(super) fn place(&self, id: ExprId) -> Option<u32> {
         self.places.get(id.index()).copied().flatten()
     }

@@ -289,20 +289,26 @@ pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -
         rolled: Rolled::default(),
     };
     let prepared = hoisted.expressions().len() as u32;
-    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default())];
+    let mut scratch = schedule::Scratch::new(graph);
+    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &mut scratch)];
     for specification in direct {
-        bundles.push(build_one(graph, specification, &Hoisted::default()));
+        bundles.push(build_one(graph, specification, &Hoisted::default(), &mut scratch));
     }
     for specification in stepping {
         let mut specification = specification.clone();
         specification.arguments.push((Group::Prepared, prepared));
-        bundles.push(build_one(graph, &specification, &hoisted));
+        bundles.push(build_one(graph, &specification, &hoisted, &mut scratch));
     }
     bundles
 }
 
-fn build_one(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Bundle {
-    let schedule = schedule::schedule(graph, specification, hoisted);
+fn build_one(
+    graph: &Graph,
+    specification: &Specification,
+    hoisted: &Hoisted,
+    scratch: &mut schedule::Scratch,
+) -> Bundle {
+    let schedule = schedule::schedule(graph, specification, hoisted, scratch);
     // A bundle of little more than one chunk is not split, which avoids moving values between segments.
     let size = if schedule.steps.len() <= 2 * CHUNK { 2 * CHUNK } else { CHUNK };
     let (segments, slots) = chunk::split_into_chunks(schedule.steps, schedule.values, schedule.slots, size);

@@ -29,12 +29,31 @@ pub(super) enum Step {
     Kernel { kernel: Kernel, inputs: Vec<Run>, output: u32 },
 }
 
-pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &Hoisted) -> Schedule {
+/// What is known of every node of the graph while a bundle is scheduled; nothing between bundles.
+pub(super) struct Scratch {
+    uses: Vec<u32>,
+    done: Vec<Option<ValueId>>,
+    absorbed: Vec<bool>,
+}
+
+impl Scratch {
+    pub(super) fn new(graph: &Graph) -> Scratch {
+        let n = graph.len();
+        Scratch { uses: vec![0; n], done: vec![None; n], absorbed: vec![false; n] }
+    }
+}
+
+pub(super) fn schedule(
+    graph: &Graph,
+    specification: &Specification,
+    hoisted: &Hoisted,
+    Scratch { uses, done, absorbed }: &mut Scratch,
+) -> Schedule {
     let mut scheduler = Scheduler {
         graph,
         hoisted,
-        uses: vec![0; graph.len()],
-        done: vec![None; graph.len()],
+        uses,
+        done,
         runs: HashMap::new(),
         calls: HashMap::new(),
         out: Schedule {
@@ -69,14 +88,14 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
         scheduler.out.counts.add_many("rolled", each.operations());
     }
     // A node is written after its operands, so the order of writing is one in which they are ready.
-    let mut absorbed = vec![false; graph.len()];
-    for fused in visited.nodes().filter_map(|id| scheduler.fused(id)) {
+    let nodes: Vec<ExprId> = visited.nodes().collect();
+    for fused in nodes.iter().filter_map(|&id| scheduler.fused(id)) {
         absorbed[fused.product.index()] = true;
     }
-    let operations = visited.nodes().filter(|id| !absorbed[id.index()] && scheduler.leaf(*id).is_none());
+    let operations = nodes.iter().filter(|id| !absorbed[id.index()] && scheduler.leaf(**id).is_none());
     scheduler.out.steps.reserve_exact(operations.count() + places.len());
     let mut places = places.into_iter().peekable();
-    for id in visited.nodes() {
+    for &id in &nodes {
         if scheduler.leaf(id).is_none() && scheduler.done[id.index()].is_none() && !absorbed[id.index()] {
             scheduler.finish(id);
         }
@@ -88,7 +107,13 @@ pub(super) fn schedule(graph: &Graph, specification: &Specification, hoisted: &H
             });
         }
     }
-    scheduler.out
+    let Scheduler { uses, done, out, .. } = scheduler;
+    for id in nodes {
+        uses[id.index()] = 0;
+        done[id.index()] = None;
+        absorbed[id.index()] = false;
+    }
+    out
 }
 
 /// Where a wanted expression goes.
@@ -103,8 +128,8 @@ struct Scheduler<'a> {
     hoisted: &'a Hoisted,
     /// How many operations read a node; results count as readers, all readers of an array or a kernel's results as
     /// one.
-    uses: Vec<u32>,
-    done: Vec<Option<ValueId>>,
+    uses: &'a mut [u32],
+    done: &'a mut [Option<ValueId>],
     runs: HashMap<ArrayId, Run>,
     calls: HashMap<CallId, u32>,
     out: Schedule,
@@ -121,6 +146,7 @@ impl Scheduler<'_> {
     }
 
     /// A node that needs no operation of its own.
+    #[inline]
     fn leaf(&self, id: ExprId) -> Option<Operand> {
         if let Some(place) = self.hoisted.place(id) {
             return Some(Operand::Argument(Group::Prepared, place));

@@ -12,7 +12,7 @@ use crate::derivatives::direction::{Weights, coordinate_directions};
 use crate::derivatives::{Linearisation, Square};
 use crate::dynamics::Symmetric;
 use crate::elements::{Element, Mechanism, constraint_elements, loads};
-use crate::graph::{ExprId, Graph, Tangents};
+use crate::graph::{ExprId, Graph, Tangents, gradient};
 use crate::symbols::Group;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
@@ -26,11 +26,32 @@ pub struct Sparse {
     pub entries: Vec<ExprId>,
 }
 
+/// Seeds from which on it pays to look for rows that are better differentiated backward.
+const MANY: usize = 32;
+/// Seeds for each row from which on backward differentiation is cheaper: a sweep for each row instead of one for each seed.
+const PER_ROW: usize = 8;
+
 impl Sparse {
-    /// The nonzero derivatives of expressions by each of the seeds.
+    /// The nonzero derivatives of expressions by each of the seeds: forward for each seed, or backward for each row where many seeds, such as
+    /// the values of a spline, act on few rows.
     pub fn by(g: &mut Graph, expressions: &[ExprId], seeds: &[ExprId]) -> Sparse {
         let mut found: BTreeMap<(u32, u32), ExprId> = BTreeMap::new();
-        for (k, &seed) in seeds.iter().enumerate() {
+        let backward = backward_groups(g, expressions, seeds);
+        let mut done = vec![false; seeds.len()];
+        for (rows, group) in &backward {
+            let symbols: Vec<ExprId> = group.iter().map(|&k| seeds[k]).collect();
+            for &i in rows {
+                let one = g.one();
+                let entries = gradient(g, &[(expressions[i], one)], &symbols);
+                for (&k, entry) in group.iter().zip(entries) {
+                    if !g.is(entry, 0.0) {
+                        found.insert((i as u32, k as u32), entry);
+                    }
+                }
+            }
+            group.iter().for_each(|&k| done[k] = true);
+        }
+        for (k, &seed) in seeds.iter().enumerate().filter(|(k, _)| !done[*k]) {
             let mut tangents = Tangents::with_respect_to(g, seed);
             for (i, &expression) in expressions.iter().enumerate() {
                 let entry = tangents.of(g, expression);
@@ -42,6 +63,28 @@ impl Sparse {
         let (places, entries) = found.into_iter().unzip();
         Sparse { places, entries }
     }
+}
+
+/// Groups of seeds that are better differentiated by backward, and the rows that each group acts on.
+fn backward_groups(g: &Graph, expressions: &[ExprId], seeds: &[ExprId]) -> Vec<(Vec<usize>, Vec<usize>)> {
+    if seeds.len() < MANY {
+        return Vec::new();
+    }
+    let number: HashMap<ExprId, usize> = seeds.iter().enumerate().map(|(k, &seed)| (seed, k)).collect();
+    let mut rows = vec![Vec::new(); seeds.len()];
+    for (i, &expression) in expressions.iter().enumerate() {
+        for id in g.reachable(&[expression]) {
+            if let Some(&k) = number.get(&id) {
+                rows[k].push(i);
+            }
+        }
+    }
+    let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+    for (k, rows) in rows.into_iter().enumerate() {
+        groups.entry(rows).or_default().push(k);
+    }
+    let pays = |(rows, group): &(Vec<usize>, Vec<usize>)| group.len() >= MANY.max(PER_ROW * rows.len());
+    groups.into_iter().filter(pays).collect()
 }
 
 /// What the runtime's `Sensitivities` want.

@@ -89,7 +89,7 @@ impl JointForm {
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
         let part = REGULARISATION.max(LEAST_REGULARISATION * epsilon);
-        let small = small_numbers(g, mechanism, states, &matrix, n, part);
+        let small = small_numbers(g, mechanism, states, &matrix, n, &rows.scales.rows, part);
         let (solved, corrected) = (
             factor_with(g, mechanism, states, &matrix, &small, true)?,
             factor_with(g, mechanism, states, &matrix, &small, false)?,
@@ -204,17 +204,18 @@ pub(crate) fn bordered_matrix(
     matrix
 }
 
-/// ε for every row: powers of two, so that no rounding of the samples reaches generated code. The same for all where rows depend on
-/// each other at the start: only then are the multipliers those of least Euclidean norm.
+/// ε for every row: powers of two, so that no rounding of the samples reaches generated code. The same for all, in the units of
+/// the rows, where rows depend on each other at the start: only then are the multipliers those of least Euclidean norm.
 fn small_numbers(
     g: &mut Graph,
     mechanism: &Mechanism<'_>,
     states: &States,
     matrix: &SparseMatrix,
     n: usize,
+    units: &[f64],
     part: f64,
 ) -> Vec<ExprId> {
-    let m = matrix.n - n;
+    let m = units.len();
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
     let sampled = states.evaluate(g, mechanism, &expressions);
     let sample: BTreeMap<(usize, usize), f64> =
@@ -233,8 +234,9 @@ fn small_numbers(
         row.values_mut().for_each(|x| *x /= scale.sqrt());
     }
     if are_dependent(rows) {
-        let mean = scales.iter().sum::<f64>() / m as f64;
-        scales.fill(mean);
+        let sum: f64 = scales.iter().zip(units).map(|(scale, unit)| scale / (unit * unit)).sum();
+        let mean = sum / m as f64;
+        scales.iter_mut().zip(units).for_each(|(scale, unit)| *scale = mean * unit * unit);
     }
     let small = |scale: &f64| g.constant(2f64.powi((part * scale).log2().round() as i32));
     scales.iter().map(small).collect()

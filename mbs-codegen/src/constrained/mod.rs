@@ -21,6 +21,7 @@ mod joint_form;
 mod reactions;
 mod rows;
 mod samples;
+mod scales;
 mod sections;
 
 pub use coordinate_derivatives::{CoordinateDerivatives, ParameterPlaces, Sparse};
@@ -33,4 +34,5 @@ pub use reactions::reactions;
 pub use rows::{Checked, Rows};
 pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
+pub use scales::Scales;
 pub use sections::Sections;

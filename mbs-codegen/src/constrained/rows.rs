@@ -1,4 +1,4 @@
-//! Which rows a model has: those of its cut joints and of its file, but for the ones that say nothing.
+//! Which rows a model has: those of its cut joints and of its file, without those that vanish identically.
 //!
 //! A planar mechanism closed by a revolute joint has three rows that say 0 = 0. A row is dropped if it is zero on
 //! the graph, or below its running error bound at random coordinates, times, inputs and values of all parameters: a smooth
@@ -7,6 +7,7 @@
 //! no constraint on the motion but one on the parameters: it is checked for every set of them ([`Checked`]). All others
 //! stay: rows that are redundant, and rows that coordinates change at some parameters only.
 
+use super::scales::{Scales, scale_variables};
 use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{BinaryOp, ExprId, Graph, Interpreter, Node, ROUNDING, UnaryOp};
 use crate::kinematics::ReferencePoint;
@@ -18,11 +19,11 @@ use crate::topology::{self, Row, Tree};
 use hashbrown::HashMap;
 
 /// The rows of a model, holonomic first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// Those that bind.
     pub kept: Vec<Row>,
-    /// Names of those that nobody computes: they say nothing, or bind parameters only.
+    /// Names of those that are not computed: they vanish identically, or bind parameters only.
     pub dropped: Vec<String>,
     /// Those that bind parameters only.
     pub checked: Vec<Checked>,
@@ -30,10 +31,12 @@ pub struct Rows {
     pub immovable: Vec<usize>,
     /// First Euler parameter of each block: one normalisation row each, in coordinate form.
     pub blocks: Vec<usize>,
+    /// Natural scales of the model, its coordinates and the kept rows.
+    pub scales: Scales,
 }
 
 /// A row that no coordinate changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The row.
     pub row: Row,
@@ -44,6 +47,8 @@ const STATES: usize = 6;
 /// Units of the running error bound that count as zero: constants that were folded carry the rounding of some operations
 /// that the bound does not see.
 const ZERO: f64 = 16.0 * ROUNDING;
+/// The running size of an equation of a few terms is about this many times the largest of them.
+const TERMS: f64 = 16.0;
 
 /// What the states show of a row.
 #[derive(Clone, Copy)]
@@ -52,6 +57,10 @@ struct Shown {
     vanishes: bool,
     /// Coordinates (velocities, if it is nonholonomic) change it at one of them.
     moves: bool,
+    /// By how much they do.
+    change: f64,
+    /// Size of its terms.
+    terms: f64,
 }
 
 impl Rows {
@@ -60,7 +69,7 @@ impl Rows {
         let blocks = tree.links.iter().filter_map(|link| link.euler_parameters()).map(|(z, _)| z).collect();
         let all = topology::rows(model, tree);
         if all.is_empty() {
-            return Rows { blocks, ..Rows::default() };
+            return Rows { blocks, scales: Scales::new(model, tree, &[]), ..Rows::default() };
         }
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, false);
@@ -68,7 +77,7 @@ impl Rows {
         let values = row_values(&mut g, &mut mechanism, &all);
         let wanted: Vec<ExprId> = values.iter().flat_map(|row| [row.value, row.size]).collect();
         let samples: Vec<Sample> = (0..STATES).map(|state| Sample::new(model, tree, state)).collect();
-        let mut shown = vec![Shown { vanishes: true, moves: false }; all.len()];
+        let mut shown = vec![Shown { vanishes: true, moves: false, change: 0.0, terms: 0.0 }; all.len()];
         for (state, at) in samples.iter().enumerate() {
             let elsewhere = &samples[(state + 1) % STATES];
             let here = at.evaluate(&g, &wanted);
@@ -81,9 +90,12 @@ impl Rows {
                 };
                 shown.vanishes &= is_zero(here[k].0, here[k].1);
                 shown.moves |= !is_zero(here[k].0 - there.0, here[k].1 + there.1);
+                shown.change = shown.change.max((here[k].0 - there.0).abs());
+                shown.terms = shown.terms.max(here[k].1 / TERMS);
             }
         }
         let mut rows = Rows { blocks, ..Rows::default() };
+        let mut kept = Vec::new();
         for ((row, shown), value) in all.into_iter().zip(shown).zip(&values) {
             let analytic = is_analytic(&g, value.value);
             let moving = [Group::Z, Group::V].iter().any(|&group| g.depends(value.value).contains(group));
@@ -97,8 +109,10 @@ impl Rows {
                     rows.immovable.push(rows.kept.len());
                 }
                 rows.kept.push(row);
+                kept.push(if shown.moves { shown.change } else { shown.terms });
             }
         }
+        rows.scales = Scales::new(model, tree, &kept);
         rows
     }
 
@@ -132,6 +146,12 @@ impl Rows {
     /// How many there are in coordinate form.
     pub fn in_coordinate_form(&self) -> usize {
         self.kept.len() + self.blocks.len()
+    }
+
+    /// Natural scales of the rows in coordinate form; Euler parameters are of length one.
+    pub fn units_in_coordinate_form(&self) -> Vec<f64> {
+        let (holonomic, nonholonomic) = self.scales.rows.split_at(self.holonomic());
+        [holonomic, &vec![1.0; self.blocks.len()], nonholonomic].concat()
     }
 
     /// The place of a kept row among the multipliers of the coordinate form, where normalisation rows stand between.
@@ -236,11 +256,12 @@ impl Sample {
         let t = begin + (0.5 + 0.5 * some(1)[0]) * (end - begin);
         let (mut z, mut v) = (some(tree.nq), some(tree.nv));
         for link in &tree.links {
-            let is_length = |name: &&&str| ["displacement", "x", "y", "z"].contains(*name);
             let lengths = link.kind.coordinates().iter().take_while(is_length).count();
             z[link.z..link.z + lengths].iter_mut().for_each(|z| *z *= length);
             v[link.v..link.v + lengths].iter_mut().for_each(|v| *v *= length);
         }
+        scale_variables(model, length, &mut z);
+        scale_variables(model, length, &mut v);
         let u = model.inputs.iter().zip(some(model.inputs.len()));
         let u = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
         let knots: Vec<_> =
@@ -304,8 +325,13 @@ fn moved(default: f64, x: f64, (min, max): (Option<f64>, Option<f64>)) -> f64 {
     value.max(min).min(max)
 }
 
-/// The largest coordinate of a point or a centre of mass in its body; one metre if all are at the origin.
-fn length_scale(model: &Model) -> f64 {
+/// Whether a coordinate of a joint is a length: those that are come first.
+pub(super) fn is_length(name: &&&str) -> bool {
+    ["displacement", "x", "y", "z"].contains(*name)
+}
+
+/// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
+pub(super) fn length_scale(model: &Model) -> f64 {
     let values = Values::defaults(model);
     let vectors =
         model.bodies.iter().flat_map(|body| body.points.iter().map(|(_, point)| point).chain([&body.com]));
@@ -316,8 +342,14 @@ fn length_scale(model: &Model) -> f64 {
         }
     });
     let components = vectors.chain(joints).filter_map(|vector| values.vector(vector).ok()).flatten();
-    let largest = components.map(f64::abs).filter(|x| x.is_finite()).fold(0.0, f64::max);
-    if largest > 0.0 { largest } else { 1.0 }
+    let starts = model.joints.iter().flat_map(|joint| {
+        let lengths = joint.kind.coordinates().iter().take_while(is_length);
+        joint.start.values.iter().zip(lengths).filter_map(|(start, _)| values.scalar(start).ok())
+    });
+    let largest =
+        |of: &mut dyn Iterator<Item = f64>| of.map(f64::abs).filter(|x| x.is_finite()).fold(0.0, f64::max);
+    let sizes = [largest(&mut { components }), largest(&mut { starts }), 1.0];
+    sizes.into_iter().find(|size| *size > 0.0).unwrap_or(1.0)
 }
 
 /// Numbers in ±1 that repeat from run to run: a linear congruence with Knuth's constants.

@@ -6,11 +6,12 @@
 //!
 //! | symbol | meaning |
 //! |---|---|
-//! | B | rows of Φ_z, each divided by its largest entry |
+//! | B | rows of Φ_z by coordinates in their units, each divided by its largest entry |
 //! | φ | Φ, divided by the same |
 
 use super::Rows;
 use super::rows::Random;
+use super::scales::Scales;
 use crate::derivatives::Linearisation;
 use crate::derivatives::constraints::jacobian;
 use crate::derivatives::direction::{Weights, coordinate_directions};
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 
 /// States tried: the start and two near it.
 const STATES: usize = 3;
-/// A step in the middle of what people choose.
+/// A step in the middle of what people choose, in units of the model's time.
 const STEP: f64 = 1e-3;
 /// More rows than this are not assembled: the solve is dense.
 const MAX_ROWS: usize = 400;
@@ -32,13 +33,14 @@ const STEPS: usize = 20;
 const CLOSED: f64 = 1e-9;
 /// Damps what dependent rows would amplify.
 const DAMPING: f64 = 1e-8;
-/// The longest step, in units of max(1, ‖z‖): half a radian, or half a length.
+/// The longest step, in units of the coordinates, or of ‖z‖ in them if that is more: half a radian, or half a length.
 const LONGEST: f64 = 0.5;
 
 /// Coordinates at which the model is sampled.
 #[derive(Clone, Debug)]
 pub struct States {
     z: Vec<Vec<f64>>,
+    scales: Scales,
 }
 
 impl States {
@@ -55,13 +57,16 @@ impl States {
         let start = interpreter.evaluate(g, &start);
         let mut assembled = |state: usize| {
             let mut random = Random(17 + state as u64);
-            let guess = start.iter().map(|value| value + 0.1 * state as f64 * random.next()).collect();
+            let moved = |(z, value): (usize, &f64)| {
+                value + 0.1 * state as f64 * random.next() * rows.scales.coordinate(z)
+            };
+            let guess = start.iter().enumerate().map(moved).collect();
             positions.assemble(g, &mut interpreter, guess)
         };
-        States { z: (0..STATES).map(&mut assembled).collect() }
+        States { z: (0..STATES).map(&mut assembled).collect(), scales: rows.scales.clone() }
     }
 
-    /// The values of expressions at each state, with the weights of the trapezoidal rule at a step of a millisecond.
+    /// The values of expressions at each state, with the weights of the trapezoidal rule at a thousandth of the model's time.
     /// Everything moves a little: much is not smooth at rest.
     pub(super) fn evaluate(
         &self,
@@ -74,12 +79,21 @@ impl States {
             let mut random = Random(41 + state as u64);
             let mut interpreter = defaults(mechanism);
             interpreter.set_all(Group::Z, z);
+            let scales = &self.scales;
             for group in [Group::V, Group::Vd, Group::Zd, Group::Zdd, Group::Lambda] {
                 for i in 0..tree.nq + tree.nv {
-                    interpreter.set(group, i as u32, 0.1 * random.next());
+                    let unit = match group {
+                        Group::Lambda => scales.multiplier(i),
+                        Group::V => scales.velocity(i) / scales.time,
+                        Group::Vd => scales.velocity(i) / (scales.time * scales.time),
+                        Group::Zd => scales.coordinate(i) / scales.time,
+                        _ => scales.coordinate(i) / (scales.time * scales.time),
+                    };
+                    interpreter.set(group, i as u32, 0.1 * random.next() * unit);
                 }
             }
-            interpreter.set_all(Group::Weights, &[STEP / 2.0, STEP * STEP / 4.0, STEP / 2.0]);
+            let h = STEP * scales.time;
+            interpreter.set_all(Group::Weights, &[h / 2.0, h * h / 4.0, h / 2.0]);
             interpreter.evaluate(g, expressions)
         };
         self.z.iter().enumerate().map(at).collect()
@@ -102,6 +116,7 @@ struct Positions {
     wanted: Vec<ExprId>,
     /// The coordinates of each row's entries.
     columns: Vec<Vec<usize>>,
+    scales: Scales,
 }
 
 impl Positions {
@@ -132,7 +147,8 @@ impl Positions {
             phi_z.push(p.into_iter().enumerate().map(|(k, e)| (first + k, e)).collect::<BTreeMap<_, _>>());
         }
         wanted.extend(phi_z.iter().flat_map(|row| row.values().copied()));
-        Positions { wanted, columns: phi_z.iter().map(|row| row.keys().copied().collect()).collect() }
+        let columns = phi_z.iter().map(|row| row.keys().copied().collect()).collect();
+        Positions { wanted, columns, scales: rows.scales.clone() }
     }
 
     /// Positions near a guess where Φ = 0; the best that was found.
@@ -151,15 +167,17 @@ impl Positions {
             if worst < CLOSED {
                 break;
             }
-            // d = −Bᵀ (B Bᵀ + μ)⁻¹ φ
+            // d = −Bᵀ (B Bᵀ + μ)⁻¹ φ, in units of the coordinates
             let Some(y) = least(&b, phi, z.len()) else { break };
             let mut d = vec![0.0; z.len()];
             for (row, y) in b.iter().zip(&y) {
                 row.iter().for_each(|&(j, entry)| d[j] -= entry * y);
             }
-            let size = |x: &[f64]| x.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
-            let shorter = (LONGEST * size(&z).max(1.0) / size(&d)).min(1.0);
-            z.iter_mut().zip(&d).for_each(|(z, d)| *z += shorter * d);
+            let unit = |j: usize| self.scales.coordinate(j);
+            let size = z.iter().enumerate().fold(1.0, |size: f64, (j, z)| size.max(z.abs() / unit(j)));
+            let longest = d.iter().fold(0.0, |size: f64, d| size.max(d.abs()));
+            let shorter = (LONGEST * size / longest).min(1.0);
+            z.iter_mut().zip(&d).enumerate().for_each(|(j, (z, d))| *z += shorter * d * unit(j));
         }
         best.1
     }
@@ -175,10 +193,12 @@ impl Positions {
         for (&phi, columns) in phi.iter().zip(&self.columns) {
             let (own, rest) = entries.split_at(columns.len());
             entries = rest;
-            let size = own.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            let entry = |(&j, entry): (&usize, &f64)| (j, entry * self.scales.coordinate(j));
+            let own: Vec<(usize, f64)> = columns.iter().zip(own).map(entry).collect();
+            let size = own.iter().fold(0.0, |size: f64, (_, x)| size.max(x.abs()));
             let size = if size > 0.0 { size } else { 1.0 };
             scaled.0.push(phi / size);
-            scaled.1.push(columns.iter().zip(own).map(|(&j, entry)| (j, entry / size)).collect());
+            scaled.1.push(own.into_iter().map(|(j, entry)| (j, entry / size)).collect());
         }
         Some(scaled)
     }

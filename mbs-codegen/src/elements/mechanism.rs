@@ -32,7 +32,7 @@ pub struct Mechanism<'a> {
 }
 
 impl<'a> Mechanism<'a> {
-    /// All kinematics of a model. What nobody asks for is never scheduled, so it costs nothing.
+    /// All kinematics of a model. Quantities that no bundle requests are never scheduled, so they cost nothing.
     pub fn new(
         g: &mut Graph,
         model: &'a Model,
@@ -57,14 +57,19 @@ impl<'a> Mechanism<'a> {
 
     /// Start values of coordinates and of velocities, expressions of parameters.
     pub fn start(&self, g: &mut Graph) -> [Vec<ExprId>; 2] {
+        self.start_under(g, self.model)
+    }
+
+    /// The same with the start values of `model`, which is this mechanism's under a case.
+    pub fn start_under(&self, g: &mut Graph, model: &Model) -> [Vec<ExprId>; 2] {
         let mut lower = |value| Lowering::new(g, self.parameters, &mut ParametersOnly).scalar(value);
         let (mut z, mut v) = (Vec::new(), Vec::new());
         for link in &self.tree.links {
-            let start = &self.model.joints[link.joint.index()].start;
+            let start = &model.joints[link.joint.index()].start;
             z.extend(start.values.iter().map(&mut lower));
             v.extend(start.rates.iter().map(&mut lower));
         }
-        for variable in &self.model.variables {
+        for variable in &model.variables {
             z.push(lower(&variable.value));
             v.push(lower(&variable.rate));
         }

@@ -1,8 +1,8 @@
 //! The module's face: constants, parameters, the model and its trait implementations.
 
 use super::free_text::prose;
-use super::names::{constants, fields};
-use super::{named, simulation};
+use super::names::fields;
+use super::{cases, named, simulation};
 use crate::model::Hold;
 use crate::program::Program;
 use crate::symbols::Group;
@@ -23,6 +23,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     let names = names_of(program);
     let parameters = parameters_of(program);
     let check = super::conditions::print(program);
+    let cases = cases::print(program);
     let model = model_of(program);
     let simulation = simulation::print(program);
     let bundles = super::glue::implementations(program);
@@ -51,6 +52,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #constants
             #names
             #parameters
+            #cases
             #check
             #model
             #simulation
@@ -120,68 +122,33 @@ fn constants_of(program: &Program) -> TokenStream {
     }
 }
 
-/// A module of index constants and an array of names.
-fn index_module(module: &str, doc: &str, array: &str, names: &[String]) -> TokenStream {
-    let (module, array) = (ident(module), ident(array));
-    let len = count(names.len());
-    let idents = constants(names);
-    let items = idents.iter().zip(names).enumerate().map(|(i, (constant, name))| {
-        let (constant, i) = (ident(constant), count(i));
-        let doc = format!(" Index of `{name}`.");
-        quote! { #[doc = #doc] pub const #constant: usize = #i; }
-    });
-    let about_names = format!(" Names of the {doc}, as the model addresses them.");
-    let about_module = format!(" Indices of the {doc}.");
-    let module = (!names.is_empty()).then(|| {
-        quote! { #[doc = #about_module] pub mod #module { #(#items)* } }
-    });
-    quote! {
-        #[doc = #about_names]
-        pub const #array: [&str; #len] = [#(#names),*];
-        #module
-    }
-}
-
 fn names_of(program: &Program) -> TokenStream {
-    let inputs: Vec<String> = program.inputs.iter().map(|i| i.name.clone()).collect();
-    let outputs: Vec<String> = program.outputs.iter().map(|(name, _)| name.clone()).collect();
-    let objectives: Vec<String> = program.objectives.iter().map(|(name, _)| name.clone()).collect();
-    let modules = [
-        index_module("coordinate", "coordinates", "COORDINATES", &program.coordinates),
-        index_module("velocity", "velocities", "VELOCITIES", &program.velocities),
-        index_module("input", "inputs", "INPUTS", &inputs),
-        index_module("output", "outputs", "OUTPUTS", &outputs),
-        index_module("marker", "markers", "MARKERS", &program.markers),
-        index_module("joint", "joints", "JOINTS", &program.joints),
-        index_module("body", "bodies beside ground", "BODIES", &program.bodies),
-        index_module("objective", "objectives", "OBJECTIVES", &objectives),
-        index_module("sensitivity", "differentiated parameters", "SENSITIVITIES", &program.sensitivity),
-        index_module("holonomic", "holonomic constraint rows", "HOLONOMIC", &program.holonomic),
-        index_module("nonholonomic", "nonholonomic constraint rows", "NONHOLONOMIC", &program.nonholonomic),
-    ];
     let parameters = program.parameter_names();
-    let len = count(parameters.len());
-    let normalised = &program.normalised;
+    let named = |list: &[(String, String)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let inputs: Vec<String> = program.inputs.iter().map(|input| input.name.clone()).collect();
+    let (outputs, objectives) = (named(&program.outputs), named(&program.objectives));
+    let lists = [
+        ("coordinates", &program.coordinates),
+        ("velocities", &program.velocities),
+        ("inputs", &inputs),
+        ("parameters", &parameters),
+        ("markers", &program.markers),
+        ("outputs", &outputs),
+        ("joints", &program.joints),
+        ("bodies", &program.bodies),
+        ("objectives", &objectives),
+        ("sensitivities", &program.sensitivity),
+        ("holonomic", &program.holonomic),
+        ("normalised", &program.normalised),
+        ("nonholonomic", &program.nonholonomic),
+    ];
+    let lists = lists.map(|(list, names)| {
+        let list = ident(list);
+        quote!(#list: &[#(#names),*])
+    });
     quote! {
-        #(#modules)*
-        /// Names of the independent parameters, arrays flattened.
-        pub const PARAMETERS: [&str; #len] = [#(#parameters),*];
-        /// All names.
-        pub const NAMES: rt::named::NameTable = rt::named::NameTable {
-            coordinates: &COORDINATES,
-            velocities: &VELOCITIES,
-            inputs: &INPUTS,
-            parameters: &PARAMETERS,
-            markers: &MARKERS,
-            outputs: &OUTPUTS,
-            joints: &JOINTS,
-            bodies: &BODIES,
-            objectives: &OBJECTIVES,
-            sensitivities: &SENSITIVITIES,
-            holonomic: &HOLONOMIC,
-            normalised: &[#(#normalised),*],
-            nonholonomic: &NONHOLONOMIC,
-        };
+        /// The model's names, each list in the order of its slices.
+        pub const NAMES: rt::named::NameTable = rt::named::NameTable { #(#lists),* };
     }
 }
 
@@ -249,6 +216,19 @@ fn bounds_of(program: &Program) -> TokenStream {
     } }
 }
 
+/// Natural scales, unless all of them are one.
+fn units_of(program: &Program) -> Option<TokenStream> {
+    let (coordinates, rows) = (&program.coordinate_units, &program.row_units);
+    (!coordinates.is_empty() || !rows.is_empty()).then(|| {
+        quote! {
+            #[inline(always)]
+            fn units(&self) -> rt::Units<'_> {
+                rt::Units { coordinates: &[#(#coordinates),*], rows: &[#(#rows),*] }
+            }
+        }
+    })
+}
+
 fn model_of(program: &Program) -> TokenStream {
     let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
     let holds = program.inputs.iter().map(|input| match input.hold {
@@ -256,6 +236,7 @@ fn model_of(program: &Program) -> TokenStream {
         Hold::Linear => quote!(rt::Hold::Linear),
         Hold::Signal => quote!(rt::Hold::Signal),
     });
+    let units = units_of(program);
     let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
     let start = call(
         program,
@@ -276,12 +257,11 @@ fn model_of(program: &Program) -> TokenStream {
     let unset = if judged { quote!(S::NAN) } else { quote!(0.0) };
     let workspace_of = |name: &str| count(program.bundle(name).map_or(0, |b| b.slots as usize));
     let [prepare_len, start_len, signals_len] = ["prepare", "start", "input_signals"].map(workspace_of);
-    let (h, step, end) =
-        (number(program.simulation.begin), number(program.simulation.step), number(program.simulation.end));
     quote! {
         /// The model with its parameters and whatever depends on them alone.
         #[derive(Clone, Debug, PartialEq)]
         pub struct Model {
+            case: Option<Case>,
             parameters: Parameters,
             prepared: [S; NC],
         }
@@ -293,16 +273,18 @@ fn model_of(program: &Program) -> TokenStream {
         }
 
         impl Model {
-            /// Begin, step and end of the model's own simulation.
-            pub const SIMULATION: (S, S, S) = (#h, #step, #end);
-
             /// With the given parameters.
             pub fn new(parameters: Parameters) -> Self {
+                Self::of_case(None, parameters)
+            }
+
+            /// With the given parameters, and the start values and inputs of a case.
+            pub fn of_case(case: Option<Case>, parameters: Parameters) -> Self {
                 let p = parameters.to_array();
                 let mut prepared = [0.0; NC];
                 let mut w = [0.0; #prepare_len];
                 #prepare
-                Self { parameters, prepared }
+                Self { case, parameters, prepared }
             }
 
             /// The parameters.
@@ -353,6 +335,7 @@ fn model_of(program: &Program) -> TokenStream {
             fn holds(&self) -> &[rt::Hold] {
                 &[#(#holds),*]
             }
+            #units
         }
 
         impl rt::Names for Model {
@@ -388,8 +371,11 @@ pub(super) fn call(
     let given = |&(group, _): &(Group, u32)| match group {
         Group::Parameters => parameters.clone(),
         Group::Prepared => quote!(&self.prepared),
+        Group::Case => cases::number(&quote!(self.case)),
         other => ident(other.identifier()).into_token_stream(),
     };
-    let arguments = bundle.arguments.iter().map(given).chain([workspace]).chain(results.iter().cloned());
+    let mut taken = bundle.arguments.clone();
+    taken.sort_by_key(|&(group, _)| group);
+    let arguments = taken.iter().map(given).chain([workspace]).chain(results.iter().cloned());
     quote! { #function(#(#arguments),*); }
 }

@@ -4,7 +4,7 @@
 use super::face::{count, ident};
 use crate::program::{BundleKind, Program};
 use crate::symbols::Group;
-use mbs_bundles::{Argument, Entry, Pivots, ResultEntry, Size, Written};
+use mbs_bundles::{Argument, Entry, EventEntry, Pivots, ResultEntry, Size, Written};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -150,7 +150,7 @@ fn columns(program: &Program, pivots: Pivots) -> Option<(usize, Option<&[u32]>)>
     }
 }
 
-/// What a method says of its success.
+/// The value that a method returns.
 fn judged(pivots: Pivots) -> TokenStream {
     match pivots {
         Pivots::None => quote!(Ok(())),
@@ -167,6 +167,7 @@ fn given(entry: &Entry, group: Group) -> TokenStream {
     let alone = entry.arguments.iter().any(|&(_, what)| what == Argument::Slice(group));
     match group {
         Group::Prepared => quote!(&self.prepared),
+        Group::Case => super::cases::number(&quote!(self.case)),
         Group::Rhs => quote!(&rhs),
         Group::Time if entry.arguments.iter().any(|&(_, what)| what == Argument::Time) => quote!(t),
         Group::Time => quote!(at.t),
@@ -228,7 +229,7 @@ fn solve_many(program: &Program) -> Option<TokenStream> {
 
 /// What a trait tells of the structure, beside its bundles.
 fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
-    let (structure, held) = (&program.structure, &program.held);
+    let structure = &program.structure;
     let (pattern, derivatives) = (&structure.pattern, &structure.derivatives);
     let one = quote!(rt::sensitivity::Places<'_>);
     let two = quote!([rt::sensitivity::Places<'_>; 2]);
@@ -251,7 +252,7 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("holonomic", &pattern.holonomic),
                 ("nonholonomic", &pattern.nonholonomic),
             ];
-            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), quote!(&[#(#held),*])))]
+            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))]
         }
         "StartDerivatives" => vec![("start_places", (two, pair(&derivatives.start)))],
         "Sensitivities" => {
@@ -275,6 +276,11 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
         "JointObjectiveDerivatives" => {
             vec![("joint_objective_places", (two, pair(&derivatives.joint_objectives)))]
         }
+        "Events" => vec![("event_table", (quote!(rt::EventTable<'_>), event_table(program)))],
+        "EventDerivatives" => vec![
+            ("event_places", (one.clone(), places(&derivatives.events))),
+            ("jump_places", (one, places(&derivatives.jumps))),
+        ],
         "Regressor" => vec![("regressor_places", (one, places(&structure.regressor)))],
         "InverseDynamicsParameters" => {
             vec![("inverse_dynamics_parameter_places", (one, places(&derivatives.inverse_dynamics)))]
@@ -293,10 +299,61 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
     methods.into_iter().map(method).collect()
 }
 
+/// Which coordinates are held, by case.
+fn held_of(program: &Program) -> TokenStream {
+    let held = &program.held;
+    let cases = super::cases::offered(program);
+    let others = cases.iter().filter(|(case, _)| case.held != *held).map(|(case, variant)| {
+        let held = &case.held;
+        quote!(Some(Case::#variant) => &[#(#held),*],)
+    });
+    let others: Vec<TokenStream> = others.collect();
+    if others.is_empty() {
+        return quote!(&[#(#held),*]);
+    }
+    quote!(match self.case { #(#others)* _ => &[#(#held),*] })
+}
+
 fn places(entries: &[(u32, u32)]) -> TokenStream {
     let pairs = entries.iter().map(|&(i, j)| {
         let (i, j) = (count(i as usize), count(j as usize));
         quote!((#i, #j))
     });
     quote!(&[#(#pairs),*])
+}
+
+fn event_table(program: &Program) -> TokenStream {
+    let events = &program.events;
+    let entry = |entry: &EventEntry| {
+        let direction = ident(entry.direction.name());
+        let EventEntry { minimum_interval, stop, has_rate, .. } = *entry;
+        let range = |(first, end): (usize, usize)| {
+            let (first, end) = (count(first), count(end));
+            quote!((#first, #end))
+        };
+        let (conditions, settings) = (range(entry.conditions), range(entry.settings));
+        quote! {
+            rt::EventEntry {
+                direction: rt::Direction::#direction,
+                minimum_interval: #minimum_interval,
+                stop: #stop,
+                has_rate: #has_rate,
+                conditions: #conditions,
+                settings: #settings,
+            }
+        }
+    };
+    let entries = events.entries.iter().map(entry);
+    let (conditions, autonomous) = (count(events.conditions.len()), events.autonomous);
+    let constant_settings = events.constant_settings;
+    let inputs = events.inputs.iter().map(|&input| count(input as usize));
+    quote! {
+        rt::EventTable {
+            events: &[#(#entries),*],
+            conditions: #conditions,
+            inputs: &[#(#inputs),*],
+            constant_settings: #constant_settings,
+            autonomous: #autonomous,
+        }
+    }
 }

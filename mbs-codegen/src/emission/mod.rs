@@ -2,12 +2,13 @@
 //!
 //! Input: a [`Program`]. Output: text. The module's face (types, names, trait implementations) is built
 //! from tokens and formatted; the bodies of bundles are printed line by line, since formatting them would
-//! cost seconds and nobody reads them twice.
+//! take seconds.
 //! Holds afterwards: nothing from the model stands in the text but escaped identifiers, string literals
 //! and finite numbers.
 
 mod batch;
 mod body;
+mod cases;
 mod conditions;
 mod face;
 mod free_text;
@@ -44,7 +45,7 @@ impl Default for Target {
     }
 }
 
-/// What the header says of the module's source.
+/// The source of a module, for its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
     /// File name, without its folder.

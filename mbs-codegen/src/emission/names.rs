@@ -24,20 +24,11 @@ pub fn identifier(name: &str) -> String {
     text
 }
 
-/// Constants for full names such as `hinge.angle`: `HINGE_ANGLE`. Two names that would collide are told
-/// apart by a number.
-pub(super) fn constants(names: &[String]) -> Vec<String> {
-    distinct(names.iter().map(|name| identifier(&name.to_ascii_uppercase())))
-}
-
-/// Fields for names of parameters. `type` becomes `type_`, and `type_`, if there is one too, `type__2`.
+/// Fields for names; duplicates get a number. `type` becomes `type_`, and `type_`, if there is one too, `type__2`.
 pub(super) fn fields<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    distinct(names.map(identifier))
-}
-
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut taken = HashSet::new();
     names
+        .map(identifier)
         .map(|base| {
             let mut candidate = base.clone();
             let mut number = 2;

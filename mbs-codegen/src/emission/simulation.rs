@@ -2,8 +2,8 @@
 //!
 //! What is printed are names and sizes; the work is the runtime's.
 
-use super::face::{self, number};
-use super::named;
+use super::face::{self, ident, number};
+use super::{cases, named};
 use crate::corners;
 use crate::model::{Formulation, Integrator, Projection, Simulation};
 use crate::program::{BundleKind, Program};
@@ -12,10 +12,18 @@ use quote::quote;
 
 /// The simulation, or nothing where the bundles that its method needs were not asked for.
 pub(super) fn print(program: &Program) -> TokenStream {
-    let Some(Method { kind, value, memory, scratch, differentiated }) = method(program) else {
-        return quote!();
+    let Some(own) = method(program, &program.simulation) else {
+        return settings(program);
     };
-    let gradient = differentiated.map(|memory| gradient(program, &memory));
+    let of_cases = cases::offered(program).into_iter().map(|(case, _)| &case.simulation);
+    let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
+    let methods: Vec<Method> = [own].into_iter().chain(of_cases).collect();
+    let kinds = Kinds::of(&methods);
+    let gradient = kinds.gradient.as_ref().map(|memory| gradient(program, memory));
+    let (kind, values) = (kinds.kind(), methods.iter().map(|method| kinds.value(method)));
+    let (state, scratch) = (kinds.len(|method| &method.state), kinds.len(|method| &method.scratch));
+    let (setup, method) = (setup(program), by_case(program, values.collect()));
+    let settings = settings(program);
     let has = |kind: BundleKind| program.kinds.contains(&kind);
     let nothing = || named::Named { kind: quote!(rt::named::Nothing), definition: quote!() };
     let when = |kind: BundleKind, of: fn(&Program) -> named::Named| {
@@ -34,20 +42,19 @@ pub(super) fn print(program: &Program) -> TokenStream {
         [&coordinates, &velocities, &inputs, &multipliers, &outputs, &markers, &reactions].map(|n| &n.kind);
     let given = if program.inputs.is_empty() { quote!(rt::inputs::NoInputs) } else { quote!(Inputs) };
     let next_stop = next_stop(program);
-    let Simulation { begin, end, step, .. } = program.simulation;
-    let [begin, end, step] = [begin, end, step].map(number);
     quote! {
         #(#structs)*
-
-        /// Begin, end and step of the file's simulation.
-        pub const SETTINGS: rt::simulation::Settings =
-            rt::simulation::Settings { begin: #begin, end: #end, step: #step };
+        #settings
         /// A run of the model by the method of its file, with all its memory.
         pub type Simulation = rt::Simulation<Model, #given>;
         /// Why a simulation does not start or go on.
         pub type Error = rt::simulation::Error<Model>;
 
+        /// What a simulation begins with: a case or none, parameters, times and step.
+        pub type Setup = rt::simulation::Setup<Model>;
+
         impl rt::Simulated for Model {
+            type Case = Case;
             type Parameters = Parameters;
             type Coordinates = #coordinates;
             type Velocities = #velocities;
@@ -56,21 +63,31 @@ pub(super) fn print(program: &Program) -> TokenStream {
             type Outputs = #outputs;
             type Markers = #markers;
             type Reactions = #reactions;
-            type State = [S; rt::simulation::#memory::state_len(&DIMS)];
-            type Scratch = [S; rt::simulation::#memory::#scratch(&DIMS)];
+            type State = [S; #state];
+            type Scratch = [S; #scratch];
             type Workspace = [S; WORKSPACE];
             type Method = #kind;
 
-            const SETTINGS: rt::simulation::Settings = SETTINGS;
-            const METHOD: Self::Method = #value;
             const NAMES: rt::named::NameTable = NAMES;
 
-            fn check(parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
-                parameters.check()
+            fn setup(case: Option<Case>) -> Setup {
+                #setup
             }
 
-            fn with(parameters: Parameters) -> Self {
-                Self::new(parameters)
+            fn method(case: Option<Case>) -> Self::Method {
+                #method
+            }
+
+            fn check(case: Option<Case>, parameters: &Parameters) -> Result<(), rt::simulation::ParameterError> {
+                parameters.check_under(case)
+            }
+
+            fn with(case: Option<Case>, parameters: Parameters) -> Self {
+                Self::of_case(case, parameters)
+            }
+
+            fn case(&self) -> Option<Case> {
+                self.case
             }
 
             fn parameters(&self) -> &Parameters {
@@ -87,6 +104,52 @@ pub(super) fn print(program: &Program) -> TokenStream {
         }
         #gradient
     }
+}
+
+/// Times and step of a simulation.
+fn settings_of(simulation: &Simulation) -> TokenStream {
+    let Simulation { begin, end, step, output_step, .. } = simulation;
+    let [begin, end, step] = [*begin, *end, *step].map(number);
+    let output = match output_step.map(number) {
+        Some(interval) => quote!(Some(#interval)),
+        None => quote!(None),
+    };
+    quote!(rt::simulation::Settings { begin: #begin, end: #end, step: #step, output: #output })
+}
+
+fn settings(program: &Program) -> TokenStream {
+    let settings = settings_of(&program.simulation);
+    quote! {
+        /// Times and step of the file's simulation.
+        pub const SETTINGS: rt::simulation::Settings = #settings;
+    }
+}
+
+/// The value for the model itself, then those for its cases.
+fn by_case(program: &Program, mut values: Vec<TokenStream>) -> TokenStream {
+    let own = values.remove(0);
+    let (cases, own_text) = (cases::offered(program), own.to_string());
+    let all = cases
+        .iter()
+        .map(|(_, variant)| variant)
+        .zip(&values)
+        .filter(|(_, value)| value.to_string() != own_text);
+    let others: Vec<TokenStream> =
+        all.map(|(variant, value)| quote!(Some(Case::#variant) => #value,)).collect();
+    if others.is_empty() { own } else { quote!(match case { #(#others)* _ => #own }) }
+}
+
+/// Parameters and settings by case.
+fn setup(program: &Program) -> TokenStream {
+    let cases = cases::offered(program);
+    let parameters = match cases.is_empty() {
+        true => quote!(Parameters::default()),
+        false => quote!(case.map_or_else(Parameters::default, |case| case.parameters())),
+    };
+    let of_cases = cases.iter().map(|(case, _)| settings_of(&case.simulation));
+    let own = settings_of(&program.simulation);
+    let settings = by_case(program, [own].into_iter().chain(of_cases).collect());
+    quote!(Setup { case, parameters: #parameters, settings: #settings })
 }
 
 /// Where steps of controlled size end; nothing for a model without corners in time.
@@ -126,7 +189,7 @@ fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
         #(#structs)*
 
         /// All memory of a differentiated run.
-        pub type GradientMemory = [S; rt::simulation::GradientMemory::#len(&DIMS)];
+        pub type GradientMemory = [S; #len];
 
         impl rt::simulation::Differentiable for Model {
             type Gradient = Gradient;
@@ -135,38 +198,125 @@ fn gradient(program: &Program, len: &TokenStream) -> TokenStream {
 
         /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
         pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
-            rt::simulation::gradient::<Model>(parameters)
+            rt::simulation::gradient(&Setup::new(*parameters))
         }
 
-        /// The same with other times and another step, in memory of the caller; what it holds before does not matter.
-        pub fn gradient_with(
-            parameters: &Parameters,
-            settings: rt::simulation::Settings,
-            memory: &mut GradientMemory,
-        ) -> Result<Gradient, Error> {
-            rt::simulation::gradient_with::<Model>(parameters, settings, memory)
+        /// The same of a case, or with other times and another step.
+        pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+            rt::simulation::gradient(setup)
+        }
+
+        /// The same in memory of the caller; what it holds before does not matter.
+        pub fn gradient_with(setup: &Setup, memory: &mut GradientMemory) -> Result<Gradient, Error> {
+            rt::simulation::gradient_with(setup, memory)
         }
     }
 }
 
-/// A method of the runtime.
+/// A method of the runtime: its type and value, lengths of its state, its scratch and the memory of its gradient, if the model is
+/// differentiated.
 struct Method {
     kind: TokenStream,
     value: TokenStream,
-    memory: TokenStream,
+    state: TokenStream,
     scratch: TokenStream,
-    /// Which memory its gradient needs, where the model is differentiated.
-    differentiated: Option<TokenStream>,
+    gradient: Option<TokenStream>,
 }
 
-/// The method that the file names, if its bundles are there.
-fn method(program: &Program) -> Option<Method> {
+impl Method {
+    fn new(
+        (kind, value): (TokenStream, TokenStream),
+        memory: &str,
+        scratch: &str,
+        gradient: Option<&str>,
+    ) -> Method {
+        let (memory, scratch) = (ident(memory), ident(scratch));
+        let gradient = gradient.map(ident);
+        Method {
+            kind,
+            value,
+            state: quote!(rt::simulation::#memory::state_len(&DIMS)),
+            scratch: quote!(rt::simulation::#memory::#scratch(&DIMS)),
+            gradient: gradient.map(|len| quote!(rt::simulation::GradientMemory::#len(&DIMS))),
+        }
+    }
+}
+
+/// The distinct types of methods among the model and its cases.
+struct Kinds<'a> {
+    methods: Vec<&'a Method>,
+    /// Length of the memory of a gradient, if all of them have one.
+    gradient: Option<TokenStream>,
+}
+
+impl<'a> Kinds<'a> {
+    fn of(all: &'a [Method]) -> Kinds<'a> {
+        let mut methods: Vec<&Method> = Vec::new();
+        for method in all {
+            if !methods.iter().any(|known| is_same(known, method)) {
+                methods.push(method);
+            }
+        }
+        let lens: Option<Vec<&TokenStream>> = methods.iter().map(|method| method.gradient.as_ref()).collect();
+        Kinds { gradient: lens.map(|lens| largest(&lens)), methods }
+    }
+
+    /// A, or Either<A, Either<B, C>>.
+    fn kind(&self) -> TokenStream {
+        let kinds = self.methods.iter().rev().map(|method| method.kind.clone());
+        let nested = kinds.reduce(|others, kind| quote!(rt::simulation::Either<#kind, #others>));
+        nested.unwrap_or_default()
+    }
+
+    /// The value of a method as one of that type.
+    fn value(&self, method: &Method) -> TokenStream {
+        let place = self.methods.iter().position(|known| is_same(known, method)).unwrap_or(0);
+        let value = &method.value;
+        let is_last = place + 1 == self.methods.len();
+        let innermost = if is_last { quote!(#value) } else { quote!(rt::simulation::Either::First(#value)) };
+        (0..place).fold(innermost, |value, _| quote!(rt::simulation::Either::Second(#value)))
+    }
+
+    fn len(&self, of: impl Fn(&Method) -> &TokenStream) -> TokenStream {
+        largest(&self.methods.iter().map(|method| of(method)).collect::<Vec<_>>())
+    }
+}
+
+fn is_same(a: &Method, b: &Method) -> bool {
+    a.kind.to_string() == b.kind.to_string()
+}
+
+/// The largest of some lengths.
+fn largest(lens: &[&TokenStream]) -> TokenStream {
+    let mut distinct: Vec<&TokenStream> = Vec::new();
+    for len in lens {
+        if !distinct.iter().any(|known| known.to_string() == len.to_string()) {
+            distinct.push(len);
+        }
+    }
+    match distinct.as_slice() {
+        [one] => quote!(#one),
+        all => quote!(rt::simulation::largest(&[#(#all),*])),
+    }
+}
+
+/// Whether the bundles of a simulation's method are there.
+pub(super) fn has_method(program: &Program, simulation: &Simulation) -> bool {
+    method(program, simulation).is_some()
+}
+
+/// The method that a simulation of the file names, if its bundles are there.
+fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
+    if !program.events.names.is_empty() {
+        // Steps of a simulation would pass over events: `rt::EventIntegrator` runs such a module.
+        return None;
+    }
     let judged = !program.objectives.is_empty() && !program.sensitivity.is_empty();
-    let differentiated = |families: &[[BundleKind; 5]], len: TokenStream| {
+    let differentiated = |families: &[[BundleKind; 5]], len: &'static str| {
         (judged && families.iter().all(|family| has(family))).then_some(len)
     };
-    let simulation = &program.simulation_of_scalar();
+    let simulation = &program.in_scalar(simulation);
     let constrained = !program.holonomic.is_empty() || !program.nonholonomic.is_empty();
     let enforcement = match (simulation.formulation, simulation.penalty) {
         (Formulation::Penalty, Some(penalty)) => {
@@ -180,25 +330,21 @@ fn method(program: &Program) -> Option<Method> {
         Integrator::Rk4 | Integrator::DormandPrince => {
             let (kind, value) = explicit(simulation);
             if has(&[BundleKind::ForwardDynamics]) {
-                return Some(Method {
-                    kind: quote!(rt::simulation::Tree<#kind>),
-                    value: quote!(rt::simulation::Tree(#value)),
-                    memory: quote!(ExplicitMemory),
-                    scratch: quote!(tree_scratch_len),
-                    differentiated: differentiated(&[BundleKind::JOINT_SENSITIVITIES], quote!(tree_len)),
-                });
+                let tree = (quote!(rt::simulation::Tree<#kind>), quote!(rt::simulation::Tree(#value)));
+                let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "tree_len");
+                return Some(Method::new(tree, "ExplicitMemory", "tree_scratch_len", gradient));
             }
             let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
-            return (has(&needed) && has(&BundleKind::COORDINATE_FORM)).then(|| Method {
-                kind: quote!(rt::simulation::Projected<#kind>),
-                value: quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
-                memory: quote!(ExplicitMemory),
-                scratch: quote!(projected_scratch_len),
-                differentiated: differentiated(
-                    &[BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES],
-                    quote!(projected_len),
-                ),
-            });
+            if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+                return None;
+            }
+            let projected = (
+                quote!(rt::simulation::Projected<#kind>),
+                quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
+            );
+            let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+            let gradient = differentiated(&families, "projected_len");
+            return Some(Method::new(projected, "ExplicitMemory", "projected_scratch_len", gradient));
         }
         Integrator::Trapezoidal => quote!(rt::Implicit::TRAPEZOIDAL),
         Integrator::Newmark { beta, gamma } => {
@@ -249,13 +395,8 @@ fn method(program: &Program) -> Option<Method> {
         };
         (quote!(rt::Ali3p), value)
     };
-    Some(Method {
-        kind,
-        value,
-        memory: quote!(ImplicitMemory),
-        scratch: quote!(scratch_len),
-        differentiated: differentiated(&[BundleKind::SENSITIVITIES], quote!(implicit_len)),
-    })
+    let gradient = differentiated(&[BundleKind::SENSITIVITIES], "implicit_len");
+    Some(Method::new((kind, value), "ImplicitMemory", "scratch_len", gradient))
 }
 
 /// An explicit integrator: type and value.

@@ -31,6 +31,7 @@ impl Graph {
         value.is_finite().then(|| self.constant(value))
     }
 
+    #[inline]
     fn as_neg(&self, id: ExprId) -> Option<ExprId> {
         match self.node(id) {
             Node::Unary(UnaryOp::Neg, a) => Some(a),
@@ -38,6 +39,7 @@ impl Graph {
         }
     }
 
+    #[inline]
     fn as_binary(&self, op: BinaryOp, id: ExprId) -> Option<(ExprId, ExprId)> {
         match self.node(id) {
             Node::Binary(o, a, b) if o == op => Some((a, b)),
@@ -45,6 +47,7 @@ impl Graph {
         }
     }
 
+    #[inline]
     fn as_unary(&self, op: UnaryOp, id: ExprId) -> Option<ExprId> {
         match self.node(id) {
             Node::Unary(o, a) if o == op => Some(a),
@@ -54,6 +57,7 @@ impl Graph {
 
     /// Order of evaluation of an operand: constants, then parameters, then the rest. Early ones are grouped so
     /// that they fold or are hoisted out of the step.
+    #[inline]
     fn known(&self, id: ExprId) -> u8 {
         let depends = self.depends(id);
         if depends.is_empty() {
@@ -65,6 +69,7 @@ impl Graph {
         }
     }
 
+    #[inline]
     fn ordered(&self, a: ExprId, b: ExprId) -> (ExprId, ExprId) {
         if (self.known(a), a) <= (self.known(b), b) { (a, b) } else { (b, a) }
     }
@@ -272,6 +277,8 @@ impl Graph {
     /// p cos a cos b ∓ p sin a sin b = p cos(a ± b) and p sin a cos b ± p cos a sin b = p sin(a ± b), where
     /// p is any product known before the step; with a = b these contain sin² + cos² = 1.
     fn angle_sum(&mut self, p: ExprId, q: ExprId, subtract: bool) -> Option<ExprId> {
+        // Most sums end here.
+        self.as_binary(BinaryOp::Mul, q)?;
         let (p, q) = (self.trigonometric_product(p)?, self.trigonometric_product(q)?);
         if p.known != q.known {
             return None;
@@ -312,22 +319,32 @@ impl Graph {
     /// A product of exactly two sines or cosines and otherwise of factors known before the step.
     fn trigonometric_product(&self, id: ExprId) -> Option<TrigonometricProduct> {
         self.as_binary(BinaryOp::Mul, id)?;
-        let mut known = Vec::new();
-        let mut functions = Vec::new();
-        let mut stack = vec![id];
-        while let Some(factor) = stack.pop() {
+        const FUNCTIONS: usize = 2;
+        const KNOWN: usize = 4;
+        let (mut known, mut functions, mut count) = (Vec::new(), [(UnaryOp::Sin, id); FUNCTIONS], 0);
+        // A factor that waits has at least one in it, so there are never more than all together.
+        let (mut waiting, mut len) = ([id; FUNCTIONS + KNOWN], 1);
+        while len > 0 {
+            len -= 1;
+            let factor = waiting[len];
             match self.node(factor) {
                 _ if self.known(factor) < 2 => known.push(factor),
-                Node::Binary(BinaryOp::Mul, x, y) => stack.extend([x, y]),
-                Node::Unary(op @ (UnaryOp::Sin | UnaryOp::Cos), angle) => functions.push((op, angle)),
+                Node::Binary(BinaryOp::Mul, x, y) => {
+                    waiting.get_mut(len..len + 2)?.copy_from_slice(&[x, y]);
+                    len += 2;
+                }
+                Node::Unary(op @ (UnaryOp::Sin | UnaryOp::Cos), angle) => {
+                    *functions.get_mut(count)? = (op, angle);
+                    count += 1;
+                }
                 _ => return None,
             }
-            if functions.len() > 2 || known.len() > 4 {
+            if known.len() > KNOWN {
                 return None;
             }
         }
         known.sort();
-        Some(TrigonometricProduct { known, functions: functions.try_into().ok()? })
+        (count == FUNCTIONS).then_some(TrigonometricProduct { known, functions })
     }
 
     /// An operation of one operand.

@@ -1,6 +1,6 @@
 //! Forward differentiation: the exact derivative of expressions along one direction.
 
-use super::{BinaryOp, CallId, Comparison, ExprId, Graph, Node, UnaryOp};
+use super::{BinaryOp, CallId, Comparison, ExprId, Graph, Node, NodeMap, UnaryOp};
 use crate::symbols::GroupSet;
 use hashbrown::HashMap;
 
@@ -47,14 +47,17 @@ impl Tangents {
 
     /// The nodes below `expr` that still need a tangent, operands first: those that depend on a group of the direction.
     fn pending(&self, graph: &Graph, expr: ExprId, groups: GroupSet) -> Vec<ExprId> {
-        let mut found = std::collections::BTreeSet::new();
+        let mut entered = NodeMap::new(graph);
+        let mut found = Vec::new();
         let mut stack = vec![expr];
         while let Some(id) = stack.pop() {
-            if graph.depends(id).intersects(groups) && !self.of.contains_key(&id) && found.insert(id) {
+            if graph.depends(id).intersects(groups) && !self.of.contains_key(&id) && entered.mark(id) {
+                found.push(id);
                 graph.operands(id, |operand| stack.push(operand));
             }
         }
-        found.into_iter().collect()
+        found.sort_unstable();
+        found
     }
 
     fn node(&mut self, graph: &mut Graph, id: ExprId, groups: GroupSet) -> ExprId {

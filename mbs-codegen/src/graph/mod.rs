@@ -2,7 +2,7 @@
 //!
 //! Input: symbols and constants. Output: expressions by [`ExprId`], each structurally unique.
 //! Holds always: a node's operands have smaller ids than the node; no constant is NaN or infinite; equal
-//! nodes are one node. Constructors fold, order and share, so nobody pushes a node by hand.
+//! nodes are one node. Nodes are created only by constructors, which fold, order and share.
 //!
 //! Beside scalar operations the graph knows two things, and no more: arrays with run-time gather, and
 //! kernels, named functions of many outputs that declare their own exact derivatives.
@@ -14,6 +14,7 @@ mod forward;
 pub mod interpret;
 pub mod kernel;
 mod node;
+mod node_map;
 pub mod number;
 mod reverse;
 mod rounding;
@@ -28,6 +29,7 @@ pub use forward::Tangents;
 pub use interpret::Interpreter;
 pub use kernel::Kernel;
 pub use node::{ArrayId, BinaryOp, Call, CallId, Comparison, ExprId, Node, UnaryOp};
+pub(crate) use node_map::NodeMap;
 pub use number::{Complex, Number};
 pub use reverse::gradient;
 pub use rounding::ROUNDING;
@@ -71,6 +73,7 @@ impl Graph {
     }
 
     /// The node behind an id.
+    #[inline]
     pub fn node(&self, id: ExprId) -> Node {
         self.nodes[id.index()]
     }
@@ -81,6 +84,7 @@ impl Graph {
     }
 
     /// The groups an expression depends on.
+    #[inline]
     pub fn depends(&self, id: ExprId) -> GroupSet {
         self.depends[id.index()]
     }
@@ -117,6 +121,7 @@ impl Graph {
     }
 
     /// The value of a constant node.
+    #[inline]
     pub fn constant_value(&self, id: ExprId) -> Option<f64> {
         match self.node(id) {
             Node::Constant(bits) => Some(f64::from_bits(bits)),
@@ -125,6 +130,7 @@ impl Graph {
     }
 
     /// Whether the expression is the constant `value`.
+    #[inline]
     pub fn is(&self, id: ExprId, value: f64) -> bool {
         self.constant_value(id) == Some(value)
     }
@@ -172,6 +178,7 @@ impl Graph {
     }
 
     /// The operands of a node, in order. Array elements and kernel arguments count as operands.
+    #[inline]
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.node(id) {
             Node::Constant(_) | Node::Symbol(..) => {}
@@ -190,14 +197,15 @@ impl Graph {
     }
 
     /// The id of a node, if it exists.
-    fn find(&self, node: Node) -> Option<ExprId> {
+    pub(crate) fn find(&self, node: Node) -> Option<ExprId> {
         let hash = self.hasher.hash_one(node);
         self.ids.find(hash, |id| self.nodes[id.index()] == node).copied()
     }
 
     /// The id of a node that is already folded and ordered. Only constructors call it.
     fn intern(&mut self, node: Node) -> ExprId {
-        if let Some(id) = self.find(node) {
+        let hash = self.hasher.hash_one(node);
+        if let Some(&id) = self.ids.find(hash, |id| self.nodes[id.index()] == node) {
             return id;
         }
         let id = ExprId(self.nodes.len() as u32);
@@ -216,7 +224,7 @@ impl Graph {
         };
         self.depends.push(depends);
         let (nodes, hasher) = (&self.nodes, &self.hasher);
-        self.ids.insert_unique(hasher.hash_one(node), id, |id| hasher.hash_one(nodes[id.index()]));
+        self.ids.insert_unique(hash, id, |id| hasher.hash_one(nodes[id.index()]));
         id
     }
 }

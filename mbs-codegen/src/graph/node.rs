@@ -2,6 +2,7 @@
 
 use super::kernel::Kernel;
 use crate::symbols::Group;
+use std::hash::{Hash, Hasher};
 
 /// An expression of a [`super::Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,6 +18,7 @@ pub struct CallId(pub(crate) u32);
 
 impl ExprId {
     /// Place in the graph; operands always have a smaller one.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -24,6 +26,7 @@ impl ExprId {
 
 impl ArrayId {
     /// Place in the graph's table of arrays.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -31,13 +34,14 @@ impl ArrayId {
 
 impl CallId {
     /// Place in the graph's table of calls.
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 /// A node; operands are ids of earlier nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A finite constant, by its bits (so that it can be hashed; −0 is stored as 0).
     Constant(u64),
@@ -55,6 +59,29 @@ pub enum Node {
     Locate(ArrayId, ExprId),
     /// One output of a kernel call.
     Output(CallId, u32),
+}
+
+impl Hash for Node {
+    /// Two words instead of one per field: most of a model's generation is looking up nodes.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let kind = |number: u32, operation: u8| number | u32::from(operation) << 8;
+        let words = match *self {
+            Node::Constant(bits) => [0, bits],
+            Node::Symbol(group, index) => [pair(kind(1, group as u8), index), 0],
+            Node::Unary(op, a) => [pair(kind(2, op as u8), a.0), 0],
+            Node::Binary(op, a, b) => [u64::from(kind(3, op as u8)), pair(a.0, b.0)],
+            Node::Select(comparison, [a, b, x, y]) => {
+                let tests = pair(a.0, b.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                [u64::from(kind(4, comparison as u8)) ^ tests, pair(x.0, y.0)]
+            }
+            Node::Gather(array, index) => [5, pair(array.0, index.0)],
+            Node::Locate(array, x) => [6, pair(array.0, x.0)],
+            Node::Output(call, index) => [7, pair(call.0, index)],
+        };
+        words.into_iter().for_each(|word| state.write_u64(word));
+    }
 }
 
 /// A kernel applied to arguments.

@@ -1,31 +1,37 @@
 //! Replaces symbols in expressions, folding again on the way.
 
-use super::{ExprId, Graph, Node};
+use super::{ExprId, Graph, Node, NodeMap};
 use hashbrown::HashMap;
-use std::collections::BTreeSet;
 
 impl Graph {
     /// Substitutes `replacements` in the expressions; expressions without any of them are unchanged.
     pub fn substitute(&mut self, roots: &[ExprId], replacements: &HashMap<ExprId, ExprId>) -> Vec<ExprId> {
         // An expression that does not depend on the group of a replaced symbol cannot contain it.
         let groups = self.depends_of_all(replacements.keys());
-        let mut found = BTreeSet::new();
+        let mut new = NodeMap::new(self);
+        let mut found = Vec::new();
         let mut stack = roots.to_vec();
         while let Some(id) = stack.pop() {
-            if self.depends(id).intersects(groups) && !replacements.contains_key(&id) && found.insert(id) {
+            if !self.depends(id).intersects(groups) {
+                continue;
+            }
+            let replacement = replacements.get(&id);
+            if new.set(id, replacement.copied().unwrap_or(id)) && replacement.is_none() {
+                found.push(id);
                 self.operands(id, |operand| stack.push(operand));
             }
         }
-        let mut new = replacements.clone();
+        // Operands first.
+        found.sort_unstable();
         for id in found {
             let replaced = self.rebuild(id, &new);
-            new.insert(id, replaced);
+            new.set(id, replaced);
         }
-        roots.iter().map(|root| new.get(root).copied().unwrap_or(*root)).collect()
+        roots.iter().map(|root| new.get(*root).unwrap_or(*root)).collect()
     }
 
-    fn rebuild(&mut self, id: ExprId, new: &HashMap<ExprId, ExprId>) -> ExprId {
-        let new = |id: ExprId| new.get(&id).copied().unwrap_or(id);
+    fn rebuild(&mut self, id: ExprId, new: &NodeMap) -> ExprId {
+        let new = |id: ExprId| new.get(id).unwrap_or(id);
         let mut changed = false;
         self.operands(id, |operand| changed |= new(operand) != operand);
         if !changed {

@@ -1,11 +1,11 @@
 //! The nodes visited by a traversal of the graph. The elements of an array and the arguments of a kernel call are
 //! visited once, regardless of how many gathers or outputs read them: a spline of n knots has n outputs of 4n arguments.
 
-use super::{ArrayId, ExprId, Graph, Node};
+use super::{ArrayId, ExprId, Graph, Node, NodeMap};
 
 /// Nodes, arrays and calls that were entered.
 pub(crate) struct Visited {
-    nodes: Vec<bool>,
+    nodes: NodeMap,
     arrays: Vec<bool>,
     calls: Vec<bool>,
 }
@@ -14,15 +14,16 @@ impl Visited {
     /// Nothing yet.
     pub(crate) fn new(graph: &Graph) -> Visited {
         Visited {
-            nodes: vec![false; graph.len()],
+            nodes: NodeMap::new(graph),
             arrays: vec![false; graph.array_count()],
             calls: vec![false; graph.call_count()],
         }
     }
 
     /// Enters a node; false if it was entered before.
+    #[inline]
     pub(crate) fn enter(&mut self, id: ExprId) -> bool {
-        !std::mem::replace(&mut self.nodes[id.index()], true)
+        self.nodes.mark(id)
     }
 
     /// Enters an array; false if it was entered before.
@@ -32,10 +33,11 @@ impl Visited {
 
     /// The nodes that were entered, operands first.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = ExprId> + '_ {
-        self.nodes.iter().zip(0..).filter(|(entered, _)| **entered).map(|(_, i)| ExprId(i))
+        self.nodes.nodes()
     }
 
     /// The operands of a node, without those of arrays and calls that were visited before.
+    #[inline]
     pub(crate) fn operands(&mut self, graph: &Graph, id: ExprId, mut visit: impl FnMut(ExprId)) {
         let again = match graph.node(id) {
             Node::Gather(array, index) | Node::Locate(array, index) => {

@@ -9,23 +9,27 @@
 pub mod constraint;
 pub mod dependencies;
 pub mod evaluate;
+pub mod event;
 pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod knots;
 pub mod moments;
+pub mod optimisation;
 pub mod references;
 pub mod sensitivity;
 pub mod shape;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
+pub use event::{Direction, Event, EventCondition};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
 pub use shape::{Shape, ShapeKind};
@@ -57,6 +61,8 @@ pub struct Model {
     pub forces: Vec<Force>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
+    /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
+    pub events: Vec<Event>,
     /// What a run is judged by.
     pub objectives: Vec<Objective>,
     /// What the model is differentiated by, arrays flattened; no two are the same.
@@ -65,6 +71,8 @@ pub struct Model {
     pub simulation: Simulation,
     /// Named overlays of parameters, start values, inputs and simulation.
     pub cases: Vec<Case>,
+    /// Problems that vary parameters.
+    pub optimisation: Vec<Optimisation>,
     /// Knots of tables and splines outside of cases that follow parameters: they increase at the defaults and in every case.
     pub knots: Vec<ArrayRef>,
 }

@@ -72,6 +72,8 @@ pub enum User {
     Output(usize),
     /// An objective.
     Objective(usize),
+    /// An event.
+    Event(usize),
 }
 
 impl User {
@@ -82,13 +84,14 @@ impl User {
             User::Constraint(i) => ("constraint", &model.constraints[i].name),
             User::Output(i) => ("output", &model.outputs[i].name),
             User::Objective(i) => ("objective", &model.objectives[i].name),
+            User::Event(i) => ("event", &model.events[i].name),
         };
         format!("{what} `{name}`")
     }
 }
 
 impl Model {
-    /// Calls `f` for everything that forces, constraints, outputs and objectives name.
+    /// Calls `f` for everything that forces, constraints, outputs, objectives and events name.
     pub fn for_each_reference(&self, f: &mut dyn FnMut(Reference, User)) {
         for (i, force) in self.forces.iter().enumerate() {
             let f = &mut |reference| f(reference, User::Force(i));
@@ -122,6 +125,10 @@ impl Model {
             let f = &mut |reference| f(reference, User::Objective(i));
             objective.integrand.for_each_reference(f);
             objective.terminal.for_each_reference(f);
+        }
+        for (i, event) in self.events.iter().enumerate() {
+            let f = &mut |reference| f(reference, User::Event(i));
+            event.expressions().for_each(|value| value.for_each_reference(f));
         }
     }
 }

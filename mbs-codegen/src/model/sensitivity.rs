@@ -198,6 +198,9 @@ impl Influence {
         for objective in &model.objectives {
             objective.for_each_part(mark);
         }
+        for value in model.events.iter().flat_map(|event| event.expressions()) {
+            value.for_each_part(mark);
+        }
     }
 
     fn mark(&mut self, part: Part<'_>) {

@@ -1,5 +1,6 @@
 //! Which expressions each bundle wants.
 
+use super::cases::{SharedCase, choose};
 use super::estimate::rolls;
 use super::observed::Observed;
 use super::{BundleKind, Pairs, ProgramError, Structure};
@@ -44,6 +45,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
     pub(super) rolled: Rolled,
+    /// Cases that the program has beside the model's own run.
+    pub(super) cases: Vec<SharedCase<'m>>,
     /// How many independent parameters there are.
     parameters: usize,
     /// How many factors the last elimination has.
@@ -78,6 +81,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             pairs,
             epsilon: f64::EPSILON,
             rolled: Rolled::default(),
+            cases: Vec::new(),
             parameters,
             factors: 0,
         }
@@ -119,6 +123,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::Residual => return self.in_coordinate_form(),
             BundleKind::Linearise => return self.linearised(),
             BundleKind::JointLinearise => return self.joint_linearised(),
+            BundleKind::EventFunctionDerivatives => return self.event_derivatives(),
+            BundleKind::EventJumpDerivatives => return Ok(Vec::new()),
             kind if kind.entry().family.is_whole() => return Ok(Vec::new()),
             BundleKind::ConstrainedDynamics => self.constrained_dynamics()?,
             BundleKind::ConstraintCorrection => self.constraint_correction()?,
@@ -139,6 +145,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::ForwardDynamicsDerivatives if rolls => self.rolled_forward_dynamics_derivatives(),
             BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
             BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
+            BundleKind::EventFunctions => self.event_functions(),
+            BundleKind::EventJumps => self.event_jumps()?,
             kind => return Err(ProgramError::invalid(kind.name(), "nobody writes it")),
         };
         Ok(vec![self.specify(kind, results)?])
@@ -195,14 +203,15 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Weights | Group::Stabilisation => 3,
             Group::Lambda | Group::VelocityMultipliers | Group::AccelerationMultipliers => rows,
             Group::Matrix => self.structure.pattern.entries() + rows,
+            Group::EventImpulses => model.events.iter().map(|event| event.conditions.len()).sum(),
             Group::Factors => self.factors,
             Group::Rhs => unknowns + rows,
             Group::Parameters => self.parameters,
-            Group::X | Group::Prepared | Group::Free => 0,
+            Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }
     }
 
-    fn mass_matrix(&mut self) -> MassMatrix {
+    pub(super) fn mass_matrix(&mut self) -> MassMatrix {
         let m = TreeEquations::new(self.g, self.mechanism, &self.inertias, &self.loads);
         m.mass_matrix(self.g)
     }
@@ -330,17 +339,40 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
 
     /// Start values.
     pub(super) fn start(&mut self) -> Specification {
-        let [z, v] = self.mechanism.start(self.g);
+        let [z, v] = self.start_values();
         let results = [("z", "coordinates", z), ("v", "velocities", v)];
         once("start", "Start values.", (Group::Parameters, self.parameters as u32), results)
     }
 
+    /// Start values of coordinates and velocities, by case.
+    pub(super) fn start_values(&mut self) -> [Vec<ExprId>; 2] {
+        let mut start = self.mechanism.start(self.g);
+        for shared in &self.cases {
+            let of_case = self.mechanism.start_under(self.g, &shared.model);
+            for (all, of_case) in start.iter_mut().zip(of_case) {
+                *all = choose(self.g, shared.number, &of_case, all);
+            }
+        }
+        start
+    }
+
     /// What a case prescribes for the inputs, and their defaults for the others.
-    pub(super) fn input_signals(&mut self, case: Option<&Case>) -> Specification {
+    pub(super) fn signals_of(&mut self, case: Option<&Case>) -> Vec<ExprId> {
         let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
         let mut signals: Vec<ExprId> = model.inputs.iter().map(|i| self.g.constant(i.default)).collect();
         for (id, signal) in case.iter().flat_map(|case| &case.inputs) {
             signals[id.index()] = Lowering::new(self.g, parameters, &mut ParametersOnly).scalar(signal);
+        }
+        signals
+    }
+
+    /// The model's own inputs, by case.
+    pub(super) fn input_signals(&mut self, case: Option<&Case>) -> Specification {
+        let mut signals = self.signals_of(case);
+        let cases: Vec<(u32, &Case)> = self.cases.iter().map(|shared| (shared.number, shared.case)).collect();
+        for (number, case) in cases {
+            let of_case = self.signals_of(Some(case));
+            signals = choose(self.g, number, &of_case, &signals);
         }
         let doc = "The inputs where nobody else sets them.";
         once("input_signals", doc, (Group::Time, 1), [("u", "inputs", signals)])

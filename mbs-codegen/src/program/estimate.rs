@@ -1,9 +1,10 @@
 //! How large a bundle will be, before it is built.
 
 use super::{BundleKind, Pairs};
-use crate::model::Model;
+use crate::model::{Model, ParameterId, SensitivityRef};
 use crate::topology::Tree;
 use mbs_bundles::Measure;
+use std::collections::BTreeMap;
 
 /// What the cost of bundles is counted in, from the tree alone: known before anything is built, so that no model takes memory
 /// without bound.
@@ -17,7 +18,7 @@ impl Measured<'_> {
     /// Of a model and its tree.
     pub(super) fn new<'a>(model: &Model, tree: &'a Tree) -> Measured<'a> {
         let points = model.bodies.iter().map(|b| b.points.len()).sum();
-        Measured { tree, points, parameters: model.sensitivity.len() }
+        Measured { tree, points, parameters: weighty(model) }
     }
 
     fn of(&self, measure: Measure) -> usize {
@@ -59,6 +60,23 @@ impl Measured<'_> {
         let terms = kind.entry().cost.iter().map(|&(number, measures)| product(number, measures));
         terms.fold(0, usize::saturating_add)
     }
+}
+
+/// Elements of one array from which on most act on few rows, as the values of a spline do; one in as many counts then.
+const LONG: usize = 32;
+
+/// How many parameters a model is differentiated by, the elements of long arrays but for some of them. What is built is counted again.
+fn weighty(model: &Model) -> usize {
+    let mut elements: BTreeMap<ParameterId, usize> = BTreeMap::new();
+    let mut inputs = 0;
+    for one in &model.sensitivity {
+        match one {
+            SensitivityRef::Parameter { id, .. } => *elements.entry(*id).or_default() += 1,
+            SensitivityRef::Input(_) => inputs += 1,
+        }
+    }
+    let some = elements.values().map(|&n| n.min(LONG) + n.saturating_sub(LONG) / LONG);
+    inputs + some.sum::<usize>()
 }
 
 /// Whether a bundle loops over pairs of a joint and an ancestor: where asked for, or where there are so many that flat code would be slower.

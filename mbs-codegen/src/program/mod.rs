@@ -3,8 +3,10 @@
 //! Input: a [`Model`], optionally one of its cases, and [`Options`]. Output: a [`Program`].
 //! Holds afterwards: the graph and every bundle are verified, and every result has the shape that the table of bundles says.
 
+mod cases;
 mod equations;
 mod estimate;
+mod events;
 mod observed;
 mod resolve;
 mod rolled;
@@ -27,8 +29,11 @@ use crate::model::{
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
 use crate::watch::{self, Watch};
+pub use cases::CaseInfo;
+use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
+pub use events::Events;
 use mbs_bundles::Size;
 pub use mbs_bundles::{BundleKind, Family};
 use resolve::resolve;
@@ -151,6 +156,8 @@ pub struct Structure {
     pub derivatives: DerivativePlaces,
     /// Places of the regressor's blocks: (velocity, body).
     pub regressor: Vec<(u32, u32)>,
+    /// Whether the rate of an event's function is known, for each.
+    pub event_rates: Vec<bool>,
 }
 
 /// Places of derivatives that bundles write one after the other, (row, column); empty without those bundles.
@@ -168,6 +175,10 @@ pub struct DerivativePlaces {
     pub inverse_dynamics: Vec<(u32, u32)>,
     /// Of integrands and terminal terms by (θ, v, vd, λ, parameters).
     pub joint_objectives: [Vec<(u32, u32)>; 2],
+    /// Of functions of events by (z, v, vd, λ, t, parameters).
+    pub events: Vec<(u32, u32)>,
+    /// Of the equations of jumps by (z, v, t, parameters).
+    pub jumps: Vec<(u32, u32)>,
 }
 
 /// A model as bundles, with its names.
@@ -179,6 +190,10 @@ pub struct Program {
     pub description: String,
     /// The case it was made for, if any.
     pub case: Option<String>,
+    /// Cases that it has beside the model's own run.
+    pub cases: Vec<CaseInfo>,
+    /// Names of the model's cases that need a program of their own.
+    pub separate_cases: Vec<String>,
     /// How it was made.
     pub options: Options,
     /// The bundles it has, beside `prepare`, `start` and `input_signals`.
@@ -197,6 +212,8 @@ pub struct Program {
     pub outputs: Vec<(String, String)>,
     /// Names and units of the objectives.
     pub objectives: Vec<(String, String)>,
+    /// The events.
+    pub events: Events,
     /// Names of what it is differentiated by: parameters, elements of arrays, inputs.
     pub sensitivity: Vec<String>,
     /// The same by place: a value of [`Group::Parameters`], or of [`Group::U`].
@@ -213,7 +230,7 @@ pub struct Program {
     pub nonholonomic: Vec<String>,
     /// Names of the joints with Euler parameters: their normalisation rows.
     pub normalised: Vec<String>,
-    /// Names of the rows that nobody computes: they vanish identically, or no coordinate changes them.
+    /// Names of the rows that are not computed: they vanish identically, or no coordinate changes them.
     pub dropped_rows: Vec<String>,
     /// What parameters must keep, beside the bounds of each: bundle `conditions` gives a margin and a value for each. None
     /// if they are frozen.
@@ -228,6 +245,10 @@ pub struct Program {
     pub structure: Structure,
     /// Offsets of the blocks of Euler parameters among z.
     pub euler_parameters: Vec<usize>,
+    /// Natural scale of each coordinate; none if all are one.
+    pub coordinate_units: Vec<f64>,
+    /// Natural scale of each row in coordinate form; none if all are one.
+    pub row_units: Vec<f64>,
     /// Simulation defaults.
     pub simulation: Simulation,
     /// `prepare` first.
@@ -242,7 +263,13 @@ impl Program {
 
     /// The same of a model that is analysed already.
     pub fn of(analysed: &Analysed, case: Option<&Case>, options: &Options) -> Result<Program, ProgramError> {
-        Program::build(analysed, case, options, false)
+        Program::build(analysed, case, false, options, false)
+    }
+
+    /// The program of a model with all its cases that share its equations.
+    pub fn with_cases(analysed: &Analysed, options: &Options) -> Result<Program, ProgramError> {
+        // A constant parameter has one value for all cases.
+        Program::build(analysed, None, !options.freeze, options, false)
     }
 
     /// The same with these bundles only, without what the file's method needs beside them.
@@ -251,12 +278,13 @@ impl Program {
         case: Option<&Case>,
         options: &Options,
     ) -> Result<Program, ProgramError> {
-        Program::build(analysed, case, options, true)
+        Program::build(analysed, case, false, options, true)
     }
 
     fn build(
         analysed: &Analysed,
         case: Option<&Case>,
+        with_cases: bool,
         options: &Options,
         only: bool,
     ) -> Result<Program, ProgramError> {
@@ -268,13 +296,15 @@ impl Program {
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
-        let mut program = Program::named(&analysed, case, options, only);
+        let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
+        let mut program = Program::named(&analysed, case, &shared, options, only);
+        program.separate_cases = separate;
         program.refuse_too_large(model, tree)?;
 
         let mut g = Graph::new();
         let parameters = Parameters::lower(&mut g, model, options.freeze);
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
-        let conditions = match options.freeze {
+        let mut conditions = match options.freeze {
             true => Conditions::default(),
             false => Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon()),
         };
@@ -282,9 +312,24 @@ impl Program {
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
+        let signals = equations.signals_of(case);
+        refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
+        for shared in shared {
+            let signals = equations.signals_of(Some(shared.case));
+            if equations.differentiated_signals(&signals).is_empty() {
+                equations.cases.push(shared);
+            } else {
+                program.separate_cases.push(shared.case.name.clone());
+            }
+        }
+        program.cases.retain(|case| !program.separate_cases.contains(&case.name));
+        for shared in &equations.cases {
+            conditions.add_case(equations.g, equations.mechanism, shared.case, |g, margin, holds| {
+                choose(g, shared.number, &[margin], &[holds])[0]
+            });
+        }
         let mut specifications = vec![equations.start(), equations.input_signals(case)];
         let signals = specifications[1].results[0].expressions.clone();
-        refuse_differentiated_signals(model, equations.differentiated_signals(&specifications[1]))?;
         if !conditions.all.is_empty() {
             specifications.push(condition_bundle(&conditions, np as u32));
             program.conditions = conditions.all;
@@ -293,12 +338,24 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        for specification in &mut specifications {
+            if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
+                specification.arguments.push((Group::Case, 1));
+            }
+        }
+        for (entry, known) in program.events.entries.iter_mut().zip(&program.structure.event_rates) {
+            entry.has_rate = *known;
+        }
+        program.events.autonomous =
+            program.events.names.is_empty() || !events::names_time(&g, &specifications);
         refuse_large(&g, &specifications)?;
         let subjects = watch::subjects(&mut g, &mut mechanism, rows);
         let along = subjects.iter().filter(|subject| !subject.terminal);
         let watched: Vec<ExprId> = along.flat_map(|subject| subject.values.iter().copied()).collect();
         if let Some((corners, bundle)) = Corners::new(&mut g, &watched, &signals, &seeds, np as u32) {
-            if program.simulation.integrator == Integrator::DormandPrince {
+            let of_cases = program.cases.iter().map(|case| &case.simulation);
+            let mut simulations = of_cases.chain([&program.simulation]);
+            if simulations.any(|simulation| simulation.integrator == Integrator::DormandPrince) {
                 specifications.push(bundle);
             }
             program.corners = Some(corners);
@@ -310,7 +367,13 @@ impl Program {
     }
 
     /// Names and sizes, without bundles.
-    fn named(analysed: &Analysed, case: Option<&Case>, options: &Options, only: bool) -> Program {
+    fn named(
+        analysed: &Analysed,
+        case: Option<&Case>,
+        cases: &[SharedCase<'_>],
+        options: &Options,
+        only: bool,
+    ) -> Program {
         let Analysed { model, tree, rows } = analysed;
         let mut options = options.clone();
         options.bundles.sort();
@@ -318,16 +381,29 @@ impl Program {
         let names = |rows: &[Row]| rows.iter().map(|row| row.name.clone()).collect();
         let (holonomic, nonholonomic) = rows.kept.split_at(rows.holonomic());
         let simulation = case.map_or(&model.simulation, |case| &case.simulation);
+        let simulations: Vec<&Simulation> =
+            [simulation].into_iter().chain(cases.iter().map(|shared| &shared.case.simulation)).collect();
+        let info = |shared: &SharedCase<'_>| CaseInfo {
+            number: shared.number,
+            name: shared.case.name.clone(),
+            description: shared.case.description.clone(),
+            parameters: parameter_infos(&shared.model).into_iter().map(|info| info.defaults).collect(),
+            held: held(&shared.model, tree),
+            simulation: shared.case.simulation.clone(),
+        };
         Program {
             name: model.name.clone(),
             description: model.description.clone(),
             case: case.map(|c| c.name.clone()),
+            cases: cases.iter().map(info).collect(),
+            separate_cases: Vec::new(),
             kinds: resolve(
                 &options.bundles,
                 only,
-                simulation,
+                &simulations,
                 analysed.is_constrained(),
                 !model.sensitivity.is_empty(),
+                !model.events.is_empty(),
             ),
             parameters: if options.freeze { Vec::new() } else { parameter_infos(model) },
             inputs: input_infos(model),
@@ -336,6 +412,7 @@ impl Program {
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
+            events: Events::of(model),
             sensitivity: model.sensitivity_names(&model.sensitivity),
             seeds: seeds(model),
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),
@@ -351,6 +428,8 @@ impl Program {
             held: held(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
+            coordinate_units: unless_one(rows.scales.coordinates.clone()),
+            row_units: unless_one(rows.units_in_coordinate_form()),
             simulation: simulation.clone(),
             bundles: Vec::new(),
             options,
@@ -420,6 +499,9 @@ impl Program {
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
             Size::parameters => self.sensitivity.len(),
+            Size::n_events => self.events.names.len(),
+            Size::n_conditions => self.events.conditions.len(),
+            Size::n_settings => self.events.inputs.len(),
             written => self.written_len(written),
         }
     }
@@ -510,6 +592,13 @@ pub enum ProgramError {
         /// Name of the parameter.
         parameter: String,
     },
+    /// An event that cannot be.
+    Event {
+        /// Name of the event.
+        event: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// A bundle that would need more than [`MAX_OPERATIONS`].
     Bundle {
         /// Which.
@@ -553,6 +642,7 @@ impl std::fmt::Display for ProgramError {
                 "there is no derivative by `{parameter}`: it changes constraint `{row}`, which no coordinate can correct; let \
                  both sides of it follow the same parameter, or give the mechanism a joint that moves along it"
             ),
+            ProgramError::Event { event, what } => write!(f, "event `{event}` {what}"),
             ProgramError::Singular => f.write_str(
                 "the equations of motion cannot be solved at the start: masses and constraints leave some motion undetermined",
             ),
@@ -664,6 +754,11 @@ fn cut_names(model: &Model, tree: &Tree) -> Vec<String> {
 fn normalised(model: &Model, tree: &Tree) -> Vec<String> {
     let balls = tree.links.iter().filter(|link| link.euler_parameters().is_some());
     balls.map(|link| model.joints[link.joint.index()].name.clone()).collect()
+}
+
+/// Nothing where all units are one.
+fn unless_one(units: Vec<f64>) -> Vec<f64> {
+    if units.iter().all(|unit| *unit == 1.0) { Vec::new() } else { units }
 }
 
 fn held(model: &Model, tree: &Tree) -> Vec<bool> {

@@ -1,14 +1,14 @@
-//! The mechanism as objectives see it: multipliers of equations and what joints transmit, beside its motion.
+//! The mechanism as objectives and events see it: multipliers of equations and what joints transmit, beside its motion.
 //!
-//! Multipliers are symbols λ in the numbering of the joint form, kept rows only; those of rows that say nothing are
-//! zero. Reactions are the expressions of [`reactions`], over z, v, vd, u and λ, written only if an objective names them.
+//! Multipliers are symbols λ in the numbering of the joint form, kept rows only; those of rows that vanish identically are
+//! zero. Reactions are the expressions of [`reactions`], over z, v, vd, u and λ, written only if an objective or an event names them.
 
 use crate::constrained::{Rows, reactions};
 use crate::dynamics::Symmetric;
 use crate::elements::{Element, Mechanism};
 use crate::graph::{ExprId, Graph, Vec3};
 use crate::lowering::Environment;
-use crate::model::{BodyId, CoordinateRef, JointId, MarkerRef, Objective, RowRef, VelocityRef};
+use crate::model::{BodyId, CoordinateRef, Event, JointId, MarkerRef, Objective, RowRef, VelocityRef};
 use crate::symbols::Group;
 use hashbrown::HashMap;
 
@@ -30,7 +30,10 @@ impl<'m, 'a> Observed<'m, 'a> {
         forces: &[Element<'_>],
         rows: &'m Rows,
     ) -> Self {
-        let reactions = match mechanism.model.objectives.iter().any(Objective::names_reactions) {
+        let model = mechanism.model;
+        let named = model.objectives.iter().any(Objective::names_reactions)
+            || model.events.iter().any(Event::names_reactions);
+        let reactions = match named {
             true => reactions(g, mechanism, inertias, forces, rows),
             false => Vec::new(),
         };

@@ -4,14 +4,15 @@ use crate::model::{Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
-/// all of [`BundleKind::STANDARD`] brings what the method of the file needs, of a model that is differentiated the derivatives of its
+/// all of [`BundleKind::STANDARD`] brings what the methods of the file and its cases need, of a model that is differentiated the derivatives of its
 /// dynamics, too, and one bundle of a family that comes together brings the others. Neither the order of a request nor its repetitions matter.
 pub(super) fn resolve(
     requested: &[BundleKind],
     only: bool,
-    simulation: &Simulation,
+    simulations: &[&Simulation],
     constrained: bool,
     differentiated: bool,
+    has_events: bool,
 ) -> Vec<BundleKind> {
     let mut kinds = Vec::new();
     for &kind in requested {
@@ -21,20 +22,23 @@ pub(super) fn resolve(
                 kinds.extend([&BundleKind::COORDINATE_FORM[..], &BundleKind::JOINT_FORM].concat());
             }
             Exists::Unconstrained if constrained => {}
+            Exists::Events if !has_events => {}
             _ => kinds.push(kind),
         }
     }
     if !only && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
-        let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
-        if !explicit {
-            kinds.extend(BundleKind::COORDINATE_FORM);
-        }
-        // Starts under constraints are found in coordinate form.
-        if differentiated && (constrained || !explicit) {
-            kinds.extend(BundleKind::SENSITIVITIES);
-        }
-        if differentiated && (!constrained || explicit) {
-            kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+        for simulation in simulations {
+            let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
+            if !explicit {
+                kinds.extend(BundleKind::COORDINATE_FORM);
+            }
+            // Starts under constraints are found in coordinate form.
+            if differentiated && (constrained || !explicit) {
+                kinds.extend(BundleKind::SENSITIVITIES);
+            }
+            if differentiated && (!constrained || explicit) {
+                kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+            }
         }
     }
     let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);
@@ -47,6 +51,17 @@ pub(super) fn resolve(
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);
+    }
+    if has_events {
+        // Whoever runs the model meets its events.
+        let runs = [BundleKind::ForwardDynamics, BundleKind::ConstrainedDynamics, BundleKind::Residual];
+        if has(&kinds, Family::Events) || runs.iter().any(|kind| kinds.contains(kind)) {
+            kinds.extend(BundleKind::EVENTS);
+        }
+        let families = [Family::Sensitivities, Family::JointSensitivities, Family::EventSensitivities];
+        if families.iter().any(|&family| has(&kinds, family)) {
+            kinds.extend(BundleKind::EVENT_SENSITIVITIES);
+        }
     }
     kinds.sort();
     kinds.dedup();

@@ -14,12 +14,12 @@ use crate::topology::Tree;
 
 impl Equations<'_, '_, '_> {
     /// Signals of inputs that depend on what the model is differentiated by: (input, parameter).
-    pub(super) fn differentiated_signals(&mut self, signals: &Specification) -> Vec<(u32, u32)> {
-        Sparse::by(self.g, &signals.results[0].expressions, self.seeds).places
+    pub(super) fn differentiated_signals(&mut self, signals: &[ExprId]) -> Vec<(u32, u32)> {
+        Sparse::by(self.g, signals, self.seeds).places
     }
 
     pub(super) fn start_derivatives(&mut self) -> Result<Results, ProgramError> {
-        let start = self.mechanism.start(self.g);
+        let start = self.start_values();
         let mut list = Sections::default();
         for ((name, values), places) in
             ["z", "v"].into_iter().zip(start).zip(&mut self.structure.derivatives.start)
@@ -135,7 +135,7 @@ impl Equations<'_, '_, '_> {
 }
 
 /// The symbols of some groups, then the seeds.
-fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<ExprId> {
+pub(super) fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<ExprId> {
     let mut all = Vec::new();
     for &(group, count) in sections {
         all.extend((0..count as u32).map(|i| g.symbol(group, i)));
@@ -144,12 +144,12 @@ fn symbols(g: &mut Graph, sections: &[(Group, usize)], seeds: &[ExprId]) -> Vec<
     all
 }
 
-fn gradients(g: &mut Graph, values: &[ExprId], unknowns: &[ExprId]) -> Vec<Vec<ExprId>> {
+pub(super) fn gradients(g: &mut Graph, values: &[ExprId], unknowns: &[ExprId]) -> Vec<Vec<ExprId>> {
     let one = g.one();
     values.iter().map(|&value| gradient(g, &[(value, one)], unknowns)).collect()
 }
 
-fn sparse_rows(g: &mut Graph, rows: &[Vec<ExprId>]) -> Sparse {
+pub(super) fn sparse_rows(g: &mut Graph, rows: &[Vec<ExprId>]) -> Sparse {
     let mut sparse = Sparse::default();
     for (i, row) in rows.iter().enumerate() {
         for (j, &entry) in row.iter().enumerate() {

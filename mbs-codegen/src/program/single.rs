@@ -12,9 +12,9 @@ use crate::model::{Integrator, Simulation};
 const LEAST_TOLERANCE: f64 = 16.0;
 
 impl Program {
-    /// Simulation settings as the program's scalar has them: default tolerances of step control are √ε.
-    pub fn simulation_of_scalar(&self) -> Simulation {
-        let (mut simulation, defaults) = (self.simulation.clone(), Simulation::default());
+    /// Settings of the model or a case as the program's scalar has them: default tolerances of step control are √ε.
+    pub fn in_scalar(&self, simulation: &Simulation) -> Simulation {
+        let (mut simulation, defaults) = (simulation.clone(), Simulation::default());
         if self.options.scalar == ScalarType::F32 {
             let relative = f32::EPSILON.sqrt().into();
             let unset = |value: &mut f64, default: f64, replacement: f64| {
@@ -67,8 +67,15 @@ impl Program {
     }
 
     fn refuse_settings(&self, diagnostics: &mut Diagnostics) {
+        let of_cases = self.cases.iter().map(|case| &case.simulation);
+        for simulation in [&self.simulation].into_iter().chain(of_cases) {
+            self.refuse_settings_of(simulation, diagnostics);
+        }
+    }
+
+    fn refuse_settings_of(&self, simulation: &Simulation, diagnostics: &mut Diagnostics) {
         let epsilon = self.options.scalar.epsilon();
-        let &Simulation { begin, end, step, integrator, .. } = &self.simulation;
+        let &Simulation { begin, end, step, integrator, .. } = simulation;
         let latest = begin.abs().max(end.abs());
         if step <= epsilon * latest {
             diagnostics
@@ -79,7 +86,7 @@ impl Program {
                 .help("simulate a shorter time, or generate for `f64`");
         }
         let least = LEAST_TOLERANCE * epsilon;
-        let tolerance = self.simulation_of_scalar().relative_tolerance;
+        let tolerance = self.in_scalar(simulation).relative_tolerance;
         if integrator == Integrator::DormandPrince && tolerance < least {
             diagnostics
                 .error(

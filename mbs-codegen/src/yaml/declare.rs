@@ -41,6 +41,7 @@ pub(super) struct Unit<'t> {
     pub(super) constraints: Vec<Declared<'t, ConstraintId>>,
     pub(super) outputs: Vec<Declared<'t, ()>>,
     pub(super) objectives: Vec<Declared<'t, ()>>,
+    pub(super) events: Vec<Declared<'t, ()>>,
     /// Read before everything else, into the scope.
     definitions: Vec<&'t Entry>,
 }
@@ -109,6 +110,7 @@ struct Spaces {
     constraints: usize,
     outputs: Unique,
     objectives: Unique,
+    events: Unique,
 }
 
 impl<'t> Reader<'t> {
@@ -193,6 +195,7 @@ impl<'t> Reader<'t> {
             constraints: Vec::new(),
             outputs: Vec::new(),
             objectives: Vec::new(),
+            events: Vec::new(),
             definitions: Vec::new(),
         };
         for entry in self.section(fields, "definitions") {
@@ -266,12 +269,15 @@ impl<'t> Reader<'t> {
             unit.joints.push(Declared { id, name, entry });
         }
         self.declare_variables(fields, prefix, local, global.as_deref_mut(), spaces, &mut unit);
-        for (key, what) in [("forces", "force"), ("outputs", "output"), ("objectives", "objective")] {
+        for (key, what) in
+            [("forces", "force"), ("outputs", "output"), ("objectives", "objective"), ("events", "event")]
+        {
             for entry in self.section(fields, key) {
                 let (space, list) = match key {
                     "forces" => (&mut spaces.forces, &mut unit.forces),
                     "outputs" => (&mut spaces.outputs, &mut unit.outputs),
-                    _ => (&mut spaces.objectives, &mut unit.objectives),
+                    "objectives" => (&mut spaces.objectives, &mut unit.objectives),
+                    _ => (&mut spaces.events, &mut unit.events),
                 };
                 if !self.within(entry, space.len(), key) {
                     break;

@@ -35,13 +35,15 @@ pub const MODEL: Keys = Keys {
         "forces",
         "constraints",
         "objectives",
+        "events",
         "sensitivity",
         "elements",
         "instances",
         "simulation",
         "cases",
+        "optimisation",
     ],
-    later: &["states", "events", "modes"],
+    later: &["states", "modes"],
     hints: &[(
         "loops",
         "closed loops are found from the joints; `cut: true` or `cut: false` at a joint chooses where they are cut",
@@ -138,6 +140,35 @@ pub const MOTION: Keys = Keys {
 pub const EQUATION: Keys = keys("an equation", &["type", "value", "description"]);
 /// An entry of `constraints` of type `nonholonomic`.
 pub const NONHOLONOMIC: Keys = keys("a nonholonomic constraint", &["type", "value", "description"]);
+/// An entry of `events`.
+pub const EVENT: Keys = Keys {
+    what: "an event",
+    keys: &["when", "direction", "armed", "then", "minimum_interval", "priority", "description"],
+    later: &["mode"],
+    hints: &[
+        ("record", "an event is always recorded; leave `then` out to change nothing"),
+        ("stop", "actions stand under `then`: `then: {stop: true}`"),
+        ("impact", "actions stand under `then`"),
+        ("reset", "actions stand under `then`"),
+        ("set", "actions stand under `then`"),
+    ],
+};
+/// The `then` of an event.
+pub const ACTIONS: Keys = Keys {
+    what: "the actions of an event",
+    keys: &["impact", "reset", "set", "stop"],
+    later: &["mode"],
+    hints: &[("record", "an event is always recorded; leave `then` out to change nothing")],
+};
+/// The `impact` of an event.
+pub const IMPACT: Keys = Keys {
+    what: "an impact",
+    keys: &["restitution", "gap"],
+    later: &["friction"],
+    hints: &[("at", "the impact acts along `gap`, a function of positions such as `pos(body.point).y`")],
+};
+/// An entry of the `reset` of an event.
+pub const RESET: Keys = keys("a reset", &["rate", "to"]);
 /// An entry of `objectives`.
 pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "unit", "description"]);
 /// An entry of `elements`.
@@ -154,6 +185,7 @@ pub const ELEMENT: Keys = Keys {
         "constraints",
         "outputs",
         "objectives",
+        "events",
         "instances",
         "description",
     ],
@@ -196,9 +228,32 @@ pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
 pub const CASE: Keys =
     keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
+/// An entry of `optimisation`.
+pub const PROBLEM: Keys = Keys {
+    what: "a problem",
+    keys: &[
+        "description",
+        "minimise",
+        "over",
+        "subject_to",
+        "cases",
+        "starts",
+        "method",
+        "tolerance",
+        "iterations",
+    ],
+    later: &[],
+    hints: &[("maximise", "minimise it with a negative weight: `minimise: {psi: -1}`")],
+};
+/// An entry of `minimise`.
+pub const TERM: Keys = keys("a term", &["weight", "case"]);
+/// An entry of `over`.
+pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale"]);
+/// An entry of `subject_to`.
+pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 44] = [
+pub const ALL: [(&str, &Keys); 52] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -237,10 +292,18 @@ pub const ALL: [(&str, &Keys); 44] = [
     ("equation", &EQUATION),
     ("nonholonomic", &NONHOLONOMIC),
     ("objective", &OBJECTIVE),
+    ("event", &EVENT),
+    ("actions", &ACTIONS),
+    ("impact", &IMPACT),
+    ("reset", &RESET),
     ("element", &ELEMENT),
     ("instance", &INSTANCE),
     ("simulation", &SIMULATION),
     ("newton", &NEWTON),
     ("tolerance", &TOLERANCE),
     ("case", &CASE),
+    ("problem", &PROBLEM),
+    ("term", &TERM),
+    ("unknown", &UNKNOWN),
+    ("limit", &LIMIT),
 ];

@@ -34,3 +34,7 @@ pub const ARRAY_VALUES: usize = 100_000;
 pub const SENSITIVITY: usize = 1_000;
 /// Cases; every parameter is evaluated anew for each.
 pub const CASES: usize = 500;
+/// Problems of optimisation.
+pub const PROBLEMS: usize = 100;
+/// Starts of one problem.
+pub const STARTS: usize = 1_000;

@@ -14,6 +14,7 @@ mod constraints;
 mod declare;
 mod definitions;
 mod denavit_hartenberg;
+mod events;
 mod expression;
 mod fields;
 mod forces;
@@ -26,6 +27,7 @@ mod mirror;
 mod names;
 mod node;
 mod objectives;
+mod optimisation;
 mod outputs;
 mod parameters;
 mod place;
@@ -50,6 +52,7 @@ use fields::Fields;
 use load::shorten;
 use names::{check_name, is_name};
 use node::{Kind, Node};
+use optimisation::Named;
 use reader::Reader;
 use scope::Symbols;
 use sensitivity::Choices;
@@ -132,6 +135,7 @@ impl<'t> Reader<'t> {
         let constraints = self.read_constraints(&declarations);
         let outputs = self.read_outputs(&declarations);
         let objectives = self.read_objectives(&declarations);
+        let events = self.read_events(&declarations);
         let constrained = !constraints.is_empty() || joints.len() >= self.bodies.len();
         let settings = self.read_simulation(file.get("simulation"), Settings::new(constrained));
         let choices = Choices { scope: &scope, parameters: &parameters, inputs: &inputs };
@@ -141,6 +145,8 @@ impl<'t> Reader<'t> {
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
         let knots = self.check_knots(&self.values.clone());
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
+        let named = Named { choices, objectives: &objectives, cases: &cases };
+        let optimisation = self.read_optimisation(&file, named);
         let model = Model {
             name,
             description,
@@ -154,11 +160,14 @@ impl<'t> Reader<'t> {
             forces,
             constraints,
             objectives,
+            events,
             sensitivity: sensitivity.unwrap_or_default(),
             simulation: settings.simulation,
             cases,
+            optimisation,
             knots,
         };
+        self.check_events(&model.events, &model.inputs, &model.cases, &model.sensitivity);
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);

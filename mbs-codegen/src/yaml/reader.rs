@@ -138,7 +138,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The nearest valid name, unless there are so many errors already that nobody reads them.
+    /// The nearest valid name, unless the file already has many errors.
     pub(super) fn nearest<'n>(
         &self,
         name: &str,

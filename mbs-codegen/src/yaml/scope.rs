@@ -77,7 +77,7 @@ pub(super) enum Symbol {
     Vector(Rc<Named<Vector>>),
 }
 
-/// An expression that goes by a name.
+/// A named expression.
 pub(super) struct Named<T> {
     /// `argument` or `definition`.
     pub(super) what: &'static str,

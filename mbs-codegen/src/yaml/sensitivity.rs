@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
     }
 
     /// What one entry names: `name` or `name[i]`.
-    fn sensitivity_entry(
+    pub(super) fn sensitivity_entry(
         &mut self,
         item: &Node,
         text: &Text,

@@ -3,15 +3,15 @@
 //! Both are derivatives of the same discrete solution and agree to rounding. The direct one carries a column for each parameter along the
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
-use super::explicit::dynamics;
-use super::{Effort, Found, Start, State, is_explicit, joint_start, other_form};
+use super::products::{self, Watcher, Weights, counting, own_len, span, unmoved};
+use super::{Effort, Found, Start};
 use crate::Interpreted;
 use crate::method::Method;
+use crate::signals::Moved;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
-use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
-    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Gradient, Output, Rk4,
-    Schedule, Span, StepError, System,
+    Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
+    Schedule, StepError, System,
 };
 use std::ops::ControlFlow;
 
@@ -54,6 +54,9 @@ pub fn choose(
         _ if trajectories => {
             "the adjoint has no derivatives along the run: choose the direct method for them"
         }
+        _ if !model.program().events.names.is_empty() => {
+            "there is no adjoint of a run with events yet: choose the direct method"
+        }
         _ if objectives == 0 => {
             "the adjoint needs objectives, and the model has none: choose the direct method"
         }
@@ -64,19 +67,28 @@ pub fn choose(
         (GradientMethod::Auto, _) if trajectories => {
             return Ok(Choice::direct("derivatives along the run are asked for"));
         }
-        (GradientMethod::Auto, _) => return Ok(Choice::direct("there are no objectives")),
+        (GradientMethod::Auto, _) if objectives == 0 => {
+            return Ok(Choice::direct("there are no objectives"));
+        }
+        (GradientMethod::Auto, _) => return Ok(Choice::direct("the run has events")),
         (_, what) => return Err(StepError::NotDifferentiable { what }),
     }
     let memory = memory.unwrap_or(MEMORY);
-    let numbers = memory / size_of::<f64>();
-    let (span, h) = (span(simulation), simulation.step);
+    let own = own_len(model, simulation, objectives);
+    let all = memory / size_of::<f64>();
+    let numbers = all.saturating_sub(own);
+    let (span, h) = (span::<f64>(simulation), simulation.step);
     let schedule = match simulation.integrator {
         Integrator::DormandPrince => None,
         Integrator::Rk4 => {
-            AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)?
+            AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)
+                .map_err(|error| counting(own, all, error))?
         }
         // That of every implicit formulation.
-        _ => Some(Adjoint(Fixed { method: Ali3p::DEFAULT, h }).schedule(&dims, &span, numbers)?),
+        _ => {
+            let schedule = Adjoint(Fixed { method: Ali3p::DEFAULT, h }).schedule(&dims, &span, numbers);
+            Some(schedule.map_err(|error| counting(own, all, error))?)
+        }
     };
     let adjoint = |why: String| Choice { adjoint: true, why, schedule, memory };
     if asked == GradientMethod::Adjoint {
@@ -84,7 +96,7 @@ pub fn choose(
     }
     // A column for each parameter against one for each objective and the way back; see docs/adjoints.md for what was measured.
     let again = schedule.map_or(1.0, |plan| plan.recomputed() as f64 / plan.steps.max(1) as f64);
-    let limit = (2.0 * objectives as f64 + 4.0 + 4.0 * again).ceil();
+    let limit = (objectives as f64 + 2.0 + 4.0 * again).ceil();
     let sides = format!("{} by {}", count(objectives, "objective"), count(p, "parameter"));
     Ok(match p as f64 >= limit {
         true => adjoint(format!("{sides}, and it pays from {limit} on")),
@@ -96,13 +108,6 @@ fn count(n: usize, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }
 
-fn span(simulation: &Simulation) -> Span<f64> {
-    Span { start: simulation.begin, end: simulation.end, output: Output::Steps }
-}
-
-/// Who sees the steps and nodes of an adjoint run.
-type Watcher<'a> = &'a mut dyn FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>;
-
 /// The gradient of a run by its adjoint, in at most this many bytes. The observer sees every step and every node of the way back; where
 /// it breaks, the gradient is meaningless.
 pub fn run(
@@ -113,111 +118,55 @@ pub fn run(
     memory: usize,
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
-    debug_assert_eq!(is_explicit(simulation), method.is_explicit());
-    let (h, observe): (f64, Watcher<'_>) = (simulation.step, &mut observe);
-    match *method {
-        Method::Ali3p(method) => implicit(model, Fixed { method, h }, simulation, start, memory, observe),
-        Method::Index1(method) => implicit(model, Fixed { method, h }, simulation, start, memory, observe),
-        Method::Rk4(damping) => {
-            let run = Adjoint(Fixed { method: Rk4, h });
-            let numbers = AdjointIntegrator::schedule(
-                &run,
-                &model.dims(),
-                &span(simulation),
-                memory / size_of::<f64>(),
-            )?;
-            let numbers = numbers.map_or(memory / size_of::<f64>(), |plan| plan.memory_len());
-            match damping {
-                Some(damping) => {
-                    explicit(model, &dynamics(model, damping), run, simulation, start, numbers, observe)
-                }
-                None => explicit(model, model, run, simulation, start, numbers, observe),
-            }
-        }
-        Method::DormandPrince(control, damping) => {
-            let (run, numbers) = (Adjoint(control), memory / size_of::<f64>());
-            match damping {
-                Some(damping) => {
-                    explicit(model, &dynamics(model, damping), run, simulation, start, numbers, observe)
-                }
-                None => explicit(model, model, run, simulation, start, numbers, observe),
-            }
-        }
+    if !model.program().events.names.is_empty() {
+        let what = "there is no adjoint of a run with events yet: choose the direct method";
+        return Err(StepError::Unsupported { what });
     }
+    model.begin_run();
+    let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut observe)?;
+    Ok(Found {
+        objectives: swept.objectives,
+        derivatives: swept.derivatives,
+        end: swept.end,
+        effort: swept.effort,
+        adjoint: Some(swept.statistics),
+        parameters: model.dims().sensitivity.parameters,
+        events: Vec::new(),
+    })
 }
 
-fn implicit<T: DifferentiableStep>(
-    model: &Interpreted,
-    fixed: Fixed<T>,
-    simulation: &Simulation,
-    start: Start,
-    memory: usize,
-    observe: Watcher<'_>,
-) -> Result<Found, StepError> {
-    let State::Assembled { mut state, derivatives } = start.state else { return Err(other_form()) };
-    let (dims, span, run) = (model.dims(), span(simulation), Adjoint(fixed));
-    let schedule = run.schedule(&dims, &span, memory / size_of::<f64>())?;
-    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; run.gradient_scratch_len(&dims)];
-    let mut memory = vec![0.0; schedule.memory_len()];
-    let (mut inputs, state) = (model.input_signals(), &mut state);
-    let statistics = run.gradient(
-        model,
-        &mut inputs,
-        state,
-        &derivatives,
-        &span,
-        &mut gradient,
-        &mut memory,
-        &mut scratch,
-        observe,
-    )?;
-    found(model, &gradient, Effort::Implicit(statistics.run), statistics)
-}
-
-fn explicit(
-    model: &Interpreted,
-    dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
-    run: impl AdjointIntegrator,
-    simulation: &Simulation,
-    start: Start,
-    numbers: usize,
-    observe: Watcher<'_>,
-) -> Result<Found, StepError> {
-    let (dims, span) = (model.dims(), span(simulation));
-    let (mut y, derivatives) = joint_start(model, start)?;
-    let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; run.gradient_scratch_len(dynamics)];
-    // What is not touched takes no memory.
-    let mut memory = vec![0.0; numbers];
-    let mut inputs = model.input_signals();
-    let statistics = run.gradient(
-        dynamics,
-        &mut inputs,
-        &mut y,
-        &derivatives,
-        &span,
-        &mut gradient,
-        &mut memory,
-        &mut scratch,
-        observe,
-    )?;
-    found(model, &gradient, Effort::Explicit(statistics.run), statistics)
-}
-
-fn found(
-    model: &Interpreted,
-    gradient: &[f64],
+/// Objectives and their derivatives, in any numbers.
+pub(super) struct Swept<S> {
+    pub(super) objectives: Vec<S>,
+    /// Of objective i by parameter k at `i * p + k`.
+    pub(super) derivatives: Vec<S>,
+    end: Vec<S>,
     effort: Effort,
     statistics: AdjointStatistics,
-) -> Result<Found, StepError> {
+}
+
+/// The product with each objective alone, and what the start depends on.
+pub(super) fn sweep<S: Scalar>(
+    model: &Interpreted<S>,
+    inputs: &mut Moved<'_, S>,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start<S>,
+    memory: usize,
+    observe: Watcher<'_, S>,
+) -> Result<Swept<S>, StepError> {
     let dims = model.dims();
-    let found = Gradient::of(&dims, gradient)?;
-    Ok(Found {
-        objectives: found.objectives.to_vec(),
-        derivatives: found.derivatives.to_vec(),
-        effort,
-        adjoint: Some(statistics),
-        parameters: dims.sensitivity.parameters,
-    })
+    let (columns, p) = (dims.n_objectives, dims.sensitivity.parameters);
+    let mut each = vec![S::ZERO; columns * columns];
+    each.iter_mut().step_by(columns + 1).for_each(|weight| *weight = S::ONE);
+    let (state, changes) = start.run_from(model, method)?;
+    let weights = Weights { columns, objectives: &each, end: &[] };
+    let found = products::weigh(model, inputs, method, simulation, state, weights, memory, observe)?;
+    let derivatives = products::through_start(p, columns, &changes, &found);
+    if let Some(bad) = derivatives.iter().position(|x| !x.is_finite()).filter(|_| !found.stopped()) {
+        let (t, index) = (simulation.end, bad / p.max(1));
+        return Err(StepError::NotFinite { t, h: 0.0, quantity: Quantity::Objective, index });
+    }
+    let products::Weighed { objectives, end, effort, statistics, .. } = found;
+    Ok(Swept { objectives, derivatives, end, effort, statistics })
 }

@@ -1,22 +1,24 @@
 //! Differentiated runs in joint form: of open trees, and under constraints of index 1 or penalty, with steps that end on them.
 
 use super::completed::Completion;
-use super::{Effort, Found, Known, Moment, Observer, Start, State, other_form};
+use super::{Effort, EventFound, Found, Known, Moment, Observer, Start, State, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
 use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableIntegrator, Gradient, Index1, JointDerivatives, OnConstraints, Output, Scalar, Span,
-    StepError, System,
+    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
+    Scalar, Sight, Span, StepError, System, WithEvents,
 };
+use std::ops::ControlFlow;
 
 /// The start of an open tree.
-pub(super) fn start(model: &Interpreted) -> Result<Start, StepError> {
+pub(super) fn start<S: Scalar>(model: &Interpreted<S>) -> Result<Start<S>, StepError> {
     let dims = model.dims();
-    let (mut y, mut derivatives) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
-    let mut scratch = vec![0.0; dims.sensitivity.start + dims.workspace];
+    let mut y = vec![S::ZERO; dims.state()];
+    let mut derivatives = vec![S::ZERO; JointDerivatives::<S>::len(&dims)];
+    let mut scratch = vec![S::ZERO; dims.sensitivity.start + dims.workspace];
     JointDerivatives::start(model, &mut y, &mut derivatives, &mut scratch)?;
     let statistics = StartStatistics::default();
     Ok(Start { state: State::Tree { y, derivatives }, scale: Vec::new(), statistics })
@@ -37,7 +39,7 @@ pub(crate) fn dynamics<S: Scalar>(
 pub(super) fn run(
     model: &Interpreted,
     method: &Method,
-    integrator: impl DifferentiableIntegrator,
+    integrator: impl DifferentiableEventIntegrator,
     damping: Option<Damping>,
     simulation: &Simulation,
     output: Output,
@@ -55,13 +57,16 @@ pub(super) fn run(
 }
 
 /// y = \[z, v\] at the start, and its derivatives.
-pub(super) fn joint_start(model: &Interpreted, start: Start) -> Result<(Vec<f64>, Vec<f64>), StepError> {
+pub(super) fn joint_start<S: Scalar>(
+    model: &Interpreted<S>,
+    start: Start<S>,
+) -> Result<(Vec<S>, Vec<S>), StepError> {
     let dims = model.dims();
     let (y, derivatives) = match start.state {
         State::Tree { y, derivatives } => (y, derivatives),
         State::Assembled { mut state, derivatives: mut changes } => {
-            let mut y = vec![0.0; dims.state()];
-            let mut derivatives = vec![0.0; JointDerivatives::<f64>::len(&dims)];
+            let mut y = vec![S::ZERO; dims.state()];
+            let mut derivatives = vec![S::ZERO; JointDerivatives::<S>::len(&dims)];
             JointDerivatives::of_state(model, &mut state, &mut changes, &mut y, &mut derivatives)?;
             (y, derivatives)
         }
@@ -71,8 +76,8 @@ pub(super) fn joint_start(model: &Interpreted, start: Start) -> Result<(Vec<f64>
 
 fn integrate(
     model: &Interpreted,
-    dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
-    integrator: impl DifferentiableIntegrator,
+    dynamics: &(impl JointDynamics<S = f64, Model = Interpreted> + WithEvents<Model = Interpreted>),
+    integrator: impl DifferentiableEventIntegrator,
     span: Span<f64>,
     start: Start,
     completion: &mut Completion,
@@ -81,20 +86,33 @@ fn integrate(
     let dims = model.dims();
     let (mut y, mut derivatives) = joint_start(model, start)?;
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
-    let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
-    let watch = |at: DifferentiatedAt<'_, f64>| {
+    let mut events = Vec::new();
+    let mut watch = |at: DifferentiatedAt<'_, f64>| {
         observe(Moment { t: at.at.t, known: Known::Joints(completion, model, at) })
     };
-    let mut inputs = model.input_signals();
-    let changes = &mut derivatives;
-    let statistics =
-        integrator.run(dynamics, &mut inputs, &mut y, changes, &span, &mut gradient, &mut scratch, watch)?;
+    let (inputs, changes, gradients) = (&mut model.input_signals(), &mut derivatives, &mut gradient);
+    let statistics = if model.program().events.names.is_empty() {
+        let mut scratch = vec![0.0; integrator.scratch_len(dynamics)];
+        integrator.run(dynamics, inputs, &mut y, changes, &span, gradients, &mut scratch, watch)?
+    } else {
+        let mut scratch = vec![0.0; integrator.event_scratch_len(dynamics)];
+        let see = |sight: Sight<'_, DifferentiatedAt<'_, f64>, f64>| match sight {
+            Sight::Node(at, _) => watch(at),
+            Sight::Event(Occurrence { event, t, t_rho, .. }) => {
+                events.push(EventFound { event, t, derivatives: t_rho.to_vec() });
+                ControlFlow::Continue(())
+            }
+        };
+        integrator.run_with_events(dynamics, inputs, &mut y, changes, &span, gradients, &mut scratch, see)?
+    };
     let found = Gradient::of(&dims, &gradient)?;
     Ok(Found {
         objectives: found.objectives.to_vec(),
         derivatives: found.derivatives.to_vec(),
+        end: y,
         effort: Effort::Explicit(statistics),
         adjoint: None,
+        events,
         parameters: dims.sensitivity.parameters,
     })
 }

@@ -38,9 +38,13 @@
 pub mod adjoint;
 mod by_names;
 mod completed;
+mod end_time;
 mod explicit;
 mod implicit;
+mod input_history;
 mod observed;
+pub mod products;
+mod second_order;
 mod trajectory;
 
 use crate::Interpreted;
@@ -48,24 +52,27 @@ use crate::jumps::Jumps;
 use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
+pub use end_time::by_end_time;
 pub(crate) use explicit::dynamics as explicit_dynamics;
-use explicit::joint_start;
+pub use input_history::InputHistory;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::DifferentiatedAt;
 use mbs_runtime::{
-    AdjointStatistics, Differentiated, EvalError, Fixed, Motion, Output, Rk4, Statistics, StepError, System,
+    AdjointStatistics, Differentiated, EvalError, Fixed, Inputs, Motion, Output, Rk4, Scalar, Statistics,
+    StepError, System,
 };
-pub use observed::{Ran, prepare, simulate, simulate_as};
+pub use observed::{Ran, prepare, simulate, simulate_as, simulate_backward};
+pub use second_order::{SecondOrder, hessian_vectors, hessians};
 use std::ops::ControlFlow;
 pub use trajectory::{trajectory_columns, trajectory_row};
 
 /// Where a run begins, with its derivatives.
 #[derive(Clone, Debug)]
-pub struct Start {
-    state: State,
+pub struct Start<S = f64> {
+    state: State<S>,
     /// Scale of the rows of the constraints.
     pub scale: Vec<f64>,
     /// What it took, and what is known of the rows.
@@ -74,19 +81,14 @@ pub struct Start {
 
 /// A state and its derivatives.
 #[derive(Clone, Debug)]
-enum State {
+enum State<S> {
     /// Assembled, in coordinate form.
-    Assembled { state: Vec<f64>, derivatives: Vec<f64> },
+    Assembled { state: Vec<S>, derivatives: Vec<S> },
     /// Of an open tree, in joint form.
-    Tree { y: Vec<f64>, derivatives: Vec<f64> },
+    Tree { y: Vec<S>, derivatives: Vec<S> },
 }
 
 impl Start {
-    /// What the settings mean for a run from here.
-    pub fn method(&self, model: &Interpreted, simulation: &Simulation) -> Method {
-        Method::of(simulation, is_constrained(model), &self.scale)
-    }
-
     /// Shows positions and velocities.
     fn show(&self, jumps: &mut Jumps, model: &Interpreted, t: f64, u: &[f64]) {
         let nq = model.dims().nq;
@@ -102,6 +104,13 @@ impl Start {
                 jumps.see_state(model, true, t, z, v, u);
             }
         }
+    }
+}
+
+impl<S: Scalar> Start<S> {
+    /// What the settings mean for a run from here.
+    pub fn method(&self, model: &Interpreted<S>, simulation: &Simulation) -> Method {
+        Method::of(simulation, is_constrained(model), &self.scale)
     }
 
     /// Whether constraints depend on each other, so that multipliers are those of least norm.
@@ -127,11 +136,26 @@ pub struct Found {
     pub objectives: Vec<f64>,
     /// Their derivatives: of objective i by parameter k at `i * p + k`.
     pub derivatives: Vec<f64>,
+    /// The state at the end: a [`State`](mbs_runtime::State), or y = \[z, v\] of an explicit run.
+    pub end: Vec<f64>,
     /// What the run took.
     pub effort: Effort,
     /// What the way back took, if the gradient is that of the adjoint.
     pub adjoint: Option<AdjointStatistics>,
+    /// Events that happened, in the order of time.
+    pub events: Vec<EventFound>,
     parameters: usize,
+}
+
+/// An event that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventFound {
+    /// Its place among the events of the program.
+    pub event: usize,
+    /// When, s.
+    pub t: f64,
+    /// Derivatives of its time by the parameters.
+    pub derivatives: Vec<f64>,
 }
 
 /// What a run took.
@@ -219,7 +243,7 @@ impl Moment<'_> {
     }
 }
 
-fn is_constrained(model: &Interpreted) -> bool {
+fn is_constrained<S: Scalar>(model: &Interpreted<S>) -> bool {
     model.dims().joint_rows() > 0
 }
 
@@ -245,10 +269,19 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
 
 /// The model's start, made consistent, and its derivatives.
 pub fn start(model: &Interpreted, simulation: &Simulation) -> Result<Start, StepError> {
+    start_of(model, &mut model.input_signals(), simulation)
+}
+
+/// The same with other inputs, in any numbers.
+fn start_of<S: Scalar>(
+    model: &Interpreted<S>,
+    inputs: &mut impl Inputs<S>,
+    simulation: &Simulation,
+) -> Result<Start<S>, StepError> {
     if is_explicit(simulation) && !is_constrained(model) {
         explicit::start(model)
     } else {
-        implicit::start(model, simulation.begin)
+        implicit::start(model, inputs, simulation.begin)
     }
 }
 
@@ -272,6 +305,7 @@ fn observed(
     start: Start,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
+    model.begin_run();
     match *method {
         Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
         Method::Index1(method) => implicit::run(model, method, simulation, start, observe),

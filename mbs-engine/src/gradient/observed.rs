@@ -1,9 +1,10 @@
-//! A differentiated run that somebody follows: the counterpart of [`simulation::run`](crate::simulation::run).
+//! A differentiated run with an observer: the counterpart of [`simulation::run`](crate::simulation::run).
 //!
 //! Input: a model with bundles of derivatives, settings, a [`Follower`]. Output: the gradient, or why there is none; rows under
 //! [`trajectory_columns`](super::trajectory_columns) for the follower; curves of the derivatives of coordinates.
 
 use super::adjoint::Choice;
+use super::input_history::InputHistory;
 use super::trajectory::trajectory_row;
 use super::{Found, Moment, Start};
 use crate::jumps::{Jump, Jumps};
@@ -43,6 +44,18 @@ pub fn simulate_as(
     if !choice.adjoint {
         return simulate(model, settings, (start, stride), follower, None);
     }
+    simulate_backward(model, settings, start, choice.memory, follower, None)
+}
+
+/// The gradient of a run by its adjoint, in at most this many bytes, and derivatives by the history of its inputs.
+pub fn simulate_backward(
+    model: &Interpreted,
+    settings: &Settings,
+    start: Start,
+    memory: usize,
+    follower: &mut dyn Follower,
+    mut history: Option<&mut InputHistory>,
+) -> Result<Ran, RunFailure> {
     let simulation = &settings.simulation;
     let method = start.method(model, simulation);
     let damping = Damping::of(simulation, settings.constrained, &start.scale);
@@ -56,6 +69,9 @@ pub fn simulate_as(
     }
     let explicit = method.is_explicit();
     let watch = |node: AdjointNode<'_, f64>| {
+        if let Some(history) = history.as_deref_mut() {
+            history.see(&node);
+        }
         let (t, reached) = match node {
             // Forward, the clock of the run; steps made again and the way back only ask whether to go on.
             AdjointNode::Forward { t, again: false, z, rates, .. } => {
@@ -72,7 +88,7 @@ pub fn simulate_as(
         stopped = flow.is_break().then_some(t).or(stopped);
         flow
     };
-    let found = super::adjoint::run(model, &method, simulation, start, choice.memory, watch);
+    let found = super::adjoint::run(model, &method, simulation, start, memory, watch);
     let seconds = begin.elapsed().as_secs_f64();
     match stopped {
         Some(t) => Err(RunFailure::Stopped(t)),

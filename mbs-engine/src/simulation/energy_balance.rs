@@ -1,5 +1,5 @@
-//! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential and of
-//! the constraints that prescribe a motion.
+//! How well a run keeps the balance of energy: T + V − (T + V at the start) = work of the forces without a potential, of
+//! the constraints that prescribe a motion, and of events.
 //!
 //! Input: samples of energy and power, in the order of time. Output: the largest error of the balance. The work is
 //! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
@@ -17,6 +17,9 @@ pub struct EnergyBalance {
     pub work: f64,
     /// Work of the constraints that prescribe a motion.
     pub work_of_drives: f64,
+    /// What events have added.
+    pub at_events: f64,
+    total: f64,
     /// Change of the total energy.
     pub change: f64,
     /// Largest kinetic energy.
@@ -61,9 +64,29 @@ impl EnergyBalance {
             self.samples.remove(0);
         }
         self.samples.push((t, [power, drives]));
+        self.total = total;
         self.change = total - first;
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
-        self.largest_error = self.largest_error.max((self.change - self.work - self.work_of_drives).abs());
+        let error = self.change - self.work - self.work_of_drives - self.at_events;
+        self.largest_error = self.largest_error.max(error.abs());
+    }
+
+    /// Takes a sample right after an event, at the time of the last one.
+    pub fn sample_after_event(
+        &mut self,
+        t: f64,
+        [kinetic, potential, power]: [f64; 3],
+        drives: f64,
+        held: impl Iterator<Item = f64>,
+    ) {
+        let total = kinetic + potential;
+        self.at_events += total - self.total;
+        self.total = total;
+        // Power jumps with the event: no parabola goes through it.
+        self.held = held.collect();
+        self.samples = vec![(t, [power, drives])];
+        self.change = total - self.first.unwrap_or(total);
+        self.largest_kinetic = self.largest_kinetic.max(kinetic);
     }
 
     /// The largest error of the balance, J; none where it cannot be known.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 /// Who follows a run. Where an answer is a break the run ends at this node.
 pub trait Follower {
-    /// Whether it takes rows of results; they are not evaluated for nobody.
+    /// Whether it takes rows of results; otherwise they are not evaluated.
     fn wants_rows(&self) -> bool {
         false
     }

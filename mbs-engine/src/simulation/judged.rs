@@ -2,7 +2,9 @@
 //! their tolerance too, and its weights are those of a differentiated run.
 
 use crate::Interpreted;
-use mbs_runtime::{At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System};
+use mbs_runtime::{
+    At, Dims, EvalError, ForwardDynamics, Hold, Index1, Objectives, Quantity, System, WithEvents,
+};
 
 /// A system and what judges it.
 pub(super) struct Judged<'a, M> {
@@ -79,5 +81,24 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         _: &[f64],
     ) -> Result<(), EvalError> {
         self.system.correct_step(t, u, w, z, v, &[])
+    }
+}
+
+impl<M: ForwardDynamics<S = f64> + WithEvents<Model = Interpreted>> WithEvents for Judged<'_, M> {
+    type Model = Interpreted;
+
+    fn events(&self) -> &Interpreted {
+        self.model
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, f64>,
+        w: &mut [f64],
+        zd: &mut [f64],
+        vd: &mut [f64],
+        lambda: &mut [f64],
+    ) -> Result<(), EvalError> {
+        self.system.accelerations(At { x: &[], ..at }, w, zd, vd, lambda)
     }
 }

@@ -1,7 +1,7 @@
 //! One run of a model, from its settings to a record of everything that was seen: what every front end needs, and none of
 //! what one alone does.
 //!
-//! Input: a model, what a person asks for ([`Overrides`]), somebody who follows the run ([`Follower`]). Output: a [`Record`]. Nothing
+//! Input: a model, what a person asks for ([`Overrides`]), an observer of the run ([`Follower`]). Output: a [`Record`]. Nothing
 //! here prints, reads a file or ends the program.
 //!
 //! ```
@@ -53,7 +53,7 @@ pub use follower::{Follower, Silent};
 pub use instance::{
     Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
 };
-pub use observer::{Norms, Now, Seen, history_columns};
+pub use observer::{EventSeen, Norms, Now, Seen, history_columns};
 pub use run::{Effort, Record, run, stride, undefined, undefined_along};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};

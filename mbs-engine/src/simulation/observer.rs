@@ -15,8 +15,8 @@ use mbs_codegen::model::Model;
 use mbs_codegen::program::Program;
 use mbs_runtime::formulation::Node;
 use mbs_runtime::{
-    At, Constrained, Dims, Energy, EvalError, ForwardDynamics, Hold, Index1, Motion, Objectives, Outputs,
-    Quantity, Reactions, System, euler_parameters,
+    At, Constrained, Dims, Energy, EvalError, ForwardDynamics, Hold, Index1, Motion, Objectives, Occurrence,
+    Outputs, Quantity, Reactions, System, euler_parameters,
 };
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -157,6 +157,8 @@ pub(super) struct Observer<'a, A> {
     /// The node before, or memory for the next.
     other: Now,
     jumps: Option<Jumps>,
+    /// Whether an event has happened since the last node.
+    after_event: bool,
     begin: Instant,
     pub(super) failure: Option<RunFailure>,
 }
@@ -198,10 +200,23 @@ pub struct Seen {
     terminals: Vec<f64>,
     /// Jumps it went through.
     pub jumps: Vec<Jump>,
+    /// Events that happened, in the order of time.
+    pub events: Vec<EventSeen>,
     /// Curves of the coordinates.
     pub curves: Curves,
     /// Curves of everything, as [`history_columns`] names them; none if not asked for, or before the first result.
     pub history: Option<Curves>,
+}
+
+/// An event that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventSeen {
+    /// Its place among the events of the program.
+    pub event: usize,
+    /// When, s.
+    pub t: f64,
+    /// Impulses of its conditions on velocities.
+    pub impulses: Vec<f64>,
 }
 
 /// Norms of constraints that stand behind the columns of a history.
@@ -252,6 +267,7 @@ impl Seen {
             integrals: vec![0.0; dims.n_objectives],
             terminals: vec![0.0; dims.n_objectives],
             jumps: Vec::new(),
+            events: Vec::new(),
             curves: Curves::new(dims.nq),
             history: None,
         }
@@ -288,27 +304,39 @@ impl<'a, A: Accelerate> Observer<'a, A> {
             other: seen.now.clone(),
             seen,
             jumps: Jumps::new(model),
+            after_event: false,
             begin: Instant::now(),
             failure: None,
         }
     }
 
-    /// Looks at a node, which `set` writes down.
+    /// Notes an event; the next node is the one after it.
+    pub(super) fn event(&mut self, occurrence: &Occurrence<'_, f64>) {
+        let Occurrence { event, t, impulses, .. } = *occurrence;
+        // What acts on the mechanism is the opposite of the multiplier.
+        let impulses = impulses.iter().map(|mu| -mu).collect();
+        self.seen.events.push(EventSeen { event, t, impulses });
+        self.after_event = true;
+    }
+
+    /// Looks at a node, which `set` writes down; `own`: one that the run has without events.
     pub(super) fn observe(
         &mut self,
+        own: bool,
         set: impl FnOnce(&mut Now) -> Result<(), EvalError>,
     ) -> Result<(), RunFailure> {
         std::mem::swap(&mut self.seen.now, &mut self.other);
         let set = set(&mut self.seen.now);
         let t = self.seen.now.t;
-        let result = self.nodes.is_multiple_of(self.stride) || t == self.settings.simulation.end;
+        let result = !own || self.nodes.is_multiple_of(self.stride) || t == self.settings.simulation.end;
         let wanted = result && (self.follower.wants_rows() || self.settings.keeps_history);
         if let Err(error) = set.and_then(|()| self.evaluate(wanted)) {
             // The last good node is the one before.
             std::mem::swap(&mut self.seen.now, &mut self.other);
             return Err(RunFailure::Observe(t, error));
         }
-        self.nodes += 1;
+        self.nodes += usize::from(own);
+        self.after_event = false;
         let goes_on = if wanted { self.keep() } else { ControlFlow::Continue(()) };
         match goes_on.is_break() || self.follower.reached(t).is_break() {
             true => Err(RunFailure::Stopped(t)),
@@ -436,7 +464,10 @@ impl<'a, A: Accelerate> Observer<'a, A> {
         self.model.energy(now.at(), &mut self.w, energy)?;
         let holds = self.model.holds();
         let held = now.u.iter().zip(holds).filter(|(_, hold)| **hold == Hold::Zero).map(|(&u, _)| u);
-        balance.sample(now.t, *energy, drives.unwrap_or(0.0), held);
+        match self.after_event {
+            true => balance.sample_after_event(now.t, *energy, drives.unwrap_or(0.0), held),
+            false => balance.sample(now.t, *energy, drives.unwrap_or(0.0), held),
+        }
         Ok(())
     }
 

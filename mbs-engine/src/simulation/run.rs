@@ -1,6 +1,6 @@
 //! One run of an interpreted model: starts it, steps it and records what the report needs.
 //!
-//! Input: a model, the settings of the run, somebody who follows it. Output: a [`Record`], also where the run failed on its way.
+//! Input: a model, the settings of the run, its observer. Output: a [`Record`], also where the run failed on its way.
 
 use super::driven::Driven;
 use super::failure::RunFailure;
@@ -17,8 +17,8 @@ use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    EvalError, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4, Span, State,
-    Statistics, StepError, System,
+    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4,
+    Sight, Span, State, Statistics, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -54,11 +54,16 @@ pub enum Effort {
 
 /// Runs the model.
 pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower) -> Record {
+    model.begin_run();
     let guess = model.start_state();
     let stride = match stride(settings) {
         Ok(stride) => stride,
         Err(error) => return failed_before_start(model, settings, guess, RunFailure::Step(error)),
     };
+    if let Some(what) = refused_with_events(model, settings) {
+        let failure = RunFailure::Step(StepError::Unsupported { what });
+        return failed_before_start(model, settings, guess, failure);
+    }
     if settings.is_explicit() && !settings.constrained {
         let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
         return if settings.recursive {
@@ -74,6 +79,21 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
                 .constrained()
         }
         Err(error) => failed_before_start(model, settings, guess, RunFailure::Start(error)),
+    }
+}
+
+/// What events do not go together with.
+fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
+    if model.program().events.names.is_empty() {
+        None
+    } else if settings.analysis == Analysis::Kinematics {
+        Some(
+            "there are no events in a motion that drives prescribe: run the dynamics, or take `events` from the model",
+        )
+    } else if settings.recursive {
+        Some("the articulated-body recursion does not know events: leave `--recursive` out")
+    } else {
+        None
     }
 }
 
@@ -140,22 +160,10 @@ fn failed_before_start(
 /// Every how many steps is a result; one with step control, which gives results where they are wanted.
 pub fn stride(settings: &Settings) -> Result<usize, StepError> {
     let Simulation { step, output_step, .. } = settings.simulation;
-    let Some(interval) = output_step.filter(|_| !settings.is_adaptive()) else { return Ok(1) };
     // A wrong step is the integrator's to refuse.
-    if !(step > 0.0 && step.is_finite()) {
-        return Ok(1);
-    }
-    if !(interval > 0.0 && interval.is_finite()) {
-        let what = "the output interval must be positive and finite";
-        return Err(StepError::Setting { what, value: interval });
-    }
-    let ratio = interval / step;
-    let whole = ratio.round();
-    if whole >= 1.0 && (ratio - whole).abs() <= 8.0 * f64::EPSILON * ratio && whole < usize::MAX as f64 {
-        Ok(whole as usize)
-    } else {
-        let what = "the output interval must be a multiple of the step";
-        Err(StepError::Setting { what, value: interval })
+    match output_step.filter(|_| !settings.is_adaptive() && step > 0.0 && step.is_finite()) {
+        Some(interval) => Output::Every(interval).stride(step),
+        None => Ok(1),
     }
 }
 
@@ -173,7 +181,15 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     /// An open tree under an explicit integrator; `system` is the model, or its recursive form.
     fn explicit_tree<M: ForwardDynamics<S = f64>>(self, system: &M) -> Record {
+        if self.has_events() {
+            let model = self.model;
+            return self.explicit_with_events(model, None, OfTree(model));
+        }
         self.explicit(system, None, OfTree(system))
+    }
+
+    fn has_events(&self) -> bool {
+        !self.model.program().events.names.is_empty()
     }
 
     /// A run from an assembled start.
@@ -202,7 +218,11 @@ impl<'a> Job<'a> {
                     None => Index1::new(model),
                 };
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
-                self.explicit(&OnConstraints(dynamics.clone()), multipliers, OfConstraints(model, dynamics))
+                let (system, accelerate) = (OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
+                match self.has_events() {
+                    true => self.explicit_with_events(&system, multipliers, accelerate),
+                    false => self.explicit(&system, multipliers, accelerate),
+                }
             }
         }
     }
@@ -224,6 +244,57 @@ impl<'a> Job<'a> {
         }
     }
 
+    fn explicit_with_events<M>(
+        self,
+        system: &M,
+        multipliers: Option<Index1<'_, Interpreted>>,
+        accelerate: impl Accelerate,
+    ) -> Record
+    where
+        M: ForwardDynamics<S = f64> + WithEvents<Model = Interpreted>,
+    {
+        let (model, simulation) = (self.model, &self.settings.simulation);
+        let system = &Judged { model, system, multipliers };
+        if let Method::DormandPrince(method, _) = Method::of(simulation, self.settings.constrained, &[]) {
+            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+            self.integrate_with_events(&method, system, accelerate, output)
+        } else {
+            let method = Fixed { method: Rk4, h: simulation.step };
+            self.integrate_with_events(&method, system, accelerate, Output::Steps)
+        }
+    }
+
+    fn integrate_with_events<M>(
+        self,
+        method: &impl EventIntegrator,
+        system: &M,
+        accelerate: impl Accelerate,
+        output: Output,
+    ) -> Record
+    where
+        M: ForwardDynamics<S = f64> + WithEvents,
+    {
+        let Job { model, settings, start, assembly, damping, stride, follower } = self;
+        let mut y = start.clone();
+        y.resize(system.dims().state(), 0.0);
+        let mut scratch = vec![0.0; method.event_scratch_len(system)];
+        let span = Span { start: settings.simulation.begin, end: settings.simulation.end, output };
+        let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
+        let mut inputs = model.input_signals();
+        let outcome =
+            method.run_with_events(system, &mut inputs, &mut y, &span, &mut scratch, |sight| match sight {
+                Sight::Node(at, own) => observe(&mut observer, own, |now| {
+                    now.set(at);
+                    Ok(())
+                }),
+                Sight::Event(occurrence) => {
+                    observer.event(&occurrence);
+                    ControlFlow::Continue(())
+                }
+            });
+        record(observer, start, assembly, damping, outcome.map(Effort::Explicit))
+    }
+
     fn integrate<M: ForwardDynamics<S = f64>>(
         self,
         method: &impl Integrator,
@@ -239,7 +310,7 @@ impl<'a> Job<'a> {
         let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
         let mut inputs = model.input_signals();
         let outcome = method.run(system, &mut inputs, &mut y, &span, &mut scratch, |at| {
-            observe(&mut observer, |now| {
+            observe(&mut observer, true, |now| {
                 now.set(at);
                 Ok(())
             })
@@ -253,29 +324,46 @@ impl<'a> Job<'a> {
         accelerate: impl Accelerate,
         mut state: Vec<f64>,
     ) -> Record {
+        let has_events = self.has_events();
         let Job { model, settings, start, assembly, damping, stride, follower } = self;
         let simulation = &settings.simulation;
-        let mut scratch = vec![0.0; method.scratch_len(&model.dims())];
         let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
         let mut observer = Observer::new(model, settings, accelerate, &start, stride, follower);
         let mut inputs = model.input_signals();
-        let outcome = Fixed { method, h: simulation.step }.run(
-            model,
-            &mut inputs,
-            &mut state,
-            &span,
-            &mut scratch,
-            |node| observe(&mut observer, |now| now.set_node(model, &node)),
-        );
+        let method = Fixed { method, h: simulation.step };
+        let len = match has_events {
+            true => method.implicit_event_scratch_len(model),
+            false => method.method.scratch_len(&model.dims()),
+        };
+        let (mut scratch, inputs) = (vec![0.0; len], &mut inputs);
+        let outcome = match has_events {
+            true => {
+                method.run_implicit_with_events(model, inputs, &mut state, &span, &mut scratch, |sight| {
+                    match sight {
+                        Sight::Node(node, own) => {
+                            observe(&mut observer, own, |now| now.set_node(model, &node))
+                        }
+                        Sight::Event(occurrence) => {
+                            observer.event(&occurrence);
+                            ControlFlow::Continue(())
+                        }
+                    }
+                })
+            }
+            false => method.run(model, inputs, &mut state, &span, &mut scratch, |node| {
+                observe(&mut observer, true, |now| now.set_node(model, &node))
+            }),
+        };
         record(observer, start, assembly, damping, outcome.map(Effort::Implicit))
     }
 }
 
 fn observe<A: Accelerate>(
     observer: &mut Observer<'_, A>,
+    own: bool,
     set: impl FnOnce(&mut Now) -> Result<(), EvalError>,
 ) -> ControlFlow<()> {
-    match observer.observe(set) {
+    match observer.observe(own, set) {
         Ok(()) => ControlFlow::Continue(()),
         Err(failure) => {
             observer.failure = Some(failure);

@@ -4,6 +4,7 @@
 //! that says what does. What is asked for wins over the model; what the model says beside it gives way where the two do not go
 //! together.
 
+use crate::BREAK_EVEN;
 use mbs_codegen::model::{Formulation, Integrator, Projection, Simulation};
 use mbs_codegen::program::BundleKind;
 use std::fmt;
@@ -262,11 +263,13 @@ impl Settings {
         self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
     }
 
-    /// How many evaluations of the equations there are at least, where the steps are fixed: one each.
+    /// How many evaluations of the equations there are at least: one a step, and with step control as many as steps of the first length
+    /// would take, if those are many; otherwise nobody knows.
     pub fn expected_evaluations(&self) -> Option<usize> {
         let Simulation { begin, end, step, .. } = self.simulation;
         let steps = (end - begin) / step;
-        (!self.is_adaptive() && steps.is_finite()).then_some(steps as usize)
+        let known = !self.is_adaptive() || steps > f64::from(BREAK_EVEN);
+        (known && steps.is_finite()).then_some(steps as usize)
     }
 
     /// The equations it needs.
@@ -308,7 +311,7 @@ fn resolve_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<()
     if end <= begin { Err(SettingError::Span { begin, end }) } else { Ok(()) }
 }
 
-/// Days of work: nobody means it.
+/// More would take days.
 const MAX_STEPS: f64 = 1e10;
 
 fn refuse_too_many(simulation: &Simulation, adaptive_helps: bool) -> Result<(), SettingError> {

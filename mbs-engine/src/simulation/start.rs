@@ -8,7 +8,7 @@ use crate::Interpreted;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::{Assembly, State, StepError, System, euler_parameters};
 
-/// A change of a start value below this part of it, or of one, is not worth telling: reports show six digits.
+/// A change of a start value below this part of it, or of its unit, is not worth telling: reports show six digits.
 const NOTABLE: f64 = 1e-6;
 
 /// A consistent start.
@@ -40,9 +40,10 @@ pub fn assemble(model: &Interpreted, begin: f64, analysis: Analysis) -> Result<S
     // Lengths of Euler parameters mean nothing; every start normalises them.
     let mut normal = guess.clone();
     mbs_runtime::integrator::renormalise(model, &mut normal[..dims.nq]);
+    let unit = |i: usize| if i < dims.nq { model.units().coordinate(i) } else { 1.0 };
     let changes = normal.iter().zip(&y).enumerate();
     let moved = changes
-        .filter(|(_, (before, after))| (*after - *before).abs() > NOTABLE * before.abs().max(1.0))
+        .filter(|&(i, (before, after))| (after - before).abs() > NOTABLE * before.abs().max(unit(i)))
         .map(|(i, (&before, &after))| (i, before, after))
         .collect();
     Ok(Start { state, y, moved, statistics })

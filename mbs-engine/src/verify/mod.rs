@@ -21,6 +21,7 @@
 mod adjoint;
 mod admissible;
 mod coordinate_form;
+mod events;
 mod joint_form;
 mod point;
 mod robotics;
@@ -39,7 +40,7 @@ use mbs_runtime::linear::blocks::row;
 use mbs_runtime::{Complex64, Names, Quantity, System};
 pub use point::Instant;
 use point::Point;
-pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report};
+pub use report::{ComparedInstant, Failure, Progress, Report, bundles, report, report_of};
 use std::collections::HashMap;
 use std::iter;
 use std::ops::Range;
@@ -59,9 +60,6 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
-/// Part of what a derivative amounts to at other instants below which its own size says nothing: at rest, what velocities bring is the
-/// rounding of larger terms.
-const NOTHING: f64 = 1e-6;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
@@ -95,9 +93,14 @@ impl Check {
 
 /// Compares all derivatives of a program at the given instants, its parameters at their defaults.
 pub fn verify(program: &Program, instants: &[Instant]) -> Vec<Check> {
+    compare(&Interpreted::new(program.clone()), &Interpreted::new(program.clone()), instants)
+}
+
+/// The same of a program that is translated already.
+fn compare(model: &Interpreted, complex: &Interpreted<Complex64>, instants: &[Instant]) -> Vec<Check> {
     let mut checks = Checks {
-        model: Interpreted::new(program.clone()),
-        complex: Interpreted::new(program.clone()),
+        model: model.clone(),
+        complex: complex.clone(),
         all: Vec::new(),
         instant: 0,
         sizes: HashMap::new(),
@@ -154,6 +157,8 @@ enum By {
     JointMultipliers,
     /// What the model is differentiated by.
     Parameters,
+    /// Time.
+    Time,
     /// Changes that keep the constraints, [`Checks::directions`].
     Along(Along),
 }
@@ -183,6 +188,10 @@ enum Of {
     Markers,
     /// Components of the centre of mass.
     CentreOfMass,
+    /// Functions of events.
+    Events,
+    /// Momenta, rates of constraints, rates that events set.
+    Jumps,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -208,6 +217,7 @@ impl Checks {
         coordinate_form::check(self, point);
         joint_form::check(self, point);
         robotics::check(self, point);
+        events::check(self, point);
     }
 
     /// The derivative of a value by complex steps.
@@ -219,6 +229,7 @@ impl Checks {
             By::Joints(_) => dims.nv,
             By::JointMultipliers => dims.joint_rows(),
             By::Parameters => dims.sensitivity.parameters,
+            By::Time => 1,
             By::Along(along) => self.directions[along as usize].len(),
         };
         let step = Complex64::new(0.0, STEP);
@@ -232,6 +243,7 @@ impl Checks {
                 By::Joints(weights) => moved.move_joint(&self.complex, k, weights, step)?,
                 By::JointMultipliers => moved.joint_lambda[k] += step,
                 By::Parameters => self.move_seed(k, &mut moved, step),
+                By::Time => moved.t += step,
                 By::Along(along) => {
                     let direction = self.directions[along as usize][k].clone();
                     moved.move_along(&self.complex, &direction.positions, &direction.velocities, step)?;
@@ -289,7 +301,8 @@ impl Checks {
             let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
             let amount = self.amounts.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let here = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
-            let block = here.max(NOTHING * amount);
+            // At rest, what velocities bring is the rounding of larger terms.
+            let block = here.max(LEAST * amount);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
                     By::Parameters | By::Along(Along::Parameters) => {
@@ -339,7 +352,8 @@ impl Checks {
         value: Value<'_>,
     ) {
         // Where constraints depend on each other, nothing satisfies them there; objectives may be anything.
-        let vanishes = !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass);
+        let vanishes =
+            !matches!(of, Of::JointForces | Of::Objectives | Of::Markers | Of::CentreOfMass | Of::Events);
         let beside = vanishes.then(|| point.moved(BESIDE).complex());
         let points = [point.complex(), point.complex().without_forces()];
         for point in points.into_iter().chain(beside) {
@@ -357,7 +371,7 @@ impl Checks {
     fn blocks(&self, of: Of, rows: usize) -> Vec<Range<usize>> {
         let nv = self.model.dims().nv;
         match of {
-            Of::Objectives => (0..rows).map(|i| i..i + 1).collect(),
+            Of::Objectives | Of::Events | Of::Jumps => (0..rows).map(|i| i..i + 1).collect(),
             Of::JointSolution | Of::JointForces => vec![0..nv, nv..rows],
             _ => iter::once(0..rows).collect(),
         }
@@ -428,6 +442,13 @@ impl Checks {
                 format!("{}.{}", self.name(Quantity::Marker, index / 3), ["x", "y", "z"][index % 3])
             }
             Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
+            Of::Events => self.name(Quantity::Event, index),
+            Of::Jumps if index < dims.nv => self.name(Quantity::Velocity, index),
+            Of::Jumps if index < dims.nv + dims.joint_rows() => self.joint_row_name(index - dims.nv),
+            Of::Jumps => {
+                let conditions = &self.model.program().events.conditions;
+                conditions.get(index - dims.nv - dims.joint_rows()).cloned().unwrap_or_default()
+            }
         }
     }
 
@@ -439,6 +460,7 @@ impl Checks {
             By::JointMultipliers => self.joint_row_name(index),
             By::Along(Along::Positions | Along::Velocities) => self.name(Quantity::Velocity, index),
             By::Parameters | By::Along(Along::Parameters) => self.name(Quantity::Sensitivity, index),
+            By::Time => "t".into(),
         }
     }
 

@@ -5,17 +5,17 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
-use crate::{Damping, Interpreted, Method, Signals, gradient};
+use crate::signals::Moved;
+use crate::{Damping, Interpreted, Method, gradient};
 use mbs_codegen::model::Simulation;
-use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
 use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
-    Ali3p, Assembly, At, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Hold, ImplicitIndex1,
-    Inputs, Motion, Objectives, Output, Penalty, Rk4, Scalar, Span, State, StepError, Stop, System,
+    Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, Inputs,
+    Motion, Objectives, Output, Rk4, Scalar, Sight, Span, State, StepError, System, WithEvents,
     euler_parameters,
 };
 use std::ops::ControlFlow;
@@ -30,38 +30,17 @@ pub(super) struct Outcome<S> {
     pub(super) lambda: Vec<S>,
 }
 
-/// The signals of a model, one of them moved by a constant.
-struct Moved<'a, S: Scalar> {
-    signals: Signals<'a, S>,
-    by: Option<(usize, S)>,
-}
-
-impl<S: Scalar> Inputs<S> for Moved<'_, S> {
-    fn at(&mut self, t: S, u: &mut [S]) {
-        self.signals.at(t, u);
-        if let Some((place, by)) = self.by
-            && let Some(u) = u.get_mut(place)
-        {
-            *u += by;
-        }
-    }
-
-    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
-        self.signals.next_stop(from, to)
-    }
-}
-
-/// A model whose seed `k` is moved by `by`, its parameters at the program's defaults.
+/// A model whose seed `k` is moved by `by`.
 pub(super) struct Model<S: Scalar> {
     model: Interpreted<S>,
     input: Option<(usize, S)>,
 }
 
 impl<S: Scalar> Model<S> {
-    pub(super) fn new(program: &Program, k: usize, by: S) -> Self {
-        let mut model = Interpreted::new(program.clone());
+    pub(super) fn new(model: &Interpreted<S>, k: usize, by: S) -> Self {
+        let mut model = model.clone();
         let mut input = None;
-        match program.seeds.get(k) {
+        match model.program().seeds.get(k) {
             Some(&(Group::U, place)) => input = Some((place as usize, by)),
             Some(&(_, place)) => model.move_parameter(place as usize, by),
             None => {}
@@ -76,6 +55,9 @@ impl<S: Scalar> Model<S> {
         simulation: &Simulation,
         times: &[f64],
     ) -> Result<Outcome<S>, StepError> {
+        if !self.model.program().events.names.is_empty() {
+            return self.with_events(method, simulation);
+        }
         match *method {
             Method::Ali3p(method) => self.implicit(method, simulation),
             Method::Index1(method) => self.implicit(method, simulation),
@@ -85,7 +67,7 @@ impl<S: Scalar> Model<S> {
     }
 
     fn inputs(&self) -> Moved<'_, S> {
-        Moved { signals: self.model.input_signals(), by: self.input }
+        Moved { signals: self.model.input_signals(), by: self.input.into_iter().collect() }
     }
 
     /// A consistent state.
@@ -120,17 +102,40 @@ impl<S: Scalar> Model<S> {
         explicit(model, model, method, &mut inputs, y, times, divided)
     }
 
+    /// Real numbers only: events are located by real parts.
+    fn with_events(&self, method: &Method, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
+        let damping = match *method {
+            Method::Rk4(damping) => damping,
+            Method::Ali3p(method) => return self.implicit(method, simulation),
+            Method::Index1(method) => return self.implicit(method, simulation),
+            Method::DormandPrince(..) => {
+                let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
+                return Err(StepError::Unsupported { what });
+            }
+        };
+        let (model, dims) = (&self.model, self.model.dims());
+        let mut inputs = self.inputs();
+        let mut y = model.start_state();
+        if let Some(damping) = damping {
+            let mut state = self.assembled(simulation.begin, &mut inputs)?;
+            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
+            let dynamics = gradient::explicit_dynamics(model, damping);
+            return with_events(model, &dynamics, &mut inputs, y, simulation);
+        }
+        renormalise(model, &mut y[..dims.nq]);
+        with_events(model, model, &mut inputs, y, simulation)
+    }
+
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut inputs = self.inputs();
         let begin = S::from_f64(simulation.begin);
         let mut state = self.assembled(simulation.begin, &mut inputs)?;
-        let mut scratch = vec![S::ZERO; method.scratch_len(&dims)];
         let mut ledger = Ledger::new(model);
         let mut sums = vec![S::ZERO; 2 * dims.n_objectives];
         let mut integrals = Trapezoid::new(&mut sums);
         let mut failure = None;
-        let watch = |node: Node<'_, S>| match ledger.note(node.motion, node.lambda) {
+        let mut watch = |node: Node<'_, S>| match ledger.note(node.motion, node.lambda) {
             Ok(()) => {
                 integrals.add(node.motion.t, &ledger.integrands);
                 ControlFlow::Continue(())
@@ -142,7 +147,17 @@ impl<S: Scalar> Model<S> {
         };
         let span = Span { start: begin, end: S::from_f64(simulation.end), output: Output::Steps };
         let fixed = Fixed { method, h: simulation.step };
-        fixed.run(model, &mut inputs, &mut state, &span, &mut scratch, watch)?;
+        if model.program().events.names.is_empty() {
+            let mut scratch = vec![S::ZERO; fixed.method.scratch_len(&dims)];
+            fixed.run(model, &mut inputs, &mut state, &span, &mut scratch, watch)?;
+        } else {
+            let mut scratch = vec![S::ZERO; fixed.implicit_event_scratch_len(model)];
+            let see = |sight: Sight<'_, Node<'_, S>, S>| match sight {
+                Sight::Node(node, _) => watch(node),
+                Sight::Event(_) => ControlFlow::Continue(()),
+            };
+            fixed.run_implicit_with_events(model, &mut inputs, &mut state, &span, &mut scratch, see)?;
+        }
         if let Some(error) = failure {
             return Err(error);
         }
@@ -235,10 +250,48 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
         }
     }
     let mut u = vec![S::ZERO; dims.nu];
-    let t = S::from_f64(end);
-    inputs.at(t, &mut u);
+    inputs.at(S::from_f64(end), &mut u);
+    outcome(model, dynamics, &y, &u, end)
+}
+
+/// The same in equal steps that end at events.
+fn with_events<S: Scalar, D: JointDynamics<S = S>>(
+    model: &Interpreted<S>,
+    dynamics: &D,
+    inputs: &mut Moved<'_, S>,
+    mut y: Vec<S>,
+    simulation: &Simulation,
+) -> Result<Outcome<S>, StepError> {
+    let dims = model.dims();
+    let system = WithObjectives { model, dynamics };
+    y.resize(y.len() + dims.n_objectives, S::ZERO);
+    let integrator = Fixed { method: Rk4, h: simulation.step };
+    let mut scratch = vec![S::ZERO; integrator.event_scratch_len(&system)];
+    let (begin, end) = (S::from_f64(simulation.begin), S::from_f64(simulation.end));
+    let span = Span { start: begin, end, output: Output::Steps };
+    let (mut last, mut u) = (begin, vec![S::ZERO; dims.nu]);
+    integrator.run_with_events(&system, inputs, &mut y, &span, &mut scratch, |sight| {
+        if let Sight::Node(at, _) = sight {
+            last = at.t;
+            u.copy_from_slice(at.u);
+        }
+        ControlFlow::Continue(())
+    })?;
+    outcome(model, dynamics, &y, &u, last.real())
+}
+
+/// What a run leaves that ended in y = \[z, v, integrals\].
+fn outcome<S: Scalar, D: JointDynamics<S = S>>(
+    model: &Interpreted<S>,
+    dynamics: &D,
+    y: &[S],
+    u: &[S],
+    end: f64,
+) -> Result<Outcome<S>, StepError> {
+    let dims = model.dims();
+    let (system, state, t) = (WithObjectives { model, dynamics }, dims.state(), S::from_f64(end));
     let (z, v) = (&y[..dims.nq], &y[dims.nq..state]);
-    let at = At { t, z, v, x: &[], u: &u };
+    let at = At { t, z, v, x: &[], u };
     let zeros = |n| vec![S::ZERO; n];
     let (mut zd, mut zdd, mut vd) = (zeros(dims.nq), zeros(dims.nq), zeros(dims.nv));
     let (mut joint_lambda, mut w) = (zeros(dims.joint_rows()), zeros(system.dims().workspace));
@@ -283,6 +336,25 @@ impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
     }
 }
 
+impl<S: Scalar, D: JointDynamics<S = S>> WithEvents for WithObjectives<'_, S, D> {
+    type Model = Interpreted<S>;
+
+    fn events(&self) -> &Interpreted<S> {
+        self.model
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, S>,
+        w: &mut [S],
+        zd: &mut [S],
+        vd: &mut [S],
+        lambda: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.dynamics.accelerate(At { x: &[], ..at }, w, zd, vd, lambda)
+    }
+}
+
 impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
     const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
 
@@ -318,24 +390,3 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
         self.dynamics.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
     }
 }
-
-/// The same method, iterated until rounding, so that imaginary parts and small differences converge too.
-pub(super) fn iterated_to_rounding(method: &Method, redundant: bool) -> Method {
-    match *method {
-        Method::Ali3p(method) => Method::Ali3p(Ali3p {
-            tolerance: TO_ROUNDING,
-            max_iterations: PATIENT,
-            // The solution is that of any penalty; a large one is found at once. Where rows depend on each other it means nothing.
-            penalty: if redundant { method.penalty } else { Penalty::Given(LARGE) },
-            ..method
-        }),
-        Method::Index1(method) => {
-            Method::Index1(ImplicitIndex1 { tolerance: TO_ROUNDING, max_iterations: PATIENT, ..method })
-        }
-        method => method,
-    }
-}
-
-const TO_ROUNDING: f64 = 1e-30;
-const PATIENT: usize = 100;
-const LARGE: f64 = 1e18;

@@ -5,7 +5,7 @@
 use super::adjoint::{self, AdjointCheck};
 use super::instants::{Visited, disturbed};
 use super::whole_run::{self, RunCheck, Trace};
-use super::{Check, Instant, keep_worse, verify};
+use super::{Check, Instant, compare, keep_worse};
 use crate::Interpreted;
 use crate::gradient::{self, Found};
 use crate::jumps::{Jump, Jumps};
@@ -101,17 +101,26 @@ pub fn report(
     differences: bool,
     mut progress: impl FnMut(Progress),
 ) -> Result<Report, Failure> {
-    watched(program, simulation, differences, &mut progress)
+    watched(Interpreted::new(program.clone()), simulation, differences, &mut progress)
+}
+
+/// The same of a model whose engine is chosen; its parameters must be the defaults of its program.
+pub fn report_of(
+    model: Interpreted,
+    simulation: &Simulation,
+    differences: bool,
+    mut progress: impl FnMut(Progress),
+) -> Result<Report, Failure> {
+    watched(model, simulation, differences, &mut progress)
 }
 
 /// The same, compiled once for all watchers.
 fn watched(
-    program: &Program,
+    model: Interpreted,
     simulation: &Simulation,
     differences: bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Failure> {
-    let model = Interpreted::new(program.clone());
     // Every node counts.
     let simulation = &Simulation { output_step: None, ..simulation.clone() };
     let start = gradient::start(&model, simulation).map_err(Failure::Start)?;
@@ -154,7 +163,7 @@ fn watched(
     }
     progress(Progress::Comparing);
     let (instants, derivatives) = derivatives(&model, visited.instants, redundant);
-    let unseen = unseen(program, &derivatives);
+    let unseen = unseen(model.program(), &derivatives);
     let mut moved = |done, of| progress(Progress::Moved(done, of));
     let runs =
         whole_run::gradient(&model, &method, simulation, redundant, &found, &trace, differences, &mut moved)
@@ -170,15 +179,15 @@ fn derivatives(
     visited: Vec<Instant>,
     redundant: bool,
 ) -> (Vec<ComparedInstant>, Vec<Check>) {
-    let program = model.program();
-    let mut checks = verify(program, &visited);
+    let complex = Interpreted::new(model.program().clone());
+    let mut checks = compare(model, &complex, &visited);
     let mut looked: Vec<ComparedInstant> =
         visited.into_iter().map(|instant| ComparedInstant { instant, disturbed: false }).collect();
     for number in 0..DISTURBED {
         // Of an instant in the middle of the run, and of the last.
         let Some(base) = looked.get(VISITED / 2 + number * VISITED.div_ceil(2)) else { break };
         let instant = disturbed(&base.instant, number as u64);
-        let mut found = verify(program, std::slice::from_ref(&instant));
+        let mut found = compare(model, &complex, std::slice::from_ref(&instant));
         // Off the constraints, rows that depend on each other have no accelerations that satisfy them all.
         found.retain(|check| !(redundant && check.bundle == "joint_linearise"));
         // A disturbance may leave the domain of a function; what the run visits counts then.

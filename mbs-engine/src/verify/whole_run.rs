@@ -10,7 +10,7 @@
 //! roundings makes of the complex steps themselves; of velocities and accelerations against the rounding of positions over h and h², too,
 //! and accelerations of iterated steps by what they change velocities by in a step.
 
-use super::plain_run::{Model, Outcome, iterated_to_rounding};
+use super::plain_run::{Model, Outcome};
 use super::{ALLOWANCE, LEAST, ROUNDINGS, STEP, TELLING};
 use crate::gradient::{Found, Node};
 use crate::{Interpreted, Method};
@@ -18,7 +18,8 @@ use mbs_codegen::model::Simulation;
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::linear::blocks::row;
-use mbs_runtime::{Complex64, Names, Quantity, StepError, System};
+use mbs_runtime::{Complex64, Names, Quantity, Scalar, StepError, System};
+use std::sync::OnceLock;
 use std::thread;
 
 /// Largest error of a gradient against complex steps: rounding of two runs, each iterated to its own tolerance.
@@ -73,7 +74,7 @@ pub struct RunCheck {
     pub by: String,
     /// That derivative.
     pub found: f64,
-    /// What differences say of it.
+    /// Its derivative by finite differences.
     pub expected: f64,
 }
 
@@ -105,21 +106,22 @@ pub fn gradient(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<RunCheck>, StepError> {
     let program = model.program_as_set();
-    let method = iterated_to_rounding(method, redundant);
+    let method = method.iterated_to_rounding(redundant);
+    // Events are located by real numbers.
+    let differences = differences || !program.events.names.is_empty();
+    // Both are translated once for all runs.
+    let mut models = Models { program, real: model.clone(), complex: OnceLock::new() };
     let mut moved = Moves { method: &method, simulation, times: &trace.times, differences };
-    let mut columns = moved.columns(&program, progress)?;
+    let mut columns = moved.columns(&models, progress)?;
     let checks = compare(model, found, trace, &columns, f64::INFINITY);
     if checks.iter().all(|check| check.passed() || check.oracle == Oracle::Differences) {
         return Ok(checks);
     }
     // What complex steps are known to: what roundings of all parameters change them by.
-    let mut rounded = program;
-    for value in rounded.parameters.iter_mut().flat_map(|parameter| &mut parameter.defaults) {
-        *value *= 1.0 + ROUNDINGS;
-    }
+    models.round();
     moved.differences = false;
     let h = trace.times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-    let others = moved.columns(&rounded, progress)?;
+    let others = moved.columns(&models, progress)?;
     for (column, other) in columns.iter_mut().zip(&others) {
         if column.oracle == Oracle::ComplexSteps && other.oracle == Oracle::ComplexSteps {
             column.errors = column.values.with(&other.values, |a, b| ALLOWANCE * (a - b).abs());
@@ -143,6 +145,32 @@ fn add_rounding(h: f64, column: &mut Column) {
     }
 }
 
+/// The model that is moved, translated once for all runs.
+struct Models {
+    /// Its parameters are the defaults.
+    program: Program,
+    real: Interpreted,
+    complex: OnceLock<Interpreted<Complex64>>,
+}
+
+impl Models {
+    fn complex(&self) -> &Interpreted<Complex64> {
+        self.complex.get_or_init(|| Interpreted::new(self.program.clone()))
+    }
+
+    /// Changes all parameters by roundings.
+    fn round(&mut self) {
+        for value in self.program.parameters.iter_mut().flat_map(|parameter| &mut parameter.defaults) {
+            *value *= 1.0 + ROUNDINGS;
+        }
+        let values = self.program.defaults();
+        if let Some(complex) = self.complex.get_mut() {
+            complex.move_to(values.iter().map(|&x| Complex64::from_f64(x)));
+        }
+        self.real.move_to(values);
+    }
+}
+
 /// Whole runs with one parameter moved.
 #[derive(Clone, Copy)]
 struct Moves<'a> {
@@ -156,17 +184,17 @@ impl Moves<'_> {
     /// Derivatives by all parameters, some at a time.
     fn columns(
         &self,
-        program: &Program,
+        models: &Models,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<Column>, StepError> {
-        let count = program.seeds.len();
+        let count = models.program.seeds.len();
         let lanes = thread::available_parallelism().map_or(1, usize::from);
         let mut columns = Vec::with_capacity(count);
         while columns.len() < count {
             let first = columns.len();
             progress(first, count);
             let some = thread::scope(|scope| {
-                let one = |k| scope.spawn(move || self.column(program, k));
+                let one = |k| scope.spawn(move || self.column(models, k));
                 let threads: Vec<_> = (first..count.min(first + lanes)).map(one).collect();
                 let joined = threads.into_iter().map(|thread| match thread.join() {
                     Ok(column) => column,
@@ -179,10 +207,10 @@ impl Moves<'_> {
         Ok(columns)
     }
 
-    fn column(&self, program: &Program, k: usize) -> Result<Column, StepError> {
+    fn column(&self, models: &Models, k: usize) -> Result<Column, StepError> {
         if !self.differences {
             let step = Complex64::new(0.0, STEP);
-            let model = Model::new(program, k, step);
+            let model = Model::new(models.complex(), k, step);
             if let Ok(outcome) = model.run(self.method, self.simulation, self.times) {
                 let values = outcome.map(|x| x.im / STEP);
                 if values.all().all(|x| x.is_finite()) {
@@ -190,7 +218,7 @@ impl Moves<'_> {
                 }
             }
         }
-        extrapolate(program, self, k)
+        extrapolate(models, self, k)
     }
 }
 
@@ -200,11 +228,11 @@ const HALVINGS: usize = 8;
 const FIRST_STEP: f64 = 0.02;
 
 /// Differences by the extrapolation of Ridders: of the table of all orders, for each entry the value that changes least.
-fn extrapolate(program: &Program, moves: &Moves<'_>, k: usize) -> Result<Column, StepError> {
-    let (value, bounds) = seed(program, k);
+fn extrapolate(models: &Models, moves: &Moves<'_>, k: usize) -> Result<Column, StepError> {
+    let (value, bounds) = seed(&models.program, k);
     let mut h = FIRST_STEP * if value == 0.0 { 1.0 } else { value.abs() };
     let Moves { method, simulation, times, .. } = moves;
-    let run = |by: f64| Model::<f64>::new(program, k, by).run(method, simulation, times);
+    let run = |by: f64| Model::new(&models.real, k, by).run(method, simulation, times);
     let room = |side: Option<f64>| side.map_or(f64::INFINITY, |bound| (bound - value).abs());
     let (below, above) = (room(bounds.0), room(bounds.1));
     // Without any room the bounds must be left.

@@ -50,7 +50,7 @@ function chartLayout(chart) {
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
     legend: legend(chart),
-    xaxis: { ...axis, title: { text: "t [s]", standoff: 4 }, hoverformat: ".6~g" },
+    xaxis: { ...axis, title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
     modebar: MODEBAR(),
     uirevision: String(chart.set),
@@ -83,7 +83,7 @@ function shareZoom(from, change) {
   if (zooming || (range[0] === undefined && !auto)) return;
   zooming = true;
   const update = auto ? { "xaxis.autorange": true } : { "xaxis.range": range };
-  const others = charts.filter((chart) => chart !== from).map((chart) => Plotly.relayout(chart.div, update));
+  const others = charts.filter((chart) => chart !== from && !chart.over && !from.over).map((chart) => Plotly.relayout(chart.div, update));
   Promise.all(others).then(() => {
     zooming = false;
     charts.forEach(placeCursor);
@@ -92,7 +92,7 @@ function shareZoom(from, change) {
 
 // The line at the time that the scene shows.
 function placeCursor(chart) {
-  if (!scene || !chart.div._fullLayout) return;
+  if (!scene || chart.over || !chart.div._fullLayout) return;
   if (!chart.cursor) {
     chart.cursor = document.createElement("div");
     chart.cursor.className = "cursor";

@@ -224,9 +224,12 @@ pub(crate) fn sweep<R: Reversible>(
             continue;
         }
         let (first, last) = (from * segment, ((from + 1) * segment).min(steps));
-        for (number, record) in (first + 1..=last).zip(records.chunks_exact_mut(record_len.max(1))) {
+        for number in first + 1..=last {
             let again = number <= made;
             swept.recomputed += usize::from(again);
+            // Of length zero where nothing moves.
+            let at = (number - first - 1) * record_len;
+            let record = records.get_mut(at..at + record_len).ok_or(wrong(found))?;
             if run.record(number, again, state, record)?.is_break() {
                 return Ok(Swept { stopped: true, ..swept });
             }

@@ -15,44 +15,10 @@ use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
-    Along, DifferentiableStep, Differentiated, ObjectiveDerivatives, Sensitivities, linearised_len,
-    objective_rows, state_rows,
+    Along, DifferentiableStep, Differentiated, JacobianVector, ObjectiveDerivatives, Sensitivities,
+    linearised_len, objective_rows, state_rows,
 };
 use crate::system::Dims;
-
-/// A Jacobian–vector product, several columns at once: row i of column k of a matrix is at `i * columns + k`.
-#[derive(Debug)]
-pub struct JacobianVector<'a, S> {
-    /// Columns.
-    pub columns: usize,
-    /// Directions of the state at the start, as [`StateDerivatives`](crate::StateDerivatives) with these columns.
-    pub start: &'a [S],
-    /// Directions of the parameters, a row for each.
-    pub rho: &'a [S],
-    /// Gets the objectives.
-    pub objectives: &'a mut [S],
-    /// Gets their changes, a row for each.
-    pub objective_changes: &'a mut [S],
-    /// Gets the changes of the state at the end, in the layout of the start.
-    pub end: &'a mut [S],
-}
-
-impl<S> JacobianVector<'_, S> {
-    fn check(&self, dims: &Dims, rows: usize) -> Result<(), StepError> {
-        let Self { columns, .. } = *self;
-        let lengths = [
-            ("start", rows * columns, self.start.len()),
-            ("rho", dims.sensitivity.parameters * columns, self.rho.len()),
-            ("objectives", dims.n_objectives, self.objectives.len()),
-            ("objective changes", dims.n_objectives * columns, self.objective_changes.len()),
-            ("end", rows * columns, self.end.len()),
-        ];
-        match lengths.into_iter().find(|(_, expected, found)| expected != found) {
-            Some((what, expected, found)) => Err(StepError::Length { what, expected, found }),
-            None => Ok(()),
-        }
-    }
-}
 
 impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     /// Length of the scratch of [`Differentiated::jacobian_vector`], at least.

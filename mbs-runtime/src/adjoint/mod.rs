@@ -26,8 +26,9 @@ mod implicit;
 
 pub use checkpoints::Schedule;
 pub use explicit::AdjointIntegrator;
-pub use forward::JacobianVector;
 pub use implicit::AdjointNode;
+
+pub use crate::sensitivity::JacobianVector;
 
 use crate::error::StepError;
 use crate::integrator::Statistics;
@@ -85,6 +86,11 @@ pub struct AdjointStatistics {
     pub recomputed: usize,
     /// How the memory was used.
     pub schedule: Schedule,
+}
+
+/// Rows of the weights of an implicit run's state: z, zd, zdd, λ, a.
+pub const fn state_rows(dims: &Dims) -> usize {
+    crate::sensitivity::state_rows(dims)
 }
 
 /// An error that names a column if one of its weights is not finite.

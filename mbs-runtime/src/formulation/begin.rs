@@ -1,7 +1,7 @@
 //! From a model to the consistent start of a run.
 //!
 //! Input: a model whose start values are guesses, and a time. [`Start::start`](crate::Start::start) is the only source of both positions
-//! and velocities; whoever copies its coordinates into a state by hand loses the velocities. Output:
+//! and velocities; copying its coordinates alone would lose the velocities. Output:
 //!
 //! | run | function | leaves |
 //! |---|---|---|

@@ -16,7 +16,7 @@ use crate::error::StepError;
 use crate::integrator::positive;
 use crate::linear::blocks::holonomic_rows;
 use crate::scalar::{Scalar, sqrt};
-use crate::system::Dims;
+use crate::system::{Dims, Units};
 
 /// The penalty of constraints in an augmented Lagrangian step. It decides how fast the iteration converges, not where to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,13 +90,17 @@ fn given<S: Scalar>(
 }
 
 /// E where constraints are to hold at once, up to refinement: in projections and at the start. In redundant systems it is
-/// the same for all rows, which makes the multipliers those of least Euclidean norm.
+/// the same for all rows in their units, which makes the multipliers those of least Euclidean norm.
 #[inline(always)]
-pub(crate) fn write_least<S: Scalar>(scale: &[S], redundant: bool, compliance: &mut [S]) {
+pub(crate) fn write_least<S: Scalar>(scale: &[S], units: Units<'_>, redundant: bool, compliance: &mut [S]) {
     let part = least_part::<S>();
     if redundant {
-        let sum: f64 = scale.iter().map(|s| scale_of(*s)).sum();
-        compliance.fill(S::from_f64(part * sum / scale.len().max(1) as f64));
+        let square = |row: usize| units.row(row) * units.row(row);
+        let sum: f64 = scale.iter().enumerate().map(|(row, s)| scale_of(*s) / square(row)).sum();
+        let mean = part * sum / scale.len().max(1) as f64;
+        for (row, e) in compliance.iter_mut().enumerate() {
+            *e = S::from_f64(mean * square(row));
+        }
     } else {
         for (e, s) in compliance.iter_mut().zip(scale) {
             *e = S::from_f64(part * scale_of(*s));

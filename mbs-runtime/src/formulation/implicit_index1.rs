@@ -133,7 +133,7 @@ impl ImplicitIndex1 {
             phi.fill(number((e / by_position).real()));
             psi.fill(number((e / by_velocity).real()));
         } else {
-            write_least(rows.scale, rows.redundant, diagonal);
+            write_least(rows.scale, system.units(), rows.redundant, diagonal);
         }
         let settings = Iteration {
             tolerance: self.tolerance,

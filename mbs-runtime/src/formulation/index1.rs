@@ -18,9 +18,9 @@
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, Stabilisation};
 use crate::error::EvalError;
 use crate::inputs::Hold;
-use crate::linear::{add_scaled, all_finite, largest};
+use crate::linear::{add_scaled, all_finite};
 use crate::scalar::{Scalar, sqrt};
-use crate::system::{At, Dims, ForwardDynamics, Quantity, System};
+use crate::system::{At, Dims, ForwardDynamics, Quantity, System, Units};
 
 /// A mechanism with constraints as forward dynamics.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,10 @@ impl<M: System> System for Index1<'_, M> {
     fn holds(&self) -> &[Hold] {
         self.system.holds()
     }
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        self.system.units()
+    }
 }
 
 /// The first `n` values of `w`, and the rest.
@@ -127,7 +131,7 @@ pub struct OnConstraints<T>(pub T);
 
 /// Corrections that a step may take.
 const MAX_CORRECTIONS: usize = 10;
-/// A correction below this, in units of ε max(1, ‖z‖), leaves nothing: not of positions, for which it is quadratic, nor of
+/// A correction below this, in units of ε max(1, ‖z‖) by coordinates in their units, leaves nothing: not of positions, for which it is quadratic, nor of
 /// velocities, which were corrected at positions that were off by it.
 const SETTLED: f64 = 4096.0;
 
@@ -147,6 +151,10 @@ impl<T: System> System for OnConstraints<T> {
     #[inline(always)]
     fn holds(&self) -> &[Hold] {
         self.0.holds()
+    }
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        self.0.units()
     }
 }
 
@@ -193,20 +201,21 @@ pub(crate) fn correct<T: ConstraintCorrection>(
     let (dv, w) = cut(w, dims.nv)?;
     let (phi, w) = cut(w, dims.n_holonomic)?;
     let (phid, w) = cut(w, dims.joint_rows())?;
+    let units = system.units();
     let mut before = f64::INFINITY;
     for _ in 0..MAX_CORRECTIONS {
         system.constraint_correction(At { z, v, ..at }, w, dz, dv, phi, phid)?;
-        let size = largest(dz);
+        let size = units.largest(dz);
         if !(all_finite(dz) && all_finite(dv)) || size > before {
             break;
         }
         each(At { z, v, ..at }, dz, dv, w)?;
         add_scaled(z, T::S::ONE, dz);
         add_scaled(v, T::S::ONE, dv);
-        let scale = largest(z).max(1.0);
+        let scale = units.largest(z).max(1.0);
         if size <= SETTLED * T::S::EPSILON * scale {
             // A violation that calls for no correction is one that none can mend: rows contradict each other.
-            if largest(phi) <= sqrt(T::S::EPSILON) * scale {
+            if units.largest_row(phi) <= sqrt(T::S::EPSILON) * scale {
                 return Ok(());
             }
             break;

@@ -1,12 +1,12 @@
 //! The position nearest to a guess in which all constraints hold.
 //!
-//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)² over free coordinates
-//! smallest, so that a start is a function of its guess, with derivatives, and not of the way there.
+//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)²/c_j² over free coordinates
+//! smallest, with the natural scales c_j of coordinates (the model's length, or one for angles), so that a start is a function of its guess, with derivatives, and not of the way there.
 //!
 //! | symbol | meaning |
 //! |---|---|
 //! | f | free coordinates |
-//! | B | Φ_z, rows divided by their largest entries |
+//! | B | Φ_z times c_j, rows divided by their largest entries; z, g and d are in units of the coordinates |
 //! | g | z0 − z without its part in the range of Bᵀ: the way to go along the constraints |
 //! | y | that part: z0 − z = g + Bᵀ y on f |
 //! | H | 1 + (Bᵀ y)_z, the curvature |
@@ -45,7 +45,7 @@ impl<M: Constrained> Work<'_, M> {
     pub(super) fn find_nearest(&mut self, settings: &Assembly, held: &[bool]) -> Result<(), StepError> {
         let mut before = f64::INFINITY;
         for step in 0..MAX_STEPS {
-            let size = largest(self.z).max(1.0);
+            let size = self.size(self.z).max(1.0);
             let descent = self.find_descent(held).map_err(|error| self.failed(error))?;
             // Steps that no longer reduce it have reached rounding.
             let arrived = descent <= ROUNDING * M::S::EPSILON * size
@@ -57,7 +57,7 @@ impl<M: Constrained> Work<'_, M> {
             if arrived {
                 // One more step, for imaginary parts, which convergence checks do not see.
                 if length <= sqrt(M::S::EPSILON) * size {
-                    add_scaled(self.z, M::S::ONE, self.x);
+                    self.move_by(M::S::ONE);
                 }
                 return self.positions(false).map_err(|error| self.failed(error));
             }
@@ -78,7 +78,7 @@ impl<M: Constrained> Work<'_, M> {
         for (j, (b, (&guess, &z))) in self.b.iter_mut().zip(self.guess.iter().zip(self.z.iter())).enumerate()
         {
             if !held.get(j).is_some_and(|held| *held) {
-                *b = guess - z;
+                *b = (guess - z) / M::S::from_f64(self.system.units().coordinate(j));
             }
         }
         self.solve_refined(held, false)?;
@@ -129,12 +129,13 @@ impl<M: Constrained> Work<'_, M> {
         if self.fill_smallest_change(held, least_damping::<M::S>(), Level::Position).is_err() {
             return false;
         }
+        let units = self.system.units();
         for (&(i, j), &value) in self.system.pattern().tangent.iter().zip(self.curved.iter()) {
             let free = |k: u32| !held.get(k as usize).is_some_and(|held| *held);
             if let Some(entry) =
                 self.dense.get_mut(j as usize * n + i as usize).filter(|_| free(i) && free(j))
             {
-                *entry += value;
+                *entry += value * M::S::from_f64(units.coordinate(i as usize) * units.coordinate(j as usize));
             }
         }
         lu::factor(n, self.dense, self.pivots).is_ok()
@@ -143,7 +144,7 @@ impl<M: Constrained> Work<'_, M> {
     /// x from b with the matrix without its damping; with (Bᵀ y)_z in it, if `curved`.
     fn solve_refined(&mut self, held: &[bool], curved: bool) -> Result<(), EvalError> {
         let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
-        let pattern = self.system.pattern();
+        let (pattern, units) = (self.system.pattern(), self.system.units());
         self.x.fill(M::S::ZERO);
         for _ in 0..=REFINEMENTS {
             // residual = b − [H Bᵀ; B 0] x, in the place of the trial and the constraints
@@ -157,7 +158,7 @@ impl<M: Constrained> Work<'_, M> {
             }
             for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
                 let size = self.sizes.get(k as usize).map_or(1.0, |size| size_of(*size));
-                let value = value / M::S::from_f64(-size);
+                let value = value * M::S::from_f64(units.coordinate(j as usize)) / M::S::from_f64(-size);
                 if free(j as usize) {
                     add_product(&[(k, j)], &[value], x, bottom);
                     add_transposed_product(&[(k, j)], &[value], y, top);
@@ -165,7 +166,8 @@ impl<M: Constrained> Work<'_, M> {
             }
             for (&(i, j), &value) in pattern.tangent.iter().zip(self.curved.iter()) {
                 if curved && free(i as usize) && free(j as usize) {
-                    add_product(&[(i, j)], &[-value], x, top);
+                    let unit = units.coordinate(i as usize) * units.coordinate(j as usize);
+                    add_product(&[(i, j)], &[-value * M::S::from_f64(unit)], x, top);
                 }
             }
             lu::solve(n, self.dense, self.pivots, self.spare);
@@ -174,11 +176,22 @@ impl<M: Constrained> Work<'_, M> {
         Ok(())
     }
 
-    /// Σ (z_j − z0_j)² over free coordinates.
+    /// z += part x, which is in units of the coordinates.
+    fn move_by(&mut self, part: M::S) {
+        let units = self.system.units();
+        for (j, (z, &x)) in self.z.iter_mut().zip(self.x.iter()).enumerate() {
+            *z += part * x * M::S::from_f64(units.coordinate(j));
+        }
+    }
+
+    /// Σ (z_j − z0_j)²/c_j² over free coordinates.
     fn distance(&self, held: &[bool]) -> f64 {
         let changes = self.z.iter().zip(self.guess.iter()).enumerate();
         let free = changes.filter(|(j, _)| !held.get(*j).is_some_and(|held| *held));
-        free.map(|(_, (z, guess))| (z.real() - guess.real()) * (z.real() - guess.real())).sum()
+        let units = self.system.units();
+        let change =
+            |(j, (z, guess)): (usize, (&M::S, &M::S))| (z.real() - guess.real()) / units.coordinate(j);
+        free.map(change).map(|change| change * change).sum()
     }
 
     /// Line search along the step in x; returns whether it found a nearer position.
@@ -201,7 +214,8 @@ impl<M: Constrained> Work<'_, M> {
         for _ in 0..MAX_CUTS {
             let (z, d) = cut("kept", self.kept, nq).map_err(fail)?;
             copy(self.z, z);
-            add_scaled(self.z, M::S::from_f64(part), d);
+            copy(self.x, d);
+            self.move_by(M::S::from_f64(part));
             let known = self.positions(false).is_ok();
             let assembled = known && self.assemble(settings, held).is_ok();
             // The distance has no precision for steps smaller than half the digits.

@@ -12,7 +12,9 @@
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | g | the row's equation, divided so that its derivative by δ is Φ_z, or A' | as Φ_z zdd |
-//! | n_k | largest entry of row k of Φ_z or A | |
+//! | c_j | natural scale of coordinate j: the model's length, or one for angles | coordinate |
+//! | ‖z‖ | largest \|z_j\|/c_j: positions, velocities and accelerations are measured in units of the coordinates | |
+//! | n_k | largest entry of row k of Φ_z or A, times c_j | |
 //! | V | max(‖zd‖, h ‖zdd‖) at the prediction | velocity |
 //! | Z | max(1, ‖z‖) at the prediction | displacement |
 //! | θ | max(tolerance h V, 8 ε Z) | displacement |
@@ -260,8 +262,9 @@ impl<M: Constrained> Step<'_, M> {
     #[inline(always)]
     pub(crate) fn measure(&mut self) {
         let h = self.formulas.h.real().abs();
-        self.speed = largest(self.next.zd).max(h * largest(self.next.zdd));
-        self.size = largest(self.next.z).max(1.0);
+        let units = self.system.units();
+        self.speed = units.largest(self.next.zd).max(h * units.largest(self.next.zdd));
+        self.size = units.largest(self.next.z).max(1.0);
     }
 
     /// Iterates. The diagonal E of the leading matrix has been written; `rows` turns the values (Φ, Ψ) into g.
@@ -276,7 +279,7 @@ impl<M: Constrained> Step<'_, M> {
         self.measure();
         let failure = self.failure();
         let fail = |error| failure.of(error);
-        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let (dims, pattern, units) = (self.system.dims(), self.system.pattern(), self.system.units());
         let h = self.formulas.h.real().abs();
         let position = self.formulas.weights.position.real();
         let rounding = M::S::EPSILON * self.size;
@@ -299,7 +302,7 @@ impl<M: Constrained> Step<'_, M> {
                 }
                 self.leading.solve(self.w, self.x).map_err(fail)?;
                 let (delta, _) = cut("x", self.x, dims.nq).map_err(fail)?;
-                let increment = position * largest(delta);
+                let increment = position * units.largest(delta);
                 let contraction = increment / previous;
                 // A correction by an old tangent is taken if it is small, or from a better one.
                 if !reuse || contraction <= POOR || increment <= threshold * (1.0 - contraction) {
@@ -319,10 +322,11 @@ impl<M: Constrained> Step<'_, M> {
                 if settles {
                     return Ok(true);
                 }
-                let least = if redundant { ROUNDING * rounding * largest(sizes) } else { 0.0 };
+                let least = if redundant { ROUNDING * rounding * units.largest_row(sizes) } else { 0.0 };
                 let rows = Blocks::of(&dims, &pattern, matrix)?.compliance.iter().zip(dlambda).zip(sizes);
-                Ok(rows.fold(true, |converged, ((e, d), n)| {
-                    converged & (position * e.real() * d.real().abs() <= (allowed * size_of(*n)).max(least))
+                Ok(rows.enumerate().fold(true, |converged, (k, ((e, d), n))| {
+                    let allowed = (allowed * size_of(*n)).max(least * units.row(k));
+                    converged & (position * e.real() * d.real().abs() <= allowed)
                 }))
             };
             // Where the tangent is exact, what remains is quadratic in the correction.
@@ -377,7 +381,12 @@ impl<M: Constrained> Step<'_, M> {
             BlocksMut::of(&dims, &pattern, matrix)?.mask(&dims, &pattern, active)?;
         }
         if first {
-            Blocks::of(&dims, &pattern, matrix)?.row_sizes(&dims, &pattern, self.sizes)?;
+            Blocks::of(&dims, &pattern, matrix)?.row_sizes(
+                &dims,
+                &pattern,
+                self.system.units(),
+                self.sizes,
+            )?;
         }
         self.leading.factor(self.w, dense)
     }
@@ -422,7 +431,7 @@ pub(crate) fn sizes_of_start<M: Constrained>(
 ) -> Result<(), EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     let blocks = Blocks::of(&dims, &pattern, matrix)?;
-    blocks.row_sizes(&dims, &pattern, sizes)?;
+    blocks.row_sizes(&dims, &pattern, system.units(), sizes)?;
     let (mut holonomic, mut nonholonomic) = (0..holonomic_rows(&dims), holonomic_rows(&dims)..dims.rows());
     let parts = [
         (&mut holonomic, pattern.holonomic, blocks.holonomic),
@@ -467,6 +476,9 @@ fn effective_fraction<M: Constrained>(
     Blocks::of(&dims, &pattern, matrix)?.add_rows_transposed_times(&dims, &pattern, dlambda, force)?;
     let rows = dlambda.iter().zip(sizes).map(|(d, n)| d.real().abs() * size_of(*n));
     let most = rows.fold(0.0, |most: f64, row| if row > most { row } else { most });
+    for (j, force) in force.iter_mut().enumerate() {
+        *force *= M::S::from_f64(system.units().coordinate(j));
+    }
     let part = largest(force) / most;
     // Not a number where nothing acts.
     Ok(if part < 1.0 { part } else { 1.0 })

@@ -74,7 +74,8 @@ impl<M: Constrained> Step<'_, M> {
             // That used the memory of the rows' sizes.
             let (dims, pattern) = (self.system.dims(), self.system.pattern());
             let blocks = Blocks::of(&dims, &pattern, self.leading.matrix);
-            let sized = blocks.and_then(|blocks| blocks.row_sizes(&dims, &pattern, self.sizes));
+            let units = self.system.units();
+            let sized = blocks.and_then(|blocks| blocks.row_sizes(&dims, &pattern, units, self.sizes));
             sized.map_err(|error| failure.of(error))?;
         }
         if let Some(record) = &mut record {
@@ -126,7 +127,7 @@ impl<M: Constrained> Step<'_, M> {
             }
         }
         let mut blocks = BlocksMut::of(&dims, &pattern, values)?;
-        write_least(scale, redundant, blocks.compliance);
+        write_least(scale, self.system.units(), redundant, blocks.compliance);
         if let Some(active) = self.active {
             blocks.mask(&dims, &pattern, active)?;
         }
@@ -145,7 +146,7 @@ impl<M: Constrained> Step<'_, M> {
     ) -> Result<(), StepError> {
         let failure = self.failure();
         let fail = |error| failure.of(error);
-        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let (dims, pattern, units) = (self.system.dims(), self.system.pattern(), self.system.units());
         let velocity = level == Level::Velocity;
         let evaluated = if velocity {
             self.system.constraint_rates(instant!(self), self.w, self.phi)
@@ -156,11 +157,10 @@ impl<M: Constrained> Step<'_, M> {
         if let Some(active) = self.active {
             zero_inactive_rows(active, self.phi);
         }
-        let size = if velocity { largest(self.next.zd) } else { largest(self.next.zdd) };
-        let before = largest(self.phi);
-        let least = if redundant { largest(self.sizes) } else { 0.0 };
+        let size = units.largest(if velocity { &*self.next.zd } else { &*self.next.zdd });
+        let before = units.largest_row(self.phi);
+        let least = if redundant { units.largest_row(self.sizes) } else { 0.0 };
         let mut solutions = 0;
-        let mut left = before;
         while solutions < settings.max_solutions {
             // (d, σ) from (0, −residual)
             let zeros = core::iter::repeat_n(M::S::ZERO, dims.nq);
@@ -187,11 +187,11 @@ impl<M: Constrained> Step<'_, M> {
 
             let rounding = ROUNDING * M::S::EPSILON;
             let mut done = true;
-            left = 0.0;
-            for (residual, n) in self.phi.iter().zip(self.sizes.iter()) {
-                let residual = residual.real().abs();
-                done &= residual <= rounding * (size_of(*n).max(least) * size + before);
-                left = if residual > left { residual } else { left };
+            let mut left = 0.0;
+            for (k, (residual, n)) in self.phi.iter().zip(self.sizes.iter()).enumerate() {
+                let (residual, unit) = (residual.real().abs(), units.row(k));
+                done &= residual <= rounding * (size_of(*n).max(least * unit) * size + before * unit);
+                left = if residual > left * unit { residual / unit } else { left };
             }
             if done {
                 break;
@@ -201,9 +201,10 @@ impl<M: Constrained> Step<'_, M> {
             }
         }
         if velocity {
-            (self.statistics.velocity_projections, self.statistics.phid) = (solutions, left);
+            (self.statistics.velocity_projections, self.statistics.phid) = (solutions, largest(self.phi));
         } else {
-            (self.statistics.acceleration_projections, self.statistics.phidd) = (solutions, left);
+            (self.statistics.acceleration_projections, self.statistics.phidd) =
+                (solutions, largest(self.phi));
         }
         // A violation that is left is real if it makes a large error of the motion in a step: of velocities in comparison
         // with V, of accelerations times h too. Velocities of an index-3 step are known to the rounding of positions over h.

@@ -74,13 +74,13 @@ pub struct Node<'a, S> {
 }
 
 /// Equal implicit steps of a state.
-struct ImplicitRun<'a, T, M: Constrained, I> {
-    method: &'a T,
-    system: &'a M,
-    dims: Dims,
-    inputs: &'a mut I,
-    state: &'a mut [M::S],
-    scratch: &'a mut [M::S],
+pub(crate) struct ImplicitRun<'a, T, M: Constrained, I> {
+    pub(crate) method: &'a T,
+    pub(crate) system: &'a M,
+    pub(crate) dims: Dims,
+    pub(crate) inputs: &'a mut I,
+    pub(crate) state: &'a mut [M::S],
+    pub(crate) scratch: &'a mut [M::S],
 }
 
 impl<T: ImplicitStep, M: Constrained, I: Inputs<M::S>> Stepper for ImplicitRun<'_, T, M, I> {
@@ -108,7 +108,7 @@ impl<T: ImplicitStep, M: Constrained, I: Inputs<M::S>> Stepper for ImplicitRun<'
 }
 
 /// Output at observed nodes.
-struct Observe<O>(O);
+pub(crate) struct Observe<O>(pub(crate) O);
 
 impl<T, M, I, O> Hooks<ImplicitRun<'_, T, M, I>> for Observe<O>
 where

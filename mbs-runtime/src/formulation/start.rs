@@ -6,9 +6,10 @@
 //!
 //! | symbol | meaning |
 //! |---|---|
+//! | c_j | natural scale of coordinate j, see `newton`; every change d is measured in them |
 //! | D | 1 for every coordinate; columns of held ones are removed from B |
-//! | B | rows of Φ_z (positions), of Φ_z and A (velocities, accelerations), each divided by n_k |
-//! | n_k | largest entry of row k |
+//! | B | rows of Φ_z (positions), of Φ_z and A (velocities, accelerations), times c_j, each divided by n_k |
+//! | n_k | largest entry of row k, times c_j |
 //! | μ | Levenberg's damping of positions, relative to scaled rows |
 //!
 //! ```text
@@ -39,7 +40,7 @@ use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
-/// Largest step of positions, in units of max(1, ‖z‖): half a radian, or half a length.
+/// Largest step of positions, in units of max(1, ‖z‖): half a radian, or half the model's length.
 const LONGEST: f64 = 0.5;
 /// Damping where a step first fails, its growth, and where hope ends: steps are then below a millionth of what is wanted.
 const FIRST_DAMPING: f64 = 1e-6;
@@ -288,7 +289,8 @@ impl<'a, M: Constrained> Work<'a, M> {
         if self.masked {
             BlocksMut::of(&self.dims, &pattern, self.matrix)?.mask(&self.dims, &pattern, self.active)?;
         }
-        Blocks::of(&self.dims, &pattern, self.matrix)?.row_sizes(&self.dims, &pattern, self.sizes)
+        let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
+        blocks.row_sizes(&self.dims, &pattern, self.system.units(), self.sizes)
     }
 
     /// Factors \[D Bᵀ; B −μ\]; without the nonholonomic rows for positions.
@@ -339,7 +341,8 @@ impl<'a, M: Constrained> Work<'a, M> {
                 let free = !held.get(j).is_some_and(|held| *held);
                 if wanted && free {
                     let size = self.sizes.get(k).map_or(1.0, |n| size_of(*n));
-                    let value = value / M::S::from_f64(size);
+                    let unit = M::S::from_f64(self.system.units().coordinate(j));
+                    let value = value * unit / M::S::from_f64(size);
                     put(nq + k, j, value);
                     put(j, nq + k, value);
                 }
@@ -358,11 +361,19 @@ impl<'a, M: Constrained> Work<'a, M> {
             *x = -residual / M::S::from_f64(size_of(*n));
         }
         lu::solve(self.dims.nq + self.dims.rows(), self.dense, self.pivots, self.x);
+        for (j, d) in self.x.iter_mut().take(self.dims.nq).enumerate() {
+            *d *= M::S::from_f64(self.system.units().coordinate(j));
+        }
         Ok(())
     }
 
+    /// Largest magnitude in units of the coordinates.
+    pub(super) fn size(&self, values: &[M::S]) -> f64 {
+        self.system.units().largest(values)
+    }
+
     /// max_k |residual_k|/n_k and its row.
-    fn worst(&self) -> (f64, usize) {
+    pub(super) fn worst(&self) -> (f64, usize) {
         let rows = self.phi.iter().zip(self.sizes.iter()).enumerate();
         rows.fold((0.0, 0), |(worst, index), (k, (residual, n))| {
             let size = residual.real().abs() / size_of(*n);
@@ -397,7 +408,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             // Sizes belong to the new matrix; the merit is measured with the same ones before and after a step.
             self.evaluate_matrix().map_err(|error| self.failed(error))?;
             let merit = self.merit();
-            let size = largest(self.z).max(1.0);
+            let size = self.size(self.z).max(1.0);
             loop {
                 let (worst, _) = self.worst();
                 if merit == 0.0 {
@@ -412,7 +423,7 @@ impl<'a, M: Constrained> Work<'a, M> {
                 factored.map_err(|error| self.failed(error))?;
                 self.solve_smallest_change()?;
                 let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
-                let length = largest(d);
+                let length = self.size(d);
                 let limit = LONGEST * size;
                 let part = if length > limit { limit / length } else { 1.0 };
                 copy(self.trial, self.z);
@@ -441,13 +452,13 @@ impl<'a, M: Constrained> Work<'a, M> {
     /// One more step, of the size of rounding: with it parts of the positions that decisions do not see, such as imaginary
     /// ones, are solved for as well.
     fn assembled(&mut self, held: &[bool]) -> Result<(), StepError> {
-        let size = largest(self.z).max(1.0);
+        let size = self.size(self.z).max(1.0);
         self.evaluate_matrix().map_err(|error| self.failed(error))?;
         let factored = self.factor_smallest_change(held, least_damping::<M::S>(), Level::Position);
         factored.map_err(|error| self.failed(error))?;
         self.solve_smallest_change()?;
         let (d, _) = cut("x", self.x, self.dims.nq).map_err(|error| self.failed(error))?;
-        if largest(d) <= BAD_ROUNDING * M::S::EPSILON * size {
+        if self.size(d) <= BAD_ROUNDING * M::S::EPSILON * size {
             add_scaled(self.z, M::S::ONE, d);
             self.positions(false).map_err(|error| self.failed(error))?;
         }
@@ -479,7 +490,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             add_scaled(self.zd, M::S::ONE, d);
             self.rates().map_err(|error| fail(self, error))?;
         }
-        let size = largest(self.zd).max(before);
+        let size = self.size(self.zd).max(before);
         self.statistics.phid = self.consistent(Level::Velocity, size)?;
         Ok(())
     }
@@ -496,8 +507,8 @@ impl<'a, M: Constrained> Work<'a, M> {
             self.accelerations().map_err(|error| self.failed(error))?;
         }
         // A motion at constant speed has no accelerations, and terms of the squares of its rates.
-        let speed = largest(self.zd);
-        let size = largest(self.zdd).max(before).max(speed * speed);
+        let speed = self.size(self.zd);
+        let size = self.size(self.zdd).max(before).max(speed * speed);
         self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
         Ok(())
     }
@@ -527,7 +538,7 @@ impl<'a, M: Constrained> Work<'a, M> {
         dense.fill(M::S::ZERO);
         for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
             if let Some(entry) = dense.get_mut(k as usize * nq + j as usize) {
-                *entry = value;
+                *entry = value * M::S::from_f64(self.system.units().coordinate(j as usize));
             }
         }
         let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;

@@ -8,7 +8,8 @@ use super::multipliers::least_norm;
 use super::start::Work;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
-use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, unknown};
+use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows};
+use crate::linear::leading::{factor_weighed, root_of_inertia, weigh};
 use crate::linear::rank::rank;
 use crate::linear::{copy, largest, lu};
 use crate::pieces::{cut, cut_mut};
@@ -26,11 +27,13 @@ impl<M: Constrained> Work<'_, M> {
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix).map_err(|error| self.failed(error))?;
         let (nq, rows, holonomic) = (self.dims.nq, self.dims.rows(), holonomic_rows(&self.dims));
 
-        // M_jj, for now in r
+        let units = self.system.units();
+        // M_jj c_j², for now in r
         self.r.fill(M::S::ZERO);
         for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
             if let Some(m) = self.r.get_mut(i as usize).filter(|_| i == j) {
-                *m = M::S::from_f64(value.real());
+                let unit = units.coordinate(i as usize);
+                *m = M::S::from_f64(value.real() * unit * unit);
             }
         }
         let massless = 1e3 * M::S::EPSILON * largest(self.r);
@@ -48,18 +51,20 @@ impl<M: Constrained> Work<'_, M> {
                     && m.real() > massless
                     && says
                 {
-                    *scale += M::S::from_f64(value.real() * value.real() / m.real());
+                    let value = value.real() * units.coordinate(j as usize);
+                    *scale += M::S::from_f64(value * value / m.real());
                 }
             }
         }
-        // Rows that touch no mass, or say nothing, take the mean of the others.
-        let positive = |scale: &&M::S| scale.real() > 0.0;
-        let count = self.scale.iter().filter(positive).count();
-        let sum: f64 = self.scale.iter().filter(positive).map(|scale| scale.real()).sum();
+        // Rows that touch no mass, or say nothing, take the mean of the others, in the units of the rows.
+        let square = |row: usize| units.row(row) * units.row(row);
+        let known = || self.scale.iter().enumerate().filter(|(_, scale)| scale.real() > 0.0);
+        let sum: f64 = known().map(|(row, scale)| scale.real() / square(row)).sum();
+        let count = known().count();
         let mean = if count > 0 { sum / count as f64 } else { 1.0 };
-        for scale in self.scale.iter_mut() {
+        for (row, scale) in self.scale.iter_mut().enumerate() {
             let known = scale.real() > 0.0;
-            *scale = if known { *scale } else { M::S::from_f64(mean) };
+            *scale = if known { *scale } else { M::S::from_f64(mean * square(row)) };
         }
 
         // The matrix (Φ_z; A; M), row by row.
@@ -75,7 +80,7 @@ impl<M: Constrained> Work<'_, M> {
         for (first, places, values) in parts {
             for (&(k, j), &value) in places.iter().zip(values) {
                 if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize) {
-                    *entry = value;
+                    *entry = value * M::S::from_f64(units.coordinate(j as usize));
                 }
             }
         }
@@ -91,7 +96,7 @@ impl<M: Constrained> Work<'_, M> {
             for (&(k, j), &value) in places.iter().zip(values) {
                 let says = self.sizes.get(first + k as usize).is_some_and(|size| size.real() > 0.0);
                 if let Some(entry) = dense.get_mut((first + k as usize) * nq + j as usize).filter(|_| says) {
-                    *entry = value;
+                    *entry = value * M::S::from_f64(units.coordinate(j as usize));
                 }
             }
         }
@@ -105,13 +110,15 @@ impl<M: Constrained> Work<'_, M> {
     pub(super) fn find_accelerations(&mut self) -> Result<(), StepError> {
         let free = self.solve_accelerations().map_err(|error| self.failed(error))?;
         self.accelerations().map_err(|error| self.failed(error))?;
-        // Rounding is that of what the constraints hold back, too: a mechanism may be at rest under forces.
-        let size = largest(self.zdd).max(largest(self.zd)).max(free);
+        // Rounding is that of what the constraints hold back, too: a mechanism may be at rest under forces. Terms of velocities are those
+        // of their squares.
+        let speed = self.size(self.zd);
+        let size = self.size(self.zdd).max(speed * speed).max(free);
         self.statistics.phidd = self.consistent(Level::Acceleration, size)?;
         Ok(())
     }
 
-    /// Gives the largest |r_j|/M_jj without constraints, which is an acceleration.
+    /// Gives the largest |r_j|/(M_jj c_j) without constraints, or what the constraints' terms of zd and t demand, which are accelerations.
     fn solve_accelerations(&mut self) -> Result<f64, EvalError> {
         let (nq, rows) = (self.dims.nq, self.dims.rows());
         let n = nq + rows;
@@ -119,6 +126,7 @@ impl<M: Constrained> Work<'_, M> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         self.system.residual(at, self.lambda, self.w, self.r, self.phi)?;
         self.accelerations()?;
+        let demanded = self.worst().0;
         let parts = self.r.iter().chain(self.phi.iter());
         for (b, &value) in self.b.iter_mut().zip(parts) {
             *b = -value;
@@ -127,19 +135,21 @@ impl<M: Constrained> Work<'_, M> {
         self.evaluate_matrix()?;
         let pattern = self.system.pattern();
         let mut blocks = BlocksMut::of(&self.dims, &pattern, self.matrix)?;
-        write_least(self.scale, self.statistics.rank < self.statistics.rows, blocks.compliance);
+        let units = self.system.units();
+        write_least(self.scale, units, self.statistics.rank < self.statistics.rows, blocks.compliance);
         if self.masked {
             blocks.mask(&self.dims, &pattern, self.active)?;
         }
         let blocks = Blocks::of(&self.dims, &pattern, self.matrix)?;
         let diagonal = pattern.tangent.iter().zip(blocks.tangent).filter(|((i, j), _)| i == j);
-        let free = diagonal.filter_map(|((i, _), m)| Some(self.r.get(*i as usize)?.real().abs() / m.real()));
-        let free = free.filter(|a| a.is_finite()).fold(0.0, f64::max);
+        let acceleration = |((i, _), m): (&(u32, u32), &M::S)| {
+            let force = self.r.get(*i as usize)?.real().abs();
+            Some(force / (m.real() * units.coordinate(*i as usize)))
+        };
+        let free = diagonal.filter_map(acceleration).filter(|a| a.is_finite()).fold(demanded, f64::max);
         blocks.dense(&self.dims, &pattern, self.dense);
-        lu::factor(n, self.dense, self.pivots).map_err(|column| {
-            let (quantity, index) = unknown(&self.dims, column);
-            EvalError::SingularLeading { quantity, index }
-        })?;
+        let root = root_of_inertia(self.system, self.matrix)?;
+        factor_weighed(self.system, root, self.dense, self.pivots)?;
         // (x, λ)_next from b − (0, E λ): what E does is taken back.
         self.x.fill(M::S::ZERO);
         for _ in 0..REFINEMENTS {
@@ -149,14 +159,16 @@ impl<M: Constrained> Work<'_, M> {
             for ((x, &b), &e) in bottom.iter_mut().zip(b).zip(blocks.compliance) {
                 *x = b - e * *x;
             }
+            weigh(self.system, root, self.x);
             lu::solve(n, self.dense, self.pivots, self.x);
         }
         let (zdd, lambda) = cut("x", self.x, nq)?;
         copy(self.zdd, zdd);
         copy(self.lambda, lambda);
         if self.statistics.rank < self.statistics.rows {
-            let (dense, pivots) = (&*self.dense, &*self.pivots);
+            let (system, dense, pivots) = (self.system, &*self.dense, &*self.pivots);
             least_norm(nq, blocks.compliance, self.lambda, self.phi, self.x, |x| {
+                weigh(system, root, x);
                 lu::solve(n, dense, pivots, x);
                 Ok(())
             })?;

@@ -55,17 +55,9 @@ pub(crate) trait Stepper {
     fn saved_len(&self) -> usize;
 
     /// Writes all that the next step depends on.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for backward sweeps and events, which are hooks to come")
-    )]
     fn save(&self, to: &mut [Self::S]) -> Result<(), StepError>;
 
     /// Reads it back.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for backward sweeps and events, which are hooks to come")
-    )]
     fn restore(&mut self, from: &[Self::S]) -> Result<(), StepError>;
 
     /// Forgets what it knows of the state's rate: a hook has changed the state.
@@ -91,7 +83,6 @@ pub(crate) enum Verdict<S> {
     /// It stands.
     Accept,
     /// It is made again to an earlier end; the hook has restored the state.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for events"))]
     Shorten(S),
     /// The run ends inside it, at this time; the hook has set the state.
     Stop(S),

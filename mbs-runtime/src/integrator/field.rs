@@ -54,7 +54,7 @@ pub(super) const fn scratch_len(dims: &Dims) -> usize {
 }
 
 /// f(t, y).
-pub(super) struct Field<'a, M: ForwardDynamics, I> {
+pub(crate) struct Field<'a, M: ForwardDynamics, I> {
     pub(super) system: &'a M,
     pub(super) dims: Dims,
     pub(super) inputs: Held<'a, M::S, I>,
@@ -65,7 +65,7 @@ pub(super) struct Field<'a, M: ForwardDynamics, I> {
 impl<'a, M: ForwardDynamics, I: Inputs<M::S>> Field<'a, M, I> {
     /// Takes its scratch from `pieces`.
     #[inline(always)]
-    pub(super) fn new(
+    pub(crate) fn new(
         system: &'a M,
         inputs: &'a mut I,
         pieces: &mut Pieces<'a, M::S>,

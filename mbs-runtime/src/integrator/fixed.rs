@@ -68,6 +68,17 @@ fn whole(ratio: f64, rounding: f64) -> Option<f64> {
     ((ratio - nearest).abs() <= rounding).then_some(nearest)
 }
 
+impl Output {
+    /// Every how many steps of size `h` is a result: a whole number, up to the rounding of a quotient.
+    pub fn stride(self, h: f64) -> Result<usize, StepError> {
+        let Self::Every(interval) = self else { return Ok(1) };
+        let ratio = positive("the output interval must be positive and finite", interval)? / h;
+        let stride = whole(ratio, 8.0 * f64::EPSILON * ratio).filter(|stride| *stride >= 1.0);
+        let what = "the output interval must be a multiple of the step";
+        Ok(stride.ok_or(StepError::Setting { what, value: interval })? as usize)
+    }
+}
+
 /// The nodes of a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nodes<S> {
@@ -104,17 +115,7 @@ impl<S: Scalar> Nodes<S> {
             Some(steps) => (steps as usize, false),
             None => (ratio as usize, true),
         };
-        let stride = match span.output {
-            Output::Steps => 1,
-            Output::Every(interval) => {
-                let ratio = positive("the output interval must be positive and finite", interval)? / h;
-                let stride = whole(ratio, 8.0 * f64::EPSILON * ratio);
-                stride.filter(|stride| *stride >= 1.0).ok_or(StepError::Setting {
-                    what: "the output interval must be a multiple of the step",
-                    value: interval,
-                })? as usize
-            }
-        };
+        let stride = span.output.stride(h)?;
         let steps = whole_steps + usize::from(remainder);
         Ok(Self {
             start: span.start,

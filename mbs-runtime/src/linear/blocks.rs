@@ -14,9 +14,9 @@ use crate::constrained::Pattern;
 use crate::error::EvalError;
 use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
-use crate::system::{Dims, Quantity};
+use crate::system::{Dims, Quantity, Units};
 
-/// Entries of a row of rounding are at most this many ε of the largest of all rows.
+/// Entries of a row of rounding are at most this many ε of the largest of all rows, in units of the rows.
 pub(crate) const NOTHING: f64 = 64.0;
 
 /// What an index into the rows counts.
@@ -98,28 +98,34 @@ impl<'a, S: Scalar> Blocks<'a, S> {
         complete.then_some(Self { tangent, holonomic, nonholonomic, nonholonomic_newton, compliance })
     }
 
-    /// Into `sizes`: the largest entry of each row of Φ_z and A; zero for rows of rounding, which say nothing here. Such are
-    /// those of a cross product that happens to have a component along an axis only.
+    /// Into `sizes`: the largest entry of each row of Φ_z and A, by coordinates in their units; zero for rows of rounding, which say
+    /// nothing here. Such are those of a cross product that happens to have a component along an axis only.
     #[inline(always)]
-    pub fn row_sizes(&self, dims: &Dims, pattern: &Pattern<'_>, sizes: &mut [S]) -> Result<(), EvalError> {
+    pub fn row_sizes(
+        &self,
+        dims: &Dims,
+        pattern: &Pattern<'_>,
+        units: Units<'_>,
+        sizes: &mut [S],
+    ) -> Result<(), EvalError> {
         sizes.fill(S::ZERO);
         let (holonomic, nonholonomic) = cut_mut("sizes", sizes, holonomic_rows(dims))?;
         for (sizes, places, values) in [
             (holonomic, pattern.holonomic, self.holonomic),
             (nonholonomic, pattern.nonholonomic, self.nonholonomic),
         ] {
-            for (&(row, _), value) in places.iter().zip(values) {
+            for (&(row, column), value) in places.iter().zip(values) {
                 if let Some(size) = sizes.get_mut(row as usize) {
-                    let value = value.real().abs();
+                    let value = value.real().abs() * units.coordinate(column as usize);
                     if value > size.real() {
                         *size = S::from_f64(value);
                     }
                 }
             }
         }
-        let nothing = NOTHING * S::EPSILON * super::largest(sizes);
-        for size in sizes.iter_mut() {
-            if size.real() <= nothing {
+        let nothing = NOTHING * S::EPSILON * units.largest_row(sizes);
+        for (row, size) in sizes.iter_mut().enumerate() {
+            if size.real() <= nothing * units.row(row) {
                 *size = S::ZERO;
             }
         }

@@ -2,6 +2,8 @@
 //! with pivoting where that fails. Whoever solves judges the solution (Newton's method by its contraction, a projection by
 //! what is left of the violation) and calls [`Leading::factor_dense`] if it is bad.
 //!
+//! The dense LU compares pivots of equations in natural units: forces along coordinates in energies over their units, rows in theirs.
+//!
 //! What is cold here, and in those who use it, takes slices and never the whole value: a value whose address goes nowhere
 //! stays in registers, and its lengths stay constants.
 
@@ -11,7 +13,7 @@ use crate::constrained::{Constrained, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
-use crate::system::Dims;
+use crate::system::{Dims, Units};
 
 /// Length of the scratch of a [`Leading`].
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
@@ -33,6 +35,8 @@ pub(crate) struct Leading<'a, M: Constrained> {
     uses_dense: bool,
     /// Factorisations by the dense LU.
     pub(crate) fallbacks: usize,
+    /// Root of the unit of inertia, of the dense factors.
+    root: f64,
 }
 
 impl<'a, M: Constrained> Leading<'a, M> {
@@ -48,6 +52,7 @@ impl<'a, M: Constrained> Leading<'a, M> {
             kept: pieces.next(n)?,
             uses_dense: false,
             fallbacks: 0,
+            root: 1.0,
         })
     }
 
@@ -63,6 +68,7 @@ impl<'a, M: Constrained> Leading<'a, M> {
             kept: self.kept,
             uses_dense: self.uses_dense,
             fallbacks: self.fallbacks,
+            root: self.root,
         }
     }
 
@@ -81,7 +87,8 @@ impl<'a, M: Constrained> Leading<'a, M> {
     pub(crate) fn factor_dense(&mut self) -> Result<(), EvalError> {
         self.fallbacks += 1;
         self.uses_dense = true;
-        factor_dense(self.system, self.matrix, self.dense, self.pivots)
+        self.root = factor_dense(self.system, self.matrix, self.dense, self.pivots)?;
+        Ok(())
     }
 
     /// Whether the factors in use are the dense ones.
@@ -101,7 +108,7 @@ impl<'a, M: Constrained> Leading<'a, M> {
             super::copy(x, self.kept);
             self.factor_dense()?;
         }
-        solve_dense(self.system, self.dense, self.pivots, x)
+        solve_dense(self.system, self.root, self.dense, self.pivots, x)
     }
 }
 
@@ -152,7 +159,9 @@ impl<M: Constrained> Leading<'_, M> {
         by_columns(columns, column, x, |x| {
             if transposed {
                 lu::solve_transposed(n, self.dense, self.pivots, x);
+                weigh(self.system, self.root, x);
             } else {
+                weigh(self.system, self.root, x);
                 lu::solve(n, self.dense, self.pivots, x);
             }
             Ok(())
@@ -170,14 +179,64 @@ impl<M: Constrained> Leading<'_, M> {
     pub(crate) fn factor_changed(&mut self) -> Result<(), EvalError> {
         self.fallbacks += 1;
         self.uses_dense = true;
-        factor_filled(&self.system.dims(), self.dense, self.pivots)
+        self.root = root_of_inertia(self.system, self.matrix)?;
+        factor_weighed(self.system, self.root, self.dense, self.pivots)
     }
 }
 
+/// Root of the unit of inertia: that of the largest W_jj c_j², to a power of 2³², so that it is one for most mechanisms.
 #[cold]
-fn factor_filled<S: Scalar>(dims: &Dims, dense: &mut [S], pivots: &mut [S]) -> Result<(), EvalError> {
-    lu::factor(dims.nq + dims.rows(), dense, pivots).map_err(|column| {
-        let (quantity, index) = unknown(dims, column);
+pub(crate) fn root_of_inertia<M: Constrained>(system: &M, matrix: &[M::S]) -> Result<f64, EvalError> {
+    let (dims, pattern, units) = (system.dims(), system.pattern(), system.units());
+    let blocks = Blocks::of(&dims, &pattern, matrix)?;
+    let mut most: f64 = 0.0;
+    for (&(i, j), value) in pattern.tangent.iter().zip(blocks.tangent) {
+        let unit = units.coordinate(i as usize);
+        most = if i == j { most.max(value.real().abs() * unit * unit) } else { most };
+    }
+    const STEP: f64 = 65536.0;
+    let mut root = 1.0;
+    while most > STEP && most < f64::INFINITY {
+        (root, most) = (root * STEP, most / (STEP * STEP));
+    }
+    while most < 1.0 / STEP && most > 0.0 {
+        (root, most) = (root / STEP, most * (STEP * STEP));
+    }
+    Ok(root)
+}
+
+/// The weight of an equation.
+#[inline(always)]
+fn weight(nq: usize, units: Units<'_>, root: f64, index: usize) -> f64 {
+    if index < nq { units.coordinate(index) / root } else { root / units.row(index - nq) }
+}
+
+/// Multiplies the equations of right-hand sides by their weights.
+#[cold]
+pub(crate) fn weigh<M: Constrained>(system: &M, root: f64, x: &mut [M::S]) {
+    let (nq, units) = (system.dims().nq, system.units());
+    if root != 1.0 || units != Units::ONE {
+        for (index, x) in x.iter_mut().enumerate() {
+            *x *= M::S::from_f64(weight(nq, units, root, index));
+        }
+    }
+}
+
+/// Factors the dense matrix, its equations multiplied by their weights.
+#[cold]
+pub(crate) fn factor_weighed<M: Constrained>(
+    system: &M,
+    root: f64,
+    dense: &mut [M::S],
+    pivots: &mut [M::S],
+) -> Result<(), EvalError> {
+    let dims = system.dims();
+    let n = dims.nq + dims.rows();
+    for column in dense.chunks_exact_mut(n.max(1)) {
+        weigh(system, root, column);
+    }
+    lu::factor(n, dense, pivots).map_err(|column| {
+        let (quantity, index) = unknown(&dims, column);
         EvalError::SingularLeading { quantity, index }
     })
 }
@@ -189,21 +248,25 @@ fn factor_dense<M: Constrained>(
     matrix: &[M::S],
     dense: &mut [M::S],
     pivots: &mut [M::S],
-) -> Result<(), EvalError> {
+) -> Result<f64, EvalError> {
     let (dims, pattern) = (system.dims(), system.pattern());
     Blocks::of(&dims, &pattern, matrix)?.dense(&dims, &pattern, dense);
-    factor_filled(&dims, dense, pivots)
+    let root = root_of_inertia(system, matrix)?;
+    factor_weighed(system, root, dense, pivots)?;
+    Ok(root)
 }
 
 #[cold]
 #[inline(never)]
 fn solve_dense<M: Constrained>(
     system: &M,
+    root: f64,
     dense: &[M::S],
     pivots: &[M::S],
     x: &mut [M::S],
 ) -> Result<(), EvalError> {
     let dims = system.dims();
+    weigh(system, root, x);
     lu::solve(dims.nq + dims.rows(), dense, pivots, x);
     match x.iter().position(|x| !x.is_finite()) {
         None => Ok(()),

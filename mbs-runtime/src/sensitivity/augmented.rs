@@ -17,6 +17,8 @@
 //! [ Φ_v  −e   ] [λ_ρ ] = − [ c_θ θ_ρ + c_v v_ρ + c_ρ       ]
 //! ```
 //!
+//! Instead of the parameters themselves there may be any directions ρ′ among them: every ·_ρ then is a derivative along those.
+//!
 //! An explicit method is linear in y and its rates, so that its step over all of this is its step over z and v, the derivative of
 //! that step, and the objectives by its own weights. What ends a step is differentiated too.
 
@@ -34,7 +36,7 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{Rates, check_finite, renormalise};
-use crate::linear::copy;
+use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
@@ -62,12 +64,17 @@ pub(crate) struct Augmented<'a, D: JointDynamics, I> {
     inputs: Held<'a, D::S, I>,
     tangent: Tangent<'a, D>,
     evaluations: usize,
+    h: D::S,
+    /// Derivatives of the size of the step by the parameters; empty where it has none.
+    pub(crate) h_rho: &'a mut [D::S],
 }
 
 /// What it evaluates.
 struct Tangent<'a, D: JointDynamics> {
     system: &'a D,
+    /// With as many parameters as there are columns.
     dims: Dims,
+    directions: Directions<'a, D::S>,
     zd: &'a mut [D::S],
     vd: &'a mut [D::S],
     lambda: &'a mut [D::S],
@@ -127,19 +134,21 @@ impl<'a, S> PartsMut<'a, S> {
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
-    /// Takes its scratch from `pieces`.
+    /// Takes its scratch from `pieces`. `dims`: those of the system, with as many parameters as there are directions.
     pub(crate) fn new(
         system: &'a D,
+        dims: Dims,
+        directions: Directions<'a, D::S>,
         inputs: &'a mut I,
         pieces: &mut Pieces<'a, D::S>,
     ) -> Result<Self, StepError> {
-        let dims = system.dims();
         let (rows, p) = (dims.joint_rows(), dims.sensitivity.parameters);
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         let lists = dims.sensitivity;
         let tangent = Tangent {
             system,
             dims,
+            directions,
             zd: pieces.next(dims.nq)?,
             vd: pieces.next(dims.nv)?,
             lambda: pieces.next(rows)?,
@@ -155,7 +164,8 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
-        Ok(Self { inputs: Held::new(inputs, system.holds(), held), tangent, evaluations: 0 })
+        let inputs = Held::new(inputs, system.holds(), held);
+        Ok(Self { inputs, tangent, evaluations: 0, h: D::S::ONE, h_rho: &mut [] })
     }
 }
 
@@ -172,6 +182,17 @@ where
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         let Tangent { system, spare, w, .. } = &mut self.tangent;
         refuse_redundant_multipliers(*system, at, spare, w)
+    }
+
+    /// Inputs, accelerations, multipliers, and the derivatives θ_ρ, v_ρ, vd_ρ, λ_ρ at the end `t` of a step.
+    pub(crate) fn changes_at(&mut self, t: D::S, y: &[D::S]) -> Result<[&[D::S]; 4], EvalError> {
+        let u = self.inputs.during_step(t, D::S::ONE);
+        let tangent = &mut self.tangent;
+        let parts = Parts::of(&tangent.dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        tangent.system.accelerate(at, tangent.w, tangent.zd, tangent.vd, tangent.lambda)?;
+        tangent.differentiate(at, &parts)?;
+        Ok([u, tangent.vd, tangent.lambda, tangent.changes])
     }
 
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
@@ -191,7 +212,15 @@ where
         let values = cut_mut("terminals", tangent.objectives, dims.sensitivity.joint_terminals)?.0;
         model.joint_terminal_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
         let gradient = PartsMut::of(&dims, y)?.gradient;
-        add_chain(&dims, objective_rows(&dims), places, values, tangent.changes, gradient)?;
+        add_chain(
+            &dims,
+            objective_rows(&dims),
+            places,
+            values,
+            tangent.changes,
+            tangent.directions,
+            gradient,
+        )?;
         check(&dims, gradient)
     }
 }
@@ -211,7 +240,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
         tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
-        let (x, directions) = ([&*theta, v_rho, &[], &[]], Directions::Each);
+        let (x, directions) = ([&*theta, v_rho, &[], &[]], self.directions);
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
         match solution.iter().position(|x| !x.is_finite()) {
@@ -225,11 +254,11 @@ impl<D: JointDynamics> Tangent<'_, D> {
 
     /// Brings the derivatives along when the state is brought onto the constraints.
     fn correct(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
-        let Self { system, dims, correction, w, .. } = self;
+        let Self { system, dims, directions, correction, w, .. } = self;
         let PartsMut { z, v, z_rho, v_rho, .. } = y;
         let at = At { t, z: &[], v: &[], x: &[], u };
         system.correct(at, w, z, v, |at, dz, dv, w| {
-            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, w)
+            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, *directions, w)
         })
     }
 }
@@ -243,6 +272,7 @@ where
     #[inline(always)]
     fn begin_step(&mut self, t0: D::S, t1: D::S) {
         self.inputs.begin_step(t0, t1);
+        self.h = t1 - t0;
     }
 
     #[inline(always)]
@@ -269,8 +299,26 @@ where
             let count = dims.sensitivity.joint_integrands;
             let values = cut_mut("integrands", tangent.objectives, count)?.0;
             model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
-            chain(&dims, objective_rows(&dims), places, values, tangent.changes, out.gradient)?;
+            chain(
+                &dims,
+                objective_rows(&dims),
+                places,
+                values,
+                tangent.changes,
+                tangent.directions,
+                out.gradient,
+            )?;
             check(&dims, out.gradient)?;
+        }
+        if !self.h_rho.is_empty() {
+            // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
+            let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
+            let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
+            for (rates, changes) in parts {
+                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns)) {
+                    add_scaled(changes, rate / self.h, self.h_rho);
+                }
+            }
         }
         Ok(())
     }

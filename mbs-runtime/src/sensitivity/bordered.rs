@@ -18,10 +18,10 @@ use crate::StepError;
 use crate::constrained::Constrained;
 use crate::error::EvalError;
 use crate::linear::blocks::{Blocks, NOTHING, holonomic_rows};
-use crate::linear::{Leading, add_scaled, copy, largest};
+use crate::linear::{Leading, add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
-use crate::system::Dims;
+use crate::system::{Dims, Units};
 
 /// What may be left of a residual where refinement does not help any more, in units of ε times what its equation sums: twelve bits
 /// and more, near a
@@ -175,7 +175,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
         sums_of_rows(self.columns, x, column);
         sum_sizes(&dims, &pattern, &blocks, self.transposed, self.active, column, residual, sizes)?;
         if self.bordered.redundant {
-            add_noise(&dims, noise, sizes)?;
+            add_noise(&dims, self.system.units(), noise, sizes)?;
         }
         let limit = ROUNDING * M::S::EPSILON;
         let rows = residual.iter().zip(sizes.iter());
@@ -278,12 +278,14 @@ impl<M: Constrained> Solution<'_, '_, M> {
         let Memory { residual, sizes, noise: before, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
-        let nothing = NOTHING * M::S::EPSILON * largest(cut("sizes", sizes, nq)?.1);
-        let cancelled = cancelled(nq, before, sizes)?;
+        let units = self.system.units();
+        let nothing = NOTHING * M::S::EPSILON * units.largest_row(cut("sizes", sizes, nq)?.1);
+        let cancelled = cancelled(nq, units, before, sizes)?;
         let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
         for (i, (row, (size, before))) in rows.enumerate() {
-            let says = i < nq || size.real() > nothing || !size.is_finite();
-            let size = if noise { size.real() + before.real() + cancelled } else { size.real() };
+            let unit = unit_of(nq, units, i);
+            let says = i < nq || size.real() > nothing * unit || !size.is_finite();
+            let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
             if !says && self.bordered.redundant {
                 continue;
             }
@@ -324,18 +326,30 @@ impl<M: Constrained> Solution<'_, '_, M> {
     }
 }
 
-/// Size of terms whose small difference a row may be.
+/// Size of terms whose small difference a row may be, in units of the rows.
 #[inline(always)]
-fn cancelled<S: Scalar>(nq: usize, noise: &[S], sizes: &[S]) -> Result<f64, EvalError> {
-    Ok(CANCELLED * (largest(cut("sizes", sizes, nq)?.1) + largest(cut("noise", noise, nq)?.1)))
+fn cancelled<S: Scalar>(nq: usize, units: Units<'_>, noise: &[S], sizes: &[S]) -> Result<f64, EvalError> {
+    let (sizes, noise) = (cut("sizes", sizes, nq)?.1, cut("noise", noise, nq)?.1);
+    Ok(CANCELLED * (units.largest_row(sizes) + units.largest_row(noise)))
+}
+
+/// The unit of an equation: those of the rows stand behind those of motion, which have none.
+#[inline(always)]
+fn unit_of(nq: usize, units: Units<'_>, index: usize) -> f64 {
+    if index < nq { 1.0 } else { units.row(index - nq) }
 }
 
 /// Adds to the sizes of what each equation sums what has cancelled before, where rows depend on each other.
 #[inline(always)]
-fn add_noise<S: Scalar>(dims: &Dims, noise: &[S], sizes: &mut [S]) -> Result<(), EvalError> {
-    let cancelled = S::from_f64(cancelled(dims.nq, noise, sizes)?);
-    for (size, &noise) in sizes.iter_mut().zip(noise) {
-        *size += noise + cancelled;
+fn add_noise<S: Scalar>(
+    dims: &Dims,
+    units: Units<'_>,
+    noise: &[S],
+    sizes: &mut [S],
+) -> Result<(), EvalError> {
+    let cancelled = cancelled(dims.nq, units, noise, sizes)?;
+    for (i, (size, &noise)) in sizes.iter_mut().zip(noise).enumerate() {
+        *size += noise + S::from_f64(cancelled * unit_of(dims.nq, units, i));
     }
     Ok(())
 }

@@ -141,6 +141,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         dv: &[S],
         z_rho: &mut [S],
         v_rho: &mut [S],
+        directions: Directions<'_, S>,
         w: &mut [S],
     ) -> Result<(), EvalError> {
         let (model, columns) = (system.model(), dims.sensitivity.parameters);
@@ -152,7 +153,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         // dθ_ρ
         tangents(system, at.z, 1, dz, self.change)?;
         self.evaluate_impulse(model, dims, &places, at, w, Which::Positions)?;
-        self.right_hand_side(dims, &places, Which::Positions, columns, v_rho)?;
+        self.right_hand_side(dims, &places, Which::Positions, columns, v_rho, directions)?;
         self.solve(dims, columns)?;
         // dz_ρ = N dθ_ρ + N(z_ρ) dθ
         rates(system, at.z, self.change, columns, z_rho, self.x, self.moved)?;
@@ -160,7 +161,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         // dv_ρ
         copy(self.change, dv);
         self.evaluate_impulse(model, dims, &places, at, w, Which::Velocities)?;
-        self.right_hand_side(dims, &places, Which::Velocities, columns, v_rho)?;
+        self.right_hand_side(dims, &places, Which::Velocities, columns, v_rho, directions)?;
         self.solve(dims, columns)?;
         add_scaled(z_rho, S::ONE, self.moved);
         add_scaled(v_rho, S::ONE, self.x);
@@ -259,6 +260,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         which: Which,
         columns: usize,
         v_rho: &[S],
+        directions: Directions<'_, S>,
     ) -> Result<(), EvalError> {
         self.b.fill(S::ZERO);
         let x = [&*self.theta, v_rho, &[], &[]];
@@ -270,12 +272,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
             rates_rho: self.rates_rho,
             phi_rho: self.phi_rho,
         };
-        lists.read(
-            dims,
-            places,
-            which,
-            &mut Product { columns, x, directions: Directions::Each, y: self.b },
-        )?;
+        lists.read(dims, places, which, &mut Product { columns, x, directions, y: self.b })?;
         let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
         zero_inactive_rows(dims, which, columns, rows);
         Ok(())

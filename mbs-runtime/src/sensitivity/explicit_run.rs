@@ -7,7 +7,9 @@
 use core::ops::ControlFlow;
 
 use super::augmented::{self, Augmented};
+use super::columns::Directions;
 use super::derivatives::JointObjectiveDerivatives;
+use super::jacobian_vector::JacobianVector;
 use super::joint_dynamics::JointDynamics;
 use super::joint_state::{JointDerivatives, refuse_first_order_states};
 use super::objectives::Gradient;
@@ -18,6 +20,7 @@ use crate::integrator::{
     Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
     Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
 };
+use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
@@ -34,7 +37,12 @@ pub struct DifferentiatedAt<'a, S> {
 /// A way to integrate a system and its derivatives over a span of time.
 pub trait DifferentiableIntegrator {
     /// Length of the scratch that a run needs, at least.
-    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize;
+    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
+        self.scratch_len_along(system, system.dims().sensitivity.parameters)
+    }
+
+    /// The same for this many directions instead of all parameters.
+    fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize;
 
     /// Integrates `y` = \[z, v\] and its [`JointDerivatives`] from start to end of the span.
     ///
@@ -57,11 +65,80 @@ pub trait DifferentiableIntegrator {
         D: JointDynamics,
         D::Model: JointObjectiveDerivatives,
         I: Inputs<D::S>,
+        O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>,
+    {
+        let columns = system.dims().sensitivity.parameters;
+        let each = Along { columns, directions: Directions::Each };
+        self.run_along(each, system, inputs, y, derivatives, span, gradient, scratch, observe)
+    }
+
+    /// The same along some directions: `derivatives` and `gradient` have a column for each.
+    #[doc(hidden)]
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn run_along<D, I, O>(
+        &self,
+        directions: Along<'_, D::S>,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        derivatives: &mut [D::S],
+        span: &Span<D::S>,
+        gradient: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
         O: FnMut(DifferentiatedAt<'_, D::S>) -> ControlFlow<()>;
+
+    /// Length of the scratch of [`DifferentiableIntegrator::jacobian_vector`], at least.
+    fn jacobian_vector_scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
+        system.dims().n_objectives * (1 + columns) + self.scratch_len_along(system, columns)
+    }
+
+    /// Integrates `y` = \[z, v\] from start to end of the span, and takes directions along; those of states have a row for each entry of y.
+    fn jacobian_vector<D, I>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: JacobianVector<'_, D::S>,
+        scratch: &mut [D::S],
+    ) -> Result<Statistics, StepError>
+    where
+        D: JointDynamics,
+        D::Model: JointObjectiveDerivatives,
+        I: Inputs<D::S>,
+    {
+        let dims = system.dims();
+        product.check(&dims, dims.state())?;
+        let JacobianVector { columns, start, rho, objectives, objective_changes, end } = product;
+        let len = objectives.len() + objective_changes.len();
+        let mut pieces = Pieces::of(scratch, self.jacobian_vector_scratch_len(system, columns));
+        let found = pieces.next(len)?;
+        copy(end, start);
+        let along = Along { columns, directions: Directions::Along(rho) };
+        let unseen = |_: DifferentiatedAt<'_, D::S>| ControlFlow::Continue(());
+        let statistics = self.run_along(along, system, inputs, y, end, span, found, pieces.rest(), unseen)?;
+        for (to, &from) in objectives.iter_mut().chain(objective_changes).zip(found.iter()) {
+            *to = from;
+        }
+        Ok(statistics)
+    }
+}
+
+/// Directions among the parameters, and how many they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Along<'a, S> {
+    columns: usize,
+    directions: Directions<'a, S>,
 }
 
 /// y, its derivatives and the objectives, as one state.
-struct Augment<'a, S> {
+pub(crate) struct Augment<'a, S> {
     y: &'a mut [S],
     derivatives: &'a mut [S],
     gradient: &'a mut [S],
@@ -69,7 +146,7 @@ struct Augment<'a, S> {
 
 impl<'a, S: Scalar> Augment<'a, S> {
     /// Checks lengths.
-    fn new(
+    pub(crate) fn new(
         dims: &Dims,
         y: &'a mut [S],
         derivatives: &'a mut [S],
@@ -85,7 +162,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
     }
 
     /// Into `to`: all of it, the integrals zero.
-    fn write(&self, to: &mut [S]) {
+    pub(crate) fn write(&self, to: &mut [S]) {
         let parts = self.y.iter().chain(self.derivatives.iter()).copied();
         let zeros = core::iter::repeat(S::ZERO);
         for (to, from) in to.iter_mut().zip(parts.chain(zeros)) {
@@ -94,7 +171,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
     }
 
     /// From `from`: all of it.
-    fn read(&mut self, from: &[S]) {
+    pub(crate) fn read(&mut self, from: &[S]) {
         let parts = self.y.iter_mut().chain(self.derivatives.iter_mut()).chain(self.gradient.iter_mut());
         for (to, &from) in parts.zip(from) {
             *to = from;
@@ -103,7 +180,7 @@ impl<'a, S: Scalar> Augment<'a, S> {
 }
 
 /// What the observer sees of all of it.
-fn seen<'a, S: Scalar>(
+pub(crate) fn seen<'a, S: Scalar>(
     dims: &Dims,
     t: S,
     y: &'a [S],
@@ -116,14 +193,23 @@ fn seen<'a, S: Scalar>(
     Ok(DifferentiatedAt { at, derivatives })
 }
 
+/// The dimensions of a system that is differentiated along this many directions.
+fn along<D: JointDynamics>(system: &D, columns: usize) -> Dims {
+    let mut dims = system.dims();
+    dims.sensitivity.parameters = columns;
+    dims
+}
+
 impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
-    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
-        let (dims, n) = (system.dims(), augmented::len(&system.dims()));
+    fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
+        let dims = along(system, columns);
+        let n = augmented::len(&dims);
         n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn run<D, I, O>(
+    fn run_along<D, I, O>(
         &self,
+        directions: Along<'_, D::S>,
         system: &D,
         inputs: &mut I,
         y: &mut [D::S],
@@ -141,12 +227,12 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     {
         refuse_first_order_states(system)?;
         let mut nodes = Nodes::new(span, self.0.h)?;
-        let dims = system.dims();
+        let dims = along(system, directions.columns);
         let n = augmented::len(&dims);
         let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
-        let mut pieces = Pieces::of(scratch, self.scratch_len(system));
+        let mut pieces = Pieces::of(scratch, self.scratch_len_along(system, directions.columns));
         let all = pieces.next(n)?;
-        let mut field = Augmented::new(system, inputs, &mut pieces)?;
+        let mut field = Augmented::new(system, dims, directions.directions, inputs, &mut pieces)?;
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = FixedRun::<T, _>::new(&mut field, n, &mut pieces, all)?;
@@ -158,13 +244,15 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
 }
 
 impl DifferentiableIntegrator for Differentiated<Adaptive> {
-    fn scratch_len<D: JointDynamics>(&self, system: &D) -> usize {
-        let (dims, n) = (system.dims(), augmented::len(&system.dims()));
+    fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
+        let dims = along(system, columns);
+        let n = augmented::len(&dims);
         n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
     }
 
-    fn run<D, I, O>(
+    fn run_along<D, I, O>(
         &self,
+        directions: Along<'_, D::S>,
         system: &D,
         inputs: &mut I,
         y: &mut [D::S],
@@ -182,13 +270,13 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
     {
         refuse_first_order_states(system)?;
         let mut limits = Limits::new(&self.0, span)?;
-        let dims = system.dims();
+        let dims = along(system, directions.columns);
         let n = augmented::len(&dims);
         let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
-        let mut pieces = Pieces::of(scratch, self.scratch_len(system));
+        let mut pieces = Pieces::of(scratch, self.scratch_len_along(system, directions.columns));
         let all = pieces.next(n)?;
         let mut stages = Stages::new(n, &mut pieces)?;
-        let mut field = Augmented::new(system, inputs, &mut pieces)?;
+        let mut field = Augmented::new(system, dims, directions.directions, inputs, &mut pieces)?;
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, all);
@@ -207,7 +295,7 @@ pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
 }
 
 /// Terminal terms of the objectives at the end of a run.
-struct Terminals;
+pub(crate) struct Terminals;
 
 impl<'a, W, D, I> Hooks<W> for Terminals
 where

@@ -2,7 +2,7 @@
 //!
 //! Only Bᵀ λ is determined then, B = (Φ_z; A), and λ is the representative of least norm: λ = B x for some x. Hence
 //! λ′ − B′ x = B x′ lies in the range of B, and of all λ′ that give the same (Bᵀ λ)′ it is the one whose part in the null space
-//! of Bᵀ is that of B′ x. Any x with B x = λ will do.
+//! of Bᵀ is that of B′ x. Any x with B x = λ will do. Where rows have units U, the norm is that of U λ, and U⁻² B stands for B.
 //!
 //! B′ x comes from the rates, which are linear in zd: (Φ_z x)_z = Φd_z at zd = x, minus the same at zd = 0; for Ψ and for ρ alike.
 
@@ -19,9 +19,10 @@ use crate::error::{EvalError, StepError};
 use crate::formulation::Record;
 use crate::formulation::multipliers::{PASSES, is_taken};
 use crate::linear::blocks::Blocks;
-use crate::linear::{add_scaled, copy, largest};
+use crate::linear::{add_scaled, copy};
 use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
+use crate::system::Units;
 
 /// A part of λ outside of the range of B, in units of the rounding of a solution, that is not worth telling.
 const UNREACHED: f64 = 1e4;
@@ -36,9 +37,19 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         let (b, _) = cut_mut("b", self.b, dims.nq + dims.rows()).map_err(fail)?;
         b.fill(M::S::ZERO);
         let (_, rows) = cut_mut("b", b, dims.nq).map_err(fail)?;
-        copy(rows, record.lambda);
+        let units = self.system.units();
         // λ is of least norm only to rounding; a part of it that no x can reach is no contradiction.
-        self.memory.noise.fill(M::S::from_f64(UNREACHED * largest(record.lambda)));
+        let mut most = 0.0;
+        for (k, (row, &lambda)) in rows.iter_mut().zip(record.lambda.iter()).enumerate() {
+            *row = lambda * M::S::from_f64(units.row(k) * units.row(k));
+            let size = lambda.real().abs() * units.row(k);
+            most = if size > most { size } else { most };
+        }
+        self.memory.noise.fill(M::S::from_f64(UNREACHED * most));
+        let (_, noise) = cut_mut("noise", self.memory.noise, dims.nq).map_err(fail)?;
+        for (k, noise) in noise.iter_mut().enumerate() {
+            *noise *= M::S::from_f64(units.row(k));
+        }
         let solved = self.solve(Stage::Rates, false, 1);
         solved.map_err(|unsolved| failed(&dims, failure, false, unsolved))?;
         self.fill_row_derivatives(record).map_err(fail)
@@ -74,7 +85,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         self.evaluate_projections(record)
     }
 
-    /// λ′ from one that gives the same (Bᵀ λ)′: with the symmetric P onto the null space of Bᵀ it is (1 − P) (λ′ − B′ x) + B′ x.
+    /// λ′ from one that gives the same (Bᵀ λ)′: with P onto the null space of Bᵀ it is (1 − P) (λ′ − B′ x) + B′ x.
     #[cold]
     pub(super) fn least_norm(
         &mut self,
@@ -90,6 +101,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         if let Some(active) = self.active {
             zero_inactive_rows(active, columns, change);
         }
+        in_units(self.system.units(), -2, columns, change);
         add_scaled(end.lambda, -M::S::ONE, change);
         self.subtract_null_space_part(columns, end.lambda)?;
         add_scaled(end.lambda, M::S::ONE, self.b);
@@ -142,13 +154,32 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         // The weight of B′ x is P λ̄.
         let (null, _) = cut_mut("b", self.b, rows)?;
         copy(null, bar.lambda);
+        // Pᵀ = U² P U⁻²
+        let units = self.system.units();
+        in_units(units, -2, columns, bar.lambda);
         self.subtract_null_space_part(columns, bar.lambda)?;
+        in_units(units, 2, columns, bar.lambda);
         let (null, _) = cut_mut("b", self.b, rows)?;
         add_scaled(null, -M::S::ONE, bar.lambda);
         if let Some(active) = self.active {
             zero_inactive_rows(active, columns, null);
         }
+        in_units(units, -2, columns, null);
         let mut product = TransposedProduct { columns, y: null, x: bar.kinematics_mut(), rho };
         self.lists.read_turned(self.system, &mut product)
+    }
+}
+
+/// Multiplies rows of several columns by a power of their units, 2 or −2.
+fn in_units<S: Scalar>(units: Units<'_>, power: i32, columns: usize, rows: &mut [S]) {
+    if units.rows.is_empty() {
+        return;
+    }
+    for (k, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
+        let square = units.row(k) * units.row(k);
+        let factor = S::from_f64(if power > 0 { square } else { 1.0 / square });
+        for x in row {
+            *x *= factor;
+        }
     }
 }

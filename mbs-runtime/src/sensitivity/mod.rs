@@ -11,22 +11,23 @@
 
 pub mod derivatives;
 
-mod augmented;
+pub(crate) mod augmented;
 mod blocks;
 mod bordered;
-mod columns;
+pub(crate) mod columns;
 mod correction;
 mod forward;
 mod guess;
+mod jacobian_vector;
 mod joint_dynamics;
 mod joint_state;
 mod joint_values;
 mod least_norm;
-mod objectives;
+pub(crate) mod objectives;
 mod redundancy;
 mod residual;
-mod run;
-mod explicit_run;
+pub(crate) mod run;
+pub(crate) mod explicit_run;
 mod stages;
 mod start;
 mod state;
@@ -42,6 +43,7 @@ pub use derivatives::{
 };
 pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
+pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;

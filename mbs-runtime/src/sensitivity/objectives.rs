@@ -3,7 +3,7 @@
 //! ψ_ρ = w_ρ + Σ w_x x_ρ + ∫ (g_ρ + Σ g_x x_ρ) dt over x = z, zd, zdd, λ, by the same rule: the derivative of the sum is the sum
 //! of the derivatives.
 
-use super::columns::{row, row_mut};
+use super::columns::{Directions, row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Places};
 use super::state::objective_rows;
 use super::values::ObjectiveValues;
@@ -90,7 +90,8 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [places, _] = system.objective_places();
         let (values, _) = cut_mut("values", self.values, dims.sensitivity.integrands)?;
         system.integrand_derivatives(at, lambda, w, values)?;
-        chain(&dims, objective_rows(&dims), places, values, derivatives, self.now)?;
+        let each = Directions::Each;
+        chain(&dims, objective_rows(&dims), places, values, derivatives, each, self.now)?;
         check(&dims, self.now)?;
         if let Some(before) = self.t {
             let half = S::from_f64(0.5) * (at.t - before);
@@ -102,6 +103,21 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         core::mem::swap(&mut self.last, &mut self.now);
         self.t = Some(at.t);
         Ok(())
+    }
+
+    /// Adds what the derivative h' of the last step's size does: h' (g_n + g_n+1)/2.
+    #[inline(always)]
+    pub(crate) fn add_size(&mut self, dims: &Dims, h_rho: &[S]) {
+        if h_rho.iter().all(|h| *h == S::ZERO) {
+            return;
+        }
+        // What was last before is where the next integrands go.
+        let half = S::from_f64(0.5);
+        let (_, gradient) = self.sums.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
+        let values = self.last.iter().zip(self.now.iter()).take(dims.n_objectives);
+        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len()).zip(values) {
+            add_scaled(gradient, half * (g + before), h_rho);
+        }
     }
 
     /// Adds the terminal terms, at the last node.
@@ -120,7 +136,8 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [_, places] = system.objective_places();
         let (values, _) = cut_mut("values", self.values, dims.sensitivity.terminals)?;
         system.terminal_derivatives(at, lambda, w, values)?;
-        add_chain(&dims, objective_rows(&dims), places, values, derivatives, self.sums)?;
+        let each = Directions::Each;
+        add_chain(&dims, objective_rows(&dims), places, values, derivatives, each, self.sums)?;
         check(&dims, self.sums)
     }
 }
@@ -141,7 +158,7 @@ fn undefined<S: Scalar>(dims: &Dims, gradient: &[S]) -> EvalError {
     EvalError::NotFinite { quantity: Quantity::Objective, index }
 }
 
-/// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives by ρ) + (derivative by ρ). The state has
+/// Into `to`: values, then Σ (derivative by a state's entry) × (its derivatives) + (derivative by ρ) × (directions of ρ). The state has
 /// `states` entries.
 #[inline(always)]
 pub(crate) fn chain<S: Scalar>(
@@ -150,6 +167,7 @@ pub(crate) fn chain<S: Scalar>(
     places: Places<'_>,
     values: &[S],
     derivatives: &[S],
+    directions: Directions<'_, S>,
     to: &mut [S],
 ) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
@@ -157,7 +175,7 @@ pub(crate) fn chain<S: Scalar>(
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     copy(objectives, plain);
     gradient.fill(S::ZERO);
-    add_partials(states, places, partial, columns, derivatives, gradient);
+    add_partials(states, places, partial, columns, derivatives, directions, gradient);
     Ok(())
 }
 
@@ -168,13 +186,14 @@ pub(crate) fn add_chain<S: Scalar>(
     places: Places<'_>,
     values: &[S],
     derivatives: &[S],
+    directions: Directions<'_, S>,
     to: &mut [S],
 ) -> Result<(), EvalError> {
     let columns = dims.sensitivity.parameters;
     let ObjectiveValues { values: plain, derivatives: partial } = ObjectiveValues::of(dims, places, values)?;
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     add_scaled(objectives, S::ONE, plain);
-    add_partials(states, places, partial, columns, derivatives, gradient);
+    add_partials(states, places, partial, columns, derivatives, directions, gradient);
     Ok(())
 }
 
@@ -206,6 +225,7 @@ fn add_partials<S: Scalar>(
     partial: &[S],
     columns: usize,
     derivatives: &[S],
+    directions: Directions<'_, S>,
     gradient: &mut [S],
 ) {
     for (i, by, value) in partials(states, places, partial) {
@@ -216,11 +236,18 @@ fn add_partials<S: Scalar>(
                     add_scaled(gradient, value, x);
                 }
             }
-            By::Rho(k) => {
-                if let Some(gradient) = gradient.get_mut(k) {
-                    *gradient += value;
+            By::Rho(k) => match directions {
+                Directions::Each => {
+                    if let Some(gradient) = gradient.get_mut(k) {
+                        *gradient += value;
+                    }
                 }
-            }
+                Directions::Along(rho) => {
+                    if let Some(rho) = row(rho, k, columns) {
+                        add_scaled(gradient, value, rho);
+                    }
+                }
+            },
         }
     }
 }

@@ -17,9 +17,10 @@ use crate::formulation::run::check_start;
 use crate::formulation::{Ali3p, ImplicitIndex1, ImplicitStep, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Fixed, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all, drive,
+    Fixed, Formulas, Hooks, Next, Nodes, Planned, Span, Statistics, StepStatistics, Stepper, Taken, copy_all,
+    drive,
 };
-use crate::linear::{all_finite, copy};
+use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
@@ -166,9 +167,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let next = pieces.next(StateDerivatives::<M::S>::len(&dims))?;
         let integrals = Integrals::new(&dims, gradient, &mut pieces)?;
         let scratch = pieces.rest();
-        let judged = 3 * dims.nq..3 * dims.nq + dims.rows();
-        let mut places = system.objective_places().into_iter().flatten();
-        let judges_multipliers = places.any(|(_, column)| judged.contains(&(*column as usize)));
+        let judges_multipliers = judges_multipliers(system);
         let mut run = DifferentiatedRun {
             method,
             system,
@@ -182,28 +181,68 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             next,
             scratch,
             judges_multipliers,
+            h_rho: &mut [],
         };
         drive(&mut run, &mut nodes, &mut Judge { integrals, observe })
     }
 }
 
 /// Equal implicit steps of a state and its derivatives.
-struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
-    method: &'a T,
-    system: &'a M,
-    dims: Dims,
-    inputs: &'a mut I,
-    state: &'a mut [M::S],
-    derivatives: &'a mut [M::S],
-    u: &'a mut [M::S],
-    record: &'a mut [M::S],
+pub(crate) struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
+    pub(crate) method: &'a T,
+    pub(crate) system: &'a M,
+    pub(crate) dims: Dims,
+    pub(crate) inputs: &'a mut I,
+    pub(crate) state: &'a mut [M::S],
+    pub(crate) derivatives: &'a mut [M::S],
+    pub(crate) u: &'a mut [M::S],
+    pub(crate) record: &'a mut [M::S],
     /// The state before a step.
-    kept: &'a mut [M::S],
+    pub(crate) kept: &'a mut [M::S],
     /// Derivatives after it.
-    next: &'a mut [M::S],
-    scratch: &'a mut [M::S],
+    pub(crate) next: &'a mut [M::S],
+    pub(crate) scratch: &'a mut [M::S],
     /// Whether objectives read multipliers.
-    judges_multipliers: bool,
+    pub(crate) judges_multipliers: bool,
+    /// Derivatives of the size of the step by the parameters; empty where it has none.
+    pub(crate) h_rho: &'a mut [M::S],
+}
+
+/// Whether objectives read multipliers.
+pub(crate) fn judges_multipliers<M: ObjectiveDerivatives>(system: &M) -> bool {
+    let dims = system.dims();
+    let judged = 3 * dims.nq..3 * dims.nq + dims.rows();
+    system.objective_places().into_iter().flatten().any(|(_, column)| judged.contains(&(*column as usize)))
+}
+
+/// What the derivative h' of the size of a step adds to z' and zd' before it: with the acceleration at its end held,
+///
+/// ```text
+/// p' = zd + (2/h) (position a + position_next a_next)      q' = (velocity a + velocity_next a_next)/h
+/// ```
+///
+/// are the derivatives of the formulas by h, and z' + (p' − h q') h', zd' + q' h' lead to them.
+fn add_size<S: Scalar>(
+    dims: &Dims,
+    formulas: &Formulas<S>,
+    h_rho: &[S],
+    before: &mut [S],
+    record: &mut [S],
+    derivatives: &mut [S],
+) -> Result<(), StepError> {
+    let (before, record) = (State::of(dims, before)?, Record::of(dims, record)?);
+    let change = StateDerivatives::of(dims, derivatives)?;
+    let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
+    let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
+    let changes = change.z.chunks_exact_mut(columns).zip(change.zd.chunks_exact_mut(columns));
+    for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
+    {
+        let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
+        let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
+        add_scaled(z, p - h * q, h_rho);
+        add_scaled(zd, q, h_rho);
+    }
+    Ok(())
 }
 
 impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun<'_, T, M, I> {
@@ -222,6 +261,10 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
             self.record,
             self.scratch,
         )?;
+        if !self.h_rho.is_empty() {
+            let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
+            add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
+        }
         linearised.sensitivities(self.derivatives, self.next)?;
         if !all_finite(self.next) {
             let bad = self.next.iter().position(|x| !x.is_finite()).unwrap_or(0);
@@ -271,9 +314,9 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> Stepper for Diffe
 }
 
 /// Quadrature of the objectives at every node, output at observed ones, terminal terms at the end.
-struct Judge<'a, S, O> {
-    integrals: Integrals<'a, S>,
-    observe: O,
+pub(crate) struct Judge<'a, S, O> {
+    pub(crate) integrals: Integrals<'a, S>,
+    pub(crate) observe: O,
 }
 
 impl<T, M, I, O> Hooks<DifferentiatedRun<'_, T, M, I>> for Judge<'_, M::S, O>
@@ -298,6 +341,7 @@ where
         let (motion, lambda, derivatives) = (view.motion(run.u), &*view.lambda, &*run.derivatives);
         let added = self.integrals.add_node(run.system, motion, lambda, derivatives, run.scratch);
         added.map_err(|error| error.in_step(t.real(), 0.0))?;
+        self.integrals.add_size(&run.dims, run.h_rho);
         if !observed {
             return Ok(Next::Continue);
         }

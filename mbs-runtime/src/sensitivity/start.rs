@@ -203,6 +203,11 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         !self.system.held().get(j).is_some_and(|held| *held)
     }
 
+    /// The unit of a coordinate: unknowns are z′ and zd′ in these.
+    fn unit(&self, j: usize) -> M::S {
+        M::S::from_f64(self.system.units().coordinate(j))
+    }
+
     /// Derivatives at the start, and y, η for these guesses.
     fn evaluate(&mut self, z0: &[M::S], zd0: &[M::S]) -> Result<(), StepError> {
         let failure = self.failure;
@@ -235,9 +240,10 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             (holonomic_rows(&self.dims), pattern.nonholonomic, values.nonholonomic),
         ];
         for (first, places, values) in parts {
-            for (&(k, _), value) in places.iter().zip(values) {
+            for (&(k, j), value) in places.iter().zip(values) {
                 if let Some(size) = self.sizes.get_mut(first + k as usize) {
-                    *size = M::S::from_f64(size.real().max(value.real().abs()));
+                    let value = value.real().abs() * self.system.units().coordinate(j as usize);
+                    *size = M::S::from_f64(size.real().max(value));
                 }
             }
         }
@@ -272,7 +278,8 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             };
             for (&(i, j), &value) in pattern.tangent.iter().zip(curvature) {
                 if self.free(i as usize) {
-                    add_to(n, i as usize, j as usize, value, self.matrix);
+                    let units = self.unit(i as usize) * self.unit(j as usize);
+                    add_to(n, i as usize, j as usize, value * units, self.matrix);
                 }
             }
         }
@@ -287,7 +294,8 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 if !self.counts(level, k) {
                     continue;
                 }
-                let value = value / M::S::from_f64(self.sizes.get(k).map_or(1.0, |n| size_of(*n)));
+                let size = M::S::from_f64(self.sizes.get(k).map_or(1.0, |n| size_of(*n)));
+                let value = value * self.unit(j) / size;
                 if self.free(j) {
                     add_to(n, j, nq + k, value, self.matrix);
                 }
@@ -326,14 +334,14 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         b.fill(M::S::ZERO);
         for (j, (b, (&guess, &now))) in b.iter_mut().zip(guess.iter().zip(now)).enumerate() {
             if !self.system.held().get(j).is_some_and(|held| *held) {
-                *b = guess - now;
+                *b = (guess - now) / M::S::from_f64(self.system.units().coordinate(j));
             }
         }
         self.solve(1).map_err(fail)?;
         // What is left lies along the constraints: it is zero in the position nearest to the guess.
         let (left, found) = cut("x", self.x, nq).map_err(fail)?;
         let (left, (b, _)) = (largest(left), cut("b", self.b, nq).map_err(fail)?);
-        if left > NEAREST * sqrt(M::S::EPSILON) * largest(b).max(largest(self.at.z))
+        if left > NEAREST * sqrt(M::S::EPSILON) * largest(b).max(self.system.units().largest(self.at.z))
             && level == Level::Position
         {
             let what = "the start has no derivative: no position is the nearest one to its guesses; hold some coordinates";
@@ -382,6 +390,12 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             .map_err(|error| failure.of(error))?;
         self.solve(columns).map_err(|error| failure.of(error))?;
         self.check(columns)?;
+        for (j, row) in self.x.chunks_exact_mut(columns.max(1)).take(self.dims.nq).enumerate() {
+            let unit = M::S::from_f64(self.system.units().coordinate(j));
+            for x in row {
+                *x *= unit;
+            }
+        }
         copy(if level == Level::Position { z } else { zd }, self.x);
         Ok(())
     }
@@ -414,8 +428,12 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             if held.get(j).is_some_and(|held| *held) {
                 b.fill(M::S::ZERO);
             }
+            let unit = M::S::from_f64(self.system.units().coordinate(j));
+            for b in &mut *b {
+                *b *= unit;
+            }
             let place = [(0, j as u32)];
-            add_product(&place, &[one], columns, guess, b);
+            add_product(&place, &[one / unit], columns, guess, b);
         }
         let holonomic = holonomic_rows(&self.dims);
         for (k, b) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
@@ -446,7 +464,8 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                     size += term.real().abs();
                 }
                 // What is violated by the rounding of positions is not.
-                let rounding = ROUNDING * M::S::EPSILON * largest(self.at.z).max(1.0);
+                let size_of_motion = self.system.units().largest(self.at.z).max(1.0);
+                let rounding = ROUNDING * M::S::EPSILON * size_of_motion;
                 let holds = residual.real().abs() <= sqrt(M::S::EPSILON) * size + rounding;
                 if !holds {
                     let (quantity, index) = name_row(&self.dims, i - nq);

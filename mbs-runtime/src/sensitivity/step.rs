@@ -52,10 +52,10 @@ use crate::formulation::newton::Failure;
 use crate::formulation::{Ali3p, ImplicitIndex1, ProjectionMatrix, Record};
 use crate::integrator::Formulas;
 use crate::linear::blocks::{BlocksMut, holonomic_rows};
-use crate::linear::{Leading, copy, largest, leading};
+use crate::linear::{Leading, copy, leading};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
-use crate::system::Dims;
+use crate::system::{Dims, Units};
 
 /// What the rows of Newton's method say, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -236,7 +236,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             redundant,
             least_norm: redundant && purpose.multipliers,
             sizes: match redundant {
-                true => [largest(record.z), largest(record.zd), largest(record.zdd)],
+                true => [&record.z, &record.zd, &record.zdd].map(|part| system.units().largest(part)),
                 false => [0.0; 3],
             },
             lists: Lists {
@@ -301,7 +301,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         for (entry, (&a, &by_z)) in blocks.nonholonomic_newton.iter_mut().zip(parts) {
             *entry = a + ratio * by_z;
         }
-        write_compliance(record.scale, self.redundant, blocks.compliance);
+        write_compliance(record.scale, self.system.units(), self.redundant, blocks.compliance);
         if let Some(active) = self.active {
             blocks.mask(&dims, &pattern, active)?;
         }
@@ -319,7 +319,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             copy(blocks.holonomic, values.holonomic);
             copy(blocks.nonholonomic, values.nonholonomic);
             copy(blocks.nonholonomic_newton, values.nonholonomic);
-            write_compliance(record.scale, self.redundant, blocks.compliance);
+            write_compliance(record.scale, self.system.units(), self.redundant, blocks.compliance);
             if let Some(active) = self.active {
                 blocks.mask(&dims, &pattern, active)?;
             }
@@ -415,9 +415,9 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
 
 /// E that leaves nothing but rounding; where rows depend on each other the same for all.
 #[inline(always)]
-fn write_compliance<S: Scalar>(scale: &[S], redundant: bool, compliance: &mut [S]) {
+fn write_compliance<S: Scalar>(scale: &[S], units: Units<'_>, redundant: bool, compliance: &mut [S]) {
     if redundant {
-        write_least(scale, true, compliance);
+        write_least(scale, units, true, compliance);
     } else {
         write_negligible(scale, compliance);
     }

@@ -4,11 +4,16 @@
 //! that it is to reach, is met exactly: by a whole step where it is one up to rounding, otherwise by a shorter one, after which
 //! times count from there.
 
+use super::Settings;
 use crate::error::StepError;
-use crate::integrator::Memory;
+use crate::integrator::{Memory, Output, positive};
+use crate::scalar::floor;
 
 /// How far a time may be from a whole number of steps, in units of ε times the latest time, as in [`Fixed`](crate::Fixed).
 const ROUNDING: f64 = 8.0;
+
+/// How close to the end a result of dense output is the end, in units of ε times the latest time, as in [`Adaptive`](crate::Adaptive).
+const LANDED: f64 = 16.0;
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +48,12 @@ impl Clock {
         self.now.t
     }
 
+    /// At another time, within the last step.
+    #[must_use]
+    pub const fn at(self, t: f64) -> Self {
+        Self { now: Memory { t, ..self.now }, ..self }
+    }
+
     /// Size of the next step of equal ones, and the clock at its end.
     pub(super) fn next(&self, target: &Target) -> Result<(f64, Self), StepError> {
         let Target { h, time, last } = *target;
@@ -60,6 +71,60 @@ impl Clock {
         } else {
             Ok((h, Self { now: Memory { t, ..self.now }, steps, ..*self }))
         }
+    }
+}
+
+/// When a run gives results: at every so manieth step, or by dense output at equal intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Results {
+    begin: f64,
+    end: f64,
+    /// Time between results of dense output, if that is how they are made.
+    interval: Option<f64>,
+    /// Steps from one result to the next, otherwise.
+    stride: usize,
+    /// The next result of dense output is this many intervals after the begin.
+    number: f64,
+}
+
+impl Results {
+    /// What the settings ask for; `is_dense`: the method knows states within its steps.
+    pub fn new(settings: &Settings, is_dense: bool) -> Result<Self, StepError> {
+        let Settings { begin, end, step, output } = *settings;
+        let mut results = Self { begin, end, interval: None, stride: 1, number: 0.0 };
+        match output {
+            Some(interval) if is_dense => {
+                let interval = positive("the output interval must be positive and finite", interval)?;
+                (results.interval, results.stride) = (Some(interval), usize::MAX);
+            }
+            // A wrong step is refused by the first one.
+            Some(interval) if step > 0.0 => results.stride = Output::Every(interval).stride(step)?,
+            _ => {}
+        }
+        Ok(results)
+    }
+
+    /// The next result within the step from `begun` to `ended`, if there is one.
+    pub fn within(&mut self, begun: f64, ended: f64) -> Option<f64> {
+        let interval = self.interval?;
+        self.number = self.number.max(floor((begun - self.begin) / interval));
+        let mut t = self.begin + self.number * interval;
+        if t <= begun {
+            self.number += 1.0;
+            t = self.begin + self.number * interval;
+        }
+        // The end is a node, not a result within a step, up to the rounding of both.
+        let end = self.end - LANDED * f64::EPSILON * self.begin.abs().max(self.end.abs());
+        if t > ended || t >= end {
+            return None;
+        }
+        self.number += 1.0;
+        Some(t)
+    }
+
+    /// Whether the end of a step is a result.
+    pub fn at_node(&self, t: f64, steps: usize) -> bool {
+        steps.is_multiple_of(self.stride) || t >= self.end
     }
 }
 

@@ -6,11 +6,11 @@
 
 use core::ops::ControlFlow;
 
-use super::method::{Explicit, Projected, Stabilised, Tree, larger, projected};
-use super::{Array, Error, Settings, Signals, Simulated};
+use super::method::{Explicit, ImplicitMethod, Projected, Tree, larger, projected};
+use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
-use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, OnConstraints, State};
+use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
 use crate::linear::copy;
@@ -75,94 +75,61 @@ impl GradientMemory {
     }
 }
 
-/// Objectives of the model's simulation with these parameters, and their gradient. Its memory is on the stack.
-pub fn gradient<M: Differentiable>(parameters: &M::Parameters) -> Result<M::Gradient, Error<M>>
+/// Objectives of a simulation, and their gradient. Its memory is on the stack.
+pub fn gradient<M: Differentiable>(setup: &Setup<M>) -> Result<M::Gradient, Error<M>>
 where
     M::Method: DifferentiableMethod<M>,
 {
     let mut memory = M::Memory::ZERO;
-    gradient_with(parameters, M::SETTINGS, &mut memory)
+    gradient_with(setup, &mut memory)
 }
 
-/// The same with other times and another step than those of the file, in memory of the caller; what it holds before does not matter.
+/// The same in memory of the caller; what it holds before does not matter.
 pub fn gradient_with<M: Differentiable>(
-    parameters: &M::Parameters,
-    settings: Settings,
+    setup: &Setup<M>,
     memory: &mut M::Memory,
 ) -> Result<M::Gradient, Error<M>>
 where
     M::Method: DifferentiableMethod<M>,
 {
-    M::check(parameters)?;
-    let model = M::with(*parameters);
+    let Setup { case, parameters, settings } = *setup;
+    M::check(case, &parameters)?;
+    let model = M::with(case, parameters);
     let mut values = Array::<M::Gradient, M::S>::ZERO;
     let (mut inputs, memory) = (Signals(&model), memory.values_mut());
-    M::METHOD.gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
-    // From all objectives and all derivatives to each objective with its own.
-    let found = Gradient::of(&model.dims(), values.values())?;
+    M::method(case).gradient(&model, &mut inputs, &settings, memory, values.values_mut())?;
+    Ok(named::<M>(&model, values.values())?)
+}
+
+/// From all objectives and all derivatives to each objective with its own.
+pub(super) fn named<M: Differentiable>(model: &M, values: &[M::S]) -> Result<M::Gradient, StepError>
+where
+    M::Method: DifferentiableMethod<M>,
+{
+    let found = Gradient::of(&model.dims(), values)?;
     let mut named = Array::<M::Gradient, M::S>::ZERO;
     let width = 1 + model.dims().sensitivity.parameters;
     let rows = named.values_mut().chunks_exact_mut(width).zip(found.objectives).enumerate();
     for (i, (row, &value)) in rows {
         if let Some((first, by)) = row.split_first_mut() {
             *first = value;
-            copy(by, found.of_objective(i).unwrap_or_default());
+            let wrong = StepError::Length { what: "gradient", expected: width - 1, found: 0 };
+            copy(by, found.of_objective(i).ok_or(wrong)?);
         }
     }
     Ok(M::Gradient::from_values(&named))
 }
 
 impl Settings {
-    fn span<S: Scalar>(&self) -> Span<S> {
+    pub(super) fn span<S: Scalar>(&self) -> Span<S> {
         Span { start: S::from_f64(self.begin), end: S::from_f64(self.end), output: Output::Steps }
     }
 }
 
-/// The assembled start and its derivatives, and a run from it by the method that `settle` makes of the rows' scale.
-fn implicit<M, T: DifferentiableStep>(
-    model: &M,
-    inputs: &mut impl Inputs<M::S>,
-    settings: &Settings,
-    memory: &mut [M::S],
-    values: &mut [M::S],
-    settle: impl FnOnce(&[M::S]) -> T,
-) -> Result<(), StepError>
+impl<M, T: ImplicitMethod> DifferentiableMethod<M> for T
 where
     M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
-{
-    let dims = model.dims();
-    let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
-    let state = pieces.next(State::<f64>::len(&dims))?;
-    let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-    let scratch = pieces.rest();
-    let begin = M::S::from_f64(settings.begin);
-    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
-    let method = settle(State::of(&dims, state)?.scale);
-    let run = Differentiated(Fixed { method, h: settings.step });
-    let unseen = |_: crate::formulation::Node<'_, M::S>| ControlFlow::Continue(());
-    run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
-    Ok(())
-}
-
-impl<M> DifferentiableMethod<M> for Ali3p
-where
-    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
-{
-    fn gradient<I: Inputs<M::S>>(
-        self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<(), StepError> {
-        implicit(model, inputs, settings, memory, values, |_| self)
-    }
-}
-
-impl<M> DifferentiableMethod<M> for Stabilised
-where
-    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
+    T::Steps: DifferentiableStep,
 {
     fn gradient<I: Inputs<M::S>>(
         mut self,
@@ -172,10 +139,18 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        implicit(model, inputs, settings, memory, values, |scale| {
-            self.settle(settings.step, scale);
-            self.method
-        })
+        let dims = model.dims();
+        let mut pieces = Pieces::of(memory, GradientMemory::implicit_len(&dims));
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        let begin = M::S::from_f64(settings.begin);
+        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
+        self.settle(settings.step, State::of(&dims, state)?.scale);
+        let run = Differentiated(Fixed { method: self.steps(), h: settings.step });
+        let unseen = |_: crate::formulation::Node<'_, M::S>| ControlFlow::Continue(());
+        run.run(model, inputs, state, derivatives, &settings.span(), values, scratch, unseen)?;
+        Ok(())
     }
 }
 

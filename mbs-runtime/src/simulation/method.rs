@@ -8,6 +8,7 @@
 //! | [`Projected`] | an explicit integrator on index 1 or penalty; each step ends on the constraints | y = \[z, v\] |
 //!
 //! Every method starts from the model's own guesses of positions *and* velocities, and knows accelerations and multipliers at every node.
+//! [`ImplicitMethod`] says what the first two differ in, [`Explicit`] what the integrators of the others do.
 
 use super::Settings;
 use super::clock::{Clock, Target};
@@ -19,7 +20,7 @@ use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, 
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
 use crate::linear::copy;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Start, System};
 
@@ -82,32 +83,46 @@ pub struct Node<'a, S> {
     pub u: &'a [S],
 }
 
+/// What a method works on.
+#[derive(Debug)]
+pub struct Work<'a, M: System, I> {
+    /// The model.
+    pub model: &'a M,
+    /// Its inputs.
+    pub inputs: &'a mut I,
+    /// The state of the method.
+    pub state: &'a mut [M::S],
+    /// Its scratch.
+    pub scratch: &'a mut [M::S],
+}
+
+impl<'a, M: System, I> Work<'a, M, I> {
+    /// With the first `len` values of the state.
+    pub(super) fn with_state(self, len: usize) -> Result<Self, StepError> {
+        let state = Pieces::named("state", self.state, len).next(len)?;
+        Ok(Self { state, ..self })
+    }
+}
+
 /// A method of a model file.
 pub trait Method<M: System>: Copy {
-    /// Writes the consistent start of the model, and settles what depends on it. After an error the state is meaningless.
-    fn start<I: Inputs<M::S>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError>;
+    /// Length of its state.
+    fn state_len(&self, dims: &Dims) -> usize;
+
+    /// Writes the consistent start of the model, and fixes the numbers of the method that depend on it. After an error the state is
+    /// meaningless.
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError>;
 
     /// Takes the state one step further. After an error it is as before.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
     fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 
-    /// Writes what is known at time `t`, where the state is.
+    /// Writes what is known at time `t`, where the state is. [`Method::interpolate`] still works afterwards.
     fn observe(
         &self,
         model: &M,
@@ -116,10 +131,36 @@ pub trait Method<M: System>: Copy {
         scratch: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError>;
+
+    /// Whether states between the ends of a step are known.
+    fn is_dense(&self) -> bool {
+        false
+    }
+
+    /// Writes the state at t + θh, in the last step.
+    fn interpolate(
+        &self,
+        _model: &M,
+        _step: &Accepted<M::S>,
+        theta: M::S,
+        _scratch: &mut [M::S],
+        _state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let what = "the method knows no states within its steps";
+        Err(StepError::Setting { what, value: theta.real() })
+    }
 }
 
 pub(super) const fn larger(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
+}
+
+/// The largest of some lengths.
+pub const fn largest(lens: &[usize]) -> usize {
+    match lens {
+        [] => 0,
+        [first, others @ ..] => larger(*first, largest(others)),
+    }
 }
 
 /// The memory of implicit methods.
@@ -138,7 +179,7 @@ impl ImplicitMemory {
     }
 }
 
-/// The memory of explicit methods.
+/// The memory of explicit methods. The last values of the scratch are a workspace, for [`Method::observe`].
 #[derive(Clone, Copy, Debug)]
 pub struct ExplicitMemory;
 
@@ -150,7 +191,7 @@ impl ExplicitMemory {
 
     /// Length of the scratch of an open tree.
     pub const fn tree_scratch_len(dims: &Dims) -> usize {
-        larger(Rk4::scratch_len(dims), Adaptive::scratch_len(dims))
+        larger(Rk4::scratch_len(dims), Adaptive::scratch_len(dims)) + dims.workspace
     }
 
     /// Length of the scratch under constraints.
@@ -166,82 +207,23 @@ pub(super) const fn projected(dims: &Dims) -> Dims {
     Dims { workspace: dims.workspace + own, ..*dims }
 }
 
-/// One implicit step.
-#[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-fn step_implicit<M: Constrained, I: Inputs<M::S>>(
-    method: &impl ImplicitStep,
-    model: &M,
-    inputs: &mut I,
-    clock: &mut Clock,
-    target: &Target,
-    state: &mut [M::S],
-    scratch: &mut [M::S],
-    statistics: &mut Statistics,
-) -> Result<(), StepError> {
-    let (h, next) = clock.next(target)?;
-    let step = method.step(model, inputs, state, M::S::from_f64(h), scratch)?;
-    *State::of(&model.dims(), state)?.t = M::S::from_f64(next.now.t);
-    *clock = next;
-    statistics.add(next.now.t, h, &step);
-    Ok(())
+/// An implicit method: the steps that it makes from an assembled start.
+pub trait ImplicitMethod: Copy {
+    /// The steps.
+    type Steps: ImplicitStep;
+
+    /// The steps.
+    fn steps(&self) -> Self::Steps;
+
+    /// Fixes the numbers that depend on the size of the steps and on the scale of the rows at the start.
+    fn settle<S: Scalar>(&mut self, _step: f64, _scale: &[S]) {}
 }
 
-/// What an implicit state knows.
-fn observe_implicit<M: System>(model: &M, state: &mut [M::S], node: Node<'_, M::S>) -> Result<(), EvalError> {
-    let dims = model.dims();
-    let found = state.len();
-    let expected = State::<f64>::len(&dims);
-    let wrong = |_| EvalError::Length { what: "state", expected, found };
-    let state = State::of(&dims, state).map_err(wrong)?;
-    copy(node.z, state.z);
-    copy(node.zd, state.zd);
-    copy(node.zdd, state.zdd);
-    velocities(model, state.z, state.zd, node.v)?;
-    accelerations(model, state.z, state.zd, state.zdd, node.vd)?;
-    // Normalisation rows stand between the two kinds of others.
-    let (holonomic, normalised) = (dims.n_holonomic, dims.n_normalisation);
-    for (i, lambda) in node.lambda.iter_mut().enumerate() {
-        let row = if i < holonomic { i } else { i + normalised };
-        *lambda = state.lambda.get(row).copied().unwrap_or(M::S::from_f64(f64::NAN));
-    }
-    Ok(())
-}
+impl ImplicitMethod for Ali3p {
+    type Steps = Self;
 
-impl<M: Constrained + Start> Method<M> for Ali3p {
-    fn start<I: Inputs<M::S>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
-        Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
-        Ok(())
-    }
-
-    fn step<I: Inputs<M::S>>(
-        &self,
-        model: &M,
-        inputs: &mut I,
-        clock: &mut Clock,
-        target: &Target,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
-        statistics: &mut Statistics,
-    ) -> Result<(), StepError> {
-        step_implicit(self, model, inputs, clock, target, state, scratch, statistics)
-    }
-
-    fn observe(
-        &self,
-        model: &M,
-        _: M::S,
-        state: &mut [M::S],
-        _: &mut [M::S],
-        node: Node<'_, M::S>,
-    ) -> Result<(), EvalError> {
-        observe_implicit(model, state, node)
+    fn steps(&self) -> Self {
+        *self
     }
 }
 
@@ -254,9 +236,15 @@ pub struct Stabilised {
     pub enforcement: Enforcement,
 }
 
-impl Stabilised {
-    /// The stabilisation for steps of this size: Φdd + 2ω Φd + ω² Φ = λ/α.
-    pub(super) fn settle<S: Scalar>(&mut self, step: f64, scale: &[S]) {
+impl ImplicitMethod for Stabilised {
+    type Steps = ImplicitIndex1;
+
+    fn steps(&self) -> ImplicitIndex1 {
+        self.method
+    }
+
+    /// Φdd + 2ω Φd + ω² Φ = λ/α
+    fn settle<S: Scalar>(&mut self, step: f64, scale: &[S]) {
         let frequency = damping_frequency(step);
         self.method.stabilisation = Stabilisation {
             rate: 2.0 * frequency,
@@ -266,15 +254,13 @@ impl Stabilised {
     }
 }
 
-impl<M: Constrained + Start> Method<M> for Stabilised {
-    fn start<I: Inputs<M::S>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
+impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ImplicitMemory::state_len(dims)
+    }
+
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         Assembly::DEFAULT.begin(model, inputs, M::S::from_f64(settings.begin), state, scratch)?;
         self.settle(settings.step, State::of(&model.dims(), state)?.scale);
         Ok(())
@@ -282,15 +268,18 @@ impl<M: Constrained + Start> Method<M> for Stabilised {
 
     fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        step_implicit(&self.method, model, inputs, clock, target, state, scratch, statistics)
+        let Work { model, inputs, state, scratch } = work;
+        let (h, next) = clock.next(target)?;
+        let step = self.steps().step(model, inputs, state, M::S::from_f64(h), scratch)?;
+        *State::of(&model.dims(), state)?.t = M::S::from_f64(next.now.t);
+        *clock = next;
+        statistics.add(next.now.t, h, &step);
+        Ok(())
     }
 
     fn observe(
@@ -301,22 +290,36 @@ impl<M: Constrained + Start> Method<M> for Stabilised {
         _: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        observe_implicit(model, state, node)
+        let dims = model.dims();
+        let (expected, found) = (State::<f64>::len(&dims), state.len());
+        let wrong = |_| EvalError::Length { what: "state", expected, found };
+        let state = State::of(&dims, state).map_err(wrong)?;
+        copy(node.z, state.z);
+        copy(node.zd, state.zd);
+        copy(node.zdd, state.zdd);
+        velocities(model, state.z, state.zd, node.v)?;
+        accelerations(model, state.z, state.zd, state.zdd, node.vd)?;
+        // Normalisation rows stand between the two kinds of others.
+        let (holonomic, normalised) = (dims.n_holonomic, dims.n_normalisation);
+        for (i, lambda) in node.lambda.iter_mut().enumerate() {
+            let row = if i < holonomic { i } else { i + normalised };
+            *lambda = state.lambda.get(row).copied().unwrap_or(M::S::from_f64(f64::NAN));
+        }
+        Ok(())
     }
 }
 
 /// An explicit integrator of a model file.
 pub trait Explicit: Copy {
-    /// Takes `y` one step further. After an error `clock` and `y` are as before.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
+    /// Whether states between the ends of a step are known.
+    const IS_DENSE: bool;
+
+    /// Takes the state y one step further. After an error `clock` and y are as before.
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
 }
@@ -325,19 +328,19 @@ pub trait Explicit: Copy {
 const EVALUATIONS: usize = 4;
 
 impl Explicit for Rk4 {
+    const IS_DENSE: bool = false;
+
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         let (h, next) = clock.next(target)?;
         let mut t = M::S::from_f64(clock.now.t);
-        FixedStep::step(self, system, inputs, &mut t, y, M::S::from_f64(h), scratch)?;
+        FixedStep::step(self, model, inputs, &mut t, state, M::S::from_f64(h), scratch)?;
         *clock = next;
         let step = StepStatistics { evaluations: EVALUATIONS, ..StepStatistics::default() };
         statistics.add(next.now.t, h, &step);
@@ -346,19 +349,19 @@ impl Explicit for Rk4 {
 }
 
 impl Explicit for Adaptive {
+    const IS_DENSE: bool = true;
+
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
         &self,
-        system: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        y: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         let limit = M::S::from_f64(target.time);
         let mut now = clock.now.at(M::S::from_f64(clock.now.t));
-        let step = Adaptive::step(self, system, inputs, &mut now, y, limit, scratch)?;
+        let step = Adaptive::step(self, model, inputs, &mut now, state, limit, scratch)?;
         let Accepted { h, rejected, evaluations, .. } = step;
         // The sum of the steps in double precision; the time that is met, and a stop of double precision, are met exactly.
         let t = match now.t == limit {
@@ -381,35 +384,49 @@ fn parts<'a, S>(dims: &Dims, y: &'a mut [S]) -> Result<(&'a mut [S], &'a mut [S]
     if v.len() == dims.nv { Ok((z, v)) } else { Err(wrong) }
 }
 
+/// What is known at a node of an explicit run; `accelerate` writes zd, vd and multipliers, in the workspace that ends the scratch.
+fn observe_explicit<M: System>(
+    model: &M,
+    t: M::S,
+    y: &mut [M::S],
+    scratch: &mut [M::S],
+    node: Node<'_, M::S>,
+    accelerate: impl FnOnce(At<'_, M::S>, &mut [M::S], &mut Node<'_, M::S>) -> Result<(), EvalError>,
+) -> Result<(), EvalError> {
+    let (dims, mut node) = (model.dims(), node);
+    let before = scratch.len().saturating_sub(dims.workspace);
+    let (_, w) = cut_mut("scratch", scratch, before)?;
+    let (z, v) = parts(&dims, y)?;
+    accelerate(At { t, z, v, x: &[], u: node.u }, w, &mut node)?;
+    coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
+    copy(node.z, z);
+    copy(node.v, v);
+    Ok(())
+}
+
 /// An explicit integrator of an open tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tree<T>(pub T);
 
 impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
-    fn start<I: Inputs<M::S>>(
-        &mut self,
-        model: &M,
-        _: &mut I,
-        settings: &Settings,
-        state: &mut [M::S],
-        _: &mut [M::S],
-    ) -> Result<(), StepError> {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
         let failed = |error: EvalError| error.in_step(settings.begin, 0.0);
-        let (z, v) = parts(&model.dims(), state).map_err(failed)?;
-        model.start(z, v, &mut []).map_err(failed)
+        let (z, v) = parts(&work.model.dims(), work.state).map_err(failed)?;
+        work.model.start(z, v, &mut []).map_err(failed)
     }
 
     fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        self.0.step(model, inputs, clock, target, state, scratch, statistics)
+        self.0.step(work, clock, target, statistics)
     }
 
     fn observe(
@@ -420,12 +437,24 @@ impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
         scratch: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        let (z, v) = parts(&model.dims(), state)?;
-        model.forward_dynamics(At { t, z, v, x: &[], u: node.u }, scratch, node.zd, node.vd, &mut [])?;
-        coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
-        copy(node.z, z);
-        copy(node.v, v);
-        Ok(())
+        observe_explicit(model, t, state, scratch, node, |at, w, node| {
+            model.forward_dynamics(at, w, node.zd, node.vd, &mut [])
+        })
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        Adaptive::dense(model, step, theta, scratch, state)
     }
 }
 
@@ -457,14 +486,12 @@ impl<M, T: Explicit> Method<M> for Projected<T>
 where
     M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start,
 {
-    fn start<I: Inputs<M::S>>(
-        &mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
-    ) -> Result<(), StepError> {
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
         let dims = model.dims();
         let mut pieces = Pieces::of(scratch, ExplicitMemory::projected_scratch_len(&dims));
         let assembled = pieces.next(State::<f64>::len(&dims))?;
@@ -476,16 +503,14 @@ where
 
     fn step<I: Inputs<M::S>>(
         &self,
-        model: &M,
-        inputs: &mut I,
+        work: Work<'_, M, I>,
         clock: &mut Clock,
         target: &Target,
-        state: &mut [M::S],
-        scratch: &mut [M::S],
         statistics: &mut Statistics,
     ) -> Result<(), StepError> {
-        let system = OnConstraints(self.dynamics(model));
-        self.integrator.step(&system, inputs, clock, target, state, scratch, statistics)
+        let Work { model, inputs, state, scratch } = work;
+        let model = &OnConstraints(self.dynamics(model));
+        self.integrator.step(Work { model, inputs, state, scratch }, clock, target, statistics)
     }
 
     fn observe(
@@ -496,12 +521,23 @@ where
         scratch: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError> {
-        let (z, v) = parts(&model.dims(), state)?;
-        let at = At { t, z, v, x: &[], u: node.u };
-        self.dynamics(model).multipliers(at, scratch, node.zd, node.vd, node.lambda)?;
-        coordinate_accelerations(model, z, v, node.vd, node.zdd)?;
-        copy(node.z, z);
-        copy(node.v, v);
-        Ok(())
+        observe_explicit(model, t, state, scratch, node, |at, w, node| {
+            self.dynamics(model).multipliers(at, w, node.zd, node.vd, node.lambda)
+        })
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        Adaptive::dense(&OnConstraints(self.dynamics(model)), step, theta, scratch, state)
     }
 }

@@ -4,17 +4,21 @@
 //! of parameters alone: assembled, with the velocities of the file, stepped by the file's method. Values are read by name. Everything
 //! else of this crate works on slices of the caller, and so does this on its own.
 
+mod adjoint;
 mod clock;
+mod either;
 mod error;
 mod gradient;
 mod method;
 
-pub use clock::{Clock, Target};
+pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_by_adjoint};
+pub use clock::{Clock, Results, Target};
+pub use either::Either;
 pub use error::{Cause, Condition, Error, ParameterError};
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
 pub use method::{
-    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, Method, Node, Projected, Stabilised, Tree,
-    damping_frequency,
+    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
+    Stabilised, Tree, Work, damping_frequency, largest,
 };
 
 use core::fmt;
@@ -24,7 +28,7 @@ use core::ops::ControlFlow;
 use crate::constrained::Reactions;
 use crate::error::StepError;
 use crate::inputs::{Constant, Inputs, NoInputs, Stop};
-use crate::integrator::Statistics;
+use crate::integrator::{Accepted, Statistics};
 use crate::linear::copy;
 use crate::named::{Energies, Fields, Memory, NameTable, Named};
 use crate::scalar::Scalar;
@@ -32,7 +36,7 @@ use crate::scalar::Scalar;
 use crate::system::MassMatrix;
 use crate::system::{At, Energy, Markers, Outputs, System};
 
-/// When a run begins and ends, and its step: with step control, the first.
+/// When a run begins and ends, its step (with step control, the first), and when it gives results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// First time.
@@ -41,10 +45,54 @@ pub struct Settings {
     pub end: f64,
     /// Size of the steps.
     pub step: f64,
+    /// Time between the results of [`Simulation::run`]; every step if there is none.
+    pub output: Option<f64>,
+}
+
+/// What a simulation begins with: a case of the model or none, parameters, times and step.
+///
+/// ```ignore
+/// let setup = Setup { parameters: Parameters { k_f: 9e3, ..setup.parameters }, ..Setup::of_case(Case::step_descent) };
+/// ```
+pub struct Setup<M: Simulated> {
+    /// Whose start values, inputs and method are taken; without one, the model's own.
+    pub case: Option<M::Case>,
+    /// The parameters.
+    pub parameters: M::Parameters,
+    /// Times and step.
+    pub settings: Settings,
+}
+
+impl<M: Simulated> Setup<M> {
+    /// The model's own simulation with these parameters.
+    pub fn new(parameters: M::Parameters) -> Self {
+        Self { parameters, ..M::setup(None) }
+    }
+
+    /// All of a case, its parameters included.
+    pub fn of_case(case: M::Case) -> Self {
+        M::setup(Some(case))
+    }
+}
+
+impl<M: Simulated> Clone for Setup<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Simulated> Copy for Setup<M> {}
+
+impl<M: Simulated> fmt::Debug for Setup<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 /// A model that can be simulated by itself: its memory, its method and its names. Generated modules implement it.
 pub trait Simulated: System + Sized {
+    /// Cases of the model that share its equations; of a model without any, [`Infallible`](core::convert::Infallible).
+    type Case: Copy;
     /// Independent parameters.
     type Parameters: Fields<Self::S>;
     /// Coordinates, their rates and accelerations.
@@ -67,26 +115,31 @@ pub trait Simulated: System + Sized {
     type Scratch: Memory<S = Self::S>;
     /// The scratch of every bundle.
     type Workspace: Memory<S = Self::S>;
-    /// The method of the file.
+    /// The method of the file, or [`Either`] of several, if cases have others.
     type Method: Method<Self>;
 
-    /// Begin, end and step of the file.
-    const SETTINGS: Settings;
-    /// The numbers of the method.
-    const METHOD: Self::Method;
     /// The model's names.
     const NAMES: NameTable;
 
-    /// Whether the model allows these parameters.
-    fn check(parameters: &Self::Parameters) -> Result<(), ParameterError>;
+    /// Parameters and settings of the file, or of a case.
+    fn setup(case: Option<Self::Case>) -> Setup<Self>;
 
-    /// The model with these parameters.
-    fn with(parameters: Self::Parameters) -> Self;
+    /// The method of the file, or of a case.
+    fn method(case: Option<Self::Case>) -> Self::Method;
+
+    /// Whether the model allows these parameters.
+    fn check(case: Option<Self::Case>, parameters: &Self::Parameters) -> Result<(), ParameterError>;
+
+    /// The model with these parameters, and the start values and inputs of a case.
+    fn with(case: Option<Self::Case>, parameters: Self::Parameters) -> Self;
+
+    /// Its case.
+    fn case(&self) -> Option<Self::Case>;
 
     /// Its parameters.
     fn parameters(&self) -> &Self::Parameters;
 
-    /// Writes the inputs where nobody else sets them: the model's defaults, or what its case prescribes.
+    /// Writes the model's own inputs: their defaults, or the signals of the case.
     fn signals(&self, t: Self::S, u: &mut [Self::S]);
 
     /// The first corner of what time alone decides, as [`Inputs::next_stop`].
@@ -96,7 +149,7 @@ pub trait Simulated: System + Sized {
     }
 }
 
-/// The inputs of a model where nobody else sets them.
+/// The model's own inputs.
 struct Signals<'a, M>(&'a M);
 
 impl<M: Simulated> Inputs<M::S> for Signals<'_, M> {
@@ -217,16 +270,22 @@ pub struct Simulation<M: Simulated, U = NoInputs> {
 impl<M: Simulated, U> Simulation<M, U> {
     /// At the begin of the file's simulation: positions assembled, velocities, accelerations and multipliers consistent.
     pub fn new(parameters: M::Parameters) -> Result<Self, Error<M>> {
-        Self::with_settings(parameters, M::SETTINGS)
+        Self::with(Setup::new(parameters))
     }
 
-    /// The same with other times and another step than those of the file, [`Simulated::SETTINGS`].
-    pub fn with_settings(parameters: M::Parameters, settings: Settings) -> Result<Self, Error<M>> {
-        M::check(&parameters)?;
+    /// The same of a case: its parameters, start values, inputs, times and method.
+    pub fn of_case(case: M::Case) -> Result<Self, Error<M>> {
+        Self::with(Setup::of_case(case))
+    }
+
+    /// The same of a case or none, with other parameters, times or steps.
+    pub fn with(setup: Setup<M>) -> Result<Self, Error<M>> {
+        let Setup { case, parameters, settings } = setup;
+        M::check(case, &parameters)?;
         let mut simulation = Self {
-            model: M::with(parameters),
+            model: M::with(case, parameters),
             settings,
-            method: M::METHOD,
+            method: M::method(case),
             state: State::new(settings.begin),
             scratch: Memory::ZERO,
             inputs: PhantomData,
@@ -238,10 +297,10 @@ impl<M: Simulated, U> Simulation<M, U> {
     /// Back to the begin, with the present parameters.
     pub fn restart(&mut self) -> Result<(), Error<M>> {
         let Self { model, settings, scratch, .. } = self;
-        let (mut method, mut state) = (M::METHOD, State::<M>::new(settings.begin));
-        let (mut inputs, scratch) = (Signals(&*model), scratch.values_mut());
-        method.start(model, &mut inputs, settings, state.method.values_mut(), scratch)?;
-        state.observe(&method, model, &mut inputs, scratch)?;
+        let (mut method, mut state) = (M::method(model.case()), State::<M>::new(settings.begin));
+        let (inputs, scratch) = (&mut Signals(&*model), scratch.values_mut());
+        method.start(Work { model, inputs, state: state.method.values_mut(), scratch }, settings)?;
+        state.observe(&method, model, inputs, scratch)?;
         (self.method, self.state) = (method, state);
         Ok(())
     }
@@ -253,18 +312,19 @@ impl<M: Simulated, U> Simulation<M, U> {
     ) -> Result<(), Error<M>> {
         let Self { model, method, state, scratch, .. } = self;
         let model = &*model;
-        let (mut inputs, scratch) = (inputs(model), scratch.values_mut());
+        let (inputs, scratch) = (&mut inputs(model), scratch.values_mut());
         let mut next = *state;
         let State { clock, method: memory, statistics, .. } = &mut next;
-        method.step(model, &mut inputs, clock, &target, memory.values_mut(), scratch, statistics)?;
-        next.observe(method, model, &mut inputs, scratch)?;
+        let work = Work { model, inputs, state: memory.values_mut(), scratch };
+        method.step(work, clock, &target, statistics)?;
+        next.observe(method, model, inputs, scratch)?;
         *state = next;
         Ok(())
     }
 
     /// A step of the file's size, or of step control's choice; it meets the end of the run exactly, and goes beyond.
     fn target(&self) -> Target {
-        let Settings { begin, end, step: h } = self.settings;
+        let Settings { begin, end, step: h, .. } = self.settings;
         let time = if self.t() < end { end } else { self.t() + (end - begin) };
         Target { h, time, last: false }
     }
@@ -293,13 +353,41 @@ impl<M: Simulated, U> Simulation<M, U> {
         Ok(())
     }
 
-    /// Steps until the end of the file's simulation. The observer sees the present, every step and the end; where it breaks the run ends.
+    /// Steps until the end of the file's simulation. The observer sees the present, the results that the settings ask for (every step, or one
+    /// per output interval) and the end. Where it breaks the run ends.
     pub fn run(&mut self, mut observe: impl FnMut(&Self) -> ControlFlow<()>) -> Result<(), Error<M>> {
         let Settings { end, step: h, .. } = self.settings;
-        while observe(self).is_continue() && self.t() < end {
+        let mut results = Results::new(&self.settings, self.method.is_dense())?;
+        if observe(self).is_break() {
+            return Ok(());
+        }
+        while self.t() < end {
+            let begun = self.t();
             self.advance(Target { h, time: end, last: true }, Signals)?;
+            let after = self.state;
+            while let Some(t) = results.within(begun, after.clock.t()) {
+                self.interpolate(begun, &after, t)?;
+                if observe(self).is_break() {
+                    return Ok(());
+                }
+            }
+            self.state = after;
+            if results.at_node(self.t(), after.statistics.steps) && observe(self).is_break() {
+                return Ok(());
+            }
         }
         Ok(())
+    }
+
+    /// Makes a time within the last step the present. The step began at `begun` and led to `after`.
+    fn interpolate(&mut self, begun: f64, after: &State<M>, t: f64) -> Result<(), Error<M>> {
+        let Self { model, method, state, scratch, .. } = self;
+        *state = State { clock: after.clock.at(t), ..*after };
+        let (begun, h) = (M::S::from_f64(begun), M::S::from_f64(after.statistics.h));
+        let (theta, scratch) = ((M::S::from_f64(t) - begun) / h, scratch.values_mut());
+        let step = Accepted { t: begun, h, rejected: 0, evaluations: 0 };
+        method.interpolate(model, &step, theta, scratch, state.method.values_mut())?;
+        Ok(state.observe(method, model, &mut Signals(&*model), scratch)?)
     }
 
     /// Time. It is counted in steps, in double precision whatever the scalar, so that it does not drift.
@@ -357,15 +445,21 @@ impl<M: Simulated, U> Simulation<M, U> {
         self.model.parameters()
     }
 
-    /// Begin, end and step.
+    /// The case, if it is one.
+    pub fn case(&self) -> Option<M::Case> {
+        self.model.case()
+    }
+
+    /// Times and step.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
     /// Other parameters from now on. The state stays: after a change of geometry, [`Simulation::restart`] assembles again.
     pub fn set_parameters(&mut self, parameters: M::Parameters) -> Result<(), Error<M>> {
-        M::check(&parameters)?;
-        let model = M::with(parameters);
+        let case = self.model.case();
+        M::check(case, &parameters)?;
+        let model = M::with(case, parameters);
         let mut state = self.state;
         state.observe(
             &self.method,
@@ -394,7 +488,7 @@ impl<M: Simulated, U> Simulation<M, U> {
     }
 }
 
-/// Inputs that somebody else has.
+/// Inputs of the caller.
 struct Borrowed<'a, I>(&'a mut I);
 
 impl<S, I: Inputs<S>> Inputs<S> for Borrowed<'_, I> {

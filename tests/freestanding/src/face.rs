@@ -18,6 +18,18 @@ pub(crate) fn the_cart_follows_its_push() -> Option<()> {
         .then_some(())
 }
 
+/// A case of the model, as it is and with another parameter.
+pub(crate) fn the_cart_swings_up() -> Option<()> {
+    use cart_pole::{Case, Parameters, Setup, Simulation};
+    let mut sim = Simulation::of_case(Case::swing_up).ok()?;
+    let heavier = Parameters { cart_mass: black_box(2.0), ..Case::swing_up.parameters() };
+    let mut other = Simulation::with(Setup { parameters: heavier, ..Setup::of_case(Case::swing_up) }).ok()?;
+    sim.run_to(0.4).ok()?;
+    other.run_to(0.4).ok()?;
+    // The push of the case moves both, the heavier cart less; the pole hangs at the start.
+    (sim.z().rail > other.z().rail && other.z().rail > 0.1 && other.output().angle > 2.0).then_some(())
+}
+
 /// Step control, and a copy of the state from which the same bits follow.
 pub(crate) fn the_top_can_be_set_back() -> Option<()> {
     let mut sim = spinning_top::Simulation::new(black_box(Default::default())).ok()?;

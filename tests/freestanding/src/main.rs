@@ -30,7 +30,7 @@ use core::hint::black_box;
 use mbs_runtime::Complex64;
 
 /// The checks, in the order of their numbers, from 1.
-const CHECKS: [fn() -> Option<()>; 22] = [
+const CHECKS: [fn() -> Option<()>; 23] = [
     runs::pendulum_keeps_its_energy,
     runs::spinning_top_keeps_its_energy,
     runs::mirrored_follows_the_road,
@@ -51,6 +51,7 @@ const CHECKS: [fn() -> Option<()>; 22] = [
     || every_bundle::agree(&models::arm7_rolled::Model::default()),
     || robotics::agree(&models::arm7_rolled::Model::default()),
     face::the_cart_follows_its_push,
+    face::the_cart_swings_up,
     face::the_top_can_be_set_back,
     face::the_five_bar_knows_its_gradient,
 ];

@@ -144,6 +144,7 @@ fn program(index: u64) -> Program {
         freeze: compiled::frozen(index),
         bundles: compiled::bundles(index),
         pairs: compiled::pairs(index),
+        ..Options::default()
     };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }

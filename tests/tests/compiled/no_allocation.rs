@@ -85,9 +85,10 @@ fn simulations_do_not_allocate() {
         bars.run_to(0.01).expect("small steps");
         bars.restore(state);
         let end = five_bar::SETTINGS.begin + 0.01;
-        let settings = mbs_runtime::simulation::Settings { end, ..five_bar::SETTINGS };
+        let mut setup = five_bar::Setup::new(Default::default());
+        setup.settings.end = end;
         let mut memory: five_bar::GradientMemory = [0.0; _];
-        let found = five_bar::gradient_with(&Default::default(), settings, &mut memory).expect("small steps");
+        let found = five_bar::gradient_with(&setup, &mut memory).expect("small steps");
         moved =
             cart.output().position + top.energy().kinetic + bars.reactions().A.force[1] + found.psi1.value;
     });

@@ -82,6 +82,18 @@ fn derivatives_of_random_mechanisms_in_coordinate_form() {
     assert!(all.len() > 25 && all.iter().all(|check| check.entries > 0));
 }
 
+/// So many values act on the row of one force that they are differentiated backward.
+#[test]
+fn derivatives_by_many_values_of_a_spline() {
+    let bundles = [&BundleKind::SENSITIVITIES[..], &BundleKind::JOINT_SENSITIVITIES[..]].concat();
+    let program = program(&mbs_tests::bicycle::yaml(80), &bundles);
+    let checks = verify(&program, &[instant(&program, &mut Random::new(3))]);
+    for check in &checks {
+        assert!(check.error <= EXACT, "{check:?}");
+    }
+    assert!(checks.iter().any(|check| check.bundle == "linearise" && check.entries > 80), "{checks:?}");
+}
+
 #[test]
 fn derivatives_of_random_trees_in_joint_form() {
     let mut all = Vec::new();

@@ -64,7 +64,7 @@ fn the_gradient_converges_with_order_2_at_every_step() {
             let limit = (ratio * fine.gradient[i][k] - coarse.gradient[i][k]) / (ratio - 1.0);
             let scale = limit.abs();
             let errors: Vec<f64> = runs.iter().map(|run| (run.gradient[i][k] - limit) / scale).collect();
-            println!("psi{} by {}: {errors:?}", i + 1, five_bar::SENSITIVITIES[k]);
+            println!("psi{} by {}: {errors:?}", i + 1, five_bar::NAMES.sensitivities[k]);
             // From 1 ms to 0.1 ms, and to the finest step: the last by the extrapolation itself.
             let tenth = errors[2] / errors[3];
             assert!((tenth / 100.0 - 1.0).abs() < 0.1, "{tenth}");

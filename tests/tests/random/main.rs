@@ -1,8 +1,10 @@
 //! Random mechanisms: trees and closed ones, their values and every derivative against independent ones. One program, since
 //! each would compile the runtime for the interpreter again.
 
+mod adjoints;
 mod closed;
 mod derivatives;
+mod differential;
 mod gradients;
 mod machine_code;
 mod robotics;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate of the workspace and which others it may depend on, those for its tests and its build script included.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("mbs-bundles", &[]),
     ("mbs-codegen", &["mbs-bundles"]),
     ("mbs-runtime", &["mbs-bundles"]),
@@ -22,6 +22,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("mbs-tests", &["mbs-codegen", "mbs-engine", "mbs-generated", "mbs-macros", "mbs-runtime", "mbs-urdf"]),
     ("mbs-figures", &["mbs-codegen", "mbs-engine", "mbs-runtime"]),
     ("mbs-benches", &["mbs-codegen", "mbs-engine", "mbs-runtime"]),
+    ("vehicle", &["mbs-codegen", "mbs-runtime"]),
 ];
 
 /// Uses of a module below that are allowed: file, module, why.

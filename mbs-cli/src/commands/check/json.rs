@@ -6,7 +6,7 @@ use crate::output::json::problems;
 use crate::output::tree;
 use mbs_codegen::diagnostics::Diagnostics;
 use mbs_codegen::model::evaluate::Value as ParameterNumber;
-use mbs_codegen::model::{Joint, Parameter, ParameterValue};
+use mbs_codegen::model::{Joint, Optimisation, Parameter, ParameterValue};
 use mbs_codegen::topology::{Loop, Row, RowSource};
 use serde_json::{Map, Value, json};
 
@@ -79,56 +79,25 @@ impl Summary<'_> {
                 "description": variable.description,
             })
         };
+        let optimisation = |problem: &Optimisation| {
+            json!({
+                "name": problem.name,
+                "description": problem.description,
+                "minimise": problem.minimise.iter().map(|term| json!({
+                    "objective": model.objectives[term.objective].name,
+                    "weight": term.weight,
+                })).collect::<Vec<_>>(),
+                "over": model.sensitivity_names(&problem.over.iter().map(|unknown| unknown.what).collect::<Vec<_>>()),
+                "constraints": problem.subject_to.iter().map(|limit| json!({
+                    "objective": model.objectives[limit.objective].name,
+                    "min": limit.min,
+                    "max": limit.max,
+                })).collect::<Vec<_>>(),
+                "cases": problem.cases.iter().map(|(case, _)| model.cases[*case].name.as_str()).collect::<Vec<_>>(),
+            })
+        };
         let simulation = &program.simulation;
-        json!({
-            "file": self.file,
-            "valid": true,
-            "problems": problems(warnings),
-            "name": model.name,
-            "description": model.description,
-            "case": self.case.map(|case| &case.name),
-            // With constraints it takes their rank to know.
-            "degrees_of_freedom": (!self.is_constrained()).then_some(self.tree.nv),
-            "equations": self.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
-            "dropped": program.dropped_rows,
-            "loops": self.loops.iter().map(cut_loop).collect::<Vec<_>>(),
-            "coordinates": program.coordinates,
-            "velocities": program.velocities,
-            "bodies": model.bodies.iter().skip(1).map(|body| json!({
-                "name": body.name,
-                "mass": self.number(&body.mass),
-                "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-            })).collect::<Vec<_>>(),
-            "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
-            "branches": tree::json(model, self.tree),
-            "variables": (0..model.variables.len()).map(variable).collect::<Vec<_>>(),
-            "constraints": model.constraints.iter().map(|constraint| json!({
-                "name": constraint.name,
-                "kind": kind(constraint.kind),
-                "equations": constraint.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
-            })).collect::<Vec<_>>(),
-            "objectives": model.objectives.iter().map(|objective| json!({
-                "name": objective.name,
-                "unit": objective.unit,
-                "description": objective.description,
-            })).collect::<Vec<_>>(),
-            "sensitivity": self.sensitivity(),
-            "parameters": model.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
-            "inputs": model.inputs.iter().map(|input| json!({
-                "name": input.name,
-                "default": input.default,
-                "unit": input.unit,
-                "hold": hold(input.hold),
-                "description": input.description,
-            })).collect::<Vec<_>>(),
-            "outputs": program.outputs.iter().map(|(name, unit)| json!({"name": name, "unit": unit}))
-                .collect::<Vec<_>>(),
-            "markers": program.markers,
-            "cases": model.cases.iter().map(|case| json!({
-                "name": case.name,
-                "description": case.description,
-            })).collect::<Vec<_>>(),
-            "simulation": {
+        let simulation = json!({
                 "begin": simulation.begin,
                 "end": simulation.end,
                 "step": simulation.step,
@@ -145,7 +114,108 @@ impl Summary<'_> {
                 "max_steps": simulation.max_steps,
                 "max_rejected": simulation.max_rejected,
                 "objectives_in_error": simulation.objectives_in_error,
-            },
+        });
+        let bodies = model
+            .bodies
+            .iter()
+            .skip(1)
+            .map(|body| {
+                json!({
+                    "name": body.name,
+                    "mass": self.number(&body.mass),
+                    "points": body.points.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+                })
+            })
+            .collect::<Vec<_>>();
+        let constraints = model
+            .constraints
+            .iter()
+            .map(|constraint| {
+                json!({
+                    "name": constraint.name,
+                    "kind": kind(constraint.kind),
+                    "equations": constraint.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+                })
+            })
+            .collect::<Vec<_>>();
+        let objectives = model
+            .objectives
+            .iter()
+            .map(|objective| {
+                json!({
+                    "name": objective.name,
+                    "unit": objective.unit,
+                    "description": objective.description,
+                })
+            })
+            .collect::<Vec<_>>();
+        let inputs = model
+            .inputs
+            .iter()
+            .map(|input| {
+                json!({
+                    "name": input.name,
+                    "default": input.default,
+                    "unit": input.unit,
+                    "hold": hold(input.hold),
+                    "description": input.description,
+                })
+            })
+            .collect::<Vec<_>>();
+        let cases = model
+            .cases
+            .iter()
+            .map(|case| {
+                json!({
+                    "name": case.name,
+                    "description": case.description,
+                })
+            })
+            .collect::<Vec<_>>();
+        let events = model
+            .events
+            .iter()
+            .map(|event| {
+                json!({
+                    "name": event.name,
+                    "direction": event.direction.keyword(),
+                    "minimum_interval": event.minimum_interval,
+                    "priority": event.priority,
+                    "actions": super::actions(model, event),
+                    "description": event.description,
+                })
+            })
+            .collect::<Vec<_>>();
+        json!({
+            "file": self.file,
+            "valid": true,
+            "problems": problems(warnings),
+            "name": model.name,
+            "description": model.description,
+            "case": self.case.map(|case| &case.name),
+            // With constraints it takes their rank to know.
+            "degrees_of_freedom": (!self.is_constrained()).then_some(self.tree.nv),
+            "equations": self.rows.iter().map(|row| &row.name).collect::<Vec<_>>(),
+            "dropped": program.dropped_rows,
+            "loops": self.loops.iter().map(cut_loop).collect::<Vec<_>>(),
+            "coordinates": program.coordinates,
+            "velocities": program.velocities,
+            "bodies": bodies,
+            "joints": model.joints.iter().enumerate().map(joint).collect::<Vec<_>>(),
+            "branches": tree::json(model, self.tree),
+            "variables": (0..model.variables.len()).map(variable).collect::<Vec<_>>(),
+            "constraints": constraints,
+            "events": events,
+            "objectives": objectives,
+            "sensitivity": self.sensitivity(),
+            "parameters": model.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
+            "inputs": inputs,
+            "outputs": program.outputs.iter().map(|(name, unit)| json!({"name": name, "unit": unit}))
+                .collect::<Vec<_>>(),
+            "markers": program.markers,
+            "cases": cases,
+            "optimisation": model.optimisation.iter().map(optimisation).collect::<Vec<_>>(),
+            "simulation": simulation,
             "bundles": program.bundles.iter().map(bundle).collect::<Vec<_>>(),
         })
     }

@@ -76,11 +76,13 @@ impl Summary<'_> {
         section(&mut out, "loops", self.loops());
         section(&mut out, "variables", self.variables());
         section(&mut out, "constraints", self.constraints());
+        section(&mut out, "events", self.events());
         section(&mut out, "objectives", self.objectives());
         section(&mut out, "parameters", self.parameters());
         section(&mut out, "inputs", self.inputs());
         section(&mut out, "outputs", self.outputs());
         section(&mut out, "cases", self.cases());
+        section(&mut out, "optimisation", self.optimisation());
         section(&mut out, "bundles", self.bundles());
         for (bundle, operations) in &self.too_large {
             // Solves have as many as their matrices, which come with them.
@@ -212,6 +214,19 @@ impl Summary<'_> {
         table
     }
 
+    fn events(&self) -> Table {
+        let mut table = Table::new(&["name", "direction", "does", "description"]);
+        for event in &self.model.events {
+            table.row([
+                event.name.clone(),
+                event.direction.keyword().into(),
+                super::actions(self.model, event).join(", "),
+                cut(&one_line(&event.description), 50),
+            ]);
+        }
+        table
+    }
+
     fn objectives(&self) -> Table {
         let mut table = Table::new(&["name", "parts", "unit", "description"]);
         for objective in &self.model.objectives {
@@ -292,6 +307,29 @@ impl Summary<'_> {
             changes.extend(case.sensitivity.is_some().then_some("sensitivity"));
             changes.extend((case.simulation != self.model.simulation).then_some("simulation"));
             table.row([case.name.clone(), changes.join(", "), cut(&one_line(&case.description), 60)]);
+        }
+        table
+    }
+
+    fn optimisation(&self) -> Table {
+        let mut table =
+            Table::new(&["name", "minimises", ">unknowns", ">constraints", "cases", "description"]);
+        for problem in &self.model.optimisation {
+            let terms =
+                problem.minimise.iter().map(|term| self.model.objectives[term.objective].name.as_str());
+            let cases = problem.cases.iter().map(|(case, _)| self.model.cases[*case].name.as_str());
+            table.row([
+                problem.name.clone(),
+                cut(&terms.collect::<Vec<_>>().join(" + "), 40),
+                problem.over.len().to_string(),
+                if problem.subject_to.is_empty() {
+                    String::new()
+                } else {
+                    problem.subject_to.len().to_string()
+                },
+                cut(&cases.collect::<Vec<_>>().join(", "), 40),
+                cut(&one_line(&problem.description), 60),
+            ]);
         }
         table
     }

@@ -1,6 +1,6 @@
 //! The expression language of model files.
 //!
-//! Input: the text of a scalar. [`parse`] turns it into [`Syntax`], which knows nothing of names or types;
+//! Input: the text of a scalar. [`parse`] turns it into [`Syntax`], without names or types resolved;
 //! [`resolve`] gives it meaning. Each expression yields at most one [`Problem`].
 
 mod lexer;

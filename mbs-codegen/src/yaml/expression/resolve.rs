@@ -32,6 +32,10 @@ pub(in crate::yaml) enum Context {
     Nonholonomic,
     /// A prescribed motion: time and parameters, as smooth as a constraint must be.
     Motion,
+    /// A gap along which bodies collide: positions, coordinates, time and parameters.
+    Gap,
+    /// A rate that an event sets: velocities too, and no accelerations.
+    Rate,
     /// An output: everything but multipliers and reactions.
     Output,
     /// An objective: everything.
@@ -479,6 +483,8 @@ impl<'a> Resolver<'a> {
             Context::Parameters => !(uses.time || uses.inputs || uses.state || uses.accelerations),
             Context::Signal => !(uses.inputs || uses.state || uses.accelerations),
             Context::Force | Context::Law => !uses.accelerations,
+            Context::Rate => !(uses.inputs || uses.accelerations || uses.jumps),
+            Context::Gap => !(uses.inputs || uses.velocities || uses.accelerations || uses.jumps),
             Context::Holonomic => {
                 !(uses.inputs || uses.velocities || uses.accelerations || uses.bends || uses.jumps)
             }
@@ -521,6 +527,11 @@ impl<'a> Resolver<'a> {
                 help = "a constraint of type `equation` may name positions and coordinates";
                 "a prescribed motion depends on time and parameters only"
             }
+            Context::Gap => {
+                help = "give the impact a `gap` of positions: `impact: {gap: …, restitution: …}`";
+                "an impact acts along a gap, a smooth function of positions and time"
+            }
+            Context::Rate => "the rate that an event sets is a smooth function, linear in velocities",
             Context::Constant => "only numbers and constant expressions may",
             Context::Parameters => "parameters, mass, geometry and start values depend on parameters only",
             Context::Signal => "an input's signal depends on time and parameters only",

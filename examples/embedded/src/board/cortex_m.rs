@@ -1,0 +1,109 @@
+//! A Cortex-M: SysTick gives the period, output goes to the debugger.
+//!
+//! QEMU with `-icount shift=0` executes an instruction each nanosecond, and SysTick counts at 25 MHz: a tick is 40 instructions.
+
+use crate::Platform;
+use core::sync::atomic::{AtomicU32, Ordering};
+use cortex_m::peripheral::SYST;
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m::register::msp;
+use cortex_m_semihosting::debug::{self, EXIT_FAILURE, EXIT_SUCCESS};
+use cortex_m_semihosting::hio::{self, HostStream};
+
+/// Ticks of a period: 1 ms at 25 MHz.
+const PERIOD: u32 = 25_000;
+/// Instructions of a tick.
+const INSTRUCTIONS: u64 = 40;
+/// What unused stack holds.
+const PAINT: u32 = 0xcccc_cccc;
+/// Below the stack pointer this is left alone: the frames of this module and of an interrupt.
+const MARGIN: usize = 512;
+
+/// Periods since the start; the handler of SysTick counts them.
+pub static TICKS: AtomicU32 = AtomicU32::new(0);
+
+/// The board.
+pub struct Board {
+    output: Option<HostStream>,
+    period: u32,
+    top: usize,
+}
+
+impl Board {
+    /// Starts the timer. None if the peripherals are taken.
+    pub fn take() -> Option<Self> {
+        let mut timer = cortex_m::Peripherals::take()?.SYST;
+        timer.set_clock_source(SystClkSource::Core);
+        timer.set_reload(PERIOD - 1);
+        timer.clear_current();
+        timer.enable_counter();
+        timer.enable_interrupt();
+        Some(Self { output: hio::hstdout().ok(), period: 0, top: 0 })
+    }
+
+    /// Ends the emulation.
+    pub fn exit(&mut self, success: bool) -> ! {
+        debug::exit(if success { EXIT_SUCCESS } else { EXIT_FAILURE });
+        loop {
+            cortex_m::asm::wfi();
+        }
+    }
+
+    /// The stack that may be painted: from the end of static memory to below what is in use.
+    fn stack_pointer() -> usize {
+        (msp::read() as usize).saturating_sub(MARGIN)
+    }
+}
+
+impl Platform for Board {
+    fn print(&mut self, text: &str) {
+        if let Some(output) = &mut self.output {
+            let _ = output.write_all(text.as_bytes());
+        }
+    }
+
+    fn instructions(&mut self) -> Option<u64> {
+        loop {
+            let periods = TICKS.load(Ordering::SeqCst);
+            let left = SYST::get_current();
+            if periods == TICKS.load(Ordering::SeqCst) {
+                let ticks =
+                    u64::from(periods) * u64::from(PERIOD) + u64::from(PERIOD - 1 - left.min(PERIOD - 1));
+                return Some(ticks * INSTRUCTIONS);
+            }
+        }
+    }
+
+    fn wait(&mut self) -> bool {
+        let now = TICKS.load(Ordering::SeqCst);
+        // The first period begins with the first call.
+        let in_time = self.period == 0 || now <= self.period;
+        while TICKS.load(Ordering::SeqCst) == now {
+            cortex_m::asm::wfi();
+        }
+        self.period = TICKS.load(Ordering::SeqCst);
+        in_time
+    }
+
+    #[allow(unsafe_code, reason = "nobody else may write to unused stack")]
+    fn paint_stack(&mut self) {
+        let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
+        self.top = msp::read() as usize;
+        while (at as usize) < end {
+            // Sound: the addresses are between the end of static memory and the stack pointer less a margin for the frames of this
+            // function and of an interrupt. They are RAM, aligned, and belong to no value: there is no heap.
+            unsafe { at.write_volatile(PAINT) };
+            at = at.wrapping_add(1);
+        }
+    }
+
+    #[allow(unsafe_code, reason = "nobody else may read unused stack")]
+    fn stack(&mut self) -> Option<usize> {
+        let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
+        // Sound: as above; every one of these words was written by `paint_stack` or by the program since.
+        while (at as usize) < end && unsafe { at.read_volatile() } == PAINT {
+            at = at.wrapping_add(1);
+        }
+        Some(self.top.saturating_sub(at as usize))
+    }
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Makes a compiler for microcontrollers from Debian's packages, in `toolchain/`, where rustup cannot be had. Debian 12 or later;
+# about 140 MB. With rustup: `rustup target add thumbv7em-none-eabihf riscv64gc-unknown-none-elf`, and nothing of this is needed.
+#
+# Debian's compiler brings its own sources of the standard library, of which `build.sh` compiles `core` for the target. Sources
+# and compiler must be of the same version: the stock compiler does not take these sources.
+set -euo pipefail
+cd "$(dirname "$0")"
+[ -x toolchain/usr/bin/rustc ] && exit 0
+packages="rustc-web libstd-rust-web-dev rust-web-src"
+for package in $packages; do
+    apt-cache show "$package" >/dev/null 2>&1 || { echo "there is no package $package here" >&2; exit 3; }
+done
+# The library of the compiler and that of LLVM carry their versions in their names.
+needs() { apt-cache depends "$1" | sed -n "s/^ *Depends: \($2\)$/\1/p"; }
+library=$(needs libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
+llvm=$(needs "$library" 'libllvm[0-9]*')
+mkdir -p toolchain/packages
+(cd toolchain/packages && apt-get download -qq $packages "$library" "$llvm")
+for package in toolchain/packages/*.deb; do
+    dpkg -x "$package" toolchain
+done
+rm -r toolchain/packages
+toolchain_libraries=toolchain/usr/lib/x86_64-linux-gnu:toolchain/usr/lib
+LD_LIBRARY_PATH=$toolchain_libraries toolchain/usr/bin/rustc --version

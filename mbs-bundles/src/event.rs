@@ -1,0 +1,67 @@
+//! What is said of events beside their equations.
+
+/// Which crossings of zero count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From negative to positive.
+    Rising,
+    /// From positive to negative.
+    Falling,
+    /// Both.
+    Both,
+}
+
+impl Direction {
+    /// All of them.
+    pub const ALL: [Direction; 3] = [Direction::Rising, Direction::Falling, Direction::Both];
+
+    /// The word for it in a model file.
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Direction::Rising => "rising",
+            Direction::Falling => "falling",
+            Direction::Both => "both",
+        }
+    }
+
+    /// The variant's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Rising => "Rising",
+            Direction::Falling => "Falling",
+            Direction::Both => "Both",
+        }
+    }
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventEntry {
+    /// Which crossings count.
+    pub direction: Direction,
+    /// Least time from one occurrence to the next that counts, s.
+    pub minimum_interval: f64,
+    /// Whether the run ends with it.
+    pub stop: bool,
+    /// Whether the bundle knows the rate of its function: it depends on neither accelerations nor multipliers.
+    pub has_rate: bool,
+    /// Its conditions on velocities: the first one, and the one after the last.
+    pub conditions: (usize, usize),
+    /// The inputs it sets: the first one, and the one after the last.
+    pub settings: (usize, usize),
+}
+
+/// The events of a model; of simultaneous ones the first acts first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventTable<'a> {
+    /// One for each.
+    pub events: &'a [EventEntry],
+    /// How many conditions on velocities they have in all.
+    pub conditions: usize,
+    /// The inputs that they set, one for each setting.
+    pub inputs: &'a [u32],
+    /// Whether every setting is a number or follows from other inputs: it has no derivative.
+    pub constant_settings: bool,
+    /// Whether neither the equations of motion, nor the objectives, nor signals of inputs name the time.
+    pub autonomous: bool,
+}

@@ -1,0 +1,185 @@
+//! A model file with one more case.
+//!
+//! Input: the text of a model, the case a search ran under, better parameters. Output: the text with a case that has all of it;
+//! everything else, comments too, stays as it was. The result is read before anybody sees it.
+
+use mbs_codegen::model::{Case, Model, ParameterValue};
+use std::fmt::Write;
+
+/// The text of a model with one more case, or why there is none.
+pub(crate) fn with_case(
+    text: &str,
+    model: &Model,
+    base: Option<&Case>,
+    name: &str,
+    values: &[(String, f64)],
+) -> Result<String, String> {
+    if model.cases.iter().any(|case| case.name == name) {
+        return Err(format!("the model has a case `{name}` already; choose another name"));
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    let cases = lines.iter().position(|line| line.split('#').next().unwrap_or("").trim_end() == "cases:");
+    let flow = lines.iter().any(|line| line.starts_with("cases:"));
+    let indent = match cases {
+        Some(at) => {
+            let first = lines[at + 1..]
+                .iter()
+                .find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+            first.map_or(2, |line| line.len() - line.trim_start().len()).max(1)
+        }
+        None if flow => return Err("`cases` is written in braces, so nothing can be added to it".into()),
+        None => 2,
+    };
+    let pad = " ".repeat(indent);
+    let mut entry = format!("{pad}{name}:\n");
+    if let Some(base) = base {
+        for line in rest_of(&lines, cases, &pad, &base.name)? {
+            entry.push_str(line);
+            entry.push('\n');
+        }
+    }
+    let _ = writeln!(entry, "{pad}{pad}parameters:");
+    for (name, value) in parameters(model, base, values) {
+        let _ = writeln!(entry, "{pad}{pad}{pad}{name}: {value}");
+    }
+    let mut out = String::new();
+    match cases {
+        Some(at) => {
+            // In front of the others, so that nothing has to be known of where they end.
+            let tail = lines.split_off(at + 1);
+            lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+            out.push_str(&entry);
+            tail.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+        }
+        None => {
+            out.push_str(text.trim_end());
+            out.push_str("\n\ncases:\n");
+            out.push_str(&entry);
+        }
+    }
+    match mbs_codegen::read("saved.yaml", &out) {
+        Ok((read, _)) if read.cases.iter().any(|case| case.name == name) => Ok(out),
+        _ => Err("the file is not written in a way that a case can be added to".into()),
+    }
+}
+
+/// The lines of a case but its parameters.
+fn rest_of<'t>(
+    lines: &[&'t str],
+    cases: Option<usize>,
+    pad: &str,
+    name: &str,
+) -> Result<Vec<&'t str>, String> {
+    let refuse = || Err(format!("case `{name}` is not written in lines of its own, so it cannot be copied"));
+    let Some(cases) = cases else { return refuse() };
+    fn head<'t>(line: &'t str, pad: &str, name: &str) -> Option<&'t str> {
+        line.strip_prefix(pad)?.strip_prefix(name).map(str::trim_start)
+    }
+    let is_head = |line: &&str| head(line, pad, name).is_some_and(|rest| rest.starts_with(':'));
+    let found = lines[cases + 1..].iter().position(is_head);
+    let Some(at) = found.map(|at| at + cases + 1) else { return refuse() };
+    let after = head(lines[at], pad, name)
+        .unwrap_or_default()
+        .trim_start_matches(':')
+        .split('#')
+        .next()
+        .unwrap_or("")
+        .trim();
+    match after {
+        "" => {}
+        "{}" | "~" | "null" => return Ok(Vec::new()),
+        _ => return refuse(),
+    }
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let own: Vec<&str> = lines[at + 1..]
+        .iter()
+        .take_while(|line| line.trim().is_empty() || depth(line) > pad.len())
+        .copied()
+        .collect();
+    let inner = own.iter().find(|line| !line.trim().is_empty()).map_or(0, |line| depth(line));
+    let mut kept = Vec::new();
+    let mut skipping = false;
+    for line in own {
+        if depth(line) == inner && !line.trim().is_empty() {
+            skipping = line.trim_start().starts_with("parameters:");
+        }
+        if !skipping && !line.trim().is_empty() {
+            kept.push(line);
+        }
+    }
+    Ok(kept)
+}
+
+/// The parameters of the case, with the better ones in place.
+fn parameters(model: &Model, base: Option<&Case>, values: &[(String, f64)]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (i, parameter) in model.parameters.iter().enumerate() {
+        let own =
+            base.and_then(|case| case.parameters.iter().find(|(id, _)| id.index() == i)).map(|(_, v)| v);
+        let name = &parameter.name;
+        let better = |name: &str| values.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+        match own.unwrap_or(&parameter.value) {
+            ParameterValue::Number(value) => {
+                if own.is_some() || better(name).is_some() {
+                    all.push((name.clone(), exact(better(name).unwrap_or(*value))));
+                }
+            }
+            ParameterValue::Array(array) => {
+                let element = |i: usize| better(&format!("{name}[{i}]"));
+                if own.is_some() || (0..array.len()).any(|i| element(i).is_some()) {
+                    let list = array.iter().enumerate().map(|(i, value)| exact(element(i).unwrap_or(*value)));
+                    all.push((name.clone(), format!("[{}]", list.collect::<Vec<_>>().join(", "))));
+                }
+            }
+            ParameterValue::Derived(_) => {}
+        }
+    }
+    all
+}
+
+/// The shortest digits that give the same number again.
+pub(crate) fn exact(value: f64) -> String {
+    format!("{value:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: &str = "mbs: 1
+name: m
+parameters: {k: 1, c: 2, a: [1, 2]}
+bodies: {b: {mass: k}}
+joints: {j: {type: prismatic, parent: ground, child: b, axis: [1, 0, 0]}}
+inputs: {u: 0}
+forces: {f: {type: joint_force, coordinate: j, value: \"u + c + a[0] + a[1]\"}}
+";
+
+    fn saved(cases: &str, base: Option<&str>) -> Result<Model, String> {
+        let text = format!("{MODEL}{cases}");
+        let (model, _) = mbs_codegen::read("m.yaml", &text).map_err(|d| d.render("m.yaml", &text))?;
+        let base = base.and_then(|name| model.cases.iter().find(|case| case.name == name));
+        let values = [("k".to_string(), 0.1 + 0.2), ("a[1]".to_string(), 5.0)];
+        let text = with_case(&text, &model, base, "best", &values)?;
+        Ok(mbs_codegen::read("m.yaml", &text).map_err(|d| d.render("m.yaml", &text))?.0)
+    }
+
+    #[test]
+    fn a_case_is_added_to_any_file() {
+        let named = "cases:\n  # one\n  shaken:\n    parameters:\n      c: 3\n      k: 4\n    inputs:\n      u: sin(t)\n  still: {}\n";
+        for (cases, base, c) in
+            [("", None, 2.0), (named, None, 2.0), (named, Some("shaken"), 3.0), (named, Some("still"), 2.0)]
+        {
+            let model = saved(cases, base).unwrap();
+            let case = model.cases.iter().find(|case| case.name == "best").unwrap();
+            let seen = model.under_case(Some(case));
+            let value = |name: &str| seen.parameters.iter().find(|p| p.name == name).unwrap().value.clone();
+            assert_eq!(value("k"), ParameterValue::Number(0.1 + 0.2));
+            assert_eq!(value("c"), ParameterValue::Number(c));
+            assert_eq!(value("a"), ParameterValue::Array(vec![1.0, 5.0]));
+            assert_eq!(case.inputs.len(), usize::from(base == Some("shaken")));
+        }
+        assert!(saved("cases: {still: {}}\n", None).is_err());
+        assert!(saved("cases:\n  best: {}\n", None).is_err());
+    }
+}

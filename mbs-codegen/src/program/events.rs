@@ -1,0 +1,283 @@
+//! Which expressions the bundles of events want.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | g | function of an event |
+//! | C, c | conditions on velocities: c = C v + c_t, of an impact the rate of its gap |
+//! | d | v⁺ − v⁻ |
+//! | Λ, μ | impulses of constraints and conditions |
+//!
+//! An event changes velocities by
+//!
+//! ```text
+//! M d + Φ_vᵀ Λ + Cᵀ μ = 0,   Φd(v + d) = 0,   c(v + d) = target(v)
+//! ```
+
+use super::equations::{Equations, Results};
+use super::observed::Observed;
+use super::sensitivities::{gradients, sparse_rows, symbols};
+use super::{BundleKind, ProgramError};
+use crate::bundle::Specification;
+use crate::constrained::row_values;
+use crate::graph::{ExprId, Graph, gradient};
+use crate::lowering::{Environment, Lowering};
+use crate::model::walk::Part;
+use crate::model::{ConstraintKind, EventCondition, Model, Scalar};
+use crate::symbols::Group;
+use mbs_bundles::EventEntry;
+
+/// What a program says of its events beside their equations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// Their names.
+    pub names: Vec<String>,
+    /// One for each.
+    pub entries: Vec<EventEntry>,
+    /// Names of the conditions on velocities.
+    pub conditions: Vec<String>,
+    /// The inputs that they set, one for each setting.
+    pub inputs: Vec<u32>,
+    /// Whether every setting is a number or follows from other inputs.
+    pub constant_settings: bool,
+    /// Whether nothing but events and outputs names the time.
+    pub autonomous: bool,
+}
+
+impl Events {
+    /// Of a model; rates are not yet known.
+    pub(super) fn of(model: &Model) -> Events {
+        let mut events = Events { autonomous: true, constant_settings: true, ..Events::default() };
+        for event in &model.events {
+            let (conditions, settings) = (events.conditions.len(), events.inputs.len());
+            for (k, condition) in event.conditions.iter().enumerate() {
+                events.conditions.push(match condition {
+                    EventCondition::Impact { .. } => event.name.clone(),
+                    EventCondition::Reset { .. } => format!("{}.{k}", event.name),
+                });
+            }
+            events.constant_settings &= event.settings.iter().all(|(_, value)| is_constant(value));
+            events.inputs.extend(event.settings.iter().map(|(id, _)| id.index() as u32));
+            events.names.push(event.name.clone());
+            events.entries.push(EventEntry {
+                direction: event.direction,
+                minimum_interval: event.minimum_interval,
+                stop: event.stop,
+                has_rate: false,
+                conditions: (conditions, events.conditions.len()),
+                settings: (settings, events.inputs.len()),
+            });
+        }
+        events
+    }
+}
+
+/// The equations of the jumps.
+struct Jumps {
+    /// By columns.
+    mass: Vec<ExprId>,
+    /// Φ_v, row by row.
+    rows: Vec<Vec<ExprId>>,
+    row_rates: Vec<ExprId>,
+    /// C, row by row.
+    directions: Vec<Vec<ExprId>>,
+    condition_rates: Vec<ExprId>,
+    targets: Vec<ExprId>,
+}
+
+impl Equations<'_, '_, '_> {
+    /// Functions, their rates, and what arms them.
+    pub(super) fn event_functions(&mut self) -> Results {
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let (mut values, mut armed) = (Vec::new(), Vec::new());
+        {
+            let mut observed = Observed::new(self.g, self.mechanism, &self.inertias, &self.forces, self.rows);
+            for event in &model.events {
+                let mut lowering = Lowering::new(self.g, parameters, &mut observed);
+                values.push(lowering.scalar(&event.when));
+                armed.push(match &event.armed {
+                    Some(armed) => lowering.scalar(armed),
+                    None => self.g.one(),
+                });
+            }
+        }
+        let mut rates = Vec::new();
+        for (k, &value) in values.iter().enumerate() {
+            let depends = self.g.depends(value);
+            let known = !(depends.contains(Group::Vd) || depends.contains(Group::Lambda));
+            self.structure.event_rates.resize(model.events.len(), false);
+            self.structure.event_rates[k] = known;
+            rates.push(if known { self.total_derivative(value) } else { self.g.zero() });
+        }
+        vec![values, rates, armed]
+    }
+
+    /// g_z zd + g_v vd + g_t
+    fn total_derivative(&mut self, value: ExprId) -> ExprId {
+        let by_position = self.mechanism.time_derivative(self.g, value);
+        let nv = self.mechanism.tree.nv;
+        let velocities: Vec<ExprId> = (0..nv as u32).map(|i| self.g.symbol(Group::V, i)).collect();
+        let one = self.g.one();
+        let slopes = gradient(self.g, &[(value, one)], &velocities);
+        let mut terms = vec![by_position];
+        for (j, slope) in slopes.into_iter().enumerate() {
+            let vd = self.g.symbol(Group::Vd, j as u32);
+            terms.push(self.g.mul(slope, vd));
+        }
+        self.g.sum(&terms)
+    }
+
+    fn jumps(&mut self) -> Result<Jumps, ProgramError> {
+        let (model, parameters, nv) =
+            (self.mechanism.model, self.mechanism.parameters, self.mechanism.tree.nv);
+        let mass = self.mass_matrix().dense();
+        let velocities: Vec<ExprId> = (0..nv as u32).map(|i| self.g.symbol(Group::V, i)).collect();
+        let values = row_values(self.g, self.mechanism, &self.rows.kept);
+        let mut row_rates = Vec::new();
+        for (row, value) in self.rows.kept.iter().zip(values) {
+            row_rates.push(match row.kind {
+                ConstraintKind::Holonomic => self.mechanism.time_derivative(self.g, value.value),
+                ConstraintKind::Nonholonomic => value.value,
+            });
+        }
+        let rows = gradients(self.g, &row_rates, &velocities);
+        let (mut condition_rates, mut targets, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        for event in &model.events {
+            for condition in &event.conditions {
+                let [a, b] = condition.expressions();
+                let a = Lowering::new(self.g, parameters, self.mechanism).scalar(a);
+                let b = Lowering::new(self.g, parameters, self.mechanism).scalar(b);
+                let (rate, target) = match condition {
+                    // γ⁺ = −e γ⁻
+                    EventCondition::Impact { .. } => {
+                        let rate = self.mechanism.time_derivative(self.g, a);
+                        let product = self.g.mul(b, rate);
+                        (rate, self.g.neg(product))
+                    }
+                    EventCondition::Reset { .. } => (a, b),
+                };
+                condition_rates.push(rate);
+                targets.push(target);
+                owners.push(&event.name);
+            }
+        }
+        let directions = gradients(self.g, &condition_rates, &velocities);
+        for (direction, owner) in directions.iter().zip(owners) {
+            if direction.iter().all(|&entry| self.g.is(entry, 0.0)) {
+                let what = "acts along something that no velocity changes";
+                return Err(ProgramError::Event { event: owner.clone(), what });
+            }
+            if direction.iter().any(|&entry| self.g.depends(entry).contains(Group::V)) {
+                let what = "sets a rate that is not linear in velocities";
+                return Err(ProgramError::Event { event: owner.clone(), what });
+            }
+        }
+        Ok(Jumps { mass, rows, row_rates, directions, condition_rates, targets })
+    }
+
+    pub(super) fn event_jumps(&mut self) -> Result<Results, ProgramError> {
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let jumps = self.jumps()?;
+        let mut settings = Vec::new();
+        for (_, value) in model.events.iter().flat_map(|event| &event.settings) {
+            settings.push(Lowering::new(self.g, parameters, self.mechanism).scalar(value));
+        }
+        let nv = self.mechanism.tree.nv;
+        let (rows, directions) = (by_columns(nv, &jumps.rows), by_columns(nv, &jumps.directions));
+        Ok(vec![
+            jumps.mass,
+            rows,
+            jumps.row_rates,
+            directions,
+            jumps.condition_rates,
+            jumps.targets,
+            settings,
+        ])
+    }
+
+    /// Both bundles of derivatives.
+    pub(super) fn event_derivatives(&mut self) -> Result<Vec<Specification>, ProgramError> {
+        let (nq, nv, rows) = (self.mechanism.tree.nq, self.mechanism.tree.nv, self.rows.kept.len());
+        let time = self.g.symbol(Group::Time, 0);
+        let seeds: Vec<ExprId> = std::iter::once(time).chain(self.seeds.iter().copied()).collect();
+        let sections = [(Group::Z, nq), (Group::V, nv), (Group::Vd, nv), (Group::Lambda, rows)];
+        let unknowns = symbols(self.g, &sections, &seeds);
+        let values = self.event_functions().swap_remove(0);
+        let slopes = gradients(self.g, &values, &unknowns);
+        let functions = sparse_rows(self.g, &slopes);
+        self.structure.derivatives.events = functions.places;
+
+        let unknowns = symbols(self.g, &[(Group::Z, nq), (Group::V, nv)], &seeds);
+        let equations = self.jump_equations()?;
+        let slopes = gradients(self.g, &equations, &unknowns);
+        let jumps = sparse_rows(self.g, &slopes);
+        self.structure.derivatives.jumps = jumps.places;
+        Ok(vec![
+            self.specify(BundleKind::EventFunctionDerivatives, vec![functions.entries])?,
+            self.specify(BundleKind::EventJumpDerivatives, vec![jumps.entries])?,
+        ])
+    }
+
+    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), in which d, Λ and μ are symbols.
+    fn jump_equations(&mut self) -> Result<Vec<ExprId>, ProgramError> {
+        let Jumps { mass, rows, row_rates, directions, condition_rates, targets } = self.jumps()?;
+        let nv = self.mechanism.tree.nv;
+        let g = &mut *self.g;
+        let d: Vec<ExprId> = (0..nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
+        let mut equations = Vec::new();
+        for i in 0..nv {
+            let mut terms: Vec<ExprId> = (0..nv).map(|j| g.mul(mass[j * nv + i], d[j])).collect();
+            for (group, matrix) in [(Group::Lambda, &rows), (Group::EventImpulses, &directions)] {
+                for (k, row) in matrix.iter().enumerate() {
+                    let impulse = g.symbol(group, k as u32);
+                    terms.push(g.mul(row[i], impulse));
+                }
+            }
+            equations.push(g.sum(&terms));
+        }
+        let zero = g.zero();
+        let targets = row_rates.iter().map(|_| zero).chain(targets).collect::<Vec<_>>();
+        let rates = row_rates.iter().chain(&condition_rates);
+        for ((&rate, row), target) in rates.zip(rows.iter().chain(&directions)).zip(targets) {
+            let mut terms: Vec<ExprId> = row.iter().zip(&d).map(|(&slope, &d)| g.mul(slope, d)).collect();
+            terms.push(rate);
+            terms.push(g.neg(target));
+            equations.push(g.sum(&terms));
+        }
+        Ok(equations)
+    }
+}
+
+/// Whether an expression names inputs and numbers only.
+fn is_constant(value: &Scalar) -> bool {
+    let mut constant = true;
+    value.for_each_part(&mut |part| {
+        constant &= matches!(
+            part,
+            Part::Scalar(
+                Scalar::Number(_)
+                    | Scalar::Input(_)
+                    | Scalar::Binary(..)
+                    | Scalar::Negate(_)
+                    | Scalar::Call(..)
+                    | Scalar::Select(..)
+            )
+        );
+    });
+    constant
+}
+
+fn by_columns(columns: usize, rows: &[Vec<ExprId>]) -> Vec<ExprId> {
+    (0..columns).flat_map(|j| rows.iter().map(move |row| row[j])).collect()
+}
+
+/// Whether an expression names the time.
+pub(super) fn names_time(g: &Graph, specifications: &[Specification]) -> bool {
+    let judged = |specification: &&Specification| {
+        let event = BundleKind::from_name(specification.name).is_some_and(|kind| {
+            BundleKind::EVENTS.contains(&kind) || BundleKind::EVENT_SENSITIVITIES.contains(&kind)
+        });
+        !event && !["outputs", "energy", "markers"].contains(&specification.name)
+    };
+    let mut expressions = specifications.iter().filter(judged).flat_map(Specification::expressions);
+    expressions.any(|expression| g.depends(expression).contains(Group::Time))
+}

@@ -1,0 +1,206 @@
+//! `events`: what happens at instants that the motion determines.
+
+use super::declare::Declarations;
+use super::expression::resolve::{Context, list};
+use super::fields::Fields;
+use super::keys;
+use super::load::shorten;
+use super::node::{Kind, Node};
+use super::reader::Reader;
+use super::scope::{Scope, Symbol};
+use crate::diagnostics::Span;
+use crate::model::{Case, Direction, Event, EventCondition, Hold, Input, InputId, Scalar, SensitivityRef};
+
+impl<'t> Reader<'t> {
+    /// Reads all events, sorted by priority.
+    pub(super) fn read_events(&mut self, declarations: &Declarations<'t>) -> Vec<Event> {
+        let mut events = Vec::new();
+        for unit in &declarations.units {
+            for declared in &unit.events {
+                let entry = declared.entry;
+                let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::EVENT) else { continue };
+                if let Some(event) =
+                    self.read_event(&fields, declared.name.clone(), entry.key_span, &unit.scope)
+                {
+                    events.push(event);
+                }
+            }
+        }
+        // A stable sort: of equal priorities the order of the file decides.
+        events.sort_by_key(|event: &Event| std::cmp::Reverse(event.priority));
+        events
+    }
+
+    fn read_event(&mut self, fields: &Fields<'t>, name: String, span: Span, scope: &Scope) -> Option<Event> {
+        let when = fields.require("when", self)?;
+        let mut event = Event {
+            name,
+            description: fields.value("description").and_then(|n| self.string(n)).unwrap_or_default(),
+            when: self.scalar(&when.value, scope, Context::Objective)?,
+            direction: Direction::Both,
+            armed: fields.value("armed").and_then(|n| self.scalar(n, scope, Context::Force)),
+            minimum_interval: 0.0,
+            priority: 0,
+            stop: false,
+            conditions: Vec::new(),
+            settings: Vec::new(),
+            span,
+        };
+        let words = Direction::ALL.map(|direction| (direction.keyword(), direction));
+        if let Some(word) = fields.value("direction").and_then(|n| self.word(n, "a direction", &words)) {
+            event.direction = word;
+        }
+        if let Some(node) = fields.value("minimum_interval")
+            && let Some(value) = self.number(node)
+        {
+            event.minimum_interval = value;
+            if value < 0.0 {
+                self.diagnostics.error(node.span, "the least time between two events must not be negative");
+            }
+        }
+        if let Some(node) = fields.value("priority")
+            && let Some(value) = self.number(node)
+        {
+            event.priority = value as i32;
+            if f64::from(event.priority) != value {
+                self.diagnostics.error(node.span, format!("a priority is a whole number, not {value}"));
+            }
+        }
+        if let Some(node) = fields.value("then") {
+            self.read_actions(node, &mut event, &when.value, scope);
+        }
+        Some(event)
+    }
+
+    fn read_actions(&mut self, node: &'t Node, event: &mut Event, when: &'t Node, scope: &Scope) {
+        let Some(actions) = self.fields(node, event.span, &keys::ACTIONS) else { return };
+        if let Some(stop) = actions.value("stop") {
+            event.stop = self.boolean(stop).unwrap_or(false);
+        }
+        if let Some(impact) = actions.get("impact")
+            && let Some(fields) = self.fields(&impact.value, impact.key_span, &keys::IMPACT)
+        {
+            // Without a gap of its own, the impact acts along the event's function.
+            let gap = self.scalar(fields.value("gap").unwrap_or(when), scope, Context::Gap);
+            let restitution = fields.require("restitution", self);
+            let restitution = restitution.and_then(|entry| self.scalar(&entry.value, scope, Context::Force));
+            if let (Some(gap), Some(restitution)) = (gap, restitution) {
+                self.check_restitution(&fields, &restitution);
+                event.conditions.push(EventCondition::Impact { gap, restitution });
+            }
+        }
+        if let Some(resets) = actions.value("reset") {
+            self.read_resets(resets, event, scope);
+        }
+        if let Some(settings) = actions.value("set") {
+            self.read_settings(settings, event, scope);
+        }
+    }
+
+    /// Restitution at the default parameters, where it depends on nothing else.
+    fn check_restitution(&mut self, fields: &Fields<'t>, restitution: &Scalar) {
+        let Some(entry) = fields.get("restitution") else { return };
+        if let Ok(e) = self.values.scalar(restitution)
+            && !(0.0..=1.0).contains(&e)
+        {
+            self.diagnostics
+                .error(entry.value.span, format!("the restitution is {e}"))
+                .help("it is from 0 (nothing comes back) to 1 (no energy is lost)");
+        }
+    }
+
+    fn read_resets(&mut self, node: &'t Node, event: &mut Event, scope: &Scope) {
+        let Kind::Sequence(items) = &node.kind else {
+            self.expected(node, "a list of resets, such as `- {rate: rate(joint), to: 0}`");
+            return;
+        };
+        for item in items {
+            let item: &'t Node = item;
+            let Some(fields) = self.fields(item, item.span, &keys::RESET) else { continue };
+            let (rate, to) = (fields.require("rate", self), fields.require("to", self));
+            let rate = rate.and_then(|entry| self.scalar(&entry.value, scope, Context::Rate));
+            let to = to.and_then(|entry| self.scalar(&entry.value, scope, Context::Force));
+            if let (Some(rate), Some(to)) = (rate, to) {
+                let same = |condition: &EventCondition| matches!(condition, EventCondition::Reset { rate: other, .. } if *other == rate);
+                if event.conditions.iter().any(same) {
+                    self.diagnostics
+                        .error(item.span, format!("event `{}` sets the same rate twice", event.name))
+                        .help("remove one of the two");
+                    continue;
+                }
+                event.conditions.push(EventCondition::Reset { rate, to });
+            }
+        }
+    }
+
+    fn read_settings(&mut self, node: &'t Node, event: &mut Event, scope: &Scope) {
+        for entry in self.entries(node, "set") {
+            let Some(Symbol::Input(id)) = scope.symbol(&entry.key).cloned() else {
+                let name = shorten(&entry.key);
+                let inputs = self.symbols.inputs.iter().map(String::as_str);
+                let help = match self.nearest(&entry.key, inputs.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if self.symbols.inputs.is_empty() => {
+                        format!("declare it: `inputs: {{{name}: 0}}`")
+                    }
+                    None => format!("the inputs are {}", list(inputs)),
+                };
+                self.diagnostics
+                    .error(entry.key_span, format!("an event sets inputs, and `{name}` is none"))
+                    .help(help);
+                continue;
+            };
+            if let Some(value) = self.scalar(&entry.value, scope, Context::Force) {
+                event.settings.push((id, value));
+            }
+        }
+    }
+
+    /// Inputs that events set belong to the events: nobody else changes them.
+    pub(super) fn check_events(
+        &mut self,
+        events: &[Event],
+        inputs: &[Input],
+        cases: &[Case],
+        sensitivity: &[SensitivityRef],
+    ) {
+        let mut seen: Vec<InputId> = Vec::new();
+        for event in events {
+            for &(id, _) in &event.settings {
+                if seen.contains(&id) {
+                    continue;
+                }
+                seen.push(id);
+                let Some(input) = inputs.get(id.index()) else { continue };
+                let (name, by) = (&input.name, &event.name);
+                if input.hold != Hold::Zero {
+                    self.diagnostics
+                        .error(
+                            input.span,
+                            format!("event `{by}` sets input `{name}`, which stays until the next event"),
+                        )
+                        .help("leave `hold` out");
+                }
+                for case in cases.iter().filter(|case| case.inputs.iter().any(|(other, _)| *other == id)) {
+                    self.diagnostics
+                        .error(
+                            event.span,
+                            format!(
+                                "event `{by}` sets input `{name}`, to which case `{}` gives a signal",
+                                case.name
+                            ),
+                        )
+                        .help("take the signal from the case, or let the event set another input");
+                }
+                if sensitivity.contains(&SensitivityRef::Input(id)) {
+                    self.diagnostics
+                        .error(
+                            event.span,
+                            format!("event `{by}` sets input `{name}`, so there is no derivative by it"),
+                        )
+                        .help(format!("take `{name}` from `sensitivity`"));
+                }
+            }
+        }
+    }
+}

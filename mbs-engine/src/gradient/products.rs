@@ -1,0 +1,427 @@
+//! Products with the derivative of a whole run, so that a run can be a part of a larger gradient.
+//!
+//! The run is the map (state at the start, ρ) ↦ (objectives ψ, state at the end) with the Jacobian J, of the same discrete solution as every
+//! gradient here.
+//!
+//! | function | input → output |
+//! |---|---|
+//! | [`vector_jacobian`] | weights ȳ of what the run leaves → Jᵀ ȳ, weights of what enters it |
+//! | [`jacobian_vector`] | directions x′ of what enters it → J x′ |
+//! | [`gauss_newton`] | ρ′ → Jᵀ W J ρ′ with the objectives as residuals, through the start |
+//!
+//! A state has the rows of z, zd, zdd, λ and the algorithmic acceleration a in implicit runs ([`StateDerivatives`](mbs_runtime::StateDerivatives)), and those
+//! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
+//! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
+
+use super::explicit::{dynamics, joint_start};
+use super::{Effort, Start, State, is_constrained, other_form};
+use crate::Interpreted;
+use crate::method::{Damping, Method};
+use crate::signals::Moved;
+use mbs_codegen::model::{Integrator, Simulation};
+use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
+use mbs_runtime::{
+    Adaptive, Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, DifferentiableIntegrator,
+    Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints, Output, Rk4, Scalar, Span,
+    Stabilisation, StepError, System, VectorJacobian,
+};
+use std::ops::ControlFlow;
+
+/// Weights of what a run leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a, S = f64> {
+    /// Columns.
+    pub columns: usize,
+    /// Of the objectives, a row for each.
+    pub objectives: &'a [S],
+    /// Of the state at the end; none if it is empty.
+    pub end: &'a [S],
+}
+
+/// A vector–Jacobian product.
+#[derive(Clone, Debug)]
+pub struct Weighed<S = f64> {
+    /// The objectives.
+    pub objectives: Vec<S>,
+    /// Weights of the state at the start.
+    pub start: Vec<S>,
+    /// Weights of the parameters, a row for each; what the start depends on is not in it.
+    pub rho: Vec<S>,
+    /// The state at the end: a [`State`](mbs_runtime::State) or y = \[z, v\].
+    pub end: Vec<S>,
+    /// What the run took.
+    pub effort: Effort,
+    /// What the way back took.
+    pub statistics: AdjointStatistics,
+}
+
+impl<S> Weighed<S> {
+    pub(super) fn stopped(&self) -> bool {
+        self.statistics.run.stopped
+    }
+}
+
+/// Directions of what enters a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Directions<'a> {
+    /// Columns.
+    pub columns: usize,
+    /// Of the state at the start.
+    pub start: &'a [f64],
+    /// Of the parameters, a row for each.
+    pub rho: &'a [f64],
+}
+
+/// A Jacobian–vector product.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    /// The objectives.
+    pub objectives: Vec<f64>,
+    /// Their changes, a row for each.
+    pub objective_changes: Vec<f64>,
+    /// Changes of the state at the end.
+    pub end: Vec<f64>,
+}
+
+/// The product of a run's derivative with directions.
+pub fn jacobian_vector(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    directions: Directions<'_>,
+) -> Result<Changes, StepError> {
+    let (state, _) = start.run_from(model, method)?;
+    let h = simulation.step;
+    let way = Forward { model, simulation, state, directions };
+    match *method {
+        Method::Ali3p(method) => way.implicit(Fixed { method, h }),
+        Method::Index1(method) => way.implicit(Fixed { method, h }),
+        Method::Rk4(damping) => way.explicit(&Differentiated(Fixed { method: Rk4, h }), damping),
+        Method::DormandPrince(control, damping) => way.explicit(&Differentiated(control), damping),
+    }
+}
+
+/// Jᵀ W J ρ′ of the whole run, the start included, with the objectives as residuals and the diagonal matrix W of their weights: what stands
+/// for the Hessian of ½ Σ w_i ψ_i² in the methods of Gauss–Newton and Levenberg–Marquardt. One run forward along ρ′, one back.
+pub fn gauss_newton(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    weights: &[f64],
+    direction: &[f64],
+    memory: usize,
+) -> Result<Vec<f64>, StepError> {
+    let dims = model.dims();
+    let (p, m) = (dims.sensitivity.parameters, dims.n_objectives);
+    let lengths = [("direction", p, direction.len()), ("weights", m, weights.len())];
+    if let Some((what, expected, found)) = lengths.into_iter().find(|(_, a, b)| a != b) {
+        return Err(StepError::Length { what, expected, found });
+    }
+    let changes = start.derivatives(model, method)?;
+    let along = |row: &[f64]| row.iter().zip(direction).map(|(x, v)| x * v).sum();
+    let first: Vec<f64> = changes.chunks_exact(p.max(1)).map(along).collect();
+    let directions = Directions { columns: 1, start: &first, rho: direction };
+    let forward = jacobian_vector(model, method, simulation, start.clone(), directions)?;
+    let weighed: Vec<f64> = forward.objective_changes.iter().zip(weights).map(|(x, w)| w * x).collect();
+    let weights = Weights { columns: 1, objectives: &weighed, end: &[] };
+    let go_on = |_: AdjointNode<'_, f64>| ControlFlow::Continue(());
+    let back = vector_jacobian(model, method, simulation, start, weights, memory, go_on)?;
+    Ok(through_start(p, 1, &changes, &back))
+}
+
+/// A run, and directions of what enters it.
+struct Forward<'a> {
+    model: &'a Interpreted,
+    simulation: &'a Simulation,
+    state: Vec<f64>,
+    directions: Directions<'a>,
+}
+
+impl Forward<'_> {
+    fn changes(&self, rows: usize) -> Changes {
+        let (m, columns) = (self.model.dims().n_objectives, self.directions.columns);
+        let zeros = |n: usize| vec![0.0; n];
+        Changes { objectives: zeros(m), objective_changes: zeros(m * columns), end: zeros(rows * columns) }
+    }
+
+    fn implicit<T: DifferentiableStep>(mut self, fixed: Fixed<T>) -> Result<Changes, StepError> {
+        let (dims, span, run) = (self.model.dims(), span(self.simulation), Differentiated(fixed));
+        let Directions { columns, start, rho } = self.directions;
+        let mut found = self.changes(mbs_runtime::adjoint::state_rows(&dims));
+        let Changes { objectives, objective_changes, end } = &mut found;
+        let product = JacobianVector { columns, start, rho, objectives, objective_changes, end };
+        let mut scratch = vec![0.0; run.jacobian_vector_scratch_len(&dims, columns)];
+        let (mut inputs, state) = (self.model.input_signals(), &mut self.state);
+        run.jacobian_vector(self.model, &mut inputs, state, &span, product, &mut scratch)?;
+        Ok(found)
+    }
+
+    fn explicit(
+        self,
+        run: &impl DifferentiableIntegrator,
+        damping: Option<Damping>,
+    ) -> Result<Changes, StepError> {
+        let model = self.model;
+        match damping {
+            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
+            None => self.explicit_of(model, run),
+        }
+    }
+
+    fn explicit_of(
+        mut self,
+        dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
+        run: &impl DifferentiableIntegrator,
+    ) -> Result<Changes, StepError> {
+        let span = span(self.simulation);
+        let Directions { columns, start, rho } = self.directions;
+        let mut found = self.changes(self.model.dims().state());
+        let Changes { objectives, objective_changes, end } = &mut found;
+        let product = JacobianVector { columns, start, rho, objectives, objective_changes, end };
+        let mut scratch = vec![0.0; run.jacobian_vector_scratch_len(dynamics, columns)];
+        let (mut inputs, y) = (self.model.input_signals(), &mut self.state);
+        run.jacobian_vector(dynamics, &mut inputs, y, &span, product, &mut scratch)?;
+        Ok(found)
+    }
+}
+
+/// Who sees the steps and nodes of an adjoint run.
+pub(super) type Watcher<'a, S> = &'a mut dyn FnMut(AdjointNode<'_, S>) -> ControlFlow<()>;
+
+pub(super) fn span<S: Scalar>(simulation: &Simulation) -> Span<S> {
+    let number = S::from_f64;
+    Span { start: number(simulation.begin), end: number(simulation.end), output: Output::Steps }
+}
+
+/// Numbers that an adjoint run with this many columns needs beside records and states of its steps: its state, weights and scratch.
+pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation, columns: usize) -> usize {
+    let (dims, h) = (model.dims(), simulation.step);
+    let parameters = dims.sensitivity.parameters * columns;
+    match simulation.integrator {
+        Integrator::Rk4 | Integrator::DormandPrince => {
+            // Of the method with more stages.
+            let run = Adjoint(Adaptive::new(1.0, 1.0));
+            let scratch = match is_constrained(model) {
+                true => run.scratch_len(&OnConstraints(Index1::new(model)), columns),
+                false => run.scratch_len(model, columns),
+            };
+            dims.state() * (1 + columns) + parameters + scratch
+        }
+        _ => {
+            let run = Adjoint(Fixed { method: ImplicitIndex1::new(NO_STABILISATION), h });
+            let other = Adjoint(Fixed { method: Ali3p::DEFAULT, h });
+            let scratch = run.scratch_len(&dims, columns).max(other.scratch_len(&dims, columns));
+            let rows = mbs_runtime::adjoint::state_rows(&dims);
+            mbs_runtime::State::<S>::len(&dims) + rows * columns + parameters + scratch
+        }
+    }
+}
+
+const NO_STABILISATION: Stabilisation<f64> = Stabilisation { rate: 0.0, value: 0.0, compliance: 0.0 };
+
+/// An error that counts all of the memory, not only what is left for steps.
+pub(super) fn counting(own: usize, found: usize, error: StepError) -> StepError {
+    match error {
+        StepError::Length { what: what @ "memory", expected, .. } => {
+            StepError::Length { what, expected: expected.saturating_add(own), found }
+        }
+        error => error,
+    }
+}
+
+/// The model's own inputs.
+pub(super) fn unmoved<S: Scalar>(model: &Interpreted<S>) -> Moved<'_, S> {
+    Moved { signals: model.input_signals(), by: Vec::new() }
+}
+
+/// The product of a run's transposed derivative with weights, in at most this many bytes. The observer sees every step and every node
+/// of the way back; where it breaks, the product is meaningless.
+#[allow(clippy::too_many_arguments, reason = "a run, weights, and how to take them back")]
+pub fn vector_jacobian(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    weights: Weights<'_>,
+    memory: usize,
+    mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
+) -> Result<Weighed, StepError> {
+    let (state, _) = start.run_from(model, method)?;
+    weigh(model, &mut unmoved(model), method, simulation, state, weights, memory, &mut observe)
+}
+
+/// ρ̄ + x_ρᵀ x̄ for each column: the weights of the parameters of the whole run, the start included. Of column k by parameter i at
+/// `k * p + i`. `changes`: derivatives of the start.
+pub fn through_start<S: Scalar>(p: usize, columns: usize, changes: &[S], product: &Weighed<S>) -> Vec<S> {
+    let mut all = vec![S::ZERO; columns * p];
+    for (k, all) in all.chunks_exact_mut(p.max(1)).enumerate() {
+        for (to, &rho) in all.iter_mut().zip(product.rho.iter().skip(k).step_by(columns)) {
+            *to = rho;
+        }
+        let weights = product.start.iter().skip(k).step_by(columns);
+        for (&weight, row) in weights.zip(changes.chunks_exact(p.max(1))) {
+            for (to, &x) in all.iter_mut().zip(row) {
+                *to += weight * x;
+            }
+        }
+    }
+    all
+}
+
+impl<S: Scalar> Start<S> {
+    /// The state that a run by this method begins with, and its derivatives by the parameters.
+    pub(super) fn run_from(
+        self,
+        model: &Interpreted<S>,
+        method: &Method,
+    ) -> Result<(Vec<S>, Vec<S>), StepError> {
+        match self.state {
+            State::Assembled { state, derivatives } if !method.is_explicit() => Ok((state, derivatives)),
+            _ if method.is_explicit() => joint_start(model, self),
+            _ => Err(other_form()),
+        }
+    }
+
+    /// Derivatives of the state that a run by this method begins with, by the parameters: as [`Directions::start`] with a column for each.
+    pub fn derivatives(&self, model: &Interpreted<S>, method: &Method) -> Result<Vec<S>, StepError> {
+        Ok(self.clone().run_from(model, method)?.1)
+    }
+}
+
+/// The same from any state, with any inputs, in any numbers.
+#[allow(clippy::too_many_arguments, reason = "a run, weights, and how to take them back")]
+pub(super) fn weigh<S: Scalar>(
+    model: &Interpreted<S>,
+    inputs: &mut Moved<'_, S>,
+    method: &Method,
+    simulation: &Simulation,
+    state: Vec<S>,
+    weights: Weights<'_, S>,
+    memory: usize,
+    observe: Watcher<'_, S>,
+) -> Result<Weighed<S>, StepError> {
+    let own = own_len(model, simulation, weights.columns);
+    let numbers = (memory / size_of::<S>()).saturating_sub(own);
+    let h = simulation.step;
+    let mut way = Way { model, inputs, simulation, state, weights, numbers, observe };
+    let found = match *method {
+        Method::Ali3p(method) => way.implicit(Fixed { method, h }),
+        Method::Index1(method) => way.implicit(Fixed { method, h }),
+        Method::Rk4(damping) => {
+            let run = Adjoint(Fixed { method: Rk4, h });
+            let plan = AdjointIntegrator::schedule(&run, &model.dims(), &span::<S>(simulation), numbers);
+            plan.and_then(|plan| {
+                way.numbers = plan.map_or(numbers, |plan| plan.memory_len());
+                way.explicit(run, damping)
+            })
+        }
+        // How many steps there will be is not known: a part of the memory first.
+        Method::DormandPrince(control, damping) => {
+            let mut some = numbers.min(AT_FIRST);
+            loop {
+                way.numbers = some;
+                match way.again().explicit(Adjoint(control), damping) {
+                    Err(StepError::Length { what: "memory", .. }) if some < numbers => {
+                        some = some.saturating_mul(8).min(numbers);
+                    }
+                    found => break found,
+                }
+            }
+        }
+    };
+    found.map_err(|error| counting(own, memory / size_of::<S>(), error))
+}
+
+/// Numbers that a run by step control may take before more are given to it.
+const AT_FIRST: usize = 1 << 22;
+
+/// A run, and weights of what it leaves.
+struct Way<'a, 'm, S: Scalar> {
+    model: &'a Interpreted<S>,
+    inputs: &'a mut Moved<'m, S>,
+    simulation: &'a Simulation,
+    state: Vec<S>,
+    weights: Weights<'a, S>,
+    numbers: usize,
+    observe: Watcher<'a, S>,
+}
+
+impl<'m, S: Scalar> Way<'_, 'm, S> {
+    /// The same, to be made once more.
+    fn again(&mut self) -> Way<'_, 'm, S> {
+        Way {
+            model: self.model,
+            inputs: &mut *self.inputs,
+            simulation: self.simulation,
+            state: self.state.clone(),
+            weights: self.weights,
+            numbers: self.numbers,
+            observe: &mut *self.observe,
+        }
+    }
+
+    fn implicit<T: DifferentiableStep>(self, fixed: Fixed<T>) -> Result<Weighed<S>, StepError> {
+        let Way { model, inputs, simulation, mut state, weights, numbers, observe } = self;
+        let (dims, span, run, columns) = (model.dims(), span(simulation), Adjoint(fixed), weights.columns);
+        let schedule = run.schedule(&dims, &span, numbers)?;
+        let zeros = |n: usize| vec![S::ZERO; n];
+        let (mut objectives, mut rho) =
+            (zeros(dims.n_objectives), zeros(dims.sensitivity.parameters * columns));
+        let mut start = zeros(mbs_runtime::adjoint::state_rows(&dims) * columns);
+        let (mut scratch, mut memory) =
+            (zeros(run.scratch_len(&dims, columns)), zeros(schedule.memory_len()));
+        let product = VectorJacobian {
+            columns,
+            objective_weights: weights.objectives,
+            end_weights: weights.end,
+            objectives: &mut objectives,
+            start: &mut start,
+            rho: &mut rho,
+        };
+        let statistics =
+            run.run(model, inputs, &mut state, &span, product, &mut memory, &mut scratch, observe)?;
+        let effort = Effort::Implicit(statistics.run);
+        Ok(Weighed { objectives, start, rho, end: state, effort, statistics })
+    }
+
+    fn explicit(
+        self,
+        run: impl AdjointIntegrator,
+        damping: Option<Damping>,
+    ) -> Result<Weighed<S>, StepError> {
+        let model = self.model;
+        match damping {
+            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
+            None => self.explicit_of(model, run),
+        }
+    }
+
+    fn explicit_of(
+        self,
+        dynamics: &impl JointDynamics<S = S, Model = Interpreted<S>>,
+        run: impl AdjointIntegrator,
+    ) -> Result<Weighed<S>, StepError> {
+        let Way { model, inputs, simulation, state: mut y, weights, numbers, observe } = self;
+        let (dims, span, columns) = (model.dims(), span(simulation), weights.columns);
+        let zeros = |n: usize| vec![S::ZERO; n];
+        let (mut objectives, mut rho) =
+            (zeros(dims.n_objectives), zeros(dims.sensitivity.parameters * columns));
+        let mut start = zeros(dims.state() * columns);
+        // What is not touched takes no memory.
+        let (mut scratch, mut memory) = (zeros(run.scratch_len(dynamics, columns)), zeros(numbers));
+        let product = VectorJacobian {
+            columns,
+            objective_weights: weights.objectives,
+            end_weights: weights.end,
+            objectives: &mut objectives,
+            start: &mut start,
+            rho: &mut rho,
+        };
+        let (memory, scratch) = (&mut memory, &mut scratch);
+        let statistics = run.run(dynamics, inputs, &mut y, &span, product, memory, scratch, observe)?;
+        let effort = Effort::Explicit(statistics.run);
+        Ok(Weighed { objectives, start, rho, end: y, effort, statistics })
+    }
+}

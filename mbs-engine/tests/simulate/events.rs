@@ -1,0 +1,347 @@
+//! Runs with events against closed forms and independent numbers.
+
+use crate::common::shipped;
+use mbs_codegen::analysis::Analysed;
+use mbs_codegen::model::{Formulation, Integrator, Model};
+use mbs_engine::Method;
+use mbs_engine::gradient;
+use mbs_engine::simulation::{self, Instance, Overrides, Record, Silent};
+use std::ops::ControlFlow;
+
+fn model(text: &str) -> Model {
+    match mbs_codegen::read("model.yaml", text) {
+        Ok((model, _)) => model,
+        Err(diagnostics) => panic!("{}", diagnostics.render("model.yaml", text)),
+    }
+}
+
+fn instance(text: &str, overrides: &Overrides) -> Instance {
+    Instance::of_dynamics(&Analysed::of(model(text)), None, &[], overrides).expect("an instance")
+}
+
+fn run(text: &str, overrides: &Overrides) -> Record {
+    let Instance { model, settings } = instance(text, overrides);
+    simulation::run(&model, &settings, &mut Silent)
+}
+
+fn times(record: &Record) -> Vec<f64> {
+    record.seen.events.iter().map(|event| event.t).collect()
+}
+
+/// Objectives, their gradient by rows, and events of a differentiated run.
+fn differentiated(text: &str, overrides: &Overrides) -> gradient::Found {
+    differentiated_model(&model(text), overrides)
+}
+
+fn differentiated_model(source: &Model, overrides: &Overrides) -> gradient::Found {
+    let analysed = Analysed::of(source.clone());
+    let settings =
+        simulation::Settings::of_dynamics(&source.simulation, analysed.is_constrained(), overrides);
+    let settings = settings.expect("settings");
+    let bundles = gradient::bundles(&settings.simulation, analysed.is_constrained());
+    let Instance { model, settings } =
+        Instance::new(&analysed, None, &[], settings, &bundles).expect("an instance");
+    let start = gradient::start(&model, &settings.simulation).expect("a start");
+    let method = Method::of(&settings.simulation, settings.constrained, &start.scale);
+    gradient::run(&model, &method, &settings.simulation, start, |_| ControlFlow::Continue(()))
+        .unwrap_or_else(|error| panic!("{}", error.describe(&model)))
+}
+
+fn close(what: &str, found: f64, expected: f64, tolerance: f64) {
+    let error = (found - expected).abs();
+    assert!(
+        error <= tolerance * expected.abs().max(1.0),
+        "{what}: {found} against {expected}, off by {error:.2e}"
+    );
+}
+
+const G: f64 = 9.81;
+const E: f64 = 0.8;
+
+/// Time, state after the fall, and derivatives by (g, e, h), of bounce k from height h.
+fn bounce(k: i32) -> (f64, [f64; 3]) {
+    let fall = (2.0 / G).sqrt();
+    // t_k = fall (1 + 2 Σ e^i)
+    let sum: f64 = (1..=k).map(|i| E.powi(i)).sum();
+    let slope: f64 = (1..=k).map(|i| f64::from(i) * E.powi(i - 1)).sum();
+    let t = fall * (1.0 + 2.0 * sum);
+    (t, [-0.5 * t / G, 2.0 * fall * slope, 0.5 * t])
+}
+
+#[test]
+fn a_ball_bounces_as_the_closed_form_says() {
+    let text = shipped("bouncing_ball");
+    for integrator in [Integrator::Rk4, Integrator::Trapezoidal, Integrator::DormandPrince] {
+        for step in [0.01, 0.037, 0.3] {
+            let overrides = Overrides {
+                integrator: Some(integrator),
+                step: Some(step),
+                end: Some(4.03),
+                ..Overrides::default()
+            };
+            let record = run(&text, &overrides);
+            assert!(record.failure.is_none(), "{integrator:?} {step}: {:?}", record.failure);
+            let found = times(&record);
+            assert!(found.len() >= 21, "{integrator:?} {step}: {found:?}");
+            for (k, &t) in found.iter().enumerate() {
+                close(&format!("{integrator:?} {step} bounce {k}"), t, bounce(k as i32).0, 1e-10);
+            }
+            // m γ (1 + e)
+            let impulse = record.seen.events[1].impulses[0];
+            close("impulse", impulse, 2.0 * (2.0 * G).sqrt() * E * (1.0 + E), 1e-10);
+            assert!(record.seen.balance.relative_error().is_some_and(|error| error < 1e-12));
+        }
+    }
+}
+
+#[test]
+fn gradients_of_a_bouncing_ball_are_those_of_the_closed_form() {
+    let text = shipped("bouncing_ball");
+    for integrator in [Integrator::Rk4, Integrator::DormandPrince] {
+        let overrides = Overrides {
+            integrator: Some(integrator),
+            step: Some(0.037),
+            end: Some(4.03),
+            ..Overrides::default()
+        };
+        let found = differentiated(&text, &overrides);
+        assert!(found.events.len() >= 21);
+        for (k, event) in found.events.iter().enumerate() {
+            let (t, slopes) = bounce(k as i32);
+            close("time", event.t, t, 1e-10);
+            for (found, expected) in event.derivatives.iter().zip(slopes) {
+                close(&format!("{integrator:?} derivative of bounce {k}"), *found, expected, 1e-10);
+            }
+        }
+        // z(T) = v τ − g τ²/2 with v = g fall e^(n+1), τ = T − t_n
+        let n = found.events.len() as i32 - 1;
+        let (t, slopes) = bounce(n);
+        let (fall, tau) = ((2.0 / G).sqrt(), 4.03 - t);
+        let v = G * fall * E.powi(n + 1);
+        let v_by = [0.5 * v / G, f64::from(n + 1) * v / E, 0.5 * v];
+        close("height", found.objectives[0], v * tau - 0.5 * G * tau * tau, 1e-10);
+        for (k, by) in ["g", "e", "h"].into_iter().enumerate() {
+            let explicit = if k == 0 { -0.5 * tau * tau } else { 0.0 };
+            let expected = v_by[k] * tau - (v - G * tau) * slopes[k] + explicit;
+            // Steps of step control are partly tiny: rounding shows.
+            let tolerance = if integrator == Integrator::Rk4 { 1e-10 } else { 2e-9 };
+            close(&format!("{integrator:?} height by {by}"), found.of_objective(0)[k], expected, tolerance);
+        }
+    }
+}
+
+#[test]
+fn accumulation_and_rest_are_refused_by_name() {
+    let text = shipped("bouncing_ball");
+    let failure = |text: &str, end: f64| {
+        let Instance { model, settings } =
+            instance(text, &Overrides { end: Some(end), ..Overrides::default() });
+        match simulation::run(&model, &settings, &mut Silent).failure {
+            Some(simulation::RunFailure::Step(error)) => error.describe(&model).to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let message = failure(&text, 5.0);
+    assert!(message.contains("event `bounce` comes ever faster"), "{message}");
+    let message = failure(&text.replace("restitution: e", "restitution: 0"), 5.0);
+    assert!(message.contains("event `bounce` is at rest"), "{message}");
+    let message = failure(&text.replace("start: h", "start: -h"), 5.0);
+    assert!(message.contains("event `bounce` has happened before the start"), "{message}");
+}
+
+/// The rule of Corner 2018, appendix C: one velocity of point 2 is reversed, the other is kept.
+fn chosen_rates() -> String {
+    shipped("five_bar_bouncing").replace(
+        "then: {impact: {restitution: e}}",
+        "then:\n      reset:\n        - {rate: vel(bar_12.p2).y, to: -e*vel(bar_12.p2).y}\n        - {rate: vel(bar_12.p2).x, to: vel(bar_12.p2).x}",
+    )
+}
+
+#[test]
+fn a_five_bar_bounces_as_independent_code_says() {
+    // Numbers of independent code: variational equations and saltation matrices, tolerance 1e−13.
+    let expected = [
+        (0.311827604187, [0.372364562, 0.0, -1.15103021]),
+        (1.77974386704, [1.37862206, -0.199371489, -6.79017825]),
+        (2.45379317883, [3.72716006, -0.596313573, -14.062534]),
+    ];
+    let found = differentiated(&chosen_rates(), &Overrides { end: Some(2.6), ..Overrides::default() });
+    assert_eq!(found.events.len(), 3);
+    for (event, (t, slopes)) in found.events.iter().zip(expected) {
+        close("time", event.t, t, 1e-8);
+        for (found, expected) in event.derivatives.iter().zip(slopes) {
+            close("its derivative", *found, expected, 1e-7);
+        }
+    }
+    // The same times by ALI3-P, of order 2.
+    let implicit = Overrides {
+        integrator: Some(Integrator::Trapezoidal),
+        formulation: Some(Formulation::Ali3p),
+        end: Some(1.0),
+        ..Overrides::default()
+    };
+    let errors = [2e-3, 1e-3].map(|step| {
+        let record = run(&chosen_rates(), &Overrides { step: Some(step), ..implicit.clone() });
+        assert!(record.failure.is_none(), "{:?}", record.failure);
+        assert!(record.seen.norms.is_some_and(|norms| norms.velocity < 1e-10 && norms.acceleration < 1e-8));
+        times(&record)[0] - 0.311827604187
+    });
+    assert!((errors[0] / errors[1] - 4.0).abs() < 0.2, "{errors:?}");
+}
+
+#[test]
+fn an_impulse_along_the_normal_keeps_energy() {
+    let record = run(&shipped("five_bar_bouncing"), &Overrides { end: Some(2.0), ..Overrides::default() });
+    assert!(record.failure.is_none() && !record.seen.events.is_empty());
+    let balance = &record.seen.balance;
+    assert!(balance.at_events.abs() < 1e-11 * balance.largest_kinetic, "{}", balance.at_events);
+    let less = shipped("five_bar_bouncing").replace("e: {value: 1,", "e: {value: 0.5,");
+    let record = run(&less, &Overrides { end: Some(1.0), ..Overrides::default() });
+    assert!(record.seen.balance.at_events < 0.0);
+}
+
+/// Dry friction on the slider, whose direction an event sets.
+fn friction() -> String {
+    shipped("slider_crank")
+        .replace("parameters:\n", "inputs: {way: 1}\nparameters:\n  Fc: 0.05\n")
+        .replace("forces:\n", "forces:\n  friction: {type: joint_force, coordinate: slide, value: -Fc*way}\n")
+        .replace("sensitivity: [k, c]", "sensitivity: [k, Fc]\nevents:\n  back: {when: rate(slide), direction: falling, then: {set: {way: -1}}}\n  forth: {when: rate(slide), direction: rising, then: {set: {way: 1}}}")
+        .replace("objectives:\n", "objectives:\n  x: {terminal: slide.displacement}\n  xd: {terminal: rate(slide)}\n")
+}
+
+#[test]
+fn friction_that_changes_its_direction_is_exact() {
+    let overrides = Overrides {
+        integrator: Some(Integrator::Rk4),
+        formulation: Some(Formulation::Index1),
+        step: Some(5e-3),
+        ..Overrides::default()
+    };
+    let found = differentiated(&friction(), &overrides);
+    let expected = [2.61779642749, 4.85156912738, 7.25062775791, 9.38487286278];
+    assert_eq!(found.events.len(), 4);
+    for (event, t) in found.events.iter().zip(expected) {
+        close("time", event.t, t, 1e-8);
+    }
+    let expected = [
+        (1.114771386, [0.1195360302, 1.673043256]),
+        (0.1812919708, [0.2283190981, 0.6082753208]),
+        (3.114545425, [0.3717369951, -4.201496075]),
+    ];
+    for (i, (value, slopes)) in expected.into_iter().enumerate() {
+        close("objective", found.objectives[i], value, 1e-8);
+        for (found, expected) in found.of_objective(i).iter().zip(slopes) {
+            close("derivative", *found, expected, 1e-8);
+        }
+    }
+}
+
+/// A pendulum's upper limit that is passed and come back to within one step, and an event that stops the run.
+#[test]
+fn short_visits_are_found_and_runs_are_stopped() {
+    let text = "
+mbs: 1
+name: thrown
+gravity: [0, 0, -10]
+parameters: {v: 10.0, top: 4.99}
+bodies:
+  ball: {mass: 1}
+joints:
+  fall: {type: prismatic, parent: ground, child: ball, axis: [0, 0, 1], start: {value: 0.001, rate: v}}
+events:
+  up: {when: fall.displacement - top, direction: rising}
+  down: {when: fall.displacement - top, direction: falling}
+  end: {when: fall.displacement, direction: falling, then: {stop: true}}
+objectives:
+  time: {integrand: 1}
+sensitivity: [v]
+simulation: {end: 5, step: 0.4, integrator: rk4}
+";
+    // top = 0.001 + v²/2g − g (t − v/g)²/2
+    let away = (2.0 * (0.001 + 5.0 - 4.99) / 10.0_f64).sqrt();
+    let end = 1.0 + (2.0 * 5.001 / 10.0_f64).sqrt();
+    let found = differentiated(text, &Overrides::default());
+    let found_times: Vec<f64> = found.events.iter().map(|event| event.t).collect();
+    assert_eq!(found_times.len(), 3, "{found_times:?}");
+    for (t, expected) in found_times.into_iter().zip([1.0 - away, 1.0 + away, end]) {
+        close("time", t, expected, 1e-12);
+    }
+    close("time as an objective", found.objectives[0], end, 1e-12);
+    close(
+        "its derivative",
+        found.of_objective(0)[0],
+        0.1 + 1.0 / (2.0 * 5.001 * 10.0_f64).sqrt() * 1.0,
+        1e-12,
+    );
+}
+
+/// The derivative of the discrete run: differences of whole runs by the same steps.
+#[test]
+fn gradients_through_events_are_those_of_the_discrete_run() {
+    let explicit = Overrides {
+        integrator: Some(Integrator::Rk4),
+        formulation: Some(Formulation::Index1),
+        end: Some(1.9),
+        step: Some(0.021),
+        ..Overrides::default()
+    };
+    let implicit = Overrides {
+        integrator: Some(Integrator::Trapezoidal),
+        formulation: Some(Formulation::Ali3p),
+        newton_tolerance: Some(1e-13),
+        ..explicit.clone()
+    };
+    let alpha = Overrides {
+        integrator: Some(Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
+        ..implicit.clone()
+    };
+    let ball = Overrides { step: Some(0.037), ..implicit.clone() };
+    let cases = [
+        ("five-bar, index 1", chosen_rates(), explicit),
+        ("five-bar, ali3p", chosen_rates(), implicit.clone()),
+        ("five-bar, impulse, generalized-alpha", shipped("five_bar_bouncing"), alpha),
+        ("ball, trapezoidal", shipped("bouncing_ball"), ball),
+    ];
+    for (what, text, overrides) in cases {
+        let found = differentiated(&text, &overrides);
+        assert!(!found.events.is_empty(), "{what}");
+        let source = model(&text);
+        for (k, name) in source.sensitivity_names(&source.sensitivity).iter().enumerate() {
+            let value = source.default_parameters()
+                [source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
+            // So little that no event moves over a node, where the discrete run is not smooth.
+            let by = 2e-6 * value.abs();
+            let at = |by: f64| {
+                let mut moved = source.clone();
+                let place = moved.parameters.iter().position(|p| p.name == *name).expect("a parameter");
+                moved.parameters[place].value = mbs_codegen::model::ParameterValue::Number(value + by);
+                moved.parameters[place].max = None;
+                differentiated_model(&moved, &overrides)
+            };
+            let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|part| at(part * by));
+            // Fourth order.
+            let difference = |f: &dyn Fn(&gradient::Found) -> f64| {
+                (f(&a) - 8.0 * f(&b) + 8.0 * f(&c) - f(&d)) / (12.0 * by)
+            };
+            for i in 0..found.objectives.len() {
+                let expected = difference(&|found| found.objectives[i]);
+                let scale = found.objectives[i].abs() / value.abs() + expected.abs();
+                let error = (found.of_objective(i)[k] - expected).abs();
+                assert!(
+                    error < 2e-7 * scale,
+                    "{what}: objective {i} by {name}: {} against {expected}",
+                    found.of_objective(i)[k]
+                );
+            }
+            for (n, event) in found.events.iter().enumerate() {
+                let expected = difference(&|found| found.events[n].t);
+                let error = (event.derivatives[k] - expected).abs();
+                assert!(
+                    error < 2e-7 * (expected.abs() + 1.0),
+                    "{what}: event {n} by {name}: {} against {expected}",
+                    event.derivatives[k]
+                );
+            }
+        }
+    }
+}

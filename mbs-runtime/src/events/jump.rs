@@ -1,0 +1,303 @@
+//! Velocities after an event.
+//!
+//! | symbol | meaning | length |
+//! |---|---|---|
+//! | M, Φ_v | mass matrix, constraints per velocity | nv × nv, rows × nv |
+//! | C | the event's conditions per velocity | conditions × nv |
+//! | d | v⁺ − v⁻ | nv |
+//! | Λ, μ | impulses of constraints and conditions | rows, conditions |
+//!
+//! ```text
+//! [ M    Φ_vᵀ  Cᵀ ] [d]   [ 0          ]
+//! [ Φ_v  −E    0  ] [Λ] = [ −Φd(v)     ]
+//! [ C    0     −E ] [μ]   [ target − c ]
+//! ```
+//!
+//! E is small and refined away, as at the start of a run; it lets rows depend on each other. For e ≤ 1 and constraints at rest no energy is
+//! created: with γ⁺ = −e γ⁻ the kinetic energy changes by −(1 − e²) γ⁻²/(2 C M⁻¹ Cᵀ), M⁻¹ under the constraints.
+
+use super::{EventDerivatives, Events};
+use crate::StepError;
+use crate::error::{EvalError, EventFailure};
+use crate::formulation::compliance::least_part;
+use crate::linear::{add_scaled, copy, largest, lu};
+use crate::pieces::Pieces;
+use crate::scalar::{Scalar, sqrt};
+use crate::system::{At, Dims, Quantity};
+
+/// Refinements of the solution; each leaves about 1e−9 of the error.
+const REFINEMENTS: usize = 4;
+
+/// Memory for jumps, and the last one.
+pub(crate) struct Jump<'a, S> {
+    mass: &'a mut [S],
+    rows: &'a mut [S],
+    row_rates: &'a mut [S],
+    directions: &'a mut [S],
+    condition_rates: &'a mut [S],
+    targets: &'a mut [S],
+    pub(crate) settings: &'a mut [S],
+    /// Of all conditions; those of other events are zero.
+    pub(crate) mu: &'a mut [S],
+    /// v⁺ − v⁻
+    pub(crate) d: &'a mut [S],
+    pub(crate) lambda: &'a mut [S],
+    matrix: &'a mut [S],
+    pivots: &'a mut [S],
+    compliance: &'a mut [S],
+    b: &'a mut [S],
+    x: &'a mut [S],
+    conditions: (usize, usize),
+}
+
+impl<'a, S: Scalar> Jump<'a, S> {
+    /// Length of its memory.
+    pub(crate) fn len<M: Events<S = S>>(system: &M) -> usize {
+        let (dims, table) = (system.dims(), system.event_table());
+        let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
+        let n = nv + rows + c;
+        nv * nv + rows * nv + 2 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
+    }
+
+    /// Takes its memory from `pieces`.
+    pub(crate) fn new<M: Events<S = S>>(system: &M, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let (dims, table) = (system.dims(), system.event_table());
+        let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
+        let n = nv + rows + c;
+        Ok(Self {
+            mass: pieces.next(nv * nv)?,
+            rows: pieces.next(rows * nv)?,
+            row_rates: pieces.next(rows)?,
+            directions: pieces.next(c * nv)?,
+            condition_rates: pieces.next(c)?,
+            targets: pieces.next(c)?,
+            settings: pieces.next(table.inputs.len())?,
+            mu: pieces.next(c)?,
+            d: pieces.next(nv)?,
+            lambda: pieces.next(rows)?,
+            matrix: pieces.next(n * n)?,
+            pivots: pieces.next(n)?,
+            compliance: pieces.next(n)?,
+            b: pieces.next(n)?,
+            x: pieces.next(n)?,
+            conditions: (0, 0),
+        })
+    }
+
+    /// Finds d, Λ and μ of an event at an instant before it, and the values of inputs.
+    pub(crate) fn solve<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        event: usize,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let t = at.t.real();
+        let dims = system.dims();
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        let jumps = system.event_jumps(
+            at,
+            w,
+            self.mass,
+            self.rows,
+            self.row_rates,
+            self.directions,
+            self.condition_rates,
+            self.targets,
+            self.settings,
+        );
+        jumps.map_err(fail)?;
+        self.d.fill(S::ZERO);
+        self.lambda.fill(S::ZERO);
+        self.mu.fill(S::ZERO);
+        let table = system.event_table();
+        self.conditions = table.events.get(event).map_or((0, 0), |entry| entry.conditions);
+        let (first, end) = self.conditions;
+        if first == end {
+            return Ok(());
+        }
+        self.factor(&dims, table.conditions).map_err(|()| StepError::Event {
+            t,
+            event,
+            failure: EventFailure::Singular,
+        })?;
+        self.b.fill(S::ZERO);
+        let rates = self.row_rates.iter().map(|&rate| -rate);
+        let changes = self.targets.iter().zip(self.condition_rates.iter()).map(|(&to, &rate)| to - rate);
+        let changes = changes.take(end).skip(first);
+        for (b, value) in self.b.iter_mut().skip(dims.nv).zip(rates.chain(changes)) {
+            *b = value;
+        }
+        self.refine(&dims);
+        let mut pieces = Pieces::named("x", self.x, self.d.len() + self.lambda.len() + self.mu.len());
+        copy(self.d, pieces.next(dims.nv)?);
+        copy(self.lambda, pieces.next(dims.joint_rows())?);
+        for (mu, &x) in self.mu.iter_mut().take(end).skip(first).zip(pieces.rest().iter()) {
+            *mu = x;
+        }
+        self.check(&dims, t, event, at)
+    }
+
+    /// How many unknowns there are.
+    fn unknowns(&self, dims: &Dims) -> usize {
+        dims.nv + dims.joint_rows() + (self.conditions.1 - self.conditions.0)
+    }
+
+    /// Factors of the matrix.
+    fn factor(&mut self, dims: &Dims, conditions: usize) -> Result<(), ()> {
+        let (nv, rows, n) = (dims.nv, dims.joint_rows(), self.unknowns(dims));
+        let (first, _) = self.conditions;
+        let matrix = self.matrix.get_mut(..n * n).ok_or(())?;
+        matrix.fill(S::ZERO);
+        let mut put = |i: usize, j: usize, value: S| {
+            if let Some(entry) = matrix.get_mut(j * n + i) {
+                *entry = value;
+            }
+        };
+        for (k, e) in self.compliance.iter_mut().enumerate().take(n) {
+            *e = S::ZERO;
+            if k < nv {
+                continue;
+            }
+            // S_k = Σ_j C_kj²/M_jj
+            let mut scale = 0.0;
+            for j in 0..nv {
+                let slope = match k - nv {
+                    row if row < rows => self.rows.get(j * rows + row),
+                    row => self.directions.get(j * conditions + row - rows + first),
+                };
+                let slope = slope.copied().unwrap_or(S::ZERO);
+                put(k, j, slope);
+                put(j, k, slope);
+                let mass = self.mass.get(j * nv + j).map_or(0.0, |m| m.real());
+                if mass > 0.0 {
+                    scale += slope.real() * slope.real() / mass;
+                }
+            }
+            let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
+            *e = S::from_f64(least_part::<S>() * scale);
+            put(k, k, -*e);
+        }
+        for j in 0..nv {
+            for i in 0..nv {
+                put(i, j, self.mass.get(j * nv + i).copied().unwrap_or(S::ZERO));
+            }
+        }
+        lu::factor(n, matrix, self.pivots).map_err(|_| ())
+    }
+
+    /// Solves for `b` into `x`: what E does is taken back.
+    fn refine(&mut self, dims: &Dims) {
+        let n = self.unknowns(dims);
+        self.x.fill(S::ZERO);
+        for _ in 0..REFINEMENTS {
+            for ((x, &b), &e) in self.x.iter_mut().zip(self.b.iter()).zip(self.compliance.iter()).take(n) {
+                *x = b - e * *x;
+            }
+            let (Some(matrix), Some(x)) = (self.matrix.get(..n * n), self.x.get_mut(..n)) else { return };
+            lu::solve(n, matrix, self.pivots, x);
+        }
+    }
+
+    /// Constraints and conditions hold after the event.
+    fn check(&self, dims: &Dims, t: f64, event: usize, at: At<'_, S>) -> Result<(), StepError> {
+        let failed = |failure| Err(StepError::Event { t, event, failure });
+        if let Some(index) = self.d.iter().position(|d| !d.is_finite()) {
+            return Err(StepError::NotFinite { t, h: 0.0, quantity: Quantity::Velocity, index });
+        }
+        let tolerance = sqrt(S::EPSILON) * largest(self.d).max(largest(at.v)).max(f64::MIN_POSITIVE);
+        let rows = dims.joint_rows();
+        for k in 0..rows {
+            let mut left = self.row_rates.get(k).map_or(0.0, |rate| rate.real());
+            let mut size = 1.0_f64;
+            for (column, d) in self.rows.chunks_exact(rows).zip(self.d.iter()) {
+                let slope = column.get(k).map_or(0.0, |slope| slope.real());
+                left += slope * d.real();
+                size = size.max(slope.abs());
+            }
+            if left.abs() > tolerance * size {
+                return failed(EventFailure::Contradicts);
+            }
+        }
+        let (first, end) = self.conditions;
+        let all = self.mu.len();
+        for k in first..end {
+            let value = |from: &[S]| from.get(k).map_or(0.0, |x| x.real());
+            let mut left = value(self.condition_rates) - value(self.targets);
+            let mut size = 1.0_f64;
+            for (column, d) in self.directions.chunks_exact(all.max(1)).zip(self.d.iter()) {
+                let slope = column.get(k).map_or(0.0, |slope| slope.real());
+                left += slope * d.real();
+                size = size.max(slope.abs());
+            }
+            if left.abs() > tolerance * size {
+                return failed(EventFailure::Contradicts);
+            }
+        }
+        Ok(())
+    }
+
+    /// v_ρ⁺ = v_ρ⁻ + d_ρ, from the derivative of the equations that d, Λ and μ solve; `at` is the instant before the event,
+    /// `values` memory for their derivatives.
+    #[allow(clippy::too_many_arguments, reason = "state, derivatives, and memory")]
+    pub(crate) fn differentiate<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        columns: usize,
+        z_rho: &[S],
+        v_rho: &mut [S],
+        t_rho: &[S],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (first, end) = self.conditions;
+        if first == end {
+            return Ok(());
+        }
+        let dims = system.dims();
+        let (nq, nv) = (dims.nq, dims.nv);
+        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let places = system.jump_places();
+        let own = nv + dims.joint_rows();
+        for p in 0..columns {
+            self.b.fill(S::ZERO);
+            for (&(i, j), &value) in places.iter().zip(values.iter()) {
+                let (i, j) = (i as usize, j as usize);
+                // Conditions of other events are none of its equations.
+                let row = match i.checked_sub(own) {
+                    None => i,
+                    Some(k) if (first..end).contains(&k) => own + k - first,
+                    Some(_) => continue,
+                };
+                let change = if j < nq {
+                    z_rho.get(j * columns + p).copied()
+                } else if j < nq + nv {
+                    v_rho.get((j - nq) * columns + p).copied()
+                } else if j == nq + nv {
+                    t_rho.get(p).copied()
+                } else if j == nq + nv + 1 + p {
+                    Some(S::ONE)
+                } else {
+                    None
+                };
+                if let (Some(b), Some(change)) = (self.b.get_mut(row), change) {
+                    *b -= value * change;
+                }
+            }
+            self.refine(&dims);
+            // Column p of v_ρ is not read again.
+            for (i, &d) in self.x.iter().enumerate().take(nv) {
+                if let Some(v) = v_rho.get_mut(i * columns + p) {
+                    *v += d;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// v = v + d
+    pub(crate) fn apply(&self, v: &mut [S]) {
+        add_scaled(v, S::ONE, self.d);
+    }
+}

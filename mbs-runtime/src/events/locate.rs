@@ -1,0 +1,648 @@
+//! Where functions of events cross zero, and what happens there: a hook of the loop over steps.
+//!
+//! Input: values and rates of all functions at both ends of a step that was just made. The step stands if no function has crossed zero.
+//! Otherwise it is made again with another size, until the first function that crosses is at its rounding: the ends of the bracket come
+//! from Newton's method with the function's own rate, from a secant where the rate is not known, from bisection every fourth time.
+//! At the node where the step ends the events act, in the order of the table.
+//!
+//! | what | rule |
+//! |---|---|
+//! | side | the sign of a function before a step; where the function is zero, that of its rate |
+//! | crossing | the function ends on the other side; or at zero, moving there |
+//! | two crossings within a step | looked for where a function turns round between the ends, and the cubic through values and rates comes near zero |
+//! | after an event | a function that its own event leaves at zero has the side of its rate |
+//! | a jump of a function at another event | is no crossing |
+//! | at rest | a function that is zero with rate zero after its own event, or at the start, has no side: an error where it then crosses |
+//! | accumulation | an event that comes ever faster, at last within 1e−9 of the run's time, is an error |
+
+use core::cell::Cell;
+use core::ops::ControlFlow;
+
+use super::{Direction, EventEntry, EventTable, Occurrence};
+use crate::error::{EventFailure, StepError};
+use crate::integrator::{Hooks, Next, Planned, Stepper, Taken, Verdict};
+use crate::pieces::Pieces;
+use crate::scalar::{Scalar, sqrt};
+
+/// Steps that one step with an event costs at most, besides its own.
+pub(crate) const MAX_STEPS: usize = 60;
+/// Probes for two crossings within a step.
+const MAX_PROBES: usize = 4;
+/// Events of a run.
+const MAX_EVENTS: usize = 1_000_000;
+/// Times from one occurrence to the next, relative to the time of the run, below which an event accumulates.
+const ACCUMULATED: f64 = 1e-9;
+
+/// Values of all functions at an instant.
+pub(crate) struct Functions<'a, S> {
+    pub(crate) values: &'a mut [S],
+    pub(crate) rates: &'a mut [S],
+    pub(crate) armed: &'a mut [S],
+}
+
+impl<'a, S: Scalar> Functions<'a, S> {
+    fn new(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        Ok(Self { values: pieces.next(n)?, rates: pieces.next(n)?, armed: pieces.next(n)? })
+    }
+
+    fn copy(&mut self, from: &Functions<'_, S>) {
+        crate::linear::copy(self.values, from.values);
+        crate::linear::copy(self.rates, from.rates);
+        crate::linear::copy(self.armed, from.armed);
+    }
+
+    fn of(&self, k: usize) -> (f64, f64) {
+        let get = |values: &[S]| values.get(k).map_or(0.0, |x| x.real());
+        (get(self.values), get(self.rates))
+    }
+}
+
+/// How a run answers questions of events.
+pub(crate) trait Driver<W: Stepper> {
+    /// Evaluates all functions at the state of the run; `ended`: at the end of a step, with the inputs of that step.
+    fn evaluate(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        ended: bool,
+        to: &mut Functions<'_, W::S>,
+    ) -> Result<(), StepError>;
+
+    /// An event acts.
+    fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError>;
+
+    /// All events of an instant have acted.
+    fn restart(&mut self, run: &mut W, t: W::S) -> Result<(), StepError>;
+
+    /// Impulses of the event that acted last, and derivatives of its time.
+    fn acted(&self) -> (&[W::S], &[W::S]);
+
+    /// Whether inputs may jump at nodes.
+    fn inputs_jump(&self) -> bool;
+
+    /// Before a step that is made for the first time.
+    fn begin(&mut self, _run: &mut W, _planned: &Planned<W::S>) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    /// After a step that stands and ends in no event; `planned`: where the plan wanted it to end. Whether it must be made again.
+    fn ended(&mut self, _run: &mut W, _planned: bool) -> Result<bool, StepError> {
+        Ok(false)
+    }
+
+    /// After a step that ends in an event, for the `pass`-th time. Whether it must be made again.
+    fn located(&mut self, _run: &mut W, _t: W::S, _event: usize, _pass: usize) -> Result<bool, StepError> {
+        Ok(false)
+    }
+}
+
+/// What the hook is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase<S> {
+    /// A step was made as planned.
+    Free,
+    /// Looks for a crossing and back of this function: how often, and the end of the whole step.
+    Probing(usize, usize, S),
+    /// Shrinks the bracket: how often.
+    Bracketing(usize),
+    /// The next step stands.
+    Standing,
+    /// The next step ends in the event: how often it was made.
+    Located(usize),
+}
+
+/// Length of the memory of a [`Located`] hook; `saved`: that of the state of the run.
+pub(crate) fn memory_len(table: &EventTable<'_>, saved: usize) -> usize {
+    16 * table.events.len() + saved
+}
+
+/// The hook. `inner` sees nodes: at an event the one before it and the one after it.
+pub(crate) struct Located<'a, S, E, H, R> {
+    table: EventTable<'a>,
+    pub(crate) driver: E,
+    inner: H,
+    record: R,
+    /// Whether the node that `inner` sees is one that the run has without events.
+    own: &'a Cell<bool>,
+    now: Functions<'a, S>,
+    next: Functions<'a, S>,
+    low: Functions<'a, S>,
+    high: Functions<'a, S>,
+    side: &'a mut [S],
+    last: &'a mut [S],
+    interval: &'a mut [S],
+    candidate: &'a mut [S],
+    saved: &'a mut [S],
+    bracket: (S, S),
+    planned: S,
+    phase: Phase<S>,
+    pending: bool,
+    event: usize,
+    started: Option<f64>,
+    count: usize,
+}
+
+impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
+    #[allow(clippy::too_many_arguments, reason = "its parts")]
+    pub(crate) fn new(
+        table: EventTable<'a>,
+        driver: E,
+        inner: H,
+        record: R,
+        own: &'a Cell<bool>,
+        saved: usize,
+        pieces: &mut Pieces<'a, S>,
+    ) -> Result<Self, StepError> {
+        let n = table.events.len();
+        Ok(Self {
+            table,
+            driver,
+            inner,
+            record,
+            own,
+            now: Functions::new(n, pieces)?,
+            next: Functions::new(n, pieces)?,
+            low: Functions::new(n, pieces)?,
+            high: Functions::new(n, pieces)?,
+            side: pieces.next(n)?,
+            last: pieces.next(n)?,
+            interval: pieces.next(n)?,
+            candidate: pieces.next(n)?,
+            saved: pieces.next(saved)?,
+            bracket: (S::ZERO, S::ZERO),
+            planned: S::ZERO,
+            phase: Phase::Free,
+            pending: false,
+            event: 0,
+            started: None,
+            count: 0,
+        })
+    }
+
+    fn entry(&self, k: usize) -> Option<&'a EventEntry> {
+        self.table.events.get(k)
+    }
+
+    fn side_of(&self, k: usize) -> f64 {
+        self.side.get(k).map_or(0.0, |side| side.real())
+    }
+
+    /// Whether the event counts during the step from `t`.
+    fn counts(&self, k: usize, t: f64) -> bool {
+        let armed = self.now.armed.get(k).is_some_and(|armed| armed.real() > 0.0);
+        let last = self.last.get(k).map_or(f64::NEG_INFINITY, |last| last.real());
+        let least = self.entry(k).map_or(0.0, |entry| entry.minimum_interval);
+        // Without a least time an event may follow itself at once.
+        armed && (least == 0.0 || t - last >= least)
+    }
+
+    /// Whether crossings from this side count.
+    fn wants(&self, k: usize, side: f64) -> bool {
+        self.entry(k).is_some_and(|entry| match entry.direction {
+            Direction::Rising => side < 0.0,
+            Direction::Falling => side > 0.0,
+            Direction::Both => side != 0.0,
+        })
+    }
+
+    /// The slope of a function at the end of a step, and its rounding there.
+    fn slope(&self, k: usize, from: S, to: S) -> (f64, f64) {
+        let ((g0, _), (g, rate)) = (self.now.of(k), self.next.of(k));
+        let h = (to - from).real();
+        let known = self.entry(k).is_some_and(|entry| entry.has_rate);
+        let slope = if known || h == 0.0 { rate } else { (g - g0) / h };
+        let time = to.real().abs().max(h.abs());
+        (slope, 4.0 * S::EPSILON * (slope.abs() * time + g0.abs()))
+    }
+
+    /// Whether a function has come to the other side, or to zero on its way there, by the end of the step.
+    fn crossed(&self, k: usize, step: &Taken<S>) -> bool {
+        let side = self.side_of(k);
+        if !self.wants(k, side) || !self.counts(k, step.t.real()) {
+            return false;
+        }
+        let (g, _) = self.next.of(k);
+        let (slope, rounding) = self.slope(k, step.t, step.end);
+        if g.abs() <= rounding { slope * side < 0.0 } else { g * side < 0.0 }
+    }
+
+    /// Marks the functions that have crossed by the end of the step. Whether there is one.
+    fn mark(&mut self, step: &Taken<S>) -> bool {
+        let mut any = false;
+        for k in 0..self.table.events.len() {
+            let crossed = self.crossed(k, step);
+            any |= crossed;
+            if let Some(candidate) = self.candidate.get_mut(k) {
+                *candidate = if crossed { S::ONE } else { S::ZERO };
+            }
+        }
+        any
+    }
+
+    fn is_candidate(&self, k: usize) -> bool {
+        self.candidate.get(k).is_some_and(|candidate| *candidate != S::ZERO)
+    }
+
+    /// The candidate that crosses first within the bracket, and where.
+    fn first_crossing(&self, count: usize) -> (usize, f64) {
+        let (low, high) = (self.bracket.0.real(), self.bracket.1.real());
+        let mut first = (self.event, high);
+        let mut found = false;
+        for k in (0..self.table.events.len()).filter(|&k| self.is_candidate(k)) {
+            let t = self.root(k, low, high, count);
+            if !found || t < first.1 {
+                (first, found) = ((k, t), true);
+            }
+        }
+        first
+    }
+
+    /// Where a function crosses zero within the bracket, as far as its ends tell.
+    fn root(&self, k: usize, low: f64, high: f64, count: usize) -> f64 {
+        let ((g0, r0), (g1, r1)) = (self.low.of(k), self.high.of(k));
+        let middle = 0.5 * (low + high);
+        if count % 4 == 3 {
+            return middle;
+        }
+        let inside = |t: f64| t > low && t < high;
+        if self.entry(k).is_some_and(|entry| entry.has_rate) {
+            // From the nearer end, unless the function turns round between it and zero.
+            let side = self.side_of(k);
+            let low_is_nearer = r0 * side < 0.0 && (g0.abs() < g1.abs() || r1 * side >= 0.0);
+            let (t, g, rate) = if low_is_nearer { (low, g0, r0) } else { (high, g1, r1) };
+            let newton = t - g / rate;
+            if rate * side < 0.0 && inside(newton) {
+                return newton;
+            }
+        }
+        let secant = low - g0 * (high - low) / (g1 - g0);
+        if inside(secant) { secant } else { middle }
+    }
+
+    /// A function that may cross zero and come back within the step, and where it turns round.
+    fn turning(&self, step: &Taken<S>) -> Option<(usize, f64)> {
+        let ends = (step.t.real(), step.end.real());
+        (0..self.table.events.len()).find_map(|k| {
+            let rated = self.entry(k)?.has_rate && self.counts(k, ends.0);
+            let both = self.wants(k, self.side_of(k)) || self.wants(k, -self.side_of(k));
+            let t = lowest(self.side_of(k), ends, self.now.of(k), self.next.of(k), 0.25)?;
+            (rated && both).then_some((k, t))
+        })
+    }
+
+    /// The side of a function at a node: that of its rate where it is zero.
+    fn side_at(&self, k: usize) -> f64 {
+        let (g, rate) = self.now.of(k);
+        let rate = if self.entry(k).is_some_and(|entry| entry.has_rate) { rate } else { 0.0 };
+        let zero = if g.abs() <= 16.0 * S::EPSILON * (1.0 + rate.abs()) { 0.0 } else { g };
+        sign(if zero == 0.0 { rate } else { zero })
+    }
+
+    fn set_side(&mut self, k: usize, side: f64) {
+        if let Some(to) = self.side.get_mut(k) {
+            *to = S::from_f64(side);
+        }
+    }
+
+    fn failed<T>(&self, t: S, event: usize, failure: EventFailure) -> Result<T, StepError> {
+        Err(StepError::Event { t: t.real(), event, failure })
+    }
+
+    /// Sides at the start of the run.
+    fn start(&mut self, t: S) -> Result<(), StepError> {
+        self.started = Some(t.real());
+        self.last.fill(S::from_f64(f64::NEG_INFINITY));
+        self.interval.fill(S::from_f64(f64::INFINITY));
+        for k in 0..self.table.events.len() {
+            let side = self.side_at(k);
+            self.set_side(k, side);
+            let (g, _) = self.now.of(k);
+            let past = self.entry(k).is_some_and(|entry| {
+                let jumps = entry.conditions.0 < entry.conditions.1;
+                jumps && entry.direction != Direction::Both && !self.wants(k, side) && sign(g) == side
+            });
+            if past && side != 0.0 && self.counts(k, t.real()) {
+                return self.failed(t, k, EventFailure::Past);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that an event happens, and refuses one that accumulates.
+    fn note(&mut self, k: usize, t: S) -> Result<(), StepError> {
+        self.count += 1;
+        if self.count > MAX_EVENTS {
+            return self.failed(t, k, EventFailure::TooMany);
+        }
+        let (Some(last), Some(interval)) = (self.last.get_mut(k), self.interval.get_mut(k)) else {
+            return Ok(());
+        };
+        let (since, before) = ((t - *last).real(), interval.real());
+        (*last, *interval) = (t, S::from_f64(since));
+        let run = t.real() - self.started.unwrap_or(0.0);
+        if since < before && since <= ACCUMULATED * run {
+            return self.failed(t, k, EventFailure::Accumulates);
+        }
+        Ok(())
+    }
+}
+
+fn sign(x: f64) -> f64 {
+    if x > 0.0 {
+        1.0
+    } else if x < 0.0 {
+        -1.0
+    } else {
+        0.0
+    }
+}
+
+/// Where a function on the given side turns round between two instants, by the cubic through values and rates, if the cubic comes
+/// nearer to zero there than `near` times its nearer end.
+fn lowest(
+    side: f64,
+    (t0, t1): (f64, f64),
+    (g0, r0): (f64, f64),
+    (g1, r1): (f64, f64),
+    near: f64,
+) -> Option<f64> {
+    let h = t1 - t0;
+    let (g0, m0, g1, m1) = (side * g0, side * h * r0, side * g1, side * h * r1);
+    if side == 0.0 || !(m0 < 0.0 && m1 > 0.0 && g0 > 0.0 && g1 > 0.0) {
+        return None;
+    }
+    // p' = a x² + b x + c
+    let (a, b, c) = (6.0 * (g0 - g1) + 3.0 * (m0 + m1), 6.0 * (g1 - g0) - 4.0 * m0 - 2.0 * m1, m0);
+    // The root at which p' grows, in the form that is good for small a: c < 0.
+    let root = sqrt((b * b - 4.0 * a * c).max(0.0));
+    let x = if b > 0.0 { -2.0 * c / (b + root) } else { (root - b) / (2.0 * a) };
+    if !(x > 0.0 && x < 1.0) {
+        return None;
+    }
+    let y = 1.0 - x;
+    let least = y * y * ((1.0 + 2.0 * x) * g0 + x * m0) + x * x * ((1.0 + 2.0 * y) * g1 - y * m1);
+    (least < near * g0.min(g1)).then_some(t0 + x * h)
+}
+
+impl<W, E, H, R> Hooks<W> for Located<'_, W::S, E, H, R>
+where
+    W: Stepper,
+    E: Driver<W>,
+    H: Hooks<W>,
+    R: FnMut(Occurrence<'_, W::S>) -> ControlFlow<()>,
+{
+    fn node(&mut self, run: &mut W, step: &Taken<W::S>, observed: bool) -> Result<Next, StepError> {
+        let t = step.end;
+        let first = self.started.is_none();
+        self.own.set(!self.pending || t == self.planned);
+        let mut next = self.inner.node(run, step, observed || self.pending)?;
+        if first {
+            self.driver.evaluate(run, t, false, &mut self.now)?;
+            self.start(t)?;
+            return Ok(next);
+        }
+        if !self.pending {
+            if self.driver.inputs_jump() {
+                self.driver.evaluate(run, t, false, &mut self.now)?;
+            } else {
+                self.now.copy(&self.next);
+            }
+            for k in 0..self.table.events.len() {
+                let (g, _) = self.now.of(k);
+                let (before, side) = (self.side_of(k), sign(g));
+                // Where it began without a side, it must not have crossed.
+                if before == 0.0 && side != 0.0 && self.wants(k, -side) && self.counts(k, step.t.real()) {
+                    return self.failed(t, k, EventFailure::AtRest);
+                }
+                // At its rounding, a function stays on its side.
+                if side != 0.0 && g.abs() > self.slope(k, step.t, t).1 {
+                    self.set_side(k, side);
+                }
+            }
+            return Ok(next);
+        }
+        self.pending = false;
+        for k in 0..self.table.events.len() {
+            if !self.is_candidate(k) {
+                continue;
+            }
+            self.note(k, t)?;
+            self.driver.act(run, t, k)?;
+            let (impulses, t_rho) = self.driver.acted();
+            if (self.record)(Occurrence { event: k, t, impulses, t_rho }).is_break()
+                || self.entry(k).is_some_and(|entry| entry.stop)
+            {
+                next = Next::Stop;
+            }
+        }
+        self.driver.restart(run, t)?;
+        self.driver.evaluate(run, t, false, &mut self.now)?;
+        for k in 0..self.table.events.len() {
+            let (before, (_, rate)) = (self.side_of(k), self.now.of(k));
+            let Some(entry) = self.entry(k) else { continue };
+            let side = match (self.is_candidate(k), entry.has_rate) {
+                (false, _) => self.side_at(k),
+                (true, true) => sign(rate),
+                // It goes on as it came, unless its event has changed velocities.
+                (true, false) if entry.conditions.0 == entry.conditions.1 => -before,
+                (true, false) => sign(self.now.of(k).0),
+            };
+            self.set_side(k, side);
+        }
+        self.own.set(false);
+        let after = self.inner.node(run, step, true)?;
+        Ok(if next == Next::Stop || after == Next::Stop { Next::Stop } else { Next::Restart })
+    }
+
+    fn before(&mut self, run: &mut W, planned: &Planned<W::S>) -> Result<(), StepError> {
+        self.planned = planned.end;
+        self.phase = Phase::Free;
+        run.save(self.saved)?;
+        self.driver.begin(run, planned)?;
+        self.inner.before(run, planned)
+    }
+
+    fn after(&mut self, run: &mut W, step: &Taken<W::S>) -> Result<Verdict<W::S>, StepError> {
+        self.driver.evaluate(run, step.end, true, &mut self.next)?;
+        let phase = self.phase;
+        match phase {
+            Phase::Standing => self.stands(run, step),
+            Phase::Located(pass) => self.ends(run, step, pass),
+            Phase::Free if self.mark(step) => {
+                self.low.copy(&self.now);
+                self.bracket = (step.t, step.end);
+                self.shrink(run, step, 0)
+            }
+            Phase::Free => match self.turning(step) {
+                None => self.stands(run, step),
+                Some((k, t)) => {
+                    self.low.copy(&self.now);
+                    self.high.copy(&self.next);
+                    self.bracket = (step.t, step.end);
+                    self.again(run, Phase::Probing(k, 0, step.end), W::S::from_f64(t))
+                }
+            },
+            Phase::Probing(k, count, end) => self.probe(run, step, k, count, end),
+            Phase::Bracketing(count) => {
+                if self.mark(step) {
+                    self.shrink(run, step, count)
+                } else {
+                    self.low.copy(&self.next);
+                    self.bracket.0 = step.end;
+                    // The candidates of the upper end are those of the bracket.
+                    self.mark_high(step);
+                    self.narrow(run, step, count)
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, run: &mut W, t: W::S) -> Result<(), StepError> {
+        self.inner.end(run, t)
+    }
+}
+
+impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
+    /// Makes the step again to another end.
+    fn again<W: Stepper<S = S>>(
+        &mut self,
+        run: &mut W,
+        phase: Phase<S>,
+        end: S,
+    ) -> Result<Verdict<S>, StepError> {
+        self.phase = phase;
+        run.restore(self.saved)?;
+        Ok(Verdict::Shorten(end))
+    }
+
+    /// Candidates are the functions that have crossed by the upper end of the bracket.
+    fn mark_high(&mut self, step: &Taken<S>) {
+        core::mem::swap(&mut self.next, &mut self.high);
+        let high = Taken { end: self.bracket.1, ..*step };
+        self.mark(&high);
+        core::mem::swap(&mut self.next, &mut self.high);
+    }
+}
+
+impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
+    /// The step stands and ends in no event.
+    fn stands<W>(&mut self, run: &mut W, step: &Taken<S>) -> Result<Verdict<S>, StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+        H: Hooks<W>,
+    {
+        if self.driver.ended(run, step.end == self.planned)? {
+            return self.again(run, Phase::Standing, step.end);
+        }
+        self.own.set(true);
+        self.inner.after(run, step)
+    }
+
+    /// The step ends in the event.
+    fn ends<W>(&mut self, run: &mut W, step: &Taken<S>, pass: usize) -> Result<Verdict<S>, StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+        H: Hooks<W>,
+    {
+        if self.driver.located(run, step.end, self.event, pass)? {
+            return self.again(run, Phase::Located(pass + 1), step.end);
+        }
+        self.pending = true;
+        self.own.set(true);
+        self.inner.after(run, step)
+    }
+
+    /// The step ends beyond the event: it is the upper end of the bracket.
+    fn shrink<W>(&mut self, run: &mut W, step: &Taken<S>, count: usize) -> Result<Verdict<S>, StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+        H: Hooks<W>,
+    {
+        self.high.copy(&self.next);
+        self.bracket.1 = step.end;
+        self.narrow(run, step, count)
+    }
+
+    /// The step was made to one end of the bracket: it ends in the event, or is made again to a point within.
+    fn narrow<W>(&mut self, run: &mut W, step: &Taken<S>, count: usize) -> Result<Verdict<S>, StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+        H: Hooks<W>,
+    {
+        let (event, t) = self.first_crossing(count);
+        self.event = event;
+        let (g, _) = self.next.of(event);
+        let (slope, rounding) = self.slope(event, step.t, step.end);
+        // Where rounding of the function is more than that of time tells, more steps do not help.
+        let patience = if count < 8 { 1.0 } else { 256.0 };
+        if g.abs() <= patience * rounding && slope * self.side_of(event) < 0.0 {
+            // Of the other candidates those that are at their rounding, too, happen at the same time.
+            for k in (0..self.table.events.len()).filter(|&k| k != event) {
+                let (g, rounding) = (self.next.of(k).0, self.slope(k, step.t, step.end).1);
+                if g.abs() > 4.0 * patience * rounding
+                    && let Some(candidate) = self.candidate.get_mut(k)
+                {
+                    *candidate = S::ZERO;
+                }
+            }
+            return self.ends(run, step, 0);
+        }
+        let (low, high) = (self.bracket.0.real(), self.bracket.1.real());
+        let finest = 2.0 * S::EPSILON * low.abs().max(high.abs());
+        if high - low <= finest || count >= MAX_STEPS - MAX_PROBES - 4 {
+            return match step.end == self.bracket.1 {
+                true => self.ends(run, step, 0),
+                false => self.again(run, Phase::Located(0), self.bracket.1),
+            };
+        }
+        self.again(run, Phase::Bracketing(count + 1), S::from_f64(t))
+    }
+
+    /// The step was made to where a function turns round.
+    fn probe<W>(
+        &mut self,
+        run: &mut W,
+        step: &Taken<S>,
+        k: usize,
+        count: usize,
+        end: S,
+    ) -> Result<Verdict<S>, StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+        H: Hooks<W>,
+    {
+        if self.mark(step) {
+            self.low.copy(&self.now);
+            self.bracket = (step.t, step.end);
+            return self.shrink(run, step, 0);
+        }
+        let (side, (g, rate)) = (self.side_of(k), self.next.of(k));
+        if g * side < 0.0 {
+            // It has crossed in the direction that does not count, and the way back does: the step ends here.
+            return self.stands(run, step);
+        }
+        if count + 1 < MAX_PROBES {
+            let (low, high, here) = (self.low.of(k), self.high.of(k), (g, rate));
+            let (start, t) = (self.bracket.0.real(), step.end.real());
+            let found = match rate * side < 0.0 {
+                true => lowest(side, (t, self.bracket.1.real()), here, high, 0.0).inspect(|_| {
+                    self.low.copy(&self.next);
+                    self.bracket.0 = step.end;
+                }),
+                false => lowest(side, (start, t), low, here, 0.0).inspect(|_| {
+                    self.high.copy(&self.next);
+                    self.bracket.1 = step.end;
+                }),
+            };
+            if let Some(t) = found {
+                return self.again(run, Phase::Probing(k, count + 1, end), S::from_f64(t));
+            }
+        }
+        self.again(run, Phase::Standing, end)
+    }
+}

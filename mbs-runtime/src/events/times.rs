@@ -1,0 +1,128 @@
+//! Derivatives of the times of events, and of the sizes of the steps around them.
+//!
+//! A step that ends in an event has a size that depends on the parameters: with x_e = step(x_n, h) and g(x_e) = 0,
+//!
+//! ```text
+//! h' = −(g_x X + g_t t_n' + g_ρ)/(g_x step_h + g_t),   x_e' = X + step_h h',   t_e' = t_n' + h'
+//! ```
+//!
+//! where X is the derivative of the step with its size held. The step after the event ends at a node that does not move: its size has
+//! the derivative −t_e'. Both are made with h' as a part of the step's derivative, so that nothing is approximated: it is the
+//! derivative of the discrete run, integrals included.
+//!
+//! | pass | the step is made with | leaves |
+//! |---|---|---|
+//! | 0 | h' = 0 | g' at the event |
+//! | 1 | h' = 1 | g' + g_h |
+//! | 2 | h' = −g'/g_h | the derivatives |
+
+use super::Events;
+use crate::error::{EventFailure, StepError};
+use crate::linear::add_scaled;
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+
+/// The rate of a function, relative to the sum of its parts' sizes, below which an event is met tangentially.
+const TANGENTIAL: f64 = 1e-9;
+
+/// The derivatives of times.
+pub(crate) struct Times<'a, S> {
+    /// Of the time of the last node.
+    pub(crate) t_rho: &'a mut [S],
+    /// Of the function of the event, with the size of the step held, and with h' = 1.
+    g_rho: [&'a mut [S]; 2],
+    /// The step is made again so that its end does not move.
+    closing: bool,
+}
+
+impl<'a, S: Scalar> Times<'a, S> {
+    /// Length of its memory for this many parameters.
+    pub(crate) const fn len(columns: usize) -> usize {
+        3 * columns
+    }
+
+    pub(crate) fn new(columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+        let t_rho = pieces.next(columns)?;
+        t_rho.fill(S::ZERO);
+        Ok(Self { t_rho, g_rho: [pieces.next(columns)?, pieces.next(columns)?], closing: false })
+    }
+
+    /// Where g' of a pass goes, and t' of the last node.
+    pub(crate) fn slopes(&mut self, pass: usize) -> (&mut [S], &[S]) {
+        let [first, second] = &mut self.g_rho;
+        (if pass == 0 { first } else { second }, self.t_rho)
+    }
+
+    /// After the `pass`-th time a step was made to the event; `scale`: the sum of the sizes of the parts of its function's rate. Whether
+    /// it must be made again, with the h' that was written.
+    pub(crate) fn located(
+        &mut self,
+        h_rho: &mut [S],
+        scale: f64,
+        t: S,
+        event: usize,
+        pass: usize,
+    ) -> Result<bool, StepError> {
+        match pass {
+            0 => h_rho.fill(S::ONE),
+            1 => {
+                let [g_rho, again] = &self.g_rho;
+                // g_h is the same in every column; that with the smallest g' has most of its digits.
+                let pairs = g_rho.iter().zip(again.iter());
+                let smallest = pairs.min_by(|a, b| a.0.real().abs().total_cmp(&b.0.real().abs()));
+                let slope = smallest.map_or(S::ZERO, |(&g, &again)| again - g);
+                if !(slope.real().abs() > TANGENTIAL * scale) {
+                    let (t, failure) = (t.real(), EventFailure::Tangential);
+                    return Err(StepError::Event { t, event, failure });
+                }
+                for (h, &g) in h_rho.iter_mut().zip(g_rho.iter()) {
+                    *h = -g / slope;
+                }
+            }
+            _ => {
+                add_scaled(self.t_rho, S::ONE, h_rho);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// After a step that ends in no event. Whether it must be made again, so that its end, which the plan gave, does not move.
+    pub(crate) fn ended(&mut self, h_rho: &mut [S], planned: bool) -> bool {
+        if self.closing {
+            self.closing = false;
+            self.t_rho.fill(S::ZERO);
+            return false;
+        }
+        if !planned || self.t_rho.iter().all(|t| *t == S::ZERO) {
+            return false;
+        }
+        for (h, &t) in h_rho.iter_mut().zip(self.t_rho.iter()) {
+            *h = -t;
+        }
+        self.closing = true;
+        true
+    }
+}
+
+/// to = to + slope (row `i` of a matrix with as many columns)
+pub(crate) fn add_row<S: Scalar>(to: &mut [S], slope: S, rows: &[S], i: usize) {
+    if let Some(row) = rows.chunks_exact(to.len().max(1)).nth(i) {
+        add_scaled(to, slope, row);
+    }
+}
+
+/// What the derivative of a run with events does not know.
+pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
+    let table = model.event_table();
+    if !table.autonomous {
+        let what = "there is no gradient of a run with events yet if forces, constraints, objectives or signals name the time `t`";
+        return Err(StepError::Unsupported { what });
+    }
+    if !table.constant_settings {
+        let what = "there is no gradient yet of a run in which an event sets an input to a value that follows motion or parameters: \
+                    set it to a number";
+        return Err(StepError::Unsupported { what });
+    }
+    Ok(())
+}

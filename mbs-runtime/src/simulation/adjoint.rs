@@ -1,0 +1,280 @@
+//! The gradient of a model's simulation by the adjoint of its run, in memory of the caller.
+//!
+//! Input: parameters, and memory of any length. Output: what [`gradient`](super::gradient()) gives, to rounding. The memory holds everything: the state
+//! and its derivatives, the scratch, and records and states of steps as its length allows. [`adjoint_memory_len`] says what is enough to make no
+//! step twice; with less, steps are made again, and too little is an error that says how much is needed.
+
+use core::ops::ControlFlow;
+
+use super::either::Either;
+use super::gradient::{DifferentiableExplicit, DifferentiableMethod, named};
+use super::method::{ImplicitMethod, Projected, Tree, larger};
+use super::{Array, Differentiable, Error, Settings, Setup, Signals};
+use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
+use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
+use crate::error::StepError;
+use crate::formulation::{Assembly, OnConstraints, State};
+use crate::inputs::Inputs;
+use crate::integrator::{Adaptive, Fixed, Rk4};
+use crate::named::Memory;
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::sensitivity::{
+    DifferentiableStep, JointDerivatives, JointObjectiveDerivatives, JointSensitivities,
+    ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives,
+};
+use crate::system::{ForwardDynamics, System};
+
+/// A method whose runs have an adjoint.
+pub trait AdjointMethod<M: System>: DifferentiableMethod<M> {
+    /// Numbers that a run needs beside records and states of steps.
+    fn own_len(&self, model: &M) -> usize;
+
+    /// How a run would use this many numbers beside its own; none if the number of steps is not known before it.
+    fn schedule(&self, model: &M, settings: &Settings, numbers: usize)
+    -> Result<Option<Schedule>, StepError>;
+
+    /// A whole run, forward and back: writes the objectives, then their derivatives, as [`Gradient`](crate::Gradient) has them.
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError>;
+}
+
+/// Length of the memory in which no step is made twice; none if the number of steps is not known before the run.
+pub fn adjoint_memory_len<M: Differentiable>(setup: &Setup<M>) -> Result<Option<usize>, Error<M>>
+where
+    M::Method: AdjointMethod<M>,
+{
+    let Setup { case, parameters, settings } = *setup;
+    let (model, method) = (M::with(case, parameters), M::method(case));
+    let schedule = method.schedule(&model, &settings, usize::MAX)?;
+    Ok(schedule.map(|schedule| method.own_len(&model).saturating_add(schedule.memory_len())))
+}
+
+/// Objectives of a simulation, their gradient by the adjoint, and what it took.
+pub fn gradient_by_adjoint<M: Differentiable>(
+    setup: &Setup<M>,
+    memory: &mut [M::S],
+) -> Result<(M::Gradient, AdjointStatistics), Error<M>>
+where
+    M::Method: AdjointMethod<M>,
+{
+    let Setup { case, parameters, settings } = *setup;
+    M::check(case, &parameters)?;
+    let (model, method) = (M::with(case, parameters), M::method(case));
+    let (own, found) = (method.own_len(&model), memory.len());
+    let mut values = Array::<M::Gradient, M::S>::ZERO;
+    let mut inputs = Signals(&model);
+    let run = method.adjoint(&model, &mut inputs, &settings, memory, values.values_mut());
+    let statistics = run.map_err(|error| match error {
+        // All of the memory, not only what is left for steps.
+        StepError::Length { what: "memory", expected, .. } => {
+            StepError::Length { what: "memory", expected: expected.saturating_add(own), found }
+        }
+        error => error,
+    })?;
+    Ok((named::<M>(&model, values.values())?, statistics))
+}
+
+fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// The first `len` numbers, and the rest.
+fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
+    let wrong = StepError::Length { what: "memory", expected: 0, found: 0 };
+    memory.split_at_mut_checked(len).ok_or(wrong)
+}
+
+impl<M, T: ImplicitMethod> AdjointMethod<M> for T
+where
+    M: Sensitivities + ObjectiveDerivatives + StartDerivatives,
+    T::Steps: DifferentiableStep,
+{
+    fn own_len(&self, model: &M) -> usize {
+        let dims = model.dims();
+        let run = Adjoint(Fixed { method: self.steps(), h: 0.0 });
+        let scratch = larger(Assembly::differentiated_scratch_len(&dims), run.gradient_scratch_len(&dims));
+        State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims) + scratch
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        let run = Adjoint(Fixed { method: self.steps(), h: settings.step });
+        run.schedule(&model.dims(), &settings.span::<M::S>(), numbers).map(Some)
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let (dims, own) = (model.dims(), self.own_len(model));
+        let (first, memory) = split(memory, own)?;
+        let mut pieces = Pieces::of(first, own);
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let derivatives = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        let begin = M::S::from_f64(settings.begin);
+        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, derivatives, scratch)?;
+        self.settle(settings.step, State::of(&dims, state)?.scale);
+        let run = Adjoint(Fixed { method: self.steps(), h: settings.step });
+        run.gradient(model, inputs, state, derivatives, &settings.span(), values, memory, scratch, unseen)
+    }
+}
+
+impl<M: System, A: AdjointMethod<M>, B: AdjointMethod<M>> AdjointMethod<M> for Either<A, B> {
+    fn own_len(&self, model: &M) -> usize {
+        match self {
+            Either::First(method) => method.own_len(model),
+            Either::Second(method) => method.own_len(model),
+        }
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        match self {
+            Either::First(method) => method.schedule(model, settings, numbers),
+            Either::Second(method) => method.schedule(model, settings, numbers),
+        }
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        match self {
+            Either::First(method) => method.adjoint(model, inputs, settings, memory, values),
+            Either::Second(method) => method.adjoint(model, inputs, settings, memory, values),
+        }
+    }
+}
+
+/// An explicit integrator whose runs have an adjoint.
+pub trait AdjointExplicit: DifferentiableExplicit {
+    /// The adjoint of a run with these settings.
+    fn backward(self, settings: &Settings) -> impl AdjointIntegrator;
+}
+
+impl AdjointExplicit for Rk4 {
+    fn backward(self, settings: &Settings) -> impl AdjointIntegrator {
+        Adjoint(Fixed { method: self, h: settings.step })
+    }
+}
+
+impl AdjointExplicit for Adaptive {
+    fn backward(self, _: &Settings) -> impl AdjointIntegrator {
+        Adjoint(self)
+    }
+}
+
+/// Lengths do not depend on settings.
+const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
+
+impl<M, T: AdjointExplicit> AdjointMethod<M> for Tree<T>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+{
+    fn own_len(&self, model: &M) -> usize {
+        let dims = model.dims();
+        let run = self.0.backward(&ANY).gradient_scratch_len(model);
+        let start = dims.sensitivity.start + dims.workspace;
+        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        self.0.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let (dims, own) = (model.dims(), self.own_len(model));
+        let (first, memory) = split(memory, own)?;
+        let mut pieces = Pieces::of(first, own);
+        let y = pieces.next(dims.state())?;
+        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        JointDerivatives::start(model, y, derivatives, scratch)?;
+        let run = self.0.backward(settings);
+        run.gradient(model, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
+    }
+}
+
+impl<M, T: AdjointExplicit> AdjointMethod<M> for Projected<T>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    fn own_len(&self, model: &M) -> usize {
+        let dims = model.dims();
+        let run = self.integrator.backward(&ANY).gradient_scratch_len(&OnConstraints(self.dynamics(model)));
+        let assembled = State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims);
+        let start = assembled + Assembly::differentiated_scratch_len(&dims);
+        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
+    }
+
+    fn schedule(
+        &self,
+        model: &M,
+        settings: &Settings,
+        numbers: usize,
+    ) -> Result<Option<Schedule>, StepError> {
+        self.integrator.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
+    }
+
+    fn adjoint<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<AdjointStatistics, StepError> {
+        let (dims, own) = (model.dims(), self.own_len(model));
+        let (first, memory) = split(memory, own)?;
+        let mut pieces = Pieces::of(first, own);
+        let y = pieces.next(dims.state())?;
+        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+        let scratch = pieces.rest();
+        let mut pieces = Pieces::of(&mut *scratch, own - y.len() - derivatives.len());
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
+        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
+        self.settle(State::of(&dims, state)?.scale);
+        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        let (run, system) = (self.integrator.backward(settings), OnConstraints(self.dynamics(model)));
+        run.gradient(&system, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
+    }
+}
