@@ -23,9 +23,7 @@ pub mod models {
 }
 
 use core::hint::black_box;
-use mbs_runtime::simulation::{
-    Differentiable, DifferentiableMethod, Error, Settings, Simulated, gradient_with,
-};
+use mbs_runtime::simulation::{Differentiable, DifferentiableMethod, Error, Setup, Simulated, gradient_with};
 use mbs_runtime::{Scalar, Simulation};
 use models::{cart_pole, five_bar, pendulum, single};
 
@@ -141,12 +139,12 @@ fn gradient<M: Differentiable>(
 where
     M::Method: DifferentiableMethod<M>,
 {
-    let settings =
-        Settings { end: M::SETTINGS.begin + DIFFERENTIATED as f64 * M::SETTINGS.step, ..M::SETTINGS };
+    let mut setup = Setup::<M>::new(*parameters);
+    setup.settings.end = setup.settings.begin + DIFFERENTIATED as f64 * setup.settings.step;
     let mut memory = <M::Memory as mbs_runtime::named::Memory>::ZERO;
     platform.paint_stack();
     let before = platform.instructions();
-    let found: Result<M::Gradient, Error<M>> = gradient_with(parameters, settings, black_box(&mut memory));
+    let found: Result<M::Gradient, Error<M>> = gradient_with(&setup, black_box(&mut memory));
     let after = platform.instructions();
     let found = mbs_runtime::named::Fields::<M::S>::to_values(&found.ok()?);
     let mut line = Line::new(name).text(" gradient");

@@ -14,7 +14,7 @@ Examples:
   mbs check models/human43.yaml --tree
   mbs check models/arm7.yaml --json | jq .degrees_of_freedom";
 
-/// Read a model, show every problem in it, or what it is made of.
+/// Check a model: show all problems, or a summary.
 ///
 /// Problems go to standard error, each with file, line and column. Of a model without errors the summary
 /// shows bodies, joints, parameters, inputs, outputs, cases, and what each bundle of equations costs.
@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct Check {
     /// The model file.
     pub(crate) model: PathBuf,
-    /// Under one of the model's cases.
+    /// Use this case of the model.
     #[arg(long, value_name = "NAME")]
     pub(crate) case: Option<String>,
     /// Draw the tree instead: its branches with their joints, and which of them the mass matrix couples.
@@ -129,7 +129,7 @@ pub(crate) struct Import {
     /// Leave out damping and friction of joints.
     #[arg(long)]
     pub(crate) no_friction: bool,
-    /// Let joints that mimic others move by themselves.
+    /// Let joints that mimic others move independently.
     #[arg(long)]
     pub(crate) no_mimic: bool,
     /// Print one JSON object instead of text, also for problems.

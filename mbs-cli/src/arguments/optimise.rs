@@ -19,7 +19,7 @@ ends the search with the best point so far.";
 
 /// Find better parameters: minimise objectives within bounds and under constraints.
 ///
-/// The problem is one of the model's `optimisation`, or that of `--minimise` and `--over`. Whatever of the runs is not given comes from
+/// The problem is one of the model's `optimisation`, or that of `--minimise` and `--over`. Other settings come from
 /// the model's `simulation`, as for `mbs simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{OPTIMISE_HELP}\n\n{EXIT_CODES}"))]
@@ -142,7 +142,7 @@ A row a run: its number, the parameters, the objectives, the outputs at the end,
 
 /// Run a model many times with other parameters, on all cores.
 ///
-/// With `--design saltelli` or `morris`, global sensitivities of all results are computed. Whatever of the runs is not given comes from the
+/// With `--design saltelli` or `morris`, global sensitivities of all results are computed. Other settings come from the
 /// model's `simulation`, as for `mbs simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{SWEEP_HELP}\n\n{EXIT_CODES}"))]

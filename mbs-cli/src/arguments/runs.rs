@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) struct Common {
     /// The model file.
     pub(crate) model: PathBuf,
-    /// Under one of the model's cases.
+    /// Use this case of the model.
     #[arg(long, value_name = "NAME")]
     pub(crate) case: Option<String>,
     /// Set an independent parameter, `name` or `name[i]`; may be given many times.
@@ -60,7 +60,7 @@ impl From<EngineName> for (Engine, Fusing) {
 pub(crate) struct Of {
     /// The model file.
     pub(crate) model: PathBuf,
-    /// Under one of the model's cases.
+    /// Use this case of the model.
     #[arg(long, value_name = "NAME")]
     pub(crate) case: Option<String>,
     /// Set an independent parameter, `name` or `name[i]`; may be given many times.
@@ -110,8 +110,8 @@ Columns of the CSV file, all in SI units and radians:
 
 /// Simulate a model and show the result.
 ///
-/// Whatever is not given comes from the model's `simulation`, or from that of the case, as far as it goes together with
-/// what is given.
+/// Settings that are not given come from the `simulation` of the model or of the case, if they are compatible with the
+/// given ones.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{SIMULATE_HELP}\n\n{EXIT_CODES}"))]
 pub(crate) struct Simulate {
@@ -119,7 +119,7 @@ pub(crate) struct Simulate {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) results: Results,
-    /// Force and torque in every joint, too.
+    /// Also write force and torque of every joint.
     #[arg(long)]
     pub(crate) reactions: bool,
     #[command(flatten)]
@@ -142,7 +142,7 @@ interrupted, the page shows what there is; if not even one step was made, a page
 
 /// Simulate a model, differentiate its objectives, and write a page that shows it all.
 ///
-/// The gradient is computed if the model lists `sensitivity`, or with `--sensitivity`. Whatever of the run is not given comes
+/// The gradient is computed if the model lists `sensitivity`, or with `--sensitivity`. Other settings come
 /// from the model's `simulation`, as for `mbs simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
@@ -159,7 +159,7 @@ pub(crate) struct Run {
     /// Leave out the gradient.
     #[arg(long, conflicts_with = "sensitivity")]
     pub(crate) no_gradient: bool,
-    /// Force and torque in every joint, too.
+    /// Also write force and torque of every joint.
     #[arg(long)]
     pub(crate) reactions: bool,
     #[command(flatten)]
@@ -175,8 +175,8 @@ Constraints are those of the time a run begins at. Directions without stiffness 
 
 /// Find a position in which the model stays at rest.
 ///
-/// The search begins at the model's start and follows Newton's method, cut short where it must be. If there is no
-/// equilibrium near, what cannot be balanced is named.
+/// The search starts from the initial state and uses Newton's method with shortened steps where necessary. If it finds no
+/// equilibrium, it names the forces that are not balanced.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{EQUILIBRIUM_HELP}\n\n{EXIT_CODES}"))]
 pub(crate) struct Equilibrium {
@@ -241,7 +241,7 @@ Columns of the CSV file, all in SI units and radians, NAME a parameter, an eleme
 
 /// Objectives of a run and their gradient.
 ///
-/// The model lists its `objectives` and, under `sensitivity`, what it is differentiated by. Whatever of the run is not given comes
+/// The model lists its `objectives` and, under `sensitivity`, what it is differentiated by. Other settings come
 /// from the model's `simulation`, as for `mbs simulate`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{GRADIENT_HELP}\n\n{EXIT_CODES}"))]
@@ -262,7 +262,7 @@ pub(crate) struct Gradient {
     /// Differentiate forward, by a column for each parameter, or backward, by one for each objective.
     #[arg(long = "method", value_enum, value_name = "METHOD")]
     pub(crate) by_method: Option<GradientName>,
-    /// Memory of the adjoint in bytes, with K, M or G behind it; 1G if not given.
+    /// Memory of the adjoint in bytes, with suffix K, M or G; 1G if not given.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub(crate) memory: Option<usize>,
     /// Differentiate by the value of these inputs at every step, by the adjoint: names separated by commas.

@@ -40,7 +40,7 @@ Examples:
 The crate has a model, `model_solver!` that writes its solver, a program and a test, and the profiles that generated code needs. It
 depends on the crates by their place, since they are not published.";
 
-/// Make a crate to begin with.
+/// Create a new crate.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NEW_HELP}\n\n{EXIT_CODES}"))]
 pub(crate) struct New {

@@ -1,4 +1,4 @@
-//! `mbs check`: every problem of a model, or what it is made of.
+//! `mbs check`: all problems of a model, or a summary.
 
 mod json;
 mod text;
@@ -16,7 +16,7 @@ use mbs_codegen::program::{self, BundleKind, Family, Options, Program, ProgramEr
 use mbs_codegen::topology::{self, Loop, Row, Tree};
 use serde_json::json;
 
-/// Shows the problems of a model, or what it is made of.
+/// Shows the problems of a model, or a summary.
 pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     let file = files::read(&arguments.model)?;
     let (model, warnings) = match mbs_codegen::analyse(&file.name, &file.text) {

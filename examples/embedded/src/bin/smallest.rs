@@ -8,7 +8,7 @@ mod firmware {
     use cortex_m_rt::entry;
     use mbs_embedded::board as _;
     use mbs_embedded::models::single::five_bar::{
-        GradientMemory, Parameters, SETTINGS, Simulation, gradient_with,
+        GradientMemory, Parameters, Setup, Simulation, gradient_with,
     };
     #[cfg(target_arch = "riscv64")]
     use riscv_rt::entry;
@@ -18,7 +18,7 @@ mod firmware {
         let mut memory = <GradientMemory as mbs_runtime::named::Memory>::ZERO;
         loop {
             let parameters = black_box(Parameters::default());
-            let _ = black_box(gradient_with(&parameters, SETTINGS, &mut memory).is_ok());
+            let _ = black_box(gradient_with(&Setup::new(parameters), &mut memory).is_ok());
             if let Ok(mut simulation) = Simulation::new(parameters) {
                 while simulation.step().is_ok() {
                     black_box(simulation.z());
