@@ -321,7 +321,7 @@ pub mod cart_pole {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
             if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
                 .parameters
-                .check()
+                .check_under(self.case)
             {
                 return Err(rt::EvalError::Refused { message });
             }

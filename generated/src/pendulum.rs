@@ -248,7 +248,7 @@ pub mod pendulum {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
             if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
                 .parameters
-                .check()
+                .check_under(self.case)
             {
                 return Err(rt::EvalError::Refused { message });
             }
