@@ -60,6 +60,8 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
+/// A derivative that is smaller than this part of what it amounts to at other instants is judged by that.
+const ELSEWHERE: f64 = 0.1;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
@@ -302,7 +304,7 @@ impl Checks {
             let amount = self.amounts.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let here = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
             // At rest, what velocities bring is the rounding of larger terms.
-            let block = here.max(LEAST * amount);
+            let block = here.max(ELSEWHERE * amount);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
                     By::Parameters | By::Along(Along::Parameters) => {
