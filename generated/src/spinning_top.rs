@@ -210,7 +210,7 @@ pub mod spinning_top {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [0.0; NY];
+            let mut y = [S::NAN; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -258,6 +258,12 @@ pub mod spinning_top {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
+            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
+                .parameters
+                .check_under(self.case)
+            {
+                return Err(rt::EvalError::Refused { message });
+            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),
@@ -346,7 +352,10 @@ pub mod spinning_top {
         fn method(case: Option<Case>) -> Self::Method {
             rt::simulation::Tree(rt::Adaptive {
                 h_first: Some(0.0001),
-                max_steps: usize::MAX,
+                h_max: f64::INFINITY,
+                max_steps: 1000000,
+                max_rejected: 50,
+                objectives: true,
                 ..rt::Adaptive::new(0.0000000001, 0.000000000001)
             })
         }

@@ -198,7 +198,7 @@ pub mod pendulum {
         }
         /// The start state y = [z, v].
         pub fn start_state(&self) -> [S; NY] {
-            let mut y = [0.0; NY];
+            let mut y = [S::NAN; NY];
             let (z, v) = y.split_at_mut(NQ);
             let _ = rt::Start::start(self, z, v, &mut []);
             y
@@ -246,6 +246,12 @@ pub mod pendulum {
             x: &mut [S],
         ) -> Result<(), rt::EvalError> {
             let _: &mut [S; 0] = rt::system::array_mut("x", x)?;
+            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self
+                .parameters
+                .check_under(self.case)
+            {
+                return Err(rt::EvalError::Refused { message });
+            }
             let mut w = [0.0; 0];
             start(
                 &self.parameters.to_array(),

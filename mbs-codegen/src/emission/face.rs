@@ -249,7 +249,7 @@ fn model_of(program: &Program) -> TokenStream {
     let judged = program.bundle("conditions").is_some();
     let refused = judged.then(|| {
         quote! {
-            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self.parameters.check() {
+            if let Err(rt::simulation::ParameterError::Condition { message, .. }) = self.parameters.check_under(self.case) {
                 return Err(rt::EvalError::Refused { message });
             }
         }
