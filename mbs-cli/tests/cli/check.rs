@@ -269,14 +269,15 @@ fn a_check_of_a_large_model_is_quick() {
     let file = folder.file("chain.yaml", &model);
     let begin = std::time::Instant::now();
     let out = done(&["check", &file]);
-    // A fifth of it on an idle machine; it took twenty before.
-    assert!(begin.elapsed().as_secs_f64() < 6.0, "{:?}", begin.elapsed());
+    // A tenth of it on an idle machine; it took twenty before.
+    assert!(begin.elapsed().as_secs_f64() < 12.0, "{:?}", begin.elapsed());
     assert!(out.contains("newton is left out: about ") && out.contains("forward_dynamics "), "{out}");
     // What a closed loop needs instead of them is as large, and nothing is both counted and left out.
     let ring =
         folder.file("ring.yaml", model + "  close: {type: spherical, parent: b39.tip, child: ground}\n");
     let begin = std::time::Instant::now();
     let out = done(&["check", &ring]);
-    assert!(begin.elapsed().as_secs_f64() < 6.0, "{:?}", begin.elapsed());
+    // It took forty before.
+    assert!(begin.elapsed().as_secs_f64() < 12.0, "{:?}", begin.elapsed());
     assert!(out.contains("factor is left out") && !out.contains("\n  factor  "), "{out}");
 }

@@ -54,7 +54,7 @@ fn optima_of_the_five_bar() {
             ["optimise", &model, "--minimise", "psi3", "--over", "k_1=20:400", "--over", "k_2=20:400"];
         number(&json(&[&arguments[..], &["--subject-to", bound, "--json"]].concat())["cost"])
     };
-    let slope = (cost("psi1<=0.402") - cost("psi1<=0.398")) / 0.004;
+    let slope = (cost("psi1<=0.4005") - cost("psi1<=0.3995")) / 0.001;
     assert!((multiplier + slope).abs() < 1e-4 * multiplier, "{multiplier}, {slope}");
 }
 
@@ -74,16 +74,17 @@ fn other_optimisers_and_starts_agree() {
     }
 }
 
-/// The buggy over its step: 1.9062 from two starts at fine steps (1.906 at 1 ms), as independent code has it.
+/// The buggy over its step: 1.9062 at fine steps, as independent code has it; 1.90647 at 1 ms. There is another minimum, 2.0161, in which a
+/// search may end.
 #[test]
 fn springs_and_dampers_of_the_buggy() {
     if !is_long() {
         return;
     }
     let found = json(&["optimise", &shipped("buggy"), "--problem", "comfort", "--json"]);
+    assert!((number(&found["cost"]) - 1.90647).abs() < 1e-5, "{found}");
     for search in found["searches"].as_array().expect("a list") {
         assert_eq!(search["status"], "converged", "{search}");
-        assert!((number(&search["cost"]) - 1.9062).abs() < 1e-3, "{search}");
     }
 }
 
@@ -94,7 +95,7 @@ fn mount(optimisation: &str) -> String {
          inputs: {{u: 0}}\nbodies: {{block: {{mass: 1}}}}\n\
          joints: {{rail: {{type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: 0.1}}}}\n\
          forces:\n  mount: {{type: torsional_spring, coordinate: rail, stiffness: k, damping: c}}\n\
-         objectives: {{travel: 100*rail.displacement^2, wrong: log(c - 2), still: \"0*c + 1\"}}\n\
+         objectives: {{travel: 100*rail.displacement^2, other: 50*rail.displacement^2, still: \"0*c + 1\"}}\n\
          simulation: {{end: 2, step: 0.01}}\n{optimisation}"
     )
 }
@@ -102,7 +103,8 @@ fn mount(optimisation: &str) -> String {
 #[test]
 fn what_is_no_problem_is_named() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount(""));
+    let model =
+        folder.file("mount.yaml", &mount("").replace("other: 50*rail.displacement^2", "wrong: ln(c - 2)"));
     fn with<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["optimise", model], more].concat()
     }
@@ -112,7 +114,7 @@ fn what_is_no_problem_is_named() {
     fails(2, &["leave those of the model"], &of(&["--minimise", "travel", "--over", "c=0:1"]));
     fails(2, &["did you mean `travel`?"], &of(&["--minimise", "travle", "--over", "c"]));
     fails(2, &["it is an input"], &of(&["--minimise", "travel", "--over", "u"]));
-    fails(1, &["`wrong` is not a number"], &of(&["--minimise", "wrong", "--over", "c"]));
+    fails(1, &["objective `wrong`", "not finite"], &of(&["--minimise", "wrong", "--over", "c"]));
     fails(1, &["moved by none of `idle`"], &of(&["--minimise", "travel", "--over", "idle"]));
     fails(1, &["moved by none of `c`"], &of(&["--minimise", "still", "--over", "c"]));
     let outcome = fails(
@@ -131,9 +133,9 @@ fn what_is_no_problem_is_named() {
 fn a_failed_run_shortens_the_step() {
     let folder = Folder::new();
     // The first step leads beyond c = 5, where the objective is not a number.
-    let text = mount("").replace("log(c - 2)", "100*rail.displacement^2 + 0*sqrt(5 - c)");
+    let text = mount("").replace("50*rail.displacement^2", "100*rail.displacement^2 + 1e-9*sqrt(5 - c)");
     let model = folder.file("mount.yaml", &text);
-    let found = json(&["optimise", &model, "--minimise", "wrong", "--over", "c=0.1:50", "--json"]);
+    let found = json(&["optimise", &model, "--minimise", "other", "--over", "c=0.1:50", "--json"]);
     assert_eq!(found["status"], "converged", "{found}");
     assert!(number(&found["searches"][0]["failed_runs"]) >= 1.0);
     assert!((number(&found["parameters"]["c"]) - 20_f64.sqrt()).abs() < 0.05);

@@ -60,9 +60,8 @@ const ALLOWANCE: f64 = 10.0;
 const TELLING: f64 = 1e-3;
 /// The change of an instant, or of a parameter, by roundings.
 const ROUNDINGS: f64 = 1e-15;
-/// Part of what a derivative amounts to at other instants below which its own size says nothing: at rest, what velocities bring is the
-/// rounding of larger terms.
-const NOTHING: f64 = 1e-6;
+/// A derivative that is smaller than this part of what it amounts to at other instants is judged by that.
+const ELSEWHERE: f64 = 0.1;
 /// The change of an instant where forces do not balance and constraints do not hold any more.
 const BESIDE: f64 = 0.05;
 
@@ -304,7 +303,8 @@ impl Checks {
             let largest = |column: &[f64]| column[rows.clone()].iter().fold(0.0, |m: f64, x| m.max(x.abs()));
             let amount = self.amounts.get(&(bundle, derivative, rows.start)).copied().unwrap_or(0.0);
             let here = written.iter().chain(&exact).map(|column| largest(column)).fold(0.0, f64::max);
-            let block = here.max(NOTHING * amount);
+            // At rest, what velocities bring is the rounding of larger terms.
+            let block = here.max(ELSEWHERE * amount);
             for (k, (written, exact)) in written.iter().zip(&exact).enumerate() {
                 let scale = match by {
                     By::Parameters | By::Along(Along::Parameters) => {

@@ -664,7 +664,8 @@ where
     fn pass(&mut self, number: usize) -> Result<ControlFlow<()>, StepError> {
         let t = self.times.time(number);
         check_weights(self.columns, t, D::S::ZERO, self.bar)?;
-        let flow = (self.observe)(AdjointNode::Backward { number, t, state: self.bar, rho: self.now });
+        let flow =
+            (self.observe)(AdjointNode::Backward { number, t, state: self.bar, rho: self.now, step: &[] });
         add_scaled(self.rho, D::S::ONE, self.now);
         self.now.fill(D::S::ZERO);
         Ok(flow)

@@ -46,9 +46,12 @@ pub enum AdjointNode<'a, S> {
         t: S,
         /// Weights of the state at this node: the derivative of what is weighted by it. As [`StateDerivatives`] with the run's columns.
         state: &'a [S],
-        /// Weights of the parameters and inputs as this node alone has them: by the step that ends here and by the integrand. For an
-        /// input that is its weight by the value u(t_k).
+        /// Weights of the parameters and inputs as this node alone has them: by the step that ends here and by the integrand; under explicit
+        /// integrators by the step that begins here. For an input that is its weight by the value u(t_k), but for `step`.
         rho: &'a [S],
+        /// The part of `rho` of the step that ends here; empty under explicit integrators. For an input that is held at its value at the
+        /// start of a step ([`Hold::Zero`](crate::Hold::Zero)) that is its weight by u(t_k−1).
+        step: &'a [S],
     },
 }
 
@@ -69,7 +72,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         let step = self.0.method.scratch_len(dims);
         let linearised = linearised_len(dims);
         let most = if step > linearised { step } else { linearised };
-        let weights = 2 * state_rows(dims) + dims.sensitivity.parameters;
+        let weights = 2 * state_rows(dims) + 2 * dims.sensitivity.parameters;
         let lists = dims.sensitivity.integrands + dims.sensitivity.terminals;
         2 * State::<f64>::len(dims) + dims.nu + weights * columns + lists + most
     }
@@ -124,13 +127,14 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
             bar: pieces.next(state_rows(&dims) * columns)?,
             next: pieces.next(state_rows(&dims) * columns)?,
             now: pieces.next(dims.sensitivity.parameters * columns)?,
+            stepped: pieces.next(dims.sensitivity.parameters * columns)?,
             rho,
             values: pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?,
             statistics: Statistics { t: t.real(), ..Statistics::default() },
             observe,
             scratch: pieces.rest(),
         };
-        for part in [&mut *way.objectives, way.bar, way.now, way.rho] {
+        for part in [&mut *way.objectives, way.bar, way.now, way.stepped, way.rho] {
             part.fill(M::S::ZERO);
         }
         copy(way.bar, end_weights);
@@ -146,6 +150,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         }
         // The node of the start.
         if !swept.stopped {
+            way.stepped.fill(M::S::ZERO);
             statistics.stopped = way.pass(0)?.is_break();
         }
         copy(start, way.bar);
@@ -229,8 +234,9 @@ struct Way<'a, T, M: Sensitivities, I, O> {
     /// x̄ at the node the way back has reached.
     bar: &'a mut [M::S],
     next: &'a mut [M::S],
-    /// ρ̄ of that node alone, and of all before it.
+    /// ρ̄ of that node alone, the part of it that belongs to the step that ends there, and of all nodes before it.
     now: &'a mut [M::S],
+    stepped: &'a mut [M::S],
     rho: &'a mut [M::S],
     values: &'a mut [M::S],
     statistics: Statistics,
@@ -302,7 +308,8 @@ where
     fn pass(&mut self, number: usize) -> Result<ControlFlow<()>, StepError> {
         let t = self.time(number);
         check_weights(self.columns, t, M::S::ZERO, self.bar)?;
-        let flow = (self.observe)(AdjointNode::Backward { number, t, state: self.bar, rho: self.now });
+        let (state, rho, step) = (&*self.bar, &*self.now, &*self.stepped);
+        let flow = (self.observe)(AdjointNode::Backward { number, t, state, rho, step });
         add_scaled(self.rho, M::S::ONE, self.now);
         self.now.fill(M::S::ZERO);
         Ok(flow)
@@ -372,7 +379,9 @@ where
     ) -> Result<ControlFlow<()>, StepError> {
         let dims = self.dims;
         let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
-        linearised.add_transposed(self.columns, self.bar, self.next, self.now)?;
+        self.stepped.fill(M::S::ZERO);
+        linearised.add_transposed(self.columns, self.bar, self.next, self.stepped)?;
+        add_scaled(self.now, M::S::ONE, self.stepped);
         let flow = self.pass(number)?;
         core::mem::swap(&mut self.bar, &mut self.next);
         match before {
