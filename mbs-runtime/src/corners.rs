@@ -33,6 +33,8 @@ const POINTS: [f64; 4] = [0.0, 0.381_966_011_250_105, 0.723_606_797_749_979, 1.0
 const VALUES: usize = 3;
 /// Against the variation of a function in a cell, how well the cubic predicts it.
 const PREDICTED: f64 = 0.02;
+/// The same of its rate.
+const RATE_PREDICTED: f64 = 0.1;
 /// Distance of a stop from a corner that steps keep off, in units of rounding of the time.
 const APART: f64 = 16.0;
 /// Evaluations of one search; beyond them steps end where it has come to.
@@ -141,9 +143,15 @@ fn settled(corner: &Corner, n: usize, i: usize, width: f64, span: f64, cell: [&[
     };
     let size = extreme(f, f64::max) - extreme(f, f64::min) + 0.5 * width * (r[0].abs() + r[3].abs());
     let rounding = 8.0 * f64::EPSILON * extreme(f.map(f64::abs), f64::max);
+    // w p′ = 6 s (1 − s) (f_b − f_a) + w ((1 − s)(1 − 3s) r_a − s (2 − 3s) r_b)
+    let slope = |s: f64| {
+        let bend = width * ((1.0 - s) * (1.0 - 3.0 * s) * r[0] - s * (2.0 - 3.0 * s) * r[3]);
+        6.0 * s * (1.0 - s) * (f[3] - f[0]) + bend
+    };
     let predicted = [1, 2].iter().all(|&k| {
         let off = (cubic(POINTS[k]) - f[k]).abs();
-        off <= PREDICTED * size + rounding
+        let rate_off = (slope(POINTS[k]) - width * r[k]).abs();
+        off <= PREDICTED * size + rounding && rate_off <= RATE_PREDICTED * size + rounding
     });
     if !predicted {
         return false;
@@ -194,13 +202,14 @@ mod tests {
 
     #[test]
     fn a_short_pulse_is_found() {
-        for width in [1e-3, 1e-6, 1e-9] {
+        for (width, place) in [1e-3, 1e-6, 1e-9].into_iter().flat_map(|w| (1..200).map(move |k| (w, k))) {
+            let middle = 0.0361 * f64::from(place);
             let (found, count) = stops(SIGN, 0.0, 7.3, |t| {
-                let f = (t - 3.1).abs() - width;
-                (f, if t < 3.1 { -1.0 } else { 1.0 }, below(f))
+                let f = (t - middle).abs() - width;
+                (f, if t < middle { -1.0 } else { 1.0 }, below(f))
             });
-            assert_eq!(count, 2, "{width}: {found:?}");
-            assert!((found[0] - 3.1 + width).abs() < 1e-14 && (found[1] - 3.1 - width).abs() < 1e-14);
+            assert_eq!(count, 2, "{width} at {middle}: {found:?}");
+            assert!((found[0] - middle + width).abs() < 1e-14 && (found[1] - middle - width).abs() < 1e-14);
         }
     }
 

@@ -5,16 +5,18 @@ use serde_json::Value;
 use std::thread;
 
 /// Each shipped model, and how much of its run is enough here.
-const SHIPPED: [(&str, &[&str]); 20] = [
+const SHIPPED: [(&str, &[&str]); 22] = [
     ("andrews", &["--end", "3e-3"]),
     ("arm7", &["--end", "0.1"]),
     ("bicycle", &["--end", "0.02"]),
+    ("bouncing_ball", &["--end", "1"]),
     ("bricard", &["--end", "0.2"]),
     ("buggy", &["--end", "0.004"]),
     ("cart_pole", &["--end", "1"]),
     ("crank_rocker", &["--end", "0.2"]),
     ("double_pendulum", &["--end", "1"]),
     ("five_bar", &["--end", "0.5"]),
+    ("five_bar_bouncing", &["--end", "0.5", "--step", "5e-3"]),
     // Through a singular position, at 0.7 s.
     ("four_bar_2", &["--end", "1"]),
     ("governor", &["--end", "0.5"]),

@@ -118,10 +118,6 @@ pub fn run(
     memory: usize,
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
-    if !model.program().events.names.is_empty() {
-        let what = "there is no adjoint of a run with events yet: choose the direct method";
-        return Err(StepError::Unsupported { what });
-    }
     model.begin_run();
     let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut observe)?;
     Ok(Found {

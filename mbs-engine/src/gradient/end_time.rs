@@ -9,6 +9,7 @@
 //! discrete solution, whose steps would all change with t_F: it has the order of the method.
 
 use super::explicit::dynamics;
+use super::products::refuse_events;
 use super::products::unmoved;
 use crate::Interpreted;
 use crate::method::Method;
@@ -28,6 +29,7 @@ pub fn by_end_time(
     simulation: &Simulation,
     end: &[f64],
 ) -> Result<Vec<f64>, StepError> {
+    refuse_events(model)?;
     let complex = Interpreted::<Complex64>::new(model.program_as_set());
     let t = Complex64::new(simulation.end, STEP);
     let mut u = vec![Complex64::new(0.0, 0.0); model.dims().nu];

@@ -83,6 +83,16 @@ pub struct Changes {
     pub end: Vec<f64>,
 }
 
+/// Products and adjoints do not know events: without them they would be those of another motion.
+pub(super) fn refuse_events<S: Scalar>(model: &Interpreted<S>) -> Result<(), StepError> {
+    match model.program().events.names.is_empty() {
+        true => Ok(()),
+        false => Err(StepError::Unsupported {
+            what: "a run with events has the direct gradient only, no adjoint and no products yet: choose the direct method",
+        }),
+    }
+}
+
 /// The product of a run's derivative with directions.
 pub fn jacobian_vector(
     model: &Interpreted,
@@ -91,6 +101,7 @@ pub fn jacobian_vector(
     start: Start,
     directions: Directions<'_>,
 ) -> Result<Changes, StepError> {
+    refuse_events(model)?;
     let (state, _) = start.run_from(model, method)?;
     let h = simulation.step;
     let way = Forward { model, simulation, state, directions };
@@ -302,6 +313,7 @@ pub(super) fn weigh<S: Scalar>(
     memory: usize,
     observe: Watcher<'_, S>,
 ) -> Result<Weighed<S>, StepError> {
+    refuse_events(model)?;
     let own = own_len(model, simulation, weights.columns);
     let numbers = (memory / size_of::<S>()).saturating_sub(own);
     let h = simulation.step;

@@ -42,7 +42,8 @@ pub(super) fn compare(
     direct: &Found,
 ) -> Result<Vec<AdjointCheck>, StepError> {
     let dims = model.dims();
-    if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 {
+    let has_events = !model.program().events.names.is_empty();
+    if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 || has_events {
         return Ok(Vec::new());
     }
     let start = gradient::start(model, simulation)?;
