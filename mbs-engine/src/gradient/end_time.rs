@@ -9,8 +9,7 @@
 //! discrete solution, whose steps would all change with t_F: it has the order of the method.
 
 use super::explicit::dynamics;
-use super::products::refuse_events;
-use super::products::unmoved;
+use super::products::{refuse_events, unmoved};
 use crate::Interpreted;
 use crate::method::Method;
 use mbs_codegen::model::Simulation;
