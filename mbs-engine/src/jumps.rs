@@ -91,7 +91,8 @@ impl Node {
         mix(&mut self.vd, &a.vd, &b.vd);
         mix(&mut self.u, &a.u, &b.u);
         let h = b.t[0] - a.t[0];
-        if self.z.len() != self.v.len() || !(h > SHORT * (1.0 + b.t[0].abs())) {
+        let is_long = h > SHORT * (1.0 + b.t[0].abs());
+        if self.z.len() != self.v.len() || !is_long {
             return;
         }
         for (i, (z, v)) in self.z.iter_mut().zip(&mut self.v).enumerate() {

@@ -148,16 +148,10 @@ fn text(found: &Fit) -> String {
     out.push_str(&table.print());
     let correlations = &found.statistics.correlations;
     let mut pairs = Table::new(&["correlation", "with", ">"]);
-    for a in 0..correlations.len() {
-        for b in a + 1..correlations.len() {
-            if correlations[a][b].abs() >= 0.5 {
-                let [a, b, r] = [
-                    found.variables[a].name.clone(),
-                    found.variables[b].name.clone(),
-                    significant(correlations[a][b], 4),
-                ];
-                pairs.row([a, b, r]);
-            }
+    for (a, row) in correlations.iter().enumerate() {
+        for (b, &r) in row.iter().enumerate().skip(a + 1).filter(|(_, r)| r.abs() >= 0.5) {
+            let [a, b] = [a, b].map(|k| found.variables[k].name.clone());
+            pairs.row([a, b, significant(r, 4)]);
         }
     }
     if !pairs.is_empty() {

@@ -261,7 +261,7 @@ impl Shown<'_> {
         if failed > 0 {
             let _ = writeln!(out, "\n  {} failed", count(failed, "run"));
             let mut reasons: Vec<(&str, usize)> = self.failures().into_iter().collect();
-            reasons.sort_by(|a, b| b.1.cmp(&a.1));
+            reasons.sort_by_key(|reason| std::cmp::Reverse(reason.1));
             for (why, n) in reasons.iter().take(5) {
                 let _ = writeln!(out, "  {n:>7}  {why}");
             }

@@ -104,7 +104,7 @@ pub(crate) fn read(path: &Path, plan: &Plan, results: &[String]) -> Result<(Vec<
     let other = |why: &str| Failure::usage(format!("`{}` belongs to another sweep: {why}", path.display()));
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text[..whole].as_bytes());
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&text.as_bytes()[..whole]);
     let mut records = reader.records();
     let head = records.next().and_then(Result::ok);
     if head.is_none_or(|head| !head.iter().eq(names(plan, results).iter().map(String::as_str))) {

@@ -76,6 +76,16 @@ fn note_once(available: Result<(), Refusal>, noted: &AtomicBool) -> Option<Strin
     (!noted.swap(true, Ordering::Relaxed)).then(|| format!("note: the interpreter runs alone: {why}\n"))
 }
 
+/// Tells of options that do nothing.
+pub(crate) fn note_idle(settings: &Settings) {
+    for setting in &settings.idle {
+        let option = option(*setting);
+        files::complain(&format!(
+            "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"
+        ));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,15 +100,5 @@ mod tests {
             "note: the interpreter runs alone: machine code is written for x86-64 with AVX only\n"
         );
         assert_eq!(note_once(Err(Refusal::Memory("denied".into())), &noted), None);
-    }
-}
-
-/// Tells of options that do nothing.
-pub(crate) fn note_idle(settings: &Settings) {
-    for setting in &settings.idle {
-        let option = option(*setting);
-        files::complain(&format!(
-            "note: `{option}` does nothing: the model has neither closed loops nor constraints\n"
-        ));
     }
 }

@@ -104,7 +104,7 @@ fn mount(optimisation: &str) -> String {
 fn what_is_no_problem_is_named() {
     let folder = Folder::new();
     let model =
-        folder.file("mount.yaml", &mount("").replace("other: 50*rail.displacement^2", "wrong: ln(c - 2)"));
+        folder.file("mount.yaml", mount("").replace("other: 50*rail.displacement^2", "wrong: ln(c - 2)"));
     fn with<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["optimise", model], more].concat()
     }
@@ -144,7 +144,7 @@ fn a_failed_run_shortens_the_step() {
 #[test]
 fn a_search_goes_on_where_it_was() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount(""));
+    let model = folder.file("mount.yaml", mount(""));
     let journal = folder.path("a.journal");
     let of = |more: &[&str]| {
         json(
@@ -172,7 +172,7 @@ fn a_search_goes_on_where_it_was() {
 #[test]
 fn the_best_parameters_become_a_case() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount("# the end\n"));
+    let model = folder.file("mount.yaml", mount("# the end\n"));
     let saved = folder.path("better.yaml");
     let arguments = [
         "optimise",
@@ -197,7 +197,7 @@ fn the_best_parameters_become_a_case() {
 #[test]
 fn parts_of_a_sweep_are_the_whole() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount(""));
+    let model = folder.file("mount.yaml", mount(""));
     let base = [
         "sweep",
         &model,
@@ -231,7 +231,7 @@ fn parts_of_a_sweep_are_the_whole() {
 #[test]
 fn failures_of_a_sweep_are_rows() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount(""));
+    let model = folder.file("mount.yaml", mount(""));
     let out = folder.path("rows.csv");
     let found = json(&["sweep", &model, "--over", "c=-1,1,3", "--out", &out, "--json"]);
     assert_eq!((&found["runs"], &found["failed"]), (&3.into(), &1.into()));
@@ -249,7 +249,7 @@ fn failures_of_a_sweep_are_rows() {
 #[test]
 fn indices_tell_what_matters() {
     let folder = Folder::new();
-    let model = folder.file("mount.yaml", &mount(""));
+    let model = folder.file("mount.yaml", mount(""));
     let found = json(&[
         "sweep",
         &model,

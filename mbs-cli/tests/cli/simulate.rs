@@ -359,8 +359,8 @@ fn pulses_are_not_stepped_over() {
         )
     };
     let signal = pushed(
-        "inputs: {f: {default: 0, hold: signal}}\nforces: {kick: {type: joint_force, coordinate: slide.displacement, value: f}}",
-        "cases: {kicked: {inputs: {f: \"if(t < t0 - w/2, 0, if(t < t0 + w/2, F, 0))\"}}}",
+        "inputs: {push: {default: 0, hold: signal}}\nforces: {kick: {type: joint_force, coordinate: slide.displacement, value: push}}",
+        "cases: {kicked: {inputs: {push: \"if(t < t0 - w/2, 0, if(t < t0 + w/2, F, 0))\"}}}",
     );
     for (model, case, impulse) in [
         (by("if(abs(t - t0) < w/2, F, 0)"), None, 1.0),
@@ -428,7 +428,8 @@ fn objectives_have_one_value() {
             assert_eq!(value, number(&ran["objectives"][name]));
             for found in [&direct, &adjoint] {
                 let other = number(&found["objectives"][name]["value"]);
-                assert!((value - other).abs() <= 1e-13 * value, "{options:?} {name}: {value} and {other}");
+                // Roundings of 200 radians, amplified by steps that nothing controls.
+                assert!((value - other).abs() <= 1e-12 * value, "{options:?} {name}: {value} and {other}");
             }
             let tolerance = match (integrator, more.first()) {
                 (_, Some(&"--objectives-in-error")) => continue,

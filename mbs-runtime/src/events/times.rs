@@ -71,7 +71,9 @@ impl<'a, S: Scalar> Times<'a, S> {
                 let pairs = g_rho.iter().zip(again.iter());
                 let smallest = pairs.min_by(|a, b| a.0.real().abs().total_cmp(&b.0.real().abs()));
                 let slope = smallest.map_or(S::ZERO, |(&g, &again)| again - g);
-                if !(slope.real().abs() > TANGENTIAL * scale) {
+                // A slope that is not a number is none.
+                let crosses = slope.real().abs() > TANGENTIAL * scale;
+                if !crosses {
                     let (t, failure) = (t.real(), EventFailure::Tangential);
                     return Err(StepError::Event { t, event, failure });
                 }
