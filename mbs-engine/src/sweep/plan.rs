@@ -15,7 +15,7 @@ pub enum Design {
     Sobol,
     /// Independent points.
     Random,
-    /// Two independent samples A and B, and A with each column of B in turn: for Sobol's indices [Saltelli2010].
+    /// Two independent samples A and B, and A with each column of B in turn: for the indices of Sobol (Saltelli et al. 2010).
     Saltelli,
     /// Trajectories that move one axis at a time: for Morris' elementary effects.
     Morris,
