@@ -4,19 +4,19 @@
 //! crosses zero, and what happened there. What holds:
 //!
 //! - A crossing is located on the method itself: the step is made again with another size until g(step(x_n, h)) is at its rounding
-//!   ([`locate`]). A step costs at most [`MAX_STEPS`](locate::MAX_STEPS) ordinary ones; nothing is allocated.
-//! - An event changes velocities by M d + Φ_vᵀ Λ + Cᵀ μ = 0, Φd(v + d) = 0, c(v + d) = target(v): all constraints are kept ([`jump`]). It
-//!   sets inputs, which keep their value until an event sets them again ([`latches`]).
+//!   (`locate`). A step costs at most `locate::MAX_STEPS` ordinary ones; nothing is allocated.
+//! - An event changes velocities by M d + Φ_vᵀ Λ + Cᵀ μ = 0, Φd(v + d) = 0, c(v + d) = target(v): all constraints are kept (`jump`). It
+//!   sets inputs, which keep their value until an event sets them again (`latches`).
 //! - The run goes on from a consistent state, and at the same nodes as without the event.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`jump`] | velocities after an event, and their derivatives |
-//! | [`latches`] | inputs that events set |
-//! | [`locate`] | where functions cross zero |
-//! | [`times`] | derivatives of the times of events, and of the steps around them |
-//! | [`explicit`], [`implicit`] | runs |
-//! | [`differentiated`], [`implicit_differentiated`] | runs with their derivatives |
+//! | `jump` | velocities after an event, and their derivatives |
+//! | `latches` | inputs that events set |
+//! | `locate` | where functions cross zero |
+//! | `times` | derivatives of the times of events, and of the steps around them |
+//! | `explicit`, `implicit` | runs |
+//! | `differentiated`, `implicit_differentiated` | runs with their derivatives |
 
 pub(crate) mod jump;
 pub(crate) mod latches;
