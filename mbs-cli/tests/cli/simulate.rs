@@ -360,7 +360,7 @@ fn pulses_are_not_stepped_over() {
     };
     let signal = pushed(
         "inputs: {push: {default: 0, hold: signal}}\nforces: {kick: {type: joint_force, coordinate: slide.displacement, value: push}}",
-        "cases: {kicked: {inputs: {push: \"if(t < t0 - w/2, 0, if(t < t0 + w/2, F, 0))\"}}}",
+        "cases: {kicked: {inputs: {push: \"if(t < t0 - w/2, 0, if(t < t0 + w/2, 1000, 0))\"}}}",
     );
     for (model, case, impulse) in [
         (by("if(abs(t - t0) < w/2, F, 0)"), None, 1.0),
