@@ -15,7 +15,7 @@ use mbs_runtime::StepError;
 
 /// Reads the model; the list of the command line stands in place of its own.
 pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
-    let mut model = model::read(&common.model)?;
+    let mut model = model::read(&common.model, common.coordinates)?;
     let case = model::find_case(&model, common.case.as_deref())?;
     if let Some(names) = &by.sensitivity {
         let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
