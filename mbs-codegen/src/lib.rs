@@ -91,10 +91,11 @@ pub fn analyse_in(
     coordinates: Option<Coordinates>,
 ) -> Result<(Analysed, Diagnostics), Diagnostics> {
     let (model, mut diagnostics) = yaml::read(file, text);
-    let model = model.map(|model| match coordinates.unwrap_or(model.coordinates) {
-        // A tree with problems has none in other coordinates.
-        Coordinates::Absolute if !diagnostics.has_errors() => Analysed::of(in_absolute_coordinates(&model)),
-        _ => Analysed::of(model),
+    let model = model.map(|mut model| {
+        model.coordinates = coordinates.unwrap_or(model.coordinates);
+        // A model with problems has those of its own coordinates.
+        let absolute = model.coordinates == Coordinates::Absolute && !diagnostics.has_errors();
+        Analysed::of(if absolute { in_absolute_coordinates(&model) } else { model })
     });
     if let Some(model) = &model {
         check::equations(model, &mut diagnostics);

@@ -373,6 +373,9 @@ pub(crate) struct Verify {
     /// Compare the gradient with differences of real runs, not with complex steps.
     #[arg(long)]
     pub(crate) differences: bool,
+    /// Instead, compare objectives and gradient of the run with those in other coordinates.
+    #[arg(long, value_enum, value_name = "COORDINATES", conflicts_with = "differences")]
+    pub(crate) against: Option<CoordinatesName>,
     #[command(flatten)]
     pub(crate) method: Method,
 }
