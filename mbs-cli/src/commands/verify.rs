@@ -92,6 +92,11 @@ fn compare_coordinates(arguments: &Verify, other: CoordinatesName) -> Result<(),
         let (model, _, name) = &sides[number];
         Failure::error(format!("the run in {} coordinates failed {}", name.keyword(), error.describe(model)))
     })?;
+    if found.is_empty() {
+        return Err(Failure::error(
+            "the model has no objectives, so there is nothing to compare; write `objectives`",
+        ));
+    }
     let names = [a_name.keyword(), b_name.keyword()];
     let passed = found.iter().all(Compared::passed);
     files::print(&match common.json {
