@@ -104,7 +104,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait Constrained in CoordinateForm {
-            places { pattern: Pattern<'_>, held: &[bool] }
+            places { pattern: Pattern<'_>, held: &[bool], dependent: &[bool] }
             /// Residual of the equations of motion, and the constraints.
             Residual = residual(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(

@@ -287,6 +287,10 @@ mod places {
         &program.held
     }
 
+    pub(super) fn dependent(program: &Program) -> &[bool] {
+        &program.dependent
+    }
+
     pub(super) fn start_places(program: &Program) -> [Places<'_>; 2] {
         program.structure.derivatives.start.each_ref().map(Vec::as_slice)
     }

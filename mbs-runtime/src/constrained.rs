@@ -121,6 +121,12 @@ pub trait Constrained: System {
     /// Which coordinates are held while the mechanism is assembled, nq of them.
     fn held(&self) -> &[bool];
 
+    /// Which coordinates follow from the others: their guesses select a branch of the assembly and count for nothing else.
+    /// Coordinates beyond the slice do not.
+    fn dependent(&self) -> &[bool] {
+        &[]
+    }
+
     /// Writes r and the constraints: Φ at (t, z), Ψ at (t, z, zd).
     fn residual(
         &self,

@@ -252,7 +252,13 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("holonomic", &pattern.holonomic),
                 ("nonholonomic", &pattern.nonholonomic),
             ];
-            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))]
+            let mut methods =
+                vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))];
+            let dependent = &program.dependent;
+            if !dependent.is_empty() {
+                methods.push(("dependent", (quote!(&[bool]), quote!(&[#(#dependent),*]))));
+            }
+            methods
         }
         "StartDerivatives" => vec![("start_places", (two, pair(&derivatives.start)))],
         "Sensitivities" => {

@@ -43,6 +43,8 @@ pub struct Model {
     pub name: String,
     /// Free text.
     pub description: String,
+    /// In which coordinates its equations are wanted.
+    pub coordinates: Coordinates,
     /// Acceleration of gravity in the ground frame, m/s².
     pub gravity: Vector,
     /// Parameters, independent and derived.
@@ -125,6 +127,29 @@ impl Model {
             }),
         };
         name.unwrap_or_default()
+    }
+}
+
+/// In which coordinates the equations of a model are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coordinates {
+    /// Of the joints of a spanning tree.
+    #[default]
+    Joint,
+    /// Of every body, with every joint as constraints.
+    Absolute,
+}
+
+impl Coordinates {
+    /// All of them.
+    pub const ALL: [Coordinates; 2] = [Coordinates::Joint, Coordinates::Absolute];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Coordinates::Joint => "joint",
+            Coordinates::Absolute => "absolute",
+        }
     }
 }
 
@@ -459,6 +484,11 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// Whether its steps are explicit.
+    pub fn is_explicit(self) -> bool {
+        matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
+    }
+
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
         match self {

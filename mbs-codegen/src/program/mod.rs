@@ -27,7 +27,7 @@ use crate::model::{
     Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
 };
 use crate::symbols::Group;
-use crate::topology::{self, Row, Tree};
+use crate::topology::{self, Link, Row, Tree};
 use crate::watch::{self, Watch};
 pub use cases::CaseInfo;
 use cases::{SharedCase, choose};
@@ -241,6 +241,8 @@ pub struct Program {
     pub corners: Option<Corners>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
+    /// Which coordinates follow from the others; none if there are none.
+    pub dependent: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
     pub structure: Structure,
     /// Offsets of the blocks of Euler parameters among z.
@@ -426,6 +428,7 @@ impl Program {
             watch: None,
             corners: None,
             held: held(model, tree),
+            dependent: dependent(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
             coordinate_units: unless_one(rows.scales.coordinates.clone()),
@@ -759,6 +762,14 @@ fn normalised(model: &Model, tree: &Tree) -> Vec<String> {
 /// Nothing where all units are one.
 fn unless_one(units: Vec<f64>) -> Vec<f64> {
     if units.iter().all(|unit| *unit == 1.0) { Vec::new() } else { units }
+}
+
+fn dependent(model: &Model, tree: &Tree) -> Vec<bool> {
+    let follows = |link: &Link| model.joints[link.joint.index()].follows.is_some();
+    if !tree.links.iter().any(follows) {
+        return Vec::new();
+    }
+    tree.links.iter().flat_map(|link| link.z_range().map(move |_| follows(link))).collect()
 }
 
 fn held(model: &Model, tree: &Tree) -> Vec<bool> {

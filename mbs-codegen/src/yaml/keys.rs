@@ -24,6 +24,7 @@ pub const MODEL: Keys = Keys {
         "mbs",
         "name",
         "description",
+        "coordinates",
         "gravity",
         "parameters",
         "inputs",
