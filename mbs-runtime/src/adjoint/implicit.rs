@@ -378,9 +378,10 @@ where
         before: Before<'_, M::S>,
     ) -> Result<ControlFlow<()>, StepError> {
         let dims = self.dims;
-        let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
+        let mut linearised =
+            self.method.linearise_transposed(self.columns, self.system, record, self.scratch)?;
         self.stepped.fill(M::S::ZERO);
-        linearised.add_transposed(self.columns, self.bar, self.next, self.stepped)?;
+        linearised.add_transposed(record, self.columns, self.bar, self.next, self.stepped)?;
         add_scaled(self.now, M::S::ONE, self.stepped);
         let flow = self.pass(number)?;
         core::mem::swap(&mut self.bar, &mut self.next);
