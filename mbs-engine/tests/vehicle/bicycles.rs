@@ -231,8 +231,8 @@ fn the_bicycle_by_its_steering_torque() {
     let mut text = text("bicycle").replacen("objectives:", signal, 1);
     text = text.replacen("\"spline(t, knots, steer)\"", "\"spline(t, knots, steer) + torque\"", 1);
     text = text.replacen("sensitivity: [steer, drive]", "sensitivity: [torque]", 1);
-    text = text.replacen("parameters:\n  knots:", "parameters:\n  eps: 0\n  knots:", 1);
-    let moved = text.replacen("double_turn: {}", "double_turn: {inputs: {torque: \"eps*sin(3*t)\"}}", 1);
+    text = text.replacen("parameters:\n  knots:", "parameters:\n  share: 0\n  knots:", 1);
+    let moved = text.replacen("double_turn: {}", "double_turn: {inputs: {torque: \"share*sin(3*t)\"}}", 1);
     let (h, end) = if super::long_runs() { (2e-3, 10.0) } else { (1e-2, 2.0) };
     let (_, [direct, adjoint], history) = both(&text, "double_turn", h, end);
     assert_eq!(history.times.len(), (end / h).round() as usize + 1);
@@ -240,7 +240,7 @@ fn the_bicycle_by_its_steering_torque() {
     assert!((sum - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
     assert!((direct.of_objective(0)[0] - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
     let along: f64 = history.of(0, 0).zip(&history.times).map(|(d, t)| d * (3.0 * t).sin()).sum();
-    let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "eps", 1e-4, h, end);
+    let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "share", 1e-4, h, end);
     println!("by {} torques along a signal: {along:.9e} and {expected:.9e}", history.times.len());
     assert!((along - expected).abs() < 1e-6 * expected.abs());
 }
