@@ -29,7 +29,7 @@
 //! Both are integrated backward over the nodes of the run by the trapezoidal rule, with the matrix of the implicit step transposed:
 //! [Wᵀ Gᵀ; B 0] with W = M + h/2 C + h²/4 K and G = B + h/2 G_v + h²/4 G_z.
 
-use super::products::{counting, span};
+use super::products::{counting, has_events, span};
 use super::{Effort, Found, Start};
 use crate::Interpreted;
 use crate::method::Method;
@@ -75,6 +75,10 @@ pub fn run(
         let what = "the continuous adjoint is that of ALI3-P: choose that formulation and an implicit integrator, or `adjoint`";
         return Err(StepError::NotDifferentiable { what });
     };
+    if has_events(model) {
+        let what = "the continuous adjoint does not go through events: choose `adjoint`";
+        return Err(StepError::NotDifferentiable { what });
+    }
     if start.redundant() {
         let what =
             "the continuous adjoint needs constraints that do not depend on each other: choose `adjoint`";

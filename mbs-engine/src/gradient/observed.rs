@@ -94,6 +94,7 @@ fn sweep(
                 }
                 (t, t)
             }
+            AdjointNode::Event { t, .. } => (t, t),
             AdjointNode::Forward { t, .. } | AdjointNode::Backward { t, .. } => (t, simulation.end),
         };
         let flow = follower.reached(reached);

@@ -25,19 +25,30 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
         check_columns(&self.system.dims(), columns, rho.len())?;
+        rho.fill(M::S::ZERO);
+        self.add_transposed(columns, end, start, rho)
+    }
+
+    /// The same, with what belongs to ρ added to `rho`.
+    pub(crate) fn add_transposed(
+        &mut self,
+        columns: usize,
+        end: &[M::S],
+        start: &mut [M::S],
+        rho: &mut [M::S],
+    ) -> Result<(), StepError> {
         if self.products {
             let what = "a step that is linearised for transposed products alone needs its record";
             return Err(StepError::NotDifferentiable { what });
         }
-        rho.fill(M::S::ZERO);
         let bar = core::mem::take(&mut self.bar);
         let reversed = self.reverse(None, columns, end, bar, start, rho);
         self.bar = bar;
         reversed
     }
 
-    /// The same, with what belongs to ρ added to `rho`.
-    pub(crate) fn add_transposed(
+    /// The same with the record of the step, for one that is linearised for transposed products.
+    pub(crate) fn add_transposed_of(
         &mut self,
         record: &mut [M::S],
         columns: usize,
