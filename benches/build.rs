@@ -48,8 +48,9 @@ fn main() -> Result<(), BuildError> {
         std::fs::write(Path::new(&out).join(format!("{name}.rs")), generated.code)
             .expect("a writable directory");
     }
-    Builder::new("../models/buggy.yaml").case("step_descent").write("buggy.rs")?;
-    let all = [&BundleKind::STANDARD[..], &BundleKind::JOINT_SENSITIVITIES].concat();
+    let all = [&BundleKind::STANDARD[..], &BundleKind::PRODUCTS].concat();
+    Builder::new("../models/buggy.yaml").case("step_descent").bundles(&all).write("buggy.rs")?;
+    let all = [&all[..], &BundleKind::JOINT_SENSITIVITIES].concat();
     Builder::new("../models/five_bar.yaml").bundles(&all).write("five_bar.rs")?;
     Builder::new("../models/five_bar.yaml").freeze().module("five_bar_frozen").write("five_bar_frozen.rs")
 }

@@ -80,6 +80,7 @@ pub mod double_pendulum {
             joint_factors: 4,
             joint_integrands: 19,
             joint_terminals: 7,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

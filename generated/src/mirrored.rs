@@ -80,6 +80,7 @@ pub mod mirrored {
             joint_factors: 23,
             joint_integrands: 28,
             joint_terminals: 3,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

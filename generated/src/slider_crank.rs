@@ -90,6 +90,7 @@ pub mod slider_crank {
             joint_factors: 0,
             joint_integrands: 0,
             joint_terminals: 0,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -80,6 +80,7 @@ pub mod spinning_top {
             joint_factors: 9,
             joint_integrands: 12,
             joint_terminals: 6,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

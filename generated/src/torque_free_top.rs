@@ -80,6 +80,7 @@ pub mod torque_free_top {
             joint_factors: 30,
             joint_integrands: 21,
             joint_terminals: 7,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

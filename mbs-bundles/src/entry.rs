@@ -211,6 +211,8 @@ pub enum Exists {
     Replaced,
     /// For models with events.
     Events,
+    /// Where it takes fewer operations than what it replaces.
+    Cheaper,
 }
 
 /// What the cost of a bundle is counted in.

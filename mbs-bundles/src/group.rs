@@ -75,6 +75,12 @@ groups! {
     AccelerationImpulse "e" "e" "what the projection adds to accelerations";
     /// Its multipliers κ.
     AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Weights of the equations of motion and of the constraints, on the way back of an adjoint (nq and rows).
+    Costate "y" "y" "weights of residual and constraints";
+    /// Weights of the projection of velocities.
+    VelocityCostate "yd" r"y_{\dot z}" "weights of the projection of velocities";
+    /// Weights of the projection of accelerations.
+    AccelerationCostate "ydd" r"y_{\ddot z}" "weights of the projection of accelerations";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

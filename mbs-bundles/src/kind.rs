@@ -121,12 +121,15 @@ crate::bundles! { [kinds] }
 enum Selection {
     Of(&'static [Family]),
     Unconstrained,
+    Cheaper,
 }
 
 impl Selection {
     const fn has(&self, entry: &Entry) -> bool {
         match self {
             Selection::Unconstrained => matches!(entry.exists, Exists::Unconstrained),
+            Selection::Cheaper => matches!(entry.exists, Exists::Cheaper),
+            Selection::Of(_) if matches!(entry.exists, Exists::Cheaper) => false,
             Selection::Of(families) => {
                 let mut k = 0;
                 while k < families.len() && families[k] as u8 != entry.family as u8 {
@@ -169,6 +172,7 @@ const EVENTS: Selection = Selection::Of(&[Family::Events]);
 const EVENT_SENSITIVITIES: Selection = Selection::Of(&[Family::EventSensitivities]);
 const ROBOTICS: Selection = Selection::Of(&[Family::Robotics]);
 const UNCONSTRAINED: Selection = Selection::Unconstrained;
+const PRODUCTS: Selection = Selection::Cheaper;
 
 impl BundleKind {
     /// Those of joint form that know no constraints.
@@ -179,6 +183,8 @@ impl BundleKind {
     pub const JOINT_FORM: [BundleKind; JOINT_FORM.count()] = JOINT_FORM.members();
     /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], together.
     pub const SENSITIVITIES: [BundleKind; SENSITIVITIES.count()] = SENSITIVITIES.members();
+    /// Transposed products beside [`BundleKind::SENSITIVITIES`], together, for adjoints: only where they take fewer operations.
+    pub const PRODUCTS: [BundleKind; PRODUCTS.count()] = PRODUCTS.members();
     /// What sensitivities of explicit runs need beside forward dynamics, together.
     pub const JOINT_SENSITIVITIES: [BundleKind; JOINT_SENSITIVITIES.count()] = JOINT_SENSITIVITIES.members();
     /// What runs of a model with events need, together.

@@ -231,6 +231,21 @@ macro_rules! bundles {
                     rates: places.rates.len(), "Φd_ρ, Ψ_ρ";
                     accelerations: places.accelerations.len(), "Φdd_ρ, Ψd_ρ";
                 } }
+            /// Transposed product with the derivatives of residual and constraints: those of yᵀ (r; Φ; Ψ).
+            NewtonProduct = newton_product(at: Motion, lambda: Lambda, y: Costate) reads [Time Z Zd Zdd U Lambda Costate]
+                -> slices(z: [nq] "by z", zd: [nq] "by zd", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of the constraints' accelerations by velocities.
+            AccelerationProduct = acceleration_product(at: Motion, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U AccelerationCostate]
+                -> slices(zd: [nq] "derivatives of ydd_rowsᵀ (Φdd; Ψd) by zd")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of both projections: those of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd).
+            ProjectionProduct = projection_product(at: Motion, impulses: Impulses, yd: VelocityCostate, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U VelocityImpulse VelocityMultipliers AccelerationImpulse AccelerationMultipliers
+                    VelocityCostate AccelerationCostate]
+                -> slices(z: [nq] "by z", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [8 link], sections: none }
         }
         trait ObjectiveDerivatives in Sensitivities {
             places { objective_places: [Places<'_>; 2] }

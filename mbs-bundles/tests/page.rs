@@ -63,6 +63,7 @@ fn results(entry: &Entry) -> String {
         Exists::Always => "",
         Exists::Unconstrained => ". Not for models with constraints",
         Exists::Events => "",
+        Exists::Cheaper => ". Only where it takes fewer operations than products with the lists",
         Exists::Replaced => {
             ". With constraints, the coordinate form and the constraints in joint form take its place"
         }

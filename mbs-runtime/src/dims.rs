@@ -108,6 +108,9 @@ pub struct SensitivityDims {
     pub joint_integrands: usize,
     /// Values of [`JointObjectiveDerivatives::joint_terminal_derivatives`](crate::JointObjectiveDerivatives::joint_terminal_derivatives).
     pub joint_terminals: usize,
+    /// Columns up to which transposed products by [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) and its like take
+    /// fewer operations than products with the lists; zero if they are not there.
+    pub product_columns: usize,
 }
 
 impl SensitivityDims {
@@ -123,6 +126,7 @@ impl SensitivityDims {
         joint_factors: 0,
         joint_integrands: 0,
         joint_terminals: 0,
+        product_columns: 0,
     };
 }
 

@@ -1,13 +1,13 @@
 //! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
 
 use mbs_benches::{buggy, five_bar, four_bar_40};
-use mbs_runtime::formulation::{Ali3p, Assembly, Node, State};
+use mbs_runtime::formulation::{Ali3p, Assembly, Node, Record, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
 use mbs_runtime::{
-    Constrained, Differentiated, Fixed, Gradient, Index1, ObjectiveDerivatives, Output, Rk4, Sensitivities,
-    Span, Start, StartDerivatives, StateDerivatives,
+    Adjoint, AdjointNode, Constrained, Differentiated, Fixed, Gradient, Index1, ObjectiveDerivatives, Output,
+    Rk4, Sensitivities, Span, Start, StartDerivatives, StateDerivatives, VectorJacobian,
 };
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -69,6 +69,36 @@ where
     black_box(&gradient);
 }
 
+/// The gradient of the first objectives by the adjoint, forward run included.
+fn adjoint<M>(model: &M, steps: usize, columns: usize)
+where
+    M: Sensitivities<S = f64> + StartDerivatives + ObjectiveDerivatives,
+{
+    let [mut state, _] = start_differentiated(model);
+    let (dims, run) = (model.dims(), Adjoint(Fixed { method: Ali3p::DEFAULT, h: H }));
+    let end = steps as f64 * H;
+    let span = Span { start: 0.0, end, output: Output::Every(end) };
+    let mut memory = vec![0.0; steps * Record::<f64>::len(&dims) + 2 * (State::<f64>::len(&dims) + 1)];
+    let mut scratch = vec![0.0; run.scratch_len(&dims, columns)];
+    let mut weights = vec![0.0; dims.n_objectives * columns];
+    weights.iter_mut().step_by(columns + 1).take(columns).for_each(|weight| *weight = 1.0);
+    let mut objectives = vec![0.0; dims.n_objectives];
+    let mut start = vec![0.0; mbs_runtime::adjoint::state_rows(&dims) * columns];
+    let mut rho = vec![0.0; dims.sensitivity.parameters * columns];
+    let product = VectorJacobian {
+        columns,
+        objective_weights: &weights,
+        end_weights: &[],
+        objectives: &mut objectives,
+        start: &mut start,
+        rho: &mut rho,
+    };
+    let go_on = |_: AdjointNode<'_, f64>| ControlFlow::Continue(());
+    let found = run.run(model, &mut NoInputs, &mut state, &span, product, &mut memory, &mut scratch, go_on);
+    assert_eq!(found.expect("converges").recomputed, 0);
+    black_box(&rho);
+}
+
 fn explicit_step(model: &five_bar::Model, steps: usize) {
     let [mut state, mut derivatives] = start_differentiated(model);
     let dims = five_bar::DIMS;
@@ -106,10 +136,14 @@ fn main() {
     match (model.as_str(), run.as_str()) {
         ("five_bar", "step") => step(&five_bar::Model::default(), steps),
         ("five_bar", "gradient") => gradient(&five_bar::Model::default(), steps),
+        ("five_bar", "adjoint") => adjoint(&five_bar::Model::default(), steps, 3),
+        ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), steps, 1),
         ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
         ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), steps),
         ("four_bar_40", "step") => step_linkage(&four_bar_40::Model::default(), steps),
         ("buggy", "step") => step(&buggy::Model::default(), steps),
+        ("buggy", "adjoint") => adjoint(&buggy::Model::default(), steps, 1),
+        ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), steps, 2),
         ("buggy", "gradient") => gradient(&buggy::Model::default(), steps),
         _ => panic!("no run {run} of {model}"),
     }

@@ -80,6 +80,7 @@ pub mod cart_pole {
             joint_factors: 4,
             joint_integrands: 5,
             joint_terminals: 4,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

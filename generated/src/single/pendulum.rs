@@ -80,6 +80,7 @@ pub mod pendulum {
             joint_factors: 1,
             joint_integrands: 11,
             joint_terminals: 5,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO

@@ -319,6 +319,9 @@ pub(crate) enum GradientName {
     Direct,
     /// Backward over the run
     Adjoint,
+    /// Backward by the adjoint of the continuous equations of ALI3-P, for comparison
+    #[value(name = "continuous_adjoint")]
+    ContinuousAdjoint,
     /// Whichever is expected to be quicker
     Auto,
 }
@@ -328,6 +331,7 @@ impl From<GradientName> for mbs_codegen::model::GradientMethod {
         match name {
             GradientName::Direct => mbs_codegen::model::GradientMethod::Direct,
             GradientName::Adjoint => mbs_codegen::model::GradientMethod::Adjoint,
+            GradientName::ContinuousAdjoint => mbs_codegen::model::GradientMethod::ContinuousAdjoint,
             GradientName::Auto => mbs_codegen::model::GradientMethod::Auto,
         }
     }

@@ -28,6 +28,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
             pairs: arguments.pairs.into(),
             scalar: arguments.scalar.into(),
+            ..Options::default()
         },
         target: Target {
             module: arguments.module.clone(),

@@ -409,7 +409,7 @@ pub struct Simulation {
     pub gradient: GradientMethod,
 }
 
-/// How the gradient of a run is computed. All agree to rounding.
+/// How the gradient of a run is computed. All agree to rounding, but for the continuous adjoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GradientMethod {
     /// Forward, with a column for each parameter.
@@ -417,20 +417,27 @@ pub enum GradientMethod {
     Direct,
     /// Backward, with a column for each objective.
     Adjoint,
+    /// Backward by the adjoint of the continuous equations of ALI3-P: the same but for the error of the method, for comparison.
+    ContinuousAdjoint,
     /// Whichever is expected to be quicker.
     Auto,
 }
 
 impl GradientMethod {
     /// All of them.
-    pub const ALL: [GradientMethod; 3] =
-        [GradientMethod::Direct, GradientMethod::Adjoint, GradientMethod::Auto];
+    pub const ALL: [GradientMethod; 4] = [
+        GradientMethod::Direct,
+        GradientMethod::Adjoint,
+        GradientMethod::ContinuousAdjoint,
+        GradientMethod::Auto,
+    ];
 
     /// Its word in a model file.
     pub fn keyword(self) -> &'static str {
         match self {
             GradientMethod::Direct => "direct",
             GradientMethod::Adjoint => "adjoint",
+            GradientMethod::ContinuousAdjoint => "continuous_adjoint",
             GradientMethod::Auto => "auto",
         }
     }

@@ -3,7 +3,7 @@
 use super::cases::{SharedCase, choose};
 use super::estimate::rolls;
 use super::observed::Observed;
-use super::{BundleKind, Pairs, ProgramError, Structure};
+use super::{BundleKind, Pairs, Products, ProgramError, Structure};
 use crate::bundle::{Rolled, Specification, Wanted};
 use crate::constrained::{
     CoordinateForm, Correction, JointForm, LeadingMatrix, Rows, Sections, Solution, States, reactions,
@@ -41,6 +41,8 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) seeds: &'m [ExprId],
     /// Flat code or loops for pairs of joints.
     pub(super) pairs: Pairs,
+    /// Whether transposed products are wanted, if they are cheaper than lists.
+    pub(super) products: Option<Products>,
     /// Rounding of the program's scalar.
     pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
@@ -79,6 +81,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             states: None,
             seeds,
             pairs,
+            products: None,
             epsilon: f64::EPSILON,
             rolled: Rolled::default(),
             cases: Vec::new(),
@@ -205,7 +208,9 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::Matrix => self.structure.pattern.entries() + rows,
             Group::EventImpulses => model.events.iter().map(|event| event.conditions.len()).sum(),
             Group::Factors => self.factors,
-            Group::Rhs => unknowns + rows,
+            Group::Rhs | Group::Costate | Group::VelocityCostate | Group::AccelerationCostate => {
+                unknowns + rows
+            }
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }

@@ -34,8 +34,8 @@ use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
 pub use events::Events;
-use mbs_bundles::Size;
 pub use mbs_bundles::{BundleKind, Family};
+use mbs_bundles::{Exists, Size};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.
@@ -49,6 +49,8 @@ pub struct Options {
     pub bundles: Vec<BundleKind>,
     /// How entries for pairs of a joint and an ancestor are computed.
     pub pairs: Pairs,
+    /// When transposed products are bundles of their own.
+    pub products: Products,
     /// What generated code computes with.
     pub scalar: ScalarType,
 }
@@ -101,6 +103,16 @@ pub enum Pairs {
     Rolled,
 }
 
+/// When transposed products are bundles of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Products {
+    /// Where they take fewer operations than lists, for as many columns.
+    #[default]
+    Cheaper,
+    /// For all columns: for tests.
+    Always,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -108,6 +120,7 @@ impl Default for Options {
             freeze: false,
             bundles: BundleKind::STANDARD.to_vec(),
             pairs: Pairs::default(),
+            products: Products::default(),
             scalar: ScalarType::default(),
         }
     }
@@ -167,6 +180,8 @@ pub struct DerivativePlaces {
     pub start: [Vec<(u32, u32)>; 2],
     /// By parameters, in coordinate form.
     pub parameters: ParameterPlaces,
+    /// Columns up to which transposed products are bundles of their own.
+    pub product_columns: usize,
     /// Of integrands and terminal terms by (z, zd, zdd, λ, parameters).
     pub objectives: [Vec<(u32, u32)>; 2],
     /// In joint form.
@@ -314,6 +329,7 @@ impl Program {
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
+        equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
@@ -340,6 +356,8 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        let written = |kind: &BundleKind| specifications.iter().any(|one| one.name == kind.name());
+        program.kinds.retain(|kind| kind.entry().exists != Exists::Cheaper || written(kind));
         for specification in &mut specifications {
             if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
                 specification.arguments.push((Group::Case, 1));
@@ -502,6 +520,7 @@ impl Program {
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
             Size::parameters => self.sensitivity.len(),
+            Size::product_columns => self.structure.derivatives.product_columns,
             Size::n_events => self.events.names.len(),
             Size::n_conditions => self.events.conditions.len(),
             Size::n_settings => self.events.inputs.len(),

@@ -1,6 +1,6 @@
 //! What a request for bundles means for a model.
 
-use crate::model::{Integrator, Simulation};
+use crate::model::{GradientMethod, Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
@@ -35,11 +35,17 @@ pub(super) fn resolve(
             // Starts under constraints are found in coordinate form.
             if differentiated && (constrained || !explicit) {
                 kinds.extend(BundleKind::SENSITIVITIES);
+                if matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto) {
+                    kinds.extend(BundleKind::PRODUCTS);
+                }
             }
             if differentiated && (!constrained || explicit) {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
             }
         }
+    }
+    if BundleKind::PRODUCTS.iter().any(|kind| kinds.contains(kind)) {
+        kinds.extend(BundleKind::PRODUCTS);
     }
     let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);
     if has(&kinds, Family::Sensitivities) {

@@ -38,6 +38,7 @@
 pub mod adjoint;
 mod by_names;
 mod completed;
+pub mod continuous;
 mod end_time;
 mod explicit;
 mod implicit;
@@ -55,7 +56,7 @@ use completed::Completion;
 pub use end_time::by_end_time;
 pub(crate) use explicit::dynamics as explicit_dynamics;
 pub use input_history::InputHistory;
-use mbs_codegen::model::{Integrator, Simulation};
+use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
@@ -263,11 +264,16 @@ fn is_explicit(simulation: &Simulation) -> bool {
     matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
-/// The bundles that a run with derivatives needs.
+/// The bundles that a run with derivatives needs by the method of these settings.
 pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
     if constrained || !is_explicit(simulation) {
         bundles.extend(BundleKind::SENSITIVITIES);
+        if !is_explicit(simulation)
+            && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto)
+        {
+            bundles.extend(BundleKind::PRODUCTS);
+        }
     }
     if is_explicit(simulation) {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);

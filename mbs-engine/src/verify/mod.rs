@@ -196,6 +196,8 @@ enum Of {
     Events,
     /// Momenta, rates of constraints, rates that events set.
     Jumps,
+    /// A sum with weights.
+    Product,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -447,6 +449,7 @@ impl Checks {
             }
             Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
             Of::Events => self.name(Quantity::Event, index),
+            Of::Product => String::new(),
             Of::Jumps if index < dims.nv => self.name(Quantity::Velocity, index),
             Of::Jumps if index < dims.nv + dims.joint_rows() => self.joint_row_name(index - dims.nv),
             Of::Jumps => {
