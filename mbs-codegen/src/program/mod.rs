@@ -7,6 +7,7 @@ mod cases;
 mod equations;
 mod estimate;
 mod events;
+mod fused;
 mod observed;
 mod resolve;
 mod rolled;
@@ -24,7 +25,7 @@ use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{
-    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
+    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation, Tangent,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
@@ -34,8 +35,8 @@ use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
 pub use events::Events;
-use mbs_bundles::Size;
 pub use mbs_bundles::{BundleKind, Family};
+use mbs_bundles::{Exists, Size};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.
@@ -312,6 +313,7 @@ impl Program {
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
+        equations.fuses = program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
@@ -338,6 +340,9 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        program.kinds.retain(|kind| {
+            kind.entry().exists != Exists::Fused || specifications.iter().any(|s| s.name == kind.name())
+        });
         for specification in &mut specifications {
             if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
                 specification.arguments.push((Group::Case, 1));
@@ -498,12 +503,24 @@ impl Program {
             // A diagonal of small numbers stands behind the entries.
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
+            // A tangent that steps carry: age, step size, sizes of the rows, factors.
+            Size::n_carried if self.carries_tangent() => {
+                2 + self.size(Size::rows) + self.size(Size::n_factors)
+            }
+            Size::n_carried => 0,
             Size::parameters => self.sensitivity.len(),
             Size::n_events => self.events.names.len(),
             Size::n_conditions => self.events.conditions.len(),
             Size::n_settings => self.events.inputs.len(),
             written => self.written_len(written),
         }
+    }
+
+    /// Whether implicit steps of a run carry their tangent.
+    fn carries_tangent(&self) -> bool {
+        let of_cases = self.cases.iter().map(|case| &case.simulation);
+        let mut simulations = of_cases.chain([&self.simulation]);
+        !self.structure.columns.is_empty() && simulations.any(|s| s.newton_tangent == Tangent::Carried)
     }
 
     /// How long the result is whose length is this size.
