@@ -69,6 +69,7 @@ pub mod mirrored {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 11,
             start: 0,

@@ -63,6 +63,8 @@ groups! {
     Stabilisation "stabilisation" r"(2\xi\omega, \omega^2, 1/\alpha)" "answer to a violated constraint";
     /// Entries of the leading matrix.
     Matrix "matrix" "a" "entries of the leading matrix";
+    /// The small numbers on its diagonal (rows).
+    Compliance "compliance" "e" "small numbers on the diagonal of the leading matrix";
     /// Its factors.
     Factors "factors" "f" "factors of the leading matrix";
     /// A right-hand side.

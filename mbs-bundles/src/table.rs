@@ -146,6 +146,36 @@ macro_rules! bundles {
                 -> in_place(x: [unknowns] "solution")
                 { pivots: None, exists: Always, cost: [], sections: none }
         }
+        trait FusedSteps in FusedSteps {
+            places { fuses_steps: bool }
+            /// Newton's first correction: residual, leading matrix, factors and solution at once.
+            NewtonStep = newton_step(at: Motion, lambda: Lambda, weights: Weights, compliance: Compliance)
+                reads [Time Z Zd Zdd U Lambda Weights Compliance]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    matrix: [entries] "W, Φ_z, A, A'",
+                    factors: [n_factors] "1/pivot, column of L, row of U, for each pivot",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+            /// Newton's next correction, with factors that are there.
+            CorrectStep = correct_step(at: Motion, lambda: Lambda, weights: Weights, factors: Factors)
+                reads [Time Z Zd Zdd U Lambda Weights Factors]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: None, exists: Fused, cost: [], sections: none }
+            /// Both projections at once.
+            ProjectStep = project_step(at: Motion, compliance: Compliance) reads [Time Z Zd Zdd U Compliance]
+                -> slices(
+                    velocity: [unknowns] "d, σ",
+                    acceleration: [unknowns] "e, κ",
+                    phid: [rows] "what is left of Φd, Ψ",
+                    phidd: [rows] "what is left of Φdd, Ψd",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+        }
         trait ConstrainedDynamics in JointForm {
             places {}
             /// Accelerations and multipliers under the constraints.

@@ -393,6 +393,8 @@ pub struct Simulation {
     pub newton_tolerance: f64,
     /// Most Newton iterations of a step.
     pub newton_iterations: u32,
+    /// The tangent of the Newton iteration.
+    pub newton_tangent: Tangent,
     /// Relative tolerance of step control.
     pub relative_tolerance: f64,
     /// Absolute tolerance of step control.
@@ -456,6 +458,7 @@ impl Default for Simulation {
             projection: Projection::Mass,
             newton_tolerance: 1e-10,
             newton_iterations: 20,
+            newton_tangent: Tangent::Reused,
             relative_tolerance: 1e-8,
             absolute_tolerance: 1e-10,
             max_step: None,
@@ -548,6 +551,31 @@ impl Projection {
         match self {
             Projection::Mass => "mass",
             Projection::Tangent => "tangent",
+        }
+    }
+}
+
+/// The tangent with which Newton's method iterates. It decides how fast steps converge, not where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tangent {
+    /// That of each iterate.
+    Exact,
+    /// That of a step's first iterate.
+    Reused,
+    /// That of a step before.
+    Carried,
+}
+
+impl Tangent {
+    /// All of them.
+    pub const ALL: [Tangent; 3] = [Tangent::Exact, Tangent::Reused, Tangent::Carried];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Tangent::Exact => "exact",
+            Tangent::Reused => "reused",
+            Tangent::Carried => "carried",
         }
     }
 }

@@ -7,6 +7,7 @@ mod cases;
 mod equations;
 mod estimate;
 mod events;
+mod fused;
 mod observed;
 mod resolve;
 mod rolled;
@@ -24,7 +25,7 @@ use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{
-    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
+    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation, Tangent,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Link, Row, Tree};
@@ -330,6 +331,7 @@ impl Program {
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
+        equations.fuses = program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
@@ -356,8 +358,10 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        // What the generator chooses by counts is there if it has written it.
         let written = |kind: &BundleKind| specifications.iter().any(|one| one.name == kind.name());
-        program.kinds.retain(|kind| kind.entry().exists != Exists::Cheaper || written(kind));
+        let chosen = |kind: &BundleKind| matches!(kind.entry().exists, Exists::Cheaper | Exists::Fused);
+        program.kinds.retain(|kind| !chosen(kind) || written(kind));
         for specification in &mut specifications {
             if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
                 specification.arguments.push((Group::Case, 1));
@@ -519,6 +523,11 @@ impl Program {
             // A diagonal of small numbers stands behind the entries.
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
+            // A tangent that steps carry: age, step size, sizes of the rows, factors.
+            Size::n_carried if self.carries_tangent() => {
+                2 + self.size(Size::rows) + self.size(Size::n_factors)
+            }
+            Size::n_carried => 0,
             Size::parameters => self.sensitivity.len(),
             Size::product_columns => self.structure.derivatives.product_columns,
             Size::n_events => self.events.names.len(),
@@ -526,6 +535,13 @@ impl Program {
             Size::n_settings => self.events.inputs.len(),
             written => self.written_len(written),
         }
+    }
+
+    /// Whether implicit steps of a run carry their tangent.
+    fn carries_tangent(&self) -> bool {
+        let of_cases = self.cases.iter().map(|case| &case.simulation);
+        let mut simulations = of_cases.chain([&self.simulation]);
+        !self.structure.columns.is_empty() && simulations.any(|s| s.newton_tangent == Tangent::Carried)
     }
 
     /// How long the result is whose length is this size.

@@ -97,7 +97,8 @@ impl Assembly {
     ) -> Result<StartStatistics, StepError> {
         let dims = system.dims();
         refuse_first_order_states(&dims)?;
-        let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, .. } = State::of(&dims, state)?;
+        let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, tangent, .. } =
+            State::of(&dims, state)?;
         let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
         work.find_positions(self, system.held())?;
         work.find_nearest(self, system.held())?;
@@ -112,6 +113,7 @@ impl Assembly {
         copy(scale, work.scale);
         let redundant = work.statistics.rank < work.statistics.rows;
         *flag = if redundant { M::S::ONE } else { M::S::ZERO };
+        tangent.fill(M::S::ZERO);
         Ok(work.statistics)
     }
 
