@@ -54,6 +54,36 @@ pub struct Options {
     pub products: Products,
     /// What generated code computes with.
     pub scalar: ScalarType,
+    /// How generated code rounds.
+    pub fma: Fma,
+}
+
+/// Fused multiply-add and elementary functions of generated code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fma {
+    /// a b + c is rounded twice, and functions are those of `libm`: the same bits on every target.
+    Never,
+    /// Whatever is quickest on the target: fused operations where it has them, and functions of the standard library where it is used.
+    #[default]
+    Target,
+}
+
+impl Fma {
+    /// All.
+    pub const ALL: [Fma; 2] = [Fma::Never, Fma::Target];
+
+    /// As every setting names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fma::Never => "never",
+            Fma::Target => "target",
+        }
+    }
+
+    /// Of this name.
+    pub fn from_name(name: &str) -> Option<Fma> {
+        Fma::ALL.into_iter().find(|fma| fma.name() == name)
+    }
 }
 
 /// The numbers that generated code computes with.
@@ -123,6 +153,7 @@ impl Default for Options {
             pairs: Pairs::default(),
             products: Products::default(),
             scalar: ScalarType::default(),
+            fma: Fma::default(),
         }
     }
 }
@@ -384,7 +415,7 @@ impl Program {
             }
             program.corners = Some(corners);
         }
-        program.bundles = bundle::build(&g, &specifications, np as u32);
+        program.bundles = bundle::build(&g, &specifications, np as u32, options.fma == Fma::Target);
         program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
