@@ -18,6 +18,7 @@ use mbs_tests::random_model::{Random, compiled};
 
 mod closed;
 mod no_allocation;
+mod problem;
 
 #[cfg(not(clippy))]
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
