@@ -305,7 +305,7 @@ impl Shown<'_> {
         if indices.axes.is_empty() {
             return match indices.used {
                 0 => format!(
-                    "  {}: every sample has a run that failed, so there are no indices\n",
+                    "  {}: no sample has a number in all of its runs, so there are no indices\n",
                     indices.name
                 ),
                 _ => format!("  {} does not vary, so it has no indices\n", indices.name),

@@ -178,6 +178,12 @@ fn what_is_no_problem_is_named() {
     fails(2, &["leave those of the model"], &of(&["--minimise", "travel", "--over", "c=0:1"]));
     fails(2, &["did you mean `travel`?"], &of(&["--minimise", "travle", "--over", "c"]));
     fails(2, &["it is an input"], &of(&["--minimise", "travel", "--over", "u"]));
+    // The only unknown comes to its bound, where nothing is free.
+    fails(
+        1,
+        &["no point was found"],
+        &of(&["--minimise", "travel", "--over", "c", "--subject-to", "travel>=50"]),
+    );
     fails(1, &["objective `wrong`", "not finite"], &of(&["--minimise", "wrong", "--over", "c"]));
     fails(1, &["moved by none of `idle`"], &of(&["--minimise", "travel", "--over", "idle"]));
     fails(1, &["moved by none of `c`"], &of(&["--minimise", "still", "--over", "c"]));
@@ -608,11 +614,9 @@ fn a_sweep_becomes_a_page_and_what_does_not_vary_is_named() {
     let page = folder.path("sweep.html");
     let arguments =
         ["sweep", &model, "--over", "k=10:30", "--over", "c=1:3", "--samples", "8", "--report", &page];
-    for (design, words) in [
-        ("saltelli", "Sobol's indices of"),
-        ("morris", "Morris' effects on"),
-        ("lhs", "Parallel coordinates"),
-    ] {
+    for (design, words) in
+        [("saltelli", "indices of"), ("morris", "effects on"), ("lhs", "Parallel coordinates")]
+    {
         let printed = done(&[&arguments[..], &["--design", design]].concat());
         assert!(!printed.contains("NaN"), "{printed}");
         let html = text(&page);

@@ -3,7 +3,7 @@
 //! | symbol | meaning |
 //! |---|---|
 //! | g | what has a value at every time; its negative for the smallest one |
-//! | m, s | largest value of g at the first start; size of its values |
+//! | m, s | largest value of g at the first start, or its bound if that is larger; size of its values |
 //! | ρ | sharpness over s |
 //! | I | ∫ exp(ρ (g − m)) dt, an objective of the run |
 //! | K | m + ln(I/T)/ρ, the Kreisselmeier–Steinhauser function over a time T [KreisselmeierSteinhauser1979] |
@@ -13,6 +13,9 @@
 
 use mbs_codegen::model::optimisation::{Along, Judged};
 use mbs_codegen::model::{BinaryOp, Function, Model, Objective, OutputValue, Scalar};
+
+/// exp(−SMALL) is far above the smallest number.
+const SMALL: f64 = 600.0;
 
 /// A smooth extreme: K of an objective that is I.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +38,11 @@ impl Extreme {
         let span = if high > low { high - low } else { high.abs() };
         let size = bound.map(f64::abs).filter(|bound| *bound > 0.0).unwrap_or(span);
         let size = if size > 0.0 && size.is_finite() { size } else { 1.0 };
-        Extreme { is_least, rho: sharpness / size, m: if is_least { -low } else { high }, time }
+        let (sign, rho) = (if is_least { -1.0 } else { 1.0 }, sharpness / size);
+        let largest = if is_least { -low } else { high };
+        // Toward the bound, to which values will come; but exp(ρ (g − m)) must not vanish at the start.
+        let above = bound.map_or(0.0, |bound| (sign * bound - largest).clamp(0.0, SMALL / rho));
+        Extreme { is_least, rho, m: largest + above, time }
     }
 
     /// exp(ρ (±g − m))

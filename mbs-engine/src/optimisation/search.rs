@@ -732,7 +732,13 @@ impl Bench<'_> {
         let gradient = |found: &Optimality| found.projected_gradient;
         let first_gradient = history.first().and_then(|first| first.projected_gradient).unwrap_or(0.0);
         let small = optimality.as_ref().is_some_and(|found| {
-            let enough = self.problem.tolerance.max(ROUNDING * first_gradient.max(self.steepest));
+            // Under constraints, what is left of the gradient is a difference of terms of its size.
+            let steep = match self.problem.rows.is_empty() {
+                true => 0.0,
+                false => self.gradient(&point).iter().fold(0.0, |m: f64, g| m.max(g.abs())),
+            };
+            let first = first_gradient.max(self.steepest).max(steep);
+            let enough = self.problem.tolerance.max(ROUNDING * first);
             gradient(found) <= enough
         });
         let status = match ended {

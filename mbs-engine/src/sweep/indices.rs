@@ -58,7 +58,9 @@ pub fn indices(plan: &Plan, name: &str, values: &[Option<f64>]) -> Option<Indice
 }
 
 fn sobol(values: &[Option<f64>], n: usize, d: usize) -> (Vec<Index>, usize) {
-    let at = |block: usize, i: usize| values.get(block * n + i).copied().flatten();
+    let at = |block: usize, i: usize| {
+        values.get(block * n + i).copied().flatten().filter(|value| value.is_finite())
+    };
     let whole: Vec<usize> = (0..n).filter(|&i| (0..d + 2).all(|block| at(block, i).is_some())).collect();
     let value = |block: usize, i: usize| at(block, i).unwrap_or(f64::NAN);
     let both: Vec<f64> = whole.iter().flat_map(|&i| [value(0, i), value(1, i)]).collect();
