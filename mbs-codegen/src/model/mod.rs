@@ -17,6 +17,7 @@ pub mod knots;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
+mod replace;
 pub mod sensitivity;
 pub mod shape;
 pub mod walk;

@@ -247,11 +247,11 @@ pub const PROBLEM: Keys = Keys {
     hints: &[("maximise", "minimise it with a negative weight: `minimise: {psi: -1}`")],
 };
 /// An entry of `minimise`.
-pub const TERM: Keys = keys("a term", &["weight", "case"]);
+pub const TERM: Keys = keys("a term", &["weight", "case", "sharpness"]);
 /// An entry of `over`.
-pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale"]);
+pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale", "history", "knots", "start"]);
 /// An entry of `subject_to`.
-pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case"]);
+pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case", "sharpness"]);
 
 /// All tables, by the name of their definition in the schema file.
 pub const ALL: [(&str, &Keys); 52] = [

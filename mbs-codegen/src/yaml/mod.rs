@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
         let knots = self.check_knots(&self.values.clone());
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
-        let named = Named { choices, objectives: &objectives, cases: &cases };
+        let named = Named { choices, objectives: &objectives, outputs: &outputs, cases: &cases };
         let optimisation = self.read_optimisation(&file, named);
         let model = Model {
             name,

@@ -10,6 +10,7 @@ mod either;
 mod error;
 mod gradient;
 mod method;
+mod problem;
 
 pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_by_adjoint};
 pub use clock::{Clock, Results, Target};
@@ -20,6 +21,7 @@ pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
     Stabilised, Tree, Work, damping_frequency, largest,
 };
+pub use problem::{Problem, Unknown};
 
 use core::fmt;
 use core::marker::PhantomData;
