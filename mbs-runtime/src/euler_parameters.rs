@@ -415,6 +415,46 @@ pub(crate) fn add_rates_transposed<M: System>(
     Ok(())
 }
 
+/// The transpose of [`velocities_change`]: z̄ = z̄ + ((L zd)_z)ᵀ v̄, z̄d = z̄d + Lᵀ v̄. Ḡ(p) pd is antisymmetric in p and pd.
+pub(crate) fn add_velocities_transposed<M: System>(
+    system: &M,
+    z: &[M::S],
+    zd: &[M::S],
+    columns: usize,
+    v_change: &[M::S],
+    change: &mut [M::S],
+    zd_change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    let bar = column::<1, _>("v'", v_change, j, k, columns)?;
+                    add_column("zd'", zd_change, i, k, columns, bar)?;
+                }
+            }
+            Part::Block(i, j) => {
+                let (p, pd): ([_; 4], [_; 4]) = (read("z", z, i)?, read("zd", zd, i)?);
+                let (square, omega) = (dot(p, p), angular(p, pd));
+                let factor = M::S::from_f64(4.0) / square;
+                for k in 0..columns {
+                    let bar: [M::S; 3] = column("v'", v_change, j, k, columns)?;
+                    let turned = parameters(p, bar).map(|x| factor * x);
+                    add_column("zd'", zd_change, i, k, columns, turned)?;
+                    let mut sum = parameters(pd, bar).map(|x| -factor * x);
+                    let along = omega[0] * bar[0] + omega[1] * bar[1] + omega[2] * bar[2];
+                    let stretch = M::S::from_f64(-2.0) * along / square;
+                    for (sum, p) in sum.iter_mut().zip(p) {
+                        *sum += stretch * p;
+                    }
+                    add_column("z'", change, i, k, columns, sum)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// zdd = N vd + Nd v
 pub fn coordinate_accelerations<M: System>(
     system: &M,
@@ -476,6 +516,20 @@ mod tests {
         // N v is tangent to the sphere of p.
         assert!((1..5).map(|i| z[i] * zd[i]).sum::<f64>().abs() < 1e-15);
         assert!(velocities(&Mixed, &z, &zd, &mut [0.0; 4]).is_err());
+    }
+
+    /// ⟨v̄, v′⟩ = ⟨transposed(v̄), (z′, zd′)⟩
+    #[test]
+    fn changes_of_velocities_are_transposed() {
+        let (z, zd) = ([0.3, 0.9, -0.4, 0.5, 0.2, 7.0], [1.0, 0.4, 0.8, -0.3, 1.2, 2.0]);
+        let (z_change, zd_change) = ([0.1, 0.7, -0.2, 0.3, 0.9, 1.1], [0.5, -0.6, 0.2, 1.4, 0.3, -0.7]);
+        let bar = [0.4, 1.3, -0.8, 0.6, 2.1];
+        let (mut v_change, mut z_bar, mut zd_bar) = ([0.0; 5], [0.0; 6], [0.0; 6]);
+        velocities_change(&Mixed, &z, &zd, 1, &z_change, &zd_change, &mut v_change).unwrap();
+        add_velocities_transposed(&Mixed, &z, &zd, 1, &bar, &mut z_bar, &mut zd_bar).unwrap();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let (forward, back) = (dot(&bar, &v_change), dot(&z_bar, &z_change) + dot(&zd_bar, &zd_change));
+        assert!((forward - back).abs() < 1e-14 * forward.abs().max(1.0), "{forward} {back}");
     }
 
     /// vd is the rate of v, also where |p| changes.

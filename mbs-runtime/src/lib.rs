@@ -167,8 +167,8 @@ pub use constrained::{
 };
 pub use error::{EvalError, EventFailure, Level, StepError};
 pub use events::{
-    DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry, EventIntegrator, EventTable,
-    Events, Occurrence, Sight, WithEvents,
+    AdjointEventIntegrator, DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry,
+    EventIntegrator, EventTable, Events, Occurrence, Sight, WithEvents,
 };
 pub use formulation::{
     Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,

@@ -4,7 +4,7 @@
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
 use super::products::{self, Watcher, Weights, counting, own_len, span};
-use super::{Effort, Found, Start};
+use super::{Effort, EventFound, Found, Start};
 use crate::Interpreted;
 use crate::method::Method;
 use crate::signals::Signals;
@@ -54,9 +54,6 @@ pub fn choose(
         _ if trajectories => {
             "the adjoint has no derivatives along the run: choose the direct method for them"
         }
-        _ if !model.program().events.names.is_empty() => {
-            "there is no adjoint of a run with events yet: choose the direct method"
-        }
         _ if objectives == 0 => {
             "the adjoint needs objectives, and the model has none: choose the direct method"
         }
@@ -67,10 +64,7 @@ pub fn choose(
         (GradientMethod::Auto, _) if trajectories => {
             return Ok(Choice::direct("derivatives along the run are asked for"));
         }
-        (GradientMethod::Auto, _) if objectives == 0 => {
-            return Ok(Choice::direct("there are no objectives"));
-        }
-        (GradientMethod::Auto, _) => return Ok(Choice::direct("the run has events")),
+        (GradientMethod::Auto, _) => return Ok(Choice::direct("there are no objectives")),
         (_, what) => return Err(StepError::NotDifferentiable { what }),
     }
     let memory = memory.unwrap_or(MEMORY);
@@ -79,6 +73,7 @@ pub fn choose(
     let numbers = all.saturating_sub(own);
     let (span, h) = (span::<f64>(simulation), simulation.step);
     let schedule = match simulation.integrator {
+        _ if products::has_events(model) => None,
         Integrator::DormandPrince => None,
         Integrator::Rk4 => {
             AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)
@@ -119,7 +114,19 @@ pub fn run(
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
     model.begin_run();
-    let swept = sweep(model, &mut model.input_signals(), method, simulation, start, memory, &mut observe)?;
+    let mut events: Vec<EventFound> = Vec::new();
+    let mut watch = |node: AdjointNode<'_, f64>| {
+        match node {
+            // A run whose memory was too small is made again.
+            AdjointNode::Forward { number: 1, again: false, .. } => events.clear(),
+            AdjointNode::Event { event, t, .. } => {
+                events.push(EventFound { event, t, derivatives: Vec::new() })
+            }
+            _ => {}
+        }
+        observe(node)
+    };
+    let swept = sweep(model, &mut model.input_signals(), method, simulation, start, memory, &mut watch)?;
     Ok(Found {
         objectives: swept.objectives,
         derivatives: swept.derivatives,
@@ -127,7 +134,7 @@ pub fn run(
         effort: swept.effort,
         adjoint: Some(swept.statistics),
         parameters: model.dims().sensitivity.parameters,
-        events: Vec::new(),
+        events,
     })
 }
 

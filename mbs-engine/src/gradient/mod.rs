@@ -154,7 +154,7 @@ pub struct EventFound {
     pub event: usize,
     /// When, s.
     pub t: f64,
-    /// Derivatives of its time by the parameters.
+    /// Derivatives of its time by the parameters; the adjoint has none.
     pub derivatives: Vec<f64>,
 }
 
@@ -165,6 +165,14 @@ pub enum Effort {
     Implicit(Statistics),
     /// Explicit steps.
     Explicit(Statistics),
+}
+
+impl Effort {
+    /// Steps of the run.
+    pub fn steps(&self) -> usize {
+        let (Effort::Implicit(statistics) | Effort::Explicit(statistics)) = self;
+        statistics.steps
+    }
 }
 
 impl Found {

@@ -82,6 +82,7 @@ pub fn simulate_backward(
                 }
                 (t, t)
             }
+            AdjointNode::Event { t, .. } => (t, t),
             AdjointNode::Forward { t, .. } | AdjointNode::Backward { t, .. } => (t, simulation.end),
         };
         let flow = follower.reached(reached);

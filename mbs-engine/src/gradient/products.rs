@@ -21,9 +21,9 @@ use crate::signals::Signals;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
-    Adaptive, Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, DifferentiableIntegrator,
-    Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints, Output, Rk4, Scalar, Span,
-    Stabilisation, StepError, System, VectorJacobian,
+    Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
+    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints,
+    Output, Rk4, Scalar, Span, Stabilisation, StepError, System, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -83,14 +83,16 @@ pub struct Changes {
     pub end: Vec<f64>,
 }
 
-/// Products and adjoints do not know events: without them they would be those of another motion.
-pub(super) fn refuse_events<S: Scalar>(model: &Interpreted<S>) -> Result<(), StepError> {
-    match model.program().events.names.is_empty() {
-        true => Ok(()),
-        false => Err(StepError::Unsupported {
-            what: "a run with events has the direct gradient only, no adjoint and no products yet: choose the direct method",
-        }),
-    }
+/// Whether something happens on the way.
+pub(super) fn has_events<S: Scalar>(model: &Interpreted<S>) -> bool {
+    !model.program().events.names.is_empty()
+}
+
+const NO_FORWARD_PRODUCT: &str = "there is no product forward along a direction of a run with events yet: its gradient times the direction is the same";
+
+/// What does not know events: without them it would be of another motion.
+pub(super) fn refuse_events<S: Scalar>(model: &Interpreted<S>, what: &'static str) -> Result<(), StepError> {
+    if has_events(model) { Err(StepError::Unsupported { what }) } else { Ok(()) }
 }
 
 /// The product of a run's derivative with directions.
@@ -101,7 +103,7 @@ pub fn jacobian_vector(
     start: Start,
     directions: Directions<'_>,
 ) -> Result<Changes, StepError> {
-    refuse_events(model)?;
+    refuse_events(model, NO_FORWARD_PRODUCT)?;
     let (state, _) = start.run_from(model, method)?;
     let h = simulation.step;
     let way = Forward { model, simulation, state, directions };
@@ -214,16 +216,24 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
         Integrator::Rk4 | Integrator::DormandPrince => {
             // Of the method with more stages.
             let run = Adjoint(Adaptive::new(1.0, 1.0));
-            let scratch = match is_constrained(model) {
-                true => run.scratch_len(&OnConstraints(Index1::new(model)), columns),
-                false => run.scratch_len(model, columns),
+            let scratch = match (is_constrained(model), has_events(model)) {
+                (true, true) => run.event_scratch_len(&OnConstraints(Index1::new(model)), columns),
+                (true, false) => run.scratch_len(&OnConstraints(Index1::new(model)), columns),
+                (false, true) => run.event_scratch_len(model, columns),
+                (false, false) => run.scratch_len(model, columns),
             };
             dims.state() * (1 + columns) + parameters + scratch
         }
         _ => {
             let run = Adjoint(Fixed { method: ImplicitIndex1::new(NO_STABILISATION), h });
             let other = Adjoint(Fixed { method: Ali3p::DEFAULT, h });
-            let scratch = run.scratch_len(&dims, columns).max(other.scratch_len(&dims, columns));
+            let scratch = match has_events(model) {
+                true => {
+                    let other = other.implicit_event_scratch_len(model, columns);
+                    run.implicit_event_scratch_len(model, columns).max(other)
+                }
+                false => run.scratch_len(&dims, columns).max(other.scratch_len(&dims, columns)),
+            };
             let rows = mbs_runtime::adjoint::state_rows(&dims);
             mbs_runtime::State::<S>::len(&dims) + rows * columns + parameters + scratch
         }
@@ -308,12 +318,18 @@ pub(super) fn weigh<S: Scalar>(
     memory: usize,
     observe: Watcher<'_, S>,
 ) -> Result<Weighed<S>, StepError> {
-    refuse_events(model)?;
     let own = own_len(model, simulation, weights.columns);
     let numbers = (memory / size_of::<S>()).saturating_sub(own);
     let h = simulation.step;
     let mut way = Way { model, inputs, simulation, state, weights, numbers, observe };
     let found = match *method {
+        // How many steps there will be is not known: a part of the memory first.
+        _ if has_events(model) => way.in_growing_memory(|way| match *method {
+            Method::Ali3p(method) => way.implicit_with_events(Fixed { method, h }),
+            Method::Index1(method) => way.implicit_with_events(Fixed { method, h }),
+            Method::Rk4(damping) => way.explicit(Adjoint(Fixed { method: Rk4, h }), damping),
+            Method::DormandPrince(control, damping) => way.explicit(Adjoint(control), damping),
+        }),
         Method::Ali3p(method) => way.implicit(Fixed { method, h }),
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => {
@@ -324,18 +340,8 @@ pub(super) fn weigh<S: Scalar>(
                 way.explicit(run, damping)
             })
         }
-        // How many steps there will be is not known: a part of the memory first.
         Method::DormandPrince(control, damping) => {
-            let mut some = numbers.min(AT_FIRST);
-            loop {
-                way.numbers = some;
-                match way.again().explicit(Adjoint(control), damping) {
-                    Err(StepError::Length { what: "memory", .. }) if some < numbers => {
-                        some = some.saturating_mul(8).min(numbers);
-                    }
-                    found => break found,
-                }
-            }
+            way.in_growing_memory(|way| way.explicit(Adjoint(control), damping))
         }
     };
     found.map_err(|error| counting(own, memory / size_of::<S>(), error))
@@ -369,6 +375,24 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         }
     }
 
+    /// What `run` finds, in a part of the memory if that is enough.
+    fn in_growing_memory(
+        &mut self,
+        run: impl Fn(Way<'_, 'm, S>) -> Result<Weighed<S>, StepError>,
+    ) -> Result<Weighed<S>, StepError> {
+        let numbers = self.numbers;
+        let mut some = numbers.min(AT_FIRST);
+        loop {
+            self.numbers = some;
+            match run(self.again()) {
+                Err(StepError::Length { what: "memory", .. }) if some < numbers => {
+                    some = some.saturating_mul(8).min(numbers);
+                }
+                found => break found,
+            }
+        }
+    }
+
     fn implicit<T: DifferentiableStep>(self, fixed: Fixed<T>) -> Result<Weighed<S>, StepError> {
         let Way { model, inputs, simulation, mut state, weights, numbers, observe } = self;
         let (dims, span, run, columns) = (model.dims(), span(simulation), Adjoint(fixed), weights.columns);
@@ -393,9 +417,33 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         Ok(Weighed { objectives, start, rho, end: state, effort, statistics })
     }
 
+    fn implicit_with_events<T: DifferentiableStep>(self, fixed: Fixed<T>) -> Result<Weighed<S>, StepError> {
+        let Way { model, inputs, simulation, mut state, weights, numbers, observe } = self;
+        let (dims, span, run, columns) = (model.dims(), span(simulation), Adjoint(fixed), weights.columns);
+        let zeros = |n: usize| vec![S::ZERO; n];
+        let (mut objectives, mut rho) =
+            (zeros(dims.n_objectives), zeros(dims.sensitivity.parameters * columns));
+        let mut start = zeros(mbs_runtime::adjoint::state_rows(&dims) * columns);
+        let (mut scratch, mut memory) =
+            (zeros(run.implicit_event_scratch_len(model, columns)), zeros(numbers));
+        let product = VectorJacobian {
+            columns,
+            objective_weights: weights.objectives,
+            end_weights: weights.end,
+            objectives: &mut objectives,
+            start: &mut start,
+            rho: &mut rho,
+        };
+        let (state_to, memory, scratch) = (&mut state, &mut memory, &mut scratch);
+        let statistics =
+            run.run_implicit_with_events(model, inputs, state_to, &span, product, memory, scratch, observe)?;
+        let effort = Effort::Implicit(statistics.run);
+        Ok(Weighed { objectives, start, rho, end: state, effort, statistics })
+    }
+
     fn explicit(
         self,
-        run: impl AdjointIntegrator,
+        run: impl AdjointEventIntegrator,
         damping: Option<Damping>,
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
@@ -407,8 +455,8 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
 
     fn explicit_of(
         self,
-        dynamics: &impl JointDynamics<S = S, Model = Interpreted<S>>,
-        run: impl AdjointIntegrator,
+        dynamics: &(impl JointDynamics<S = S, Model = Interpreted<S>> + WithEvents<Model = Interpreted<S>>),
+        run: impl AdjointEventIntegrator,
     ) -> Result<Weighed<S>, StepError> {
         let Way { model, inputs, simulation, state: mut y, weights, numbers, observe } = self;
         let (dims, span, columns) = (model.dims(), span(simulation), weights.columns);
@@ -416,8 +464,13 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         let (mut objectives, mut rho) =
             (zeros(dims.n_objectives), zeros(dims.sensitivity.parameters * columns));
         let mut start = zeros(dims.state() * columns);
+        let events = has_events(model);
+        let scratch = match events {
+            true => run.event_scratch_len(dynamics, columns),
+            false => run.scratch_len(dynamics, columns),
+        };
         // What is not touched takes no memory.
-        let (mut scratch, mut memory) = (zeros(run.scratch_len(dynamics, columns)), zeros(numbers));
+        let (mut scratch, mut memory) = (zeros(scratch), zeros(numbers));
         let product = VectorJacobian {
             columns,
             objective_weights: weights.objectives,
@@ -427,7 +480,12 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
             rho: &mut rho,
         };
         let (memory, scratch) = (&mut memory, &mut scratch);
-        let statistics = run.run(dynamics, inputs, &mut y, &span, product, memory, scratch, observe)?;
+        let statistics = match events {
+            true => {
+                run.run_with_events(dynamics, inputs, &mut y, &span, product, memory, scratch, observe)?
+            }
+            false => run.run(dynamics, inputs, &mut y, &span, product, memory, scratch, observe)?,
+        };
         let effort = Effort::Explicit(statistics.run);
         Ok(Weighed { objectives, start, rho, end: y, effort, statistics })
     }

@@ -11,6 +11,7 @@
 //! of parameters. Newton's method iterates until rounding, as the imaginary parts need it. A Hessian takes a product for each parameter.
 
 use super::adjoint::sweep;
+use super::products::refuse_events;
 use super::start_of;
 use crate::Interpreted;
 use crate::method::Method;
@@ -18,6 +19,8 @@ use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::{AdjointNode, Complex64, Quantity, StepError, System};
 use std::ops::ControlFlow;
+
+const NO_SECOND_DERIVATIVE: &str = "there are no second derivatives of a run with events yet";
 
 /// The imaginary step: its square vanishes beside any number.
 const STEP: f64 = 1e-30;
@@ -50,6 +53,7 @@ pub fn hessian_vectors(
         let (expected, found) = (p.max(1), directions.len());
         return Err(StepError::Length { what: "directions", expected, found });
     }
+    refuse_events(model, NO_SECOND_DERIVATIVE)?;
     let n = directions.len() / p;
     let method = method.iterated_to_rounding(redundant);
     let mut all =

@@ -42,8 +42,7 @@ pub(super) fn compare(
     direct: &Found,
 ) -> Result<Vec<AdjointCheck>, StepError> {
     let dims = model.dims();
-    let has_events = !model.program().events.names.is_empty();
-    if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 || has_events {
+    if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 {
         return Ok(Vec::new());
     }
     let start = gradient::start(model, simulation)?;

@@ -345,3 +345,183 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
         }
     }
 }
+
+/// The gradient by the adjoint, in this many bytes.
+fn adjoint(text: &str, overrides: &Overrides, memory: usize) -> gradient::Found {
+    try_adjoint(text, overrides, memory).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn try_adjoint(text: &str, overrides: &Overrides, memory: usize) -> Result<gradient::Found, String> {
+    let analysed = Analysed::of(model(text));
+    let settings =
+        simulation::Settings::of_dynamics(&analysed.model.simulation, analysed.is_constrained(), overrides);
+    let settings = settings.expect("settings");
+    let bundles = gradient::bundles(&settings.simulation, analysed.is_constrained());
+    let Instance { model, settings } =
+        Instance::new(&analysed, None, &[], settings, &bundles).expect("an instance");
+    let start = gradient::start(&model, &settings.simulation).expect("a start");
+    let method = Method::of(&settings.simulation, settings.constrained, &start.scale);
+    let go_on = |_: mbs_runtime::AdjointNode<'_, f64>| ControlFlow::Continue(());
+    gradient::adjoint::run(&model, &method, &settings.simulation, start, memory, go_on)
+        .map_err(|error| error.describe(&model).to_string())
+}
+
+/// A spinning rod that falls on one end and then on the other, on a free joint.
+const ROD: &str = "
+mbs: 1
+name: rod
+gravity: [0, 0, -9.81]
+parameters: {e: 0.7, L: 0.6, m: 1.3, w: 2.0}
+inputs: {wind: 1}
+bodies:
+  rod: {mass: m, inertia: [0.03, 0.04, 0.02], points: {a: [0, 0, -L/2], b: [0, 0, L/2]}}
+joints:
+  free: {type: floating, parent: ground, child: rod, start: {position: [0.1, 0.2, 0.5], velocity: [0.3, 0, 0], angular_velocity: [0.5, w, 0.1]}}
+forces:
+  drag: {type: force, at: rod.a, value: \"[-0.3*wind, 0, 0] - 0.1*vel(rod.a)\"}
+events:
+  first: {when: pos(rod.a).z, direction: falling, then: {impact: {restitution: e}}}
+  second: {when: pos(rod.b).z, direction: falling, then: {impact: {restitution: e}}}
+  turn: {when: vel(rod.b).x, direction: both, then: {set: {wind: -1}}}
+objectives:
+  far: {terminal: \"pos(rod.b).x + pos(rod.a).z^2\"}
+  haste: {integrand: \"dot(vel(rod.a), vel(rod.a)) + acc(rod.b).z\"}
+sensitivity: [e, L, m, w]
+simulation: {end: 1.3, step: 0.013, integrator: rk4}
+";
+
+/// Two equal pendulums that meet their stops at the same time, and a run that an event on an acceleration stops.
+const TWINS: &str = "
+mbs: 1
+name: twins
+gravity: [0, -9.81, 0]
+parameters: {e: 0.6, L: 0.7, m: 1.3, limit: -0.2}
+bodies:
+  left: {mass: m, com: [0, -L, 0], inertia: [0, 0, 0.01], points: {tip: [0, -L, 0]}}
+  right: {mass: m, com: [0, -L, 0], inertia: [0, 0, 0.01], points: {tip: [0, -L, 0]}}
+joints:
+  A: {type: revolute, parent: ground, child: left, axis: [0, 0, 1], start: 0.9}
+  B: {type: revolute, parent: ground, child: right, axis: [0, 0, 1], start: 0.9}
+events:
+  one: {when: A.angle - limit, direction: falling, then: {impact: {restitution: e}}}
+  two: {when: B.angle - limit, direction: falling, then: {impact: {restitution: e}}}
+  slow: {when: \"acc(left.tip).y - 4 + t\", direction: falling, armed: t - 1, then: {stop: true}}
+objectives:
+  end: {integrand: 1}
+  swing: {integrand: \"A.angle^2 + B.angle*rate(A)\", terminal: \"rate(A)*rate(B)\"}
+sensitivity: [e, L, m, limit]
+simulation: {end: 4, step: 0.017, integrator: rk4}
+";
+
+/// Direct and adjoint gradients are of the same discrete run, with all steps kept and with most of them made again.
+#[test]
+fn adjoints_through_events_are_transposes() {
+    let with = |integrator, formulation, step: f64, end: f64| Overrides {
+        integrator: Some(integrator),
+        formulation,
+        newton_tolerance: match integrator {
+            Integrator::Rk4 | Integrator::DormandPrince => None,
+            _ => Some(1e-13),
+        },
+        step: Some(step),
+        end: Some(end),
+        ..Overrides::default()
+    };
+    let alpha = Integrator::GeneralizedAlpha { spectral_radius: 0.7 };
+    let five_bar = shipped("five_bar_bouncing");
+    let (index1, ali3p) = (Some(Formulation::Index1), Some(Formulation::Ali3p));
+    let cases = [
+        ("ball, rk4", shipped("bouncing_ball"), with(Integrator::Rk4, None, 0.037, 3.0)),
+        ("ball, step control", shipped("bouncing_ball"), with(Integrator::DormandPrince, None, 0.037, 3.0)),
+        ("ball, trapezoidal", shipped("bouncing_ball"), with(Integrator::Trapezoidal, None, 0.037, 3.0)),
+        ("ball, generalized-alpha", shipped("bouncing_ball"), with(alpha, None, 0.037, 3.0)),
+        ("five-bar, index 1", chosen_rates(), with(Integrator::Rk4, index1, 0.021, 1.9)),
+        ("five-bar, step control", five_bar.clone(), with(Integrator::DormandPrince, index1, 0.021, 1.9)),
+        ("five-bar, ali3p", chosen_rates(), with(Integrator::Trapezoidal, ali3p, 0.021, 1.9)),
+        ("five-bar, implicit index 1", five_bar.clone(), with(Integrator::Trapezoidal, index1, 0.021, 1.9)),
+        ("five-bar, generalized-alpha", five_bar.clone(), with(alpha, ali3p, 0.021, 1.9)),
+        ("friction, index 1", friction(), with(Integrator::Rk4, index1, 0.05, 10.0)),
+        ("friction, ali3p", friction(), with(Integrator::Trapezoidal, ali3p, 0.05, 10.0)),
+        ("rod, rk4", ROD.into(), with(Integrator::Rk4, None, 0.013, 1.3)),
+        ("rod, step control", ROD.into(), with(Integrator::DormandPrince, None, 0.013, 1.3)),
+        ("rod, trapezoidal", ROD.into(), with(Integrator::Trapezoidal, None, 0.013, 1.3)),
+        ("twins, rk4", TWINS.into(), with(Integrator::Rk4, None, 0.017, 4.0)),
+        ("twins, trapezoidal", TWINS.into(), with(Integrator::Trapezoidal, None, 0.017, 4.0)),
+    ];
+    let mut most = 0.0_f64;
+    for (what, text, overrides) in cases {
+        let direct = differentiated(&text, &overrides);
+        assert!(direct.events.len() > 1, "{what}: {:?}", direct.events);
+        let whole = adjoint(&text, &overrides, 1 << 26);
+        let times = |found: &gradient::Found| found.events.iter().map(|e| e.t).collect::<Vec<_>>();
+        for (a, b) in times(&whole).into_iter().zip(times(&direct)) {
+            close(&format!("{what}: time"), a, b, 1e-12);
+        }
+        assert_eq!(whole.events.len(), direct.events.len(), "{what}");
+        for i in 0..direct.objectives.len() {
+            close(&format!("{what}: objective {i}"), whole.objectives[i], direct.objectives[i], 1e-12);
+            let row = direct.of_objective(i).iter().fold(1e-3_f64, |row, x| row.max(x.abs()));
+            for (k, (a, b)) in whole.of_objective(i).iter().zip(direct.of_objective(i)).enumerate() {
+                assert!((a - b).abs() < 1e-11 * row, "{what}: objective {i} by {k}: {a} against {b}");
+            }
+        }
+        // In as little memory as is enough steps are made again, to the same bits.
+        let mut small = (12..26).map(|power| try_adjoint(&text, &overrides, 1 << power));
+        let less = small.find_map(|found| found.ok()).expect("enough memory");
+        let again = less.adjoint.as_ref().map_or(0, |statistics| statistics.recomputed);
+        most = most.max(again as f64 / direct.effort.steps() as f64);
+        assert_eq!(less.derivatives, whole.derivatives, "{what}");
+        assert_eq!(less.objectives, whole.objectives, "{what}");
+    }
+    assert!(most > 2.0, "no run made steps again on the way back: {most}");
+}
+
+/// 21 bounces back: gradients of the adjoint against the closed form.
+#[test]
+fn adjoints_of_a_bouncing_ball_are_those_of_the_closed_form() {
+    let text = shipped("bouncing_ball").replace("  mean: {integrand: fall.displacement, unit: m s}", "");
+    let overrides = Overrides { step: Some(0.037), end: Some(4.03), ..Overrides::default() };
+    let found = adjoint(&text, &overrides, 1 << 24);
+    assert!(found.events.len() >= 21);
+    let n = found.events.len() as i32 - 1;
+    let (t, slopes) = bounce(n);
+    let (fall, tau) = ((2.0 / G).sqrt(), 4.03 - t);
+    let v = G * fall * E.powi(n + 1);
+    let v_by = [0.5 * v / G, f64::from(n + 1) * v / E, 0.5 * v];
+    close("height", found.objectives[0], v * tau - 0.5 * G * tau * tau, 1e-10);
+    for (k, by) in ["g", "e", "h"].into_iter().enumerate() {
+        let explicit = if k == 0 { -0.5 * tau * tau } else { 0.0 };
+        let expected = v_by[k] * tau - (v - G * tau) * slopes[k] + explicit;
+        close(&format!("height by {by}"), found.of_objective(0)[k], expected, 1e-10);
+    }
+}
+
+/// All columns that independent code has of the five-bar linkage after three bounces: values, and derivatives by L_s1, e and y_g.
+#[test]
+fn a_five_bar_that_has_bounced_is_where_independent_code_says() {
+    let text = chosen_rates().replace(
+        "objectives:\n",
+        "objectives:\n  x2: {terminal: pos(bar_12.p2).x}\n  y2: {terminal: pos(bar_12.p2).y}\n  vx2: {terminal: vel(bar_12.p2).x}\n  vy2: {terminal: vel(bar_12.p2).y}\n  z2: acc(bar_12.p2).y\n  z3: acc(bar_12.p2).y^2 + vel(bar_12.p2).y^2\n",
+    );
+    let expected = [
+        (-0.3331823057, [-2.893090319, -0.08951518316, 3.552661071]),
+        (-2.137791696, [1.316663132, 0.1219570437, 1.416932532]),
+        (0.4754691892, [-21.57558973, 3.419363698, 69.64392294]),
+        (-0.3099694998, [-23.77516492, 4.365988809, 87.56093242]),
+        (-4.278054421, [23.96625524, -4.422422202, -47.24691723]),
+        (72.03244484, [933.4952147, -118.3851481, -4497.663107]),
+        (0.8339616346, [-0.4471689111, 0.3343744742, 2.032011066]),
+        (f64::NAN, [f64::NAN; 3]),
+        (127.2733776, [817.7224407, -27.97390084, -3213.321092]),
+    ];
+    let overrides = Overrides { step: Some(1e-3), ..Overrides::default() };
+    for found in [differentiated(&text, &overrides), adjoint(&text, &overrides, 1 << 28)] {
+        assert_eq!(found.events.len(), 3);
+        for (i, (value, slopes)) in expected.into_iter().enumerate().filter(|(_, row)| !row.0.is_nan()) {
+            close(&format!("objective {i}"), found.objectives[i], value, 1e-8);
+            for (k, (found, expected)) in found.of_objective(i).iter().zip(slopes).enumerate() {
+                close(&format!("objective {i} by {k}"), *found, expected, 1e-7);
+            }
+        }
+    }
+}

@@ -20,6 +20,7 @@ use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 
 use super::checkpoints::{Before, Reversible, Schedule, sweep};
+use super::items::{Around, End, Item, Times, add_outer};
 use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
@@ -175,7 +176,7 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
         refuse_first_order_states(system)?;
         let nodes = Nodes::new(span, self.0.h)?;
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
-        let way = Way::<T, _, _, _, _>::new(system, inputs, nodes, product, &mut pieces, observe)?;
+        let way = Way::<T, _, _, _, _>::new(system, inputs, nodes, product, None, &mut pieces, observe)?;
         way.run(y, memory)
     }
 }
@@ -231,8 +232,15 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
-        let way =
-            Way::<DormandPrince, _, _, _, _>::new(system, inputs, times, product, &mut pieces, observe)?;
+        let way = Way::<DormandPrince, _, _, _, _>::new(
+            system,
+            inputs,
+            times,
+            product,
+            None,
+            &mut pieces,
+            observe,
+        )?;
         if statistics.stopped {
             let schedule = Schedule::new(0, dims.state(), dims.state(), usize::MAX)?;
             return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
@@ -242,29 +250,6 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         found.recomputed += steps;
         found.run = Statistics { stopped: found.run.stopped, ..statistics };
         Ok(found)
-    }
-}
-
-/// When the steps of a run begin and end.
-trait Times<S> {
-    fn steps(&self) -> usize;
-    /// Time of a node.
-    fn time(&self, number: usize) -> S;
-    /// Size of a step, from 1.
-    fn size(&self, number: usize) -> S;
-}
-
-impl<S: Scalar> Times<S> for Nodes<S> {
-    fn steps(&self) -> usize {
-        self.steps
-    }
-
-    fn time(&self, number: usize) -> S {
-        self.time(number)
-    }
-
-    fn size(&self, number: usize) -> S {
-        self.size(number, self.time(number.saturating_sub(1)))
     }
 }
 
@@ -320,23 +305,27 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
 }
 
 /// Rates without derivatives, and the multipliers.
-struct Plain<'a, D: JointDynamics, I> {
+pub(crate) struct Plain<'a, D: JointDynamics, I> {
     system: &'a D,
     dims: Dims,
     inputs: Held<'a, D::S, I>,
     lambda: &'a mut [D::S],
     /// For what the bundle of integrands writes; empty where the objectives are not states.
-    integrands: &'a mut [D::S],
+    pub(crate) integrands: &'a mut [D::S],
     w: &'a mut [D::S],
     evaluations: usize,
 }
 
-const fn plain_len(dims: &Dims) -> usize {
+pub(crate) const fn plain_len(dims: &Dims) -> usize {
     3 * dims.nu + dims.joint_rows() + dims.workspace
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
-    fn new(system: &'a D, inputs: &'a mut I, pieces: &mut Pieces<'a, D::S>) -> Result<Self, StepError> {
+    pub(crate) fn new(
+        system: &'a D,
+        inputs: &'a mut I,
+        pieces: &mut Pieces<'a, D::S>,
+    ) -> Result<Self, StepError> {
         let dims = system.dims();
         let held = [pieces.next(dims.nu)?, pieces.next(dims.nu)?, pieces.next(dims.nu)?];
         Ok(Self {
@@ -430,7 +419,7 @@ where
 }
 
 /// Length of the scratch of a [`Way`].
-fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
+pub(crate) fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
     let (n, stages) = (dims.state(), T::TABLEAU.b.len());
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
@@ -446,8 +435,25 @@ fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns: usize) -> 
     own + plain_len(dims) + lists + weights * columns + correction + redundancy_len(dims) + stepped
 }
 
+/// What a [`Way`] past events needs besides, for this many columns.
+pub(crate) fn around_len<T: ExplicitMethod>(dims: &Dims, columns: usize, latches: usize) -> usize {
+    let (n, stages) = (dims.state(), T::TABLEAU.b.len());
+    Around::<f64>::len(dims, n, columns) + 2 * latches + (2 + stages) * n + joint_objective_rows(dims)
+}
+
+/// What is weighed at an instant.
+#[derive(Clone, Copy)]
+enum What {
+    /// The integrands of the objectives.
+    Integrand,
+    /// Their terminal terms.
+    Terminal,
+    /// The function of an event.
+    Function,
+}
+
 /// A run on its way forward and back.
-struct Way<'a, T, D: JointDynamics, I, P, O> {
+pub(crate) struct Way<'a, T, D: JointDynamics, I, P, O> {
     method: PhantomData<T>,
     field: Plain<'a, D, I>,
     dims: Dims,
@@ -484,6 +490,14 @@ struct Way<'a, T, D: JointDynamics, I, P, O> {
     memory: &'a mut [D::S],
     statistics: Statistics,
     observe: O,
+    /// Whether integrands are weighed.
+    judges: bool,
+    /// The state at the end of a step.
+    ended: &'a mut [D::S],
+    /// Weights of stages, of a rate and of changes in one column.
+    single: [&'a mut [D::S]; 3],
+    /// What events do between steps, if there are any.
+    around: Option<Around<'a, D::S>>,
 }
 
 impl<'a, T, D, I, P, O> Way<'a, T, D, I, P, O>
@@ -495,16 +509,18 @@ where
     P: Times<D::S>,
     O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
 {
-    fn new(
+    pub(crate) fn new(
         system: &'a D,
         inputs: &'a mut I,
         times: P,
         product: VectorJacobian<'a, D::S>,
+        around: Option<Around<'a, D::S>>,
         pieces: &mut Pieces<'a, D::S>,
         observe: O,
     ) -> Result<Self, StepError> {
         let dims = system.dims();
         let (n, rows, stages) = (dims.state(), dims.joint_rows(), T::TABLEAU.b.len());
+        let kept = n + around.as_ref().map_or(0, |around| around.actions.latches());
         product.check(&dims, n)?;
         let VectorJacobian { columns, objective_weights, end_weights, objectives, start, rho } = product;
         if columns == 0 {
@@ -523,8 +539,8 @@ where
             bar: pieces.next(n * columns)?,
             now: pieces.next(dims.sensitivity.parameters * columns)?,
             rho,
-            moving: pieces.next(n)?,
-            end: pieces.next(n)?,
+            moving: pieces.next(kept)?,
+            end: pieces.next(kept)?,
             raw: pieces.next(2 * n)?,
             u: pieces.next(dims.nu)?,
             states: pieces.next(stages * n)?,
@@ -546,6 +562,15 @@ where
             memory: pieces.next(T::memory_len(n))?,
             statistics: Statistics::default(),
             observe,
+            judges: true,
+            ended: pieces.next(if around.is_some() { n } else { 0 })?,
+            single: match around {
+                Some(_) => {
+                    [pieces.next(stages * n)?, pieces.next(n)?, pieces.next(joint_objective_rows(&dims))?]
+                }
+                None => [&mut [], &mut [], &mut []],
+            },
+            around,
         };
         for part in [&mut *way.objectives, way.bar, way.now, way.rho] {
             part.fill(D::S::ZERO);
@@ -554,8 +579,8 @@ where
         Ok(way)
     }
 
-    fn run(mut self, y: &mut [D::S], memory: &mut [D::S]) -> Result<AdjointStatistics, StepError> {
-        let (n, t) = (self.dims.state(), self.times.time(0));
+    pub(crate) fn run(mut self, y: &mut [D::S], memory: &mut [D::S]) -> Result<AdjointStatistics, StepError> {
+        let (n, t) = (self.moving.len(), self.times.time(0));
         check_state(&self.dims, y)?;
         let schedule = Schedule::new(self.times.steps(), n, n, memory.len())?;
         self.statistics.t = t.real();
@@ -565,6 +590,9 @@ where
         refuse_redundant_multipliers(system, at, self.spare, self.field.w)?;
         let (moving, end) = (core::mem::take(&mut self.moving), core::mem::take(&mut self.end));
         copy(moving, y);
+        if let (Some(around), Some(latches)) = (&self.around, moving.get_mut(self.dims.state()..)) {
+            around.actions.save(latches);
+        }
         if self.times.steps() == 0 {
             copy(end, y);
             self.terminals(end)?;
@@ -588,9 +616,10 @@ where
         if self.dims.n_objectives == 0 {
             return Ok(());
         }
+        let (y, _) = cut("y", y, self.dims.state()).map_err(|error| error.in_step(t.real(), 0.0))?;
         copy(self.u, self.field.inputs.at_node(t));
         self.rate_bar.fill(D::S::ZERO);
-        let weighed = self.weigh(t, y, None, 1.0, D::S::ONE, true);
+        let weighed = self.weigh(t, y, None, 1.0, D::S::ONE, What::Terminal);
         weighed.map_err(|error| error.in_step(t.real(), 0.0))?;
         let (z, v) = cut_mut("bar", self.bar, self.dims.nq * self.columns)
             .map_err(|error| error.in_step(t.real(), 0.0))?;
@@ -607,7 +636,7 @@ where
         known: Option<usize>,
         b: f64,
         q: D::S,
-        terminal: bool,
+        what: What,
     ) -> Result<(), EvalError> {
         let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
         let Self { field, u, changes, values, factors, lists, .. } = self;
@@ -630,7 +659,14 @@ where
             }
         };
         changes.fill(D::S::ZERO);
-        if dims.n_objectives > 0 && b != 0.0 {
+        if let What::Function = what {
+            // Of v, vd and λ; the function is differentiated by z, not along θ.
+            let (_, to) = cut_mut("changes", changes, dims.nv * columns)?;
+            let function = self.around.as_ref().and_then(|around| around.function.get(dims.nq..));
+            for (to, &from) in to.iter_mut().zip(function.unwrap_or_default()) {
+                *to = from;
+            }
+        } else if dims.n_objectives > 0 && b != 0.0 && self.judges {
             let [integrands, terminals] = model.joint_objective_places();
             let (first, last) = cut_mut("lists", lists, dims.sensitivity.joint_integrands)?;
             let mut weighed = Weighed {
@@ -641,12 +677,20 @@ where
                 rho: self.now,
             };
             let states = joint_objective_rows(&dims);
-            if terminal {
+            if let What::Terminal = what {
                 model.joint_terminal_derivatives(at, vd, lambda, w, last)?;
                 weighed.add(&dims, states, terminals, q, last)?;
             } else {
                 model.joint_integrand_derivatives(at, vd, lambda, w, first)?;
                 weighed.add(&dims, states, integrands, q, first)?;
+                if let Some(around) = &mut self.around {
+                    // ψ_h = Σ b_i g_i
+                    let values = ObjectiveValues::of(&dims, integrands, first)?.values;
+                    let weights = self.objective_weights.chunks_exact(columns.max(1));
+                    for (weights, &value) in weights.zip(values) {
+                        add_scaled(around.size, D::S::from_f64(b) * value, weights);
+                    }
+                }
             }
         }
         model.joint_linearise(at, vd, lambda, system.stabilisation(), w, values, factors)?;
@@ -722,6 +766,9 @@ where
         self.transpose_corrections(t + h, count)?;
         let Tableau { a, b, c } = T::TABLEAU;
         let each = n * columns;
+        if let Some(around) = &mut self.around {
+            around.size.fill(D::S::ZERO);
+        }
         for i in (0..b.len()).rev() {
             let (weight, c) = (b.get(i).copied().unwrap_or(0.0), c.get(i).copied().unwrap_or(0.0));
             // k̄_i = h b_i ȳ + h Σ a_ji Ȳ_j
@@ -733,12 +780,19 @@ where
                     add_scaled(self.rate_bar, D::S::from_f64(a) * h, stage);
                 }
             }
+            if let Some(around) = &mut self.around {
+                // s_h: as if k_i had the part (h'/h) k_i
+                let (_, rate) = cut("rates", self.rates, i * n)?;
+                for (weights, &rate) in self.rate_bar.chunks_exact(columns.max(1)).zip(rate.iter().take(n)) {
+                    add_scaled(around.size, rate / h, weights);
+                }
+            }
             let t = t + D::S::from_f64(c) * h;
             copy(self.u, self.field.inputs.during_step(t, D::S::from_f64(c)));
             let states = core::mem::take(&mut self.states);
             let weighed = cut("states", states, i * n).and_then(|(_, state)| {
                 let (state, _) = cut("states", state, n)?;
-                self.weigh(t, state, Some(i), weight, D::S::from_f64(weight) * h, false)?;
+                self.weigh(t, state, Some(i), weight, D::S::from_f64(weight) * h, What::Integrand)?;
                 let (_, bar) = cut_mut("stages", self.stage_bars, i * each)?;
                 let (bar, _) = cut_mut("stages", bar, each)?;
                 bar.fill(D::S::ZERO);
@@ -816,18 +870,33 @@ where
     ) -> Result<ControlFlow<()>, StepError> {
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
         let n = self.dims.state();
+        let fail = |error: EvalError| error.in_step(t.real(), h.real());
+        let (y, latches) = cut_mut("state", state, n).map_err(fail)?;
+        if let Some(around) = &mut self.around {
+            around.actions.load(latches);
+            if let Item::Act(event) = self.times.item(number) {
+                let at = At::of_state(&self.dims, t, y, self.field.inputs.at_node(t)).map_err(fail)?;
+                let d = around.actions.act(event, at)?;
+                let (_, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
+                add_scaled(v, D::S::ONE, d);
+                around.actions.save(latches);
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
         let before = self.field.evaluations;
         let stages = T::stages(n, &mut Pieces::of(&mut *self.memory, T::memory_len(n)))?;
-        let stepped = T::advance(&mut self.field, stages, t, state, h);
-        stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
+        let stepped = T::advance(&mut self.field, stages, t, y, h);
+        stepped.map_err(fail)?;
         let end = self.times.time(number);
         if !again {
             let evaluations = self.field.evaluations - before;
             let step = StepStatistics { evaluations, ..StepStatistics::default() };
             self.statistics.add(end.real(), h.real(), &step);
         }
-        let parts = cut("state", state, self.dims.nq);
+        let parts = cut("state", y, self.dims.nq);
         let (z, rates) = parts.map_err(|error| error.in_step(t.real(), h.real()))?;
+        // The first way of a run with events has been seen.
+        let again = again || self.around.is_some();
         Ok((self.observe)(AdjointNode::Forward { number, t: end, again, z, rates }))
     }
 
@@ -856,7 +925,120 @@ where
         _: Before<'_, D::S>,
     ) -> Result<ControlFlow<()>, StepError> {
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
-        self.transpose(t, h, record).map_err(|error| error.in_step(t.real(), h.real()))?;
+        let fail = |error: EvalError| error.in_step(t.real(), h.real());
+        let (y, latches) = cut("state", record, self.dims.state()).map_err(fail)?;
+        if let Some(around) = &mut self.around {
+            around.actions.load(latches);
+        }
+        match self.times.item(number) {
+            Item::Act(event) => self.transpose_act(t, event, y)?,
+            Item::Restart => {}
+            Item::Step(End::Located(event)) => self.transpose_located(t, h, event, y)?,
+            Item::Step(end) => {
+                self.transpose(t, h, y).map_err(fail)?;
+                if let (Some(around), End::Planned) = (&mut self.around, end) {
+                    for (time, &size) in around.time.iter_mut().zip(around.size.iter()) {
+                        *time = -size;
+                    }
+                }
+            }
+        }
         self.pass(number.saturating_sub(1))
+    }
+}
+
+impl<T, D, I, P, O> Way<'_, T, D, I, P, O>
+where
+    T: ExplicitMethod,
+    D: JointDynamics,
+    D::Model: JointObjectiveDerivatives,
+    I: Inputs<D::S>,
+    P: Times<D::S>,
+    O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+{
+    /// ȳ and t̄ before an event from those after it; `y` is the state before it.
+    fn transpose_act(&mut self, t: D::S, event: usize, y: &[D::S]) -> Result<(), StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let (dims, columns) = (self.dims, self.columns);
+        let Some(around) = &mut self.around else { return Ok(()) };
+        let u = self.field.inputs.at_node(t);
+        let at = At::of_state(&dims, t, y, u).map_err(fail)?;
+        copy(self.u, u);
+        around.actions.act(event, at)?;
+        let at = At { u: self.u, ..at };
+        let (z_bar, v_bar) = cut_mut("bar", self.bar, dims.nq * columns).map_err(fail)?;
+        around.actions.transpose(at, columns, z_bar, v_bar, around.time, self.now)
+    }
+
+    /// ȳ and t̄ before a step that ends in an event from those after it.
+    fn transpose_located(&mut self, t: D::S, h: D::S, event: usize, y: &[D::S]) -> Result<(), StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), h.real());
+        self.stages(t, h, y).map_err(fail)?;
+        let one = self.swap_columns(1);
+        let weighed = self.weigh_function(t + h, event);
+        let weighed = weighed.and_then(|scale| self.transpose(t, h, y).map(|()| scale).map_err(fail));
+        self.swap_columns(one);
+        let scale = weighed?;
+        self.transpose(t, h, y).map_err(fail)?;
+        let dims = self.dims;
+        let Some(around) = &mut self.around else { return Ok(()) };
+        let g_t = around.function_t(&dims);
+        let slope = around.one.first().copied().unwrap_or(D::S::ZERO) + g_t;
+        around.gamma(slope, scale, t + h, event)?;
+        add_outer(self.bar, around.bar, around.size);
+        add_outer(self.now, around.rho, around.size);
+        add_scaled(around.time, g_t, around.size);
+        Ok(())
+    }
+
+    /// Exchanges the weights for the one column of an event's function, whose objectives have no weight; and back.
+    fn swap_columns(&mut self, columns: usize) -> usize {
+        if let Some(around) = &mut self.around {
+            core::mem::swap(&mut self.bar, &mut around.bar);
+            core::mem::swap(&mut self.now, &mut around.rho);
+            core::mem::swap(&mut around.size, &mut around.one);
+            let [stage_bars, rate_bar, changes] = &mut self.single;
+            core::mem::swap(&mut self.stage_bars, stage_bars);
+            core::mem::swap(&mut self.rate_bar, rate_bar);
+            core::mem::swap(&mut self.changes, changes);
+            self.judges = !self.judges;
+        }
+        core::mem::replace(&mut self.columns, columns)
+    }
+
+    /// Into the weights, of one column: g_y and g_ρ of an event's function at the end of the step whose stages were made last. Gives the
+    /// sum of the sizes of the parts of its rate.
+    fn weigh_function(&mut self, t: D::S, event: usize) -> Result<f64, StepError> {
+        let ended = core::mem::take(&mut self.ended);
+        copy(ended, self.raw);
+        let weighed = self.weigh_function_at(t, event, ended);
+        self.ended = ended;
+        weighed
+    }
+
+    fn weigh_function_at(&mut self, t: D::S, event: usize, y: &[D::S]) -> Result<f64, StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let dims = self.dims;
+        copy(self.u, self.field.inputs.during_step(t, D::S::ONE));
+        let Some(around) = &mut self.around else { return Ok(0.0) };
+        let at = At::of_state(&dims, t, y, self.u).map_err(fail)?;
+        let (zd, rest) = cut_mut("raw", self.raw, dims.nq).map_err(fail)?;
+        let (vd, _) = cut_mut("raw", rest, dims.nv).map_err(fail)?;
+        let Plain { system, w, lambda, .. } = &mut self.field;
+        system.accelerate(at, w, zd, vd, lambda).map_err(fail)?;
+        around.actions.function(event, at, vd, lambda, around.function)?;
+        let rates = zd.iter().chain(vd.iter()).zip(around.function.iter());
+        let scale = rates.map(|(&rate, &slope)| (slope * rate).real().abs()).sum::<f64>();
+        let scale = scale + around.function_t(&dims).real().abs();
+        let (by_z, rest) = cut("function", around.function, dims.nq).map_err(fail)?;
+        let (_, by_rho) = cut("function", rest, 2 * dims.nv + dims.joint_rows() + 1).map_err(fail)?;
+        self.bar.fill(D::S::ZERO);
+        copy(self.bar, by_z);
+        copy(self.now, by_rho);
+        self.rate_bar.fill(D::S::ZERO);
+        self.weigh(t, y, None, 0.0, D::S::ZERO, What::Function).map_err(fail)?;
+        let (z, v) = cut_mut("bar", self.bar, dims.nq).map_err(fail)?;
+        pull_back(self.field.system, &dims, 1, y, self.rate_bar, self.changes, z, v).map_err(fail)?;
+        Ok(scale)
     }
 }

@@ -7,20 +7,25 @@
 use core::ops::ControlFlow;
 
 use super::checkpoints::{Before, Reversible, Schedule, sweep};
+use super::items::{Around, End, Item, Times, add_outer};
 use super::{Adjoint, AdjointStatistics, VectorJacobian, check_weights};
 use crate::constrained::Motion;
-use crate::error::StepError;
-use crate::formulation::{Record, State};
+use crate::error::{EvalError, StepError};
+use crate::euler_parameters::{
+    accelerations, add_rates_transposed, add_velocities_transposed, coordinate_rates, velocities,
+};
+use crate::formulation::{Assembly, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Fixed, Nodes, Span, Statistics};
 use crate::linear::{add_scaled, copy};
-use crate::pieces::{Pieces, cut_mut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
+use crate::sensitivity::run::size_transposed;
 use crate::sensitivity::{
-    DifferentiableStep, Gradient, ObjectiveDerivatives, Sensitivities, StateDerivatives, Weighed,
-    linearised_len, max_columns, objective_rows, state_rows, transpose_derivatives,
+    DifferentiableStep, Gradient, ObjectiveDerivatives, ObjectiveValues, Sensitivities, StateDerivatives,
+    Weighed, linearised_len, max_columns, objective_rows, state_rows, transpose_derivatives,
 };
-use crate::system::Dims;
+use crate::system::{At, Dims};
 
 /// What an observer sees of an adjoint run.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +42,15 @@ pub enum AdjointNode<'a, S> {
         z: &'a [S],
         /// Their rates, or for an explicit run the velocities.
         rates: &'a [S],
+    },
+    /// An event happened, on the first way forward.
+    Event {
+        /// Its place in the table.
+        event: usize,
+        /// When.
+        t: S,
+        /// Impulses of its conditions on velocities.
+        impulses: &'a [S],
     },
     /// The way back has passed the node with this number.
     Backward {
@@ -98,63 +112,11 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
     {
         let Fixed { method, h } = &self.0;
         let (dims, nodes) = (system.dims(), Nodes::new(span, *h)?);
-        product.check(&dims, state_rows(&dims))?;
         let columns = product.columns;
-        if columns == 0 || columns > max_columns(&dims) {
-            let what = "a product has at least one column, and at most as many as parameters or objectives";
-            return Err(StepError::Setting { what, value: columns as f64 });
-        }
-        let t = *State::of(&dims, state)?.t;
-        if t != span.start {
-            let what = "the state's time must be the start of the span";
-            return Err(StepError::Setting { what, value: t.real() });
-        }
+        check_run(&dims, state, span.start, &product)?;
         let schedule = self.schedule(&dims, span, memory.len())?;
-        let mut pieces = Pieces::of(scratch, self.scratch_len(&dims, columns));
-        let len = State::<M::S>::len(&dims);
-        let (moving, end) = (pieces.next(len)?, pieces.next(len)?);
-        let VectorJacobian { objective_weights, end_weights, objectives, start, rho, .. } = product;
-        let mut way = Way {
-            method,
-            system,
-            inputs,
-            nodes,
-            dims,
-            columns,
-            objective_weights,
-            objectives,
-            u: pieces.next(dims.nu)?,
-            bar: pieces.next(state_rows(&dims) * columns)?,
-            next: pieces.next(state_rows(&dims) * columns)?,
-            now: pieces.next(dims.sensitivity.parameters * columns)?,
-            stepped: pieces.next(dims.sensitivity.parameters * columns)?,
-            rho,
-            values: pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?,
-            statistics: Statistics { t: t.real(), ..Statistics::default() },
-            observe,
-            scratch: pieces.rest(),
-        };
-        for part in [&mut *way.objectives, way.bar, way.now, way.stepped, way.rho] {
-            part.fill(M::S::ZERO);
-        }
-        copy(way.bar, end_weights);
-        copy(moving, state);
-        if nodes.steps == 0 {
-            way.end(&mut State::of(&dims, state)?)?;
-        }
-        let swept = sweep(&schedule, &mut way, moving, end, memory)?;
-        let mut statistics = way.statistics;
-        statistics.stopped = swept.stopped;
-        if nodes.steps > 0 && !swept.stopped {
-            copy(state, end);
-        }
-        // The node of the start.
-        if !swept.stopped {
-            way.stepped.fill(M::S::ZERO);
-            statistics.stopped = way.pass(0)?.is_break();
-        }
-        copy(start, way.bar);
-        Ok(AdjointStatistics { run: statistics, recomputed: swept.recomputed, schedule })
+        let pieces = Pieces::of(scratch, self.scratch_len(&dims, columns));
+        go_back(method, system, inputs, state, nodes, schedule, product, None, memory, pieces, observe)
     }
 
     /// The objectives and their gradient, see [`Gradient`]: the product with each objective alone, and what the start depends on.
@@ -220,12 +182,152 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
     }
 }
 
-/// A run on its way forward and back.
-struct Way<'a, T, M: Sensitivities, I, O> {
+/// An error unless the product fits the model, and the state its start.
+pub(crate) fn check_run<S: Scalar>(
+    dims: &Dims,
+    state: &mut [S],
+    start: S,
+    product: &VectorJacobian<'_, S>,
+) -> Result<(), StepError> {
+    product.check(dims, state_rows(dims))?;
+    let columns = product.columns;
+    if columns == 0 || columns > max_columns(dims) {
+        let what = "a product has at least one column, and at most as many as parameters or objectives";
+        return Err(StepError::Setting { what, value: columns as f64 });
+    }
+    let t = *State::of(dims, state)?.t;
+    if t != start {
+        let what = "the state's time must be the start of the span";
+        return Err(StepError::Setting { what, value: t.real() });
+    }
+    Ok(())
+}
+
+/// Makes the items of a run and goes back over them.
+#[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+pub(crate) fn go_back<'a, T, M, I, P, O>(
     method: &'a T,
     system: &'a M,
     inputs: &'a mut I,
-    nodes: Nodes<M::S>,
+    state: &mut [M::S],
+    nodes: P,
+    schedule: Schedule,
+    product: VectorJacobian<'a, M::S>,
+    aside: Option<Aside<'a, M::S>>,
+    memory: &mut [M::S],
+    mut pieces: Pieces<'a, M::S>,
+    observe: O,
+) -> Result<AdjointStatistics, StepError>
+where
+    T: DifferentiableStep,
+    M: Sensitivities + ObjectiveDerivatives,
+    I: Inputs<M::S>,
+    P: Times<M::S>,
+    O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
+{
+    let (dims, columns, t) = (system.dims(), product.columns, nodes.time(0));
+    let len = State::<M::S>::len(&dims) + aside.as_ref().map_or(0, |aside| aside.around.actions.latches());
+    let (moving, end) = (pieces.next(len)?, pieces.next(len)?);
+    let VectorJacobian { objective_weights, end_weights, objectives, start, rho, .. } = product;
+    let mut way = Way {
+        method,
+        system,
+        inputs,
+        nodes,
+        dims,
+        columns,
+        objective_weights,
+        objectives,
+        u: pieces.next(dims.nu)?,
+        bar: pieces.next(state_rows(&dims) * columns)?,
+        next: pieces.next(state_rows(&dims) * columns)?,
+        now: pieces.next(dims.sensitivity.parameters * columns)?,
+        stepped: pieces.next(dims.sensitivity.parameters * columns)?,
+        rho,
+        values: pieces.next(dims.sensitivity.integrands + dims.sensitivity.terminals)?,
+        statistics: Statistics { t: t.real(), ..Statistics::default() },
+        observe,
+        aside,
+        scratch: pieces.rest(),
+    };
+    for part in [&mut *way.objectives, way.bar, way.now, way.stepped, way.rho] {
+        part.fill(M::S::ZERO);
+    }
+    copy(way.bar, end_weights);
+    copy(moving, state);
+    if let (Some(aside), Some(latches)) = (&way.aside, moving.get_mut(state.len()..)) {
+        aside.around.actions.save(latches);
+    }
+    let steps = way.nodes.steps();
+    if steps == 0 {
+        way.end(&mut State::of(&dims, state)?)?;
+    }
+    let swept = sweep(&schedule, &mut way, moving, end, memory)?;
+    let mut statistics = way.statistics;
+    statistics.stopped = swept.stopped;
+    if steps > 0 && !swept.stopped {
+        copy(state, end);
+    }
+    // The node of the start.
+    if !swept.stopped {
+        way.stepped.fill(M::S::ZERO);
+        statistics.stopped = way.pass(0)?.is_break();
+    }
+    copy(start, way.bar);
+    Ok(AdjointStatistics { run: statistics, recomputed: swept.recomputed, schedule })
+}
+
+/// What the way back past events needs besides.
+pub(crate) struct Aside<'a, S> {
+    pub(crate) around: Around<'a, S>,
+    /// The column of an event's function before the step.
+    next: &'a mut [S],
+    /// v, vd, λ in joint form, v̄.
+    v: &'a mut [S],
+    vd: &'a mut [S],
+    lambda: &'a mut [S],
+    v_bar: &'a mut [S],
+    /// Means of the integrands at both ends of a step.
+    means: &'a mut [S],
+}
+
+impl<'a, S: Scalar> Aside<'a, S> {
+    /// Length of its memory, with that of latched inputs twice: at both ends of the run.
+    pub(crate) const fn len(dims: &Dims, columns: usize, latches: usize) -> usize {
+        let own = state_rows(dims) + 2 * dims.nv + dims.joint_rows() + dims.nv * columns + dims.n_objectives;
+        Around::<S>::len(dims, state_rows(dims), columns) + own + 2 * latches
+    }
+
+    pub(crate) fn new(
+        around: Around<'a, S>,
+        dims: &Dims,
+        columns: usize,
+        pieces: &mut Pieces<'a, S>,
+    ) -> Result<Self, StepError> {
+        Ok(Self {
+            around,
+            next: pieces.next(state_rows(dims))?,
+            v: pieces.next(dims.nv)?,
+            vd: pieces.next(dims.nv)?,
+            lambda: pieces.next(dims.joint_rows())?,
+            v_bar: pieces.next(dims.nv * columns)?,
+            means: pieces.next(dims.n_objectives)?,
+        })
+    }
+}
+
+/// Numbers of the record of an item of a run with events, and of its state, with this many latched inputs.
+pub(crate) const fn item_lens(dims: &Dims, latches: usize) -> (usize, usize) {
+    let state = State::<f64>::len(dims) + latches;
+    (Record::<f64>::len(dims) + state, state)
+}
+
+/// A run on its way forward and back.
+struct Way<'a, T, M: Sensitivities, I, P, O> {
+    method: &'a T,
+    system: &'a M,
+    inputs: &'a mut I,
+    nodes: P,
     dims: Dims,
     columns: usize,
     objective_weights: &'a [M::S],
@@ -241,14 +343,17 @@ struct Way<'a, T, M: Sensitivities, I, O> {
     values: &'a mut [M::S],
     statistics: Statistics,
     observe: O,
+    /// What events do between steps, if there are any.
+    aside: Option<Aside<'a, M::S>>,
     scratch: &'a mut [M::S],
 }
 
-impl<T, M, I, O> Way<'_, T, M, I, O>
+impl<T, M, I, P, O> Way<'_, T, M, I, P, O>
 where
     T: DifferentiableStep,
     M: Sensitivities + ObjectiveDerivatives,
     I: Inputs<M::S>,
+    P: Times<M::S>,
     O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
 {
     fn time(&self, number: usize) -> M::S {
@@ -257,7 +362,7 @@ where
 
     /// q of a node.
     fn quadrature(&self, number: usize) -> M::S {
-        let last = if number < self.nodes.steps { number + 1 } else { number };
+        let last = if number < self.nodes.steps() { number + 1 } else { number };
         let first = number.saturating_sub(1);
         M::S::from_f64(0.5) * (self.time(last) - self.time(first))
     }
@@ -272,7 +377,7 @@ where
         lambda: &[M::S],
     ) -> Result<(), StepError> {
         let (t, dims) = (self.time(number), self.dims);
-        let fail = |error: crate::EvalError| error.in_step(t.real(), 0.0);
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         if !self.u.is_empty() {
             self.inputs.at(t, self.u);
         }
@@ -292,7 +397,7 @@ where
         let (values, rest) = cut_mut("values", self.values, dims.sensitivity.integrands).map_err(fail)?;
         self.system.integrand_derivatives(at, lambda, self.scratch, values).map_err(fail)?;
         weighed.add(&dims, objective_rows(&dims), integrands, q, values).map_err(fail)?;
-        if number == self.nodes.steps {
+        if number == self.nodes.steps() {
             self.system.terminal_derivatives(at, lambda, self.scratch, rest).map_err(fail)?;
             weighed.add(&dims, objective_rows(&dims), terminals, M::S::ONE, rest).map_err(fail)?;
         }
@@ -301,7 +406,7 @@ where
 
     /// What the weights of the last node begin with.
     fn end(&mut self, state: &mut State<'_, M::S>) -> Result<(), StepError> {
-        self.weigh(self.nodes.steps, state.z, state.zd, state.zdd, state.lambda)
+        self.weigh(self.nodes.steps(), state.z, state.zd, state.zdd, state.lambda)
     }
 
     /// Shows a node, and takes its part of ρ̄ to that of all.
@@ -330,15 +435,18 @@ where
         if !again {
             self.statistics.add(t.real(), h.real(), step);
         }
+        // The first way of a run with events has been seen.
+        let again = again || self.aside.is_some();
         Ok((self.observe)(AdjointNode::Forward { number, t, again, z: state.z, rates: state.zd }))
     }
 }
 
-impl<T, M, I, O> Reversible for Way<'_, T, M, I, O>
+impl<T, M, I, P, O> Reversible for Way<'_, T, M, I, P, O>
 where
     T: DifferentiableStep,
     M: Sensitivities + ObjectiveDerivatives,
     I: Inputs<M::S>,
+    P: Times<M::S>,
     O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
 {
     type S = M::S;
@@ -349,7 +457,11 @@ where
         again: bool,
         state: &mut [M::S],
     ) -> Result<ControlFlow<()>, StepError> {
-        let h = self.nodes.size(number, self.time(number - 1));
+        let h = self.nodes.size(number);
+        let (state, latches) = split(&self.dims, state)?;
+        if self.happens(number, state, latches)? {
+            return Ok(ControlFlow::Continue(()));
+        }
         let step = self.method.step(self.system, self.inputs, state, h, self.scratch)?;
         self.made(number, again, &step, h, state)
     }
@@ -361,11 +473,19 @@ where
         state: &mut [M::S],
         record: &mut [M::S],
     ) -> Result<ControlFlow<()>, StepError> {
-        let h = self.nodes.size(number, self.time(number - 1));
-        let (system, scratch) = (self.system, &mut *self.scratch);
-        let step = self.method.step_recorded(system, self.inputs, state, h, record, scratch)?;
-        let flow = self.made(number, again, &step, h, state)?;
-        if number == self.nodes.steps {
+        let h = self.nodes.size(number);
+        let (record, kept) = split_record(&self.dims, record)?;
+        // Nothing is kept of a run without events.
+        copy(kept, state);
+        let (state, latches) = split(&self.dims, state)?;
+        let flow = if self.happens(number, state, latches)? {
+            ControlFlow::Continue(())
+        } else {
+            let (system, scratch) = (self.system, &mut *self.scratch);
+            let step = self.method.step_recorded(system, self.inputs, state, h, record, scratch)?;
+            self.made(number, again, &step, h, state)?
+        };
+        if number == self.nodes.steps() {
             self.end(&mut State::of(&self.dims, state)?)?;
         }
         Ok(flow)
@@ -378,13 +498,24 @@ where
         before: Before<'_, M::S>,
     ) -> Result<ControlFlow<()>, StepError> {
         let dims = self.dims;
-        let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
+        let (record, kept) = split_record(&dims, record)?;
         self.stepped.fill(M::S::ZERO);
-        linearised.add_transposed(self.columns, self.bar, self.next, self.stepped)?;
+        if self.aside.is_some() {
+            let (kept, latches) = split(&dims, kept)?;
+            self.load(latches);
+            self.reverse_item(number, record, kept)?;
+        } else {
+            let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
+            linearised.add_transposed(self.columns, self.bar, self.next, self.stepped)?;
+        }
         add_scaled(self.now, M::S::ONE, self.stepped);
         let flow = self.pass(number)?;
         core::mem::swap(&mut self.bar, &mut self.next);
         match before {
+            _ if self.aside.is_some() => {
+                let state = State::of(&dims, split(&dims, kept)?.0)?;
+                self.weigh(number - 1, state.z, state.zd, state.zdd, state.lambda)?;
+            }
             Before::Record(record) => {
                 let record = Record::of(&dims, record)?;
                 self.weigh(number - 1, record.z, record.zd, record.zdd, record.lambda)?;
@@ -397,3 +528,249 @@ where
         Ok(flow)
     }
 }
+
+/// A state, and the latched inputs that are kept with it.
+fn split<'a, S: Scalar>(dims: &Dims, state: &'a mut [S]) -> Result<(&'a mut [S], &'a mut [S]), StepError> {
+    let (expected, found) = (State::<S>::len(dims), state.len());
+    state.split_at_mut_checked(expected).ok_or(StepError::Length { what: "state", expected, found })
+}
+
+/// The record of a step, and the state before it that is kept in a run with events.
+fn split_record<'a, S: Scalar>(
+    dims: &Dims,
+    record: &'a mut [S],
+) -> Result<(&'a mut [S], &'a mut [S]), StepError> {
+    let (expected, found) = (Record::<S>::len(dims), record.len());
+    record.split_at_mut_checked(expected).ok_or(StepError::Length { what: "record", expected, found })
+}
+
+impl<T, M, I, P, O> Way<'_, T, M, I, P, O>
+where
+    T: DifferentiableStep,
+    M: Sensitivities + ObjectiveDerivatives,
+    I: Inputs<M::S>,
+    P: Times<M::S>,
+    O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
+{
+    /// Inputs that events set are as they were.
+    fn load(&mut self, latches: &[M::S]) {
+        if let Some(aside) = &mut self.aside {
+            aside.around.actions.load(latches);
+        }
+    }
+
+    /// Makes what is no step; whether it was none.
+    fn happens(
+        &mut self,
+        number: usize,
+        state: &mut [M::S],
+        latches: &mut [M::S],
+    ) -> Result<bool, StepError> {
+        self.load(latches);
+        let (t, dims) = (self.time(number), self.dims);
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        match (self.nodes.item(number), &mut self.aside) {
+            (Item::Act(event), Some(aside)) => {
+                if !self.u.is_empty() {
+                    self.inputs.at(t, self.u);
+                }
+                let state = State::of(&dims, state)?;
+                velocities(self.system, state.z, state.zd, aside.v).map_err(fail)?;
+                let at = At { t, z: state.z, v: aside.v, x: &[], u: self.u };
+                let d = aside.around.actions.act(event, at)?;
+                add_scaled(aside.v, M::S::ONE, d);
+                coordinate_rates(self.system, state.z, aside.v, state.zd).map_err(fail)?;
+                aside.around.actions.save(latches);
+                Ok(true)
+            }
+            (Item::Restart, _) => {
+                Assembly::DEFAULT.start(self.system, self.inputs, state, self.scratch)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Into `next` and `stepped`: weights before an item, with the weights after it in `bar`. `kept`: the state before it.
+    fn reverse_item(
+        &mut self,
+        number: usize,
+        record: &mut [M::S],
+        kept: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let (t, columns) = (self.time(number), self.columns);
+        match self.nodes.item(number) {
+            Item::Act(event) => self.transpose_act(t, event, kept),
+            Item::Restart => {
+                copy(self.next, self.bar);
+                Assembly::DEFAULT.start_transposed(
+                    self.system,
+                    self.inputs,
+                    kept,
+                    columns,
+                    self.next,
+                    self.stepped,
+                    self.scratch,
+                )
+            }
+            Item::Step(End::Located(event)) => {
+                let scale = self.weigh_function(t, event, record)?;
+                self.transpose_step(number, record, kept)?;
+                let Some(Aside { around, next, .. }) = &mut self.aside else { return Ok(()) };
+                let g_t = around.function_t(&self.dims);
+                let slope = around.one.first().copied().unwrap_or(M::S::ZERO) + g_t;
+                around.gamma(slope, scale, t, event)?;
+                add_outer(self.next, next, around.size);
+                add_outer(self.stepped, around.rho, around.size);
+                add_scaled(around.time, g_t, around.size);
+                Ok(())
+            }
+            Item::Step(end) => {
+                self.transpose_step(number, record, kept)?;
+                if let (Some(Aside { around, .. }), End::Planned) = (&mut self.aside, end) {
+                    for (time, &size) in around.time.iter_mut().zip(around.size.iter()) {
+                        *time = -size;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Weights before a step, and h̄; of the column of an event's function, too, if it ends in one.
+    fn transpose_step(
+        &mut self,
+        number: usize,
+        record: &mut [M::S],
+        kept: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let (dims, columns) = (self.dims, self.columns);
+        let item = self.nodes.item(number);
+        // Where the node before it does not move, neither does its size.
+        let moves = number > 1 && self.nodes.item(number - 1) != Item::Step(End::Planned);
+        let located = matches!(item, Item::Step(End::Located(_)));
+        let sized = located || (moves && item == Item::Step(End::Planned));
+        if sized {
+            self.average(number, record, kept)?;
+        }
+        let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
+        linearised.add_transposed(columns, self.bar, self.next, self.stepped)?;
+        let Some(aside) = &mut self.aside else { return Ok(()) };
+        let formulas = linearised.formulas;
+        if located {
+            let Around { bar, rho, one, .. } = &mut aside.around;
+            linearised.add_transposed(1, bar, aside.next, rho)?;
+            size_transposed(&dims, &formulas, 1, kept, record, aside.next, one)?;
+        }
+        let size = &mut *aside.around.size;
+        size.fill(M::S::ZERO);
+        if sized {
+            size_transposed(&dims, &formulas, columns, kept, record, self.next, size)?;
+            // ψ_h = (g_n + g_n+1)/2
+            for (weights, &mean) in self.objective_weights.chunks_exact(columns).zip(aside.means.iter()) {
+                add_scaled(size, mean, weights);
+            }
+        }
+        Ok(())
+    }
+
+    /// Means of the integrands at both ends of a step.
+    fn average(&mut self, number: usize, record: &mut [M::S], kept: &mut [M::S]) -> Result<(), StepError> {
+        let dims = self.dims;
+        let (before, after) = (self.time(number - 1), self.time(number));
+        let Some(aside) = self.aside.as_mut().filter(|_| dims.n_objectives > 0) else { return Ok(()) };
+        aside.means.fill(M::S::ZERO);
+        let (state, record) = (State::of(&dims, kept)?, Record::of(&dims, record)?);
+        let ends = [
+            (before, &*state.z, &*state.zd, &*state.zdd, &*state.lambda),
+            (after, &*record.z, &*record.zd, &*record.zdd, &*record.lambda),
+        ];
+        for (t, z, zd, zdd, lambda) in ends {
+            let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+            if !self.u.is_empty() {
+                self.inputs.at(t, self.u);
+            }
+            let at = Motion { t, z, zd, zdd, u: self.u };
+            let [places, _] = self.system.objective_places();
+            let (values, _) = cut_mut("values", self.values, dims.sensitivity.integrands).map_err(fail)?;
+            self.system.integrand_derivatives(at, lambda, self.scratch, values).map_err(fail)?;
+            let values = ObjectiveValues::of(&dims, places, values).map_err(fail)?.values;
+            add_scaled(aside.means, M::S::from_f64(0.5), values);
+        }
+        Ok(())
+    }
+
+    /// Through an event, backward; `kept` is the state before it.
+    fn transpose_act(&mut self, t: M::S, event: usize, kept: &mut [M::S]) -> Result<(), StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let (dims, columns) = (self.dims, self.columns);
+        let Some(aside) = &mut self.aside else { return Ok(()) };
+        if !self.u.is_empty() {
+            self.inputs.at(t, self.u);
+        }
+        let (system, state) = (self.system, State::of(&dims, kept)?);
+        copy(self.next, self.bar);
+        let bar = StateDerivatives::with_columns(&dims, columns, self.next)?;
+        velocities(system, state.z, state.zd, aside.v).map_err(fail)?;
+        let at = At { t, z: state.z, v: aside.v, x: &[], u: self.u };
+        // v⁺, for now in vd
+        copy(aside.vd, aside.v);
+        add_scaled(aside.vd, M::S::ONE, aside.around.actions.act(event, at)?);
+        aside.v_bar.fill(M::S::ZERO);
+        add_rates_transposed(system, state.z, aside.vd, columns, bar.zd, bar.z, aside.v_bar).map_err(fail)?;
+        let Around { actions, time, .. } = &mut aside.around;
+        actions.transpose(at, columns, bar.z, aside.v_bar, time, self.stepped)?;
+        bar.zd.fill(M::S::ZERO);
+        add_velocities_transposed(system, state.z, state.zd, columns, aside.v_bar, bar.z, bar.zd)
+            .map_err(fail)
+    }
+
+    /// Into the column of an event's function: g_x and g_ρ at the end of a step. Gives the sum of the sizes of the parts of its rate.
+    fn weigh_function(&mut self, t: M::S, event: usize, record: &mut [M::S]) -> Result<f64, StepError> {
+        let fail = |error: EvalError| error.in_step(t.real(), 0.0);
+        let dims = self.dims;
+        let (nq, nv) = (dims.nq, dims.nv);
+        let Some(aside) = &mut self.aside else { return Ok(0.0) };
+        if !self.u.is_empty() {
+            self.inputs.at(t, self.u);
+        }
+        let (system, end) = (self.system, Record::of(&dims, record)?);
+        velocities(system, end.z, end.zd, aside.v).map_err(fail)?;
+        accelerations(system, end.z, end.zd, end.zdd, aside.vd).map_err(fail)?;
+        // Normalisation rows stand between the two kinds of others.
+        let row = |k: usize| if k < dims.n_holonomic { k } else { k + dims.n_normalisation };
+        for (k, to) in aside.lambda.iter_mut().enumerate() {
+            *to = end.lambda.get(row(k)).copied().unwrap_or(M::S::ZERO);
+        }
+        let at = At { t, z: end.z, v: aside.v, x: &[], u: self.u };
+        let around = &mut aside.around;
+        around.actions.function(event, at, aside.vd, aside.lambda, around.function)?;
+        let rates = end.zd.iter().chain(aside.vd.iter()).zip(around.function.iter());
+        let scale = rates.map(|(&rate, &slope)| (slope * rate).real().abs()).sum::<f64>();
+        let scale = scale + around.function_t(&dims).real().abs();
+        let (by_z, rest) = cut("function", around.function, nq).map_err(fail)?;
+        let (by_v, rest) = cut("function", rest, nv).map_err(fail)?;
+        let (by_vd, rest) = cut("function", rest, nv).map_err(fail)?;
+        let (by_lambda, rest) = cut("function", rest, dims.joint_rows()).map_err(fail)?;
+        let (_, by_rho) = cut("function", rest, 1).map_err(fail)?;
+        copy(around.rho, by_rho);
+        around.bar.fill(M::S::ZERO);
+        let bar = StateDerivatives::with_columns(&dims, 1, around.bar)?;
+        copy(bar.z, by_z);
+        add_velocities_transposed(system, end.z, end.zd, 1, by_v, bar.z, bar.zd).map_err(fail)?;
+        if nq != nv && by_vd.iter().any(|slope| *slope != M::S::ZERO) {
+            return Err(StepError::Unsupported { what: NO_ACCELERATIONS });
+        }
+        copy(bar.zdd, by_vd);
+        for (k, &slope) in by_lambda.iter().enumerate() {
+            if let Some(to) = bar.lambda.get_mut(row(k)) {
+                *to = slope;
+            }
+        }
+        Ok(scale)
+    }
+}
+
+/// What implicit steps with ball joints do not know.
+pub(crate) const NO_ACCELERATIONS: &str =
+    "there is no gradient yet of implicit steps with an event on accelerations in a model with ball joints";

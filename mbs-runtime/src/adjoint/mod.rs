@@ -19,10 +19,11 @@
 //!
 //! All memory is the caller's.
 
-mod checkpoints;
-mod explicit;
+pub(crate) mod checkpoints;
+pub(crate) mod explicit;
 mod forward;
-mod implicit;
+pub(crate) mod implicit;
+pub(crate) mod items;
 
 pub use checkpoints::Schedule;
 pub use explicit::AdjointIntegrator;

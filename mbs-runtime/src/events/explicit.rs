@@ -98,14 +98,7 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
     pub(crate) fn solve(&mut self, event: usize, at: At<'_, M::S>) -> Result<(), StepError> {
         self.event = event;
         self.jump.solve(self.system.events(), event, at, self.w)?;
-        let table = self.system.events().event_table();
-        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
-        let settings = table.inputs.iter().zip(self.jump.settings.iter()).take(end).skip(first);
-        for (&input, &value) in settings {
-            if let Some(latch) = self.latches.get(input as usize) {
-                latch.set(value);
-            }
-        }
+        self.jump.set_inputs(self.system.events(), event, self.latches);
         Ok(())
     }
 

@@ -112,13 +112,7 @@ impl<M: Events> ImplicitDriver<'_, M> {
         let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
         self.event = event;
         self.jump.solve(self.system, event, at, self.scratch)?;
-        let table = self.system.event_table();
-        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
-        for (&input, &value) in table.inputs.iter().zip(self.jump.settings.iter()).take(end).skip(first) {
-            if let Some(latch) = self.latches.get(input as usize) {
-                latch.set(value);
-            }
-        }
+        self.jump.set_inputs(self.system, event, self.latches);
         Ok(())
     }
 

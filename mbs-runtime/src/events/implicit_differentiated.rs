@@ -14,6 +14,7 @@ use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
 use super::times::{Times, add_row, refuse};
 use super::{EventDerivatives, Occurrence, Sight};
+use crate::adjoint::implicit::NO_ACCELERATIONS;
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{rates, velocities_change};
 use crate::formulation::run::check_start;
@@ -109,8 +110,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
                 add_row(to, slope, self.v_rho, j - nq);
             } else if j < nq + 2 * nv {
                 if nq != nv {
-                    let what = "there is no gradient yet of implicit steps with an event on accelerations in a model with ball joints";
-                    return Err(StepError::Unsupported { what });
+                    return Err(StepError::Unsupported { what: NO_ACCELERATIONS });
                 }
                 add_row(to, slope, change.zdd, j - nq - nv);
             } else if j < nq + 2 * nv + rows {

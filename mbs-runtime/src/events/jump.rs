@@ -16,6 +16,8 @@
 //! E is small and refined away, as at the start of a run; it lets rows depend on each other. For e ≤ 1 and constraints at rest no energy is
 //! created: with γ⁺ = −e γ⁻ the kinetic energy changes by −(1 − e²) γ⁻²/(2 C M⁻¹ Cᵀ), M⁻¹ under the constraints.
 
+use core::cell::Cell;
+
 use super::{EventDerivatives, Events};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
@@ -294,6 +296,68 @@ impl<'a, S: Scalar> Jump<'a, S> {
             }
         }
         Ok(())
+    }
+
+    /// The transpose of [`Jump::differentiate`], for the event that was solved last: adds to the weights of z, v, t and ρ what those of v⁺, in
+    /// the place of v, are of them.
+    pub(crate) fn transpose<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        columns: usize,
+        [z, v, t, rho]: [&mut [S]; 4],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (first, end) = self.conditions;
+        if first == end {
+            return Ok(());
+        }
+        let dims = system.dims();
+        let (nq, nv) = (dims.nq, dims.nv);
+        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let places = system.jump_places();
+        let own = nv + dims.joint_rows();
+        for k in 0..columns {
+            self.b.fill(S::ZERO);
+            for (b, v) in self.b.iter_mut().zip(v.chunks_exact(columns)).take(nv) {
+                *b = v.get(k).copied().unwrap_or(S::ZERO);
+            }
+            self.refine(&dims);
+            for (&(i, j), &value) in places.iter().zip(values.iter()) {
+                let (i, j) = (i as usize, j as usize);
+                // Conditions of other events are none of its equations.
+                let row = match i.checked_sub(own) {
+                    None => i,
+                    Some(k) if (first..end).contains(&k) => own + k - first,
+                    Some(_) => continue,
+                };
+                let to = if j < nq {
+                    z.get_mut(j * columns + k)
+                } else if j < nq + nv {
+                    v.get_mut((j - nq) * columns + k)
+                } else if j == nq + nv {
+                    t.get_mut(k)
+                } else {
+                    rho.get_mut((j - nq - nv - 1) * columns + k)
+                };
+                if let (Some(to), Some(&x)) = (to, self.x.get(row)) {
+                    *to -= value * x;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs that an event sets get their values.
+    pub(crate) fn set_inputs<M: Events<S = S>>(&self, system: &M, event: usize, latches: &[Cell<S>]) {
+        let table = system.event_table();
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        for (&input, &value) in table.inputs.iter().zip(self.settings.iter()).take(end).skip(first) {
+            if let Some(latch) = latches.get(input as usize) {
+                latch.set(value);
+            }
+        }
     }
 
     /// v = v + d

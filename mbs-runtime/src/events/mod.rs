@@ -17,6 +17,8 @@
 //! | `times` | derivatives of the times of events, and of the steps around them |
 //! | `explicit`, `implicit` | runs |
 //! | `differentiated`, `implicit_differentiated` | runs with their derivatives |
+//! | `actions` | what events do on the way back, and the log of a run |
+//! | `adjoint`, `implicit_adjoint` | adjoint runs |
 
 pub(crate) mod jump;
 pub(crate) mod latches;
@@ -25,9 +27,13 @@ pub(crate) mod times;
 
 pub(crate) mod explicit;
 
+pub(crate) mod actions;
+pub(crate) mod adjoint;
+
 pub(crate) mod differentiated;
 pub(crate) mod implicit;
 
+pub(crate) mod implicit_adjoint;
 pub(crate) mod implicit_differentiated;
 
 use crate::constrained::ConstrainedDynamics;
@@ -35,6 +41,7 @@ use crate::error::EvalError;
 use crate::formulation::{Index1, OnConstraints};
 use crate::sensitivity::Places;
 use crate::system::{At, ForwardDynamics, System};
+pub use adjoint::AdjointEventIntegrator;
 pub use differentiated::DifferentiableEventIntegrator;
 pub use explicit::EventIntegrator;
 pub use mbs_bundles::{Direction, EventEntry, EventTable};

@@ -30,6 +30,7 @@ pub(crate) mod run;
 pub(crate) mod explicit_run;
 mod stages;
 mod start;
+mod start_transposed;
 mod state;
 mod step;
 mod transposed;

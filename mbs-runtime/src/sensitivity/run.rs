@@ -245,6 +245,32 @@ fn add_size<S: Scalar>(
     Ok(())
 }
 
+/// The transpose of [`add_size`]: what the weights of z and zd before a step make of that of its size, h̄. `before`: the state before it.
+pub(crate) fn size_transposed<S: Scalar>(
+    dims: &Dims,
+    formulas: &Formulas<S>,
+    columns: usize,
+    before: &mut [S],
+    record: &mut [S],
+    weights: &mut [S],
+    to: &mut [S],
+) -> Result<(), StepError> {
+    let (before, record) = (State::of(dims, before)?, Record::of(dims, record)?);
+    let weights = StateDerivatives::with_columns(dims, columns, weights)?;
+    let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
+    let (h, two) = (formulas.h, S::from_f64(2.0));
+    to.fill(S::ZERO);
+    let weights = weights.z.chunks_exact(columns.max(1)).zip(weights.zd.chunks_exact(columns.max(1)));
+    for ((z, zd), (&rate, (&a, &a_next))) in weights.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
+    {
+        let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
+        let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
+        add_scaled(to, p - h * q, z);
+        add_scaled(to, q, zd);
+    }
+    Ok(())
+}
+
 impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun<'_, T, M, I> {
     /// One step of both; after an error the derivatives are as before, and the state is not.
     #[inline(always)]

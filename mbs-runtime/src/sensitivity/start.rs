@@ -136,31 +136,31 @@ fn put_column<S: Scalar>(columns: usize, k: usize, column: &[S], matrix: &mut [S
     }
 }
 
-const fn work_len(dims: &Dims) -> usize {
+pub(super) const fn work_len(dims: &Dims) -> usize {
     let (n, p) = (dims.nq + dims.rows(), dims.sensitivity.parameters);
     let lists = dims.sensitivity.newton + dims.sensitivity.projections;
     lists + 2 * n * n + 5 * n + 2 * n * p + 3 * dims.rows() + dims.nq + dims.workspace
 }
 
 /// Derivatives of positions and rates under way, in the scratch.
-struct Work<'a, M: Sensitivities> {
-    system: &'a M,
-    dims: Dims,
+pub(super) struct Work<'a, M: Sensitivities> {
+    pub(super) system: &'a M,
+    pub(super) dims: Dims,
     failure: Failure,
     at: Motion<'a, M::S>,
     lambda: &'a [M::S],
-    active: &'a [M::S],
-    motion: &'a mut [M::S],
-    projections: &'a mut [M::S],
+    pub(super) active: &'a [M::S],
+    pub(super) motion: &'a mut [M::S],
+    pub(super) projections: &'a mut [M::S],
     /// The matrix, and its factors with damped rows.
-    matrix: &'a mut [M::S],
+    pub(super) matrix: &'a mut [M::S],
     factors: &'a mut [M::S],
     pivots: &'a mut [M::S],
     column: &'a mut [M::S],
-    b: &'a mut [M::S],
-    x: &'a mut [M::S],
+    pub(super) b: &'a mut [M::S],
+    pub(super) x: &'a mut [M::S],
     /// Largest entries of the rows.
-    sizes: &'a mut [M::S],
+    pub(super) sizes: &'a mut [M::S],
     /// y, η
     multipliers: [&'a mut [M::S]; 2],
     zero: &'a mut [M::S],
@@ -168,7 +168,7 @@ struct Work<'a, M: Sensitivities> {
 }
 
 impl<'a, M: Sensitivities> Work<'a, M> {
-    fn new(
+    pub(super) fn new(
         system: &'a M,
         state: &'a State<'_, M::S>,
         u: &'a [M::S],
@@ -209,7 +209,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     /// Derivatives at the start, and y, η for these guesses.
-    fn evaluate(&mut self, z0: &[M::S], zd0: &[M::S]) -> Result<(), StepError> {
+    pub(super) fn evaluate(&mut self, z0: &[M::S], zd0: &[M::S]) -> Result<(), StepError> {
         let failure = self.failure;
         let fail = |error| failure.of(error);
         self.system.linearise(self.at, self.lambda, self.w, self.motion).map_err(fail)?;
@@ -257,7 +257,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     /// The matrix of a level: with (Bᵀ y)_z or without; its rows with the columns of held coordinates or without.
-    fn fill(&mut self, level: Level, whole: bool) -> Result<(), EvalError> {
+    pub(super) fn fill(&mut self, level: Level, whole: bool) -> Result<(), EvalError> {
         let (nq, rows) = (self.dims.nq, self.dims.rows());
         let n = nq + rows;
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
@@ -308,7 +308,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     /// Factors of the matrix with damped rows.
-    fn factor(&mut self, level: Level) -> Result<(), EvalError> {
+    pub(super) fn factor(&mut self, level: Level) -> Result<(), EvalError> {
         let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
         copy(self.factors, self.matrix);
         for k in 0..self.dims.rows() {
@@ -356,7 +356,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     /// x from b, refined; the matrix without damping.
-    fn solve(&mut self, columns: usize) -> Result<(), EvalError> {
+    pub(super) fn solve(&mut self, columns: usize) -> Result<(), EvalError> {
         let n = self.dims.nq + self.dims.rows();
         self.x.fill(M::S::ZERO);
         let (column, rest) = cut_mut("column", self.column, n)?;

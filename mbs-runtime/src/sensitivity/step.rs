@@ -87,7 +87,7 @@ impl Purpose {
 /// The derivative of a step.
 pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) system: &'a M,
-    pub(super) formulas: Formulas<M::S>,
+    pub(crate) formulas: Formulas<M::S>,
     pub(super) enforcement: Enforcement<M::S>,
     pub(super) failure: Failure,
     /// Activity of the rows, if some are not.

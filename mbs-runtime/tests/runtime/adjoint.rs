@@ -83,6 +83,7 @@ fn adjoint(
                 passed -= 1;
                 assert_eq!(number, passed);
             }
+            AdjointNode::Event { .. } => panic!("the model has no events"),
         }
         ControlFlow::Continue(())
     };

@@ -1,0 +1,264 @@
+//! Adjoints of explicit runs with events: the exact transpose of [`differentiated`](super::differentiated).
+//!
+//! The run is made once, and leaves a log of its steps and events. Then it is gone over as every adjoint does, with checkpoints in what the
+//! log leaves of the memory; steps that are made again take their sizes from the log.
+
+use core::cell::{Cell, RefCell};
+use core::ops::ControlFlow;
+
+use super::actions::{Acts, Noting, Steps};
+use super::explicit::{ExplicitDriver, memory_len};
+use super::latches::Latched;
+use super::locate::Located;
+use super::times::refuse;
+use super::{EventDerivatives, Events, Occurrence, WithEvents};
+use crate::adjoint::explicit::{Plain, Way, around_len, plain_len, way_len};
+use crate::adjoint::items::{Around, Log, Logged};
+use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, VectorJacobian};
+use crate::error::StepError;
+use crate::inputs::Inputs;
+use crate::integrator::{
+    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, Fixed, FixedRun, FixedStep, Limits, Nodes, Span,
+    Stages, Statistics, check_state, drive,
+};
+use crate::linear::copy;
+use crate::pieces::Pieces;
+use crate::scalar::Scalar;
+use crate::sensitivity::{JointDynamics, JointObjectiveDerivatives, refuse_first_order_states};
+
+/// An explicit integrator whose adjoint runs have events.
+pub trait AdjointEventIntegrator: AdjointIntegrator {
+    /// Length of the scratch that a product with this many columns needs, at least.
+    fn event_scratch_len<D>(&self, system: &D, columns: usize) -> usize
+    where
+        D: JointDynamics + WithEvents,
+        <D as WithEvents>::Model: EventDerivatives;
+
+    /// [`AdjointIntegrator::run`] for a model with events: to the end of the span, or to an event that stops the run. The memory also holds
+    /// the log of the run.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    fn run_with_events<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics + WithEvents,
+        <D as JointDynamics>::Model: JointObjectiveDerivatives,
+        <D as WithEvents>::Model: EventDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>;
+}
+
+/// Length of the scratch, for a first run whose state has `n` values.
+fn scratch_len<T, D>(system: &D, columns: usize, n: usize) -> usize
+where
+    T: ExplicitMethod,
+    D: JointDynamics + WithEvents,
+    <D as WithEvents>::Model: EventDerivatives,
+{
+    let dims = system.dims();
+    let first = n + memory_len(system, n + 2) + plain_len(&dims) + T::memory_len(n) + 9 * n;
+    let way = way_len::<T, D>(&dims, columns) + around_len::<T>(&dims, columns, dims.nu);
+    let back = dims.nu + Acts::len(system.events()) + way;
+    if first > back { first } else { back }
+}
+
+/// What goes back over a run of which there is a log.
+#[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+fn back<T, D, I, O>(
+    system: &D,
+    inputs: &mut I,
+    y: &mut [D::S],
+    start: D::S,
+    product: VectorJacobian<'_, D::S>,
+    statistics: Statistics,
+    items: usize,
+    memory: &mut [D::S],
+    scratch: &mut [D::S],
+    observe: O,
+) -> Result<AdjointStatistics, StepError>
+where
+    T: ExplicitMethod,
+    D: JointDynamics + WithEvents,
+    <D as JointDynamics>::Model: JointObjectiveDerivatives,
+    <D as WithEvents>::Model: EventDerivatives,
+    I: Inputs<D::S>,
+    O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+{
+    let (dims, model, columns) = (system.dims(), system.events(), product.columns);
+    let (list, memory) = log_of(items, memory)?;
+    let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.state()));
+    let mut inputs = Latched::new(inputs, model.event_table().inputs, start, pieces.next(dims.nu)?);
+    let mut acts = Acts::new(model, inputs.values, &mut pieces)?;
+    let around = Around::new(&mut acts, &dims, dims.state(), columns, &mut pieces)?;
+    let times = Logged { start, list };
+    let way =
+        Way::<T, _, _, _, _>::new(system, &mut inputs, times, product, Some(around), &mut pieces, observe)?;
+    let mut found = way.run(y, memory)?;
+    // The first run counts; what it took includes steps that were made again to locate events.
+    found.recomputed += statistics.steps;
+    found.run = Statistics { stopped: found.run.stopped || statistics.stopped, ..statistics };
+    Ok(found)
+}
+
+/// The log in the memory, and what is left of it.
+pub(crate) fn log_of<S: Scalar>(items: usize, memory: &mut [S]) -> Result<(&[S], &mut [S]), StepError> {
+    let (expected, found) = (Log::<S>::len(items), memory.len());
+    let short = StepError::Length { what: "memory", expected, found };
+    let (list, memory) = memory.split_at_mut_checked(expected).ok_or(short)?;
+    Ok((list, memory))
+}
+
+/// Shows an event of the first run.
+pub(crate) fn told<S: Scalar, O>(eyes: &RefCell<O>, occurrence: &Occurrence<'_, S>) -> ControlFlow<()>
+where
+    O: FnMut(AdjointNode<'_, S>) -> ControlFlow<()>,
+{
+    let Occurrence { event, t, impulses, .. } = *occurrence;
+    match eyes.try_borrow_mut() {
+        Ok(mut observe) => observe(AdjointNode::Event { event, t, impulses }),
+        Err(_) => ControlFlow::Continue(()),
+    }
+}
+
+impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
+    fn event_scratch_len<D>(&self, system: &D, columns: usize) -> usize
+    where
+        D: JointDynamics + WithEvents,
+        <D as WithEvents>::Model: EventDerivatives,
+    {
+        scratch_len::<T, D>(system, columns, system.dims().state())
+    }
+
+    fn run_with_events<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics + WithEvents,
+        <D as JointDynamics>::Model: JointObjectiveDerivatives,
+        <D as WithEvents>::Model: EventDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        refuse(system.events())?;
+        let (dims, table, eyes) = (system.dims(), system.events().event_table(), RefCell::new(observe));
+        check_state(&dims, y)?;
+        let log = RefCell::new(Log::new(&mut *memory));
+        let statistics = {
+            let mut nodes = Nodes::new(span, self.0.h)?;
+            let mut pieces = Pieces::of(&mut *scratch, self.event_scratch_len(system, product.columns));
+            let moving = pieces.next(dims.state())?;
+            copy(moving, y);
+            let mut latched = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
+            let driver = ExplicitDriver::new(system, latched.values, &mut pieces)?;
+            let driver = Noting { driver, log: &log, restarts: false };
+            let steps = Steps { log: &log, eyes: &eyes, stopped: false };
+            let (own, event) = (Cell::new(true), |occurrence: Occurrence<'_, D::S>| told(&eyes, &occurrence));
+            let mut hooks = Located::new(table, driver, steps, event, &own, dims.state(), &mut pieces)?;
+            let mut field = Plain::new(system, &mut latched, &mut pieces)?;
+            let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, moving)?;
+            drive(&mut run, &mut nodes, &mut hooks)?
+        };
+        let items = log.into_inner().items();
+        back::<T, _, _, _>(
+            system,
+            inputs,
+            y,
+            span.start,
+            product,
+            statistics,
+            items,
+            memory,
+            scratch,
+            eyes.into_inner(),
+        )
+    }
+}
+
+impl AdjointEventIntegrator for Adjoint<Adaptive> {
+    fn event_scratch_len<D>(&self, system: &D, columns: usize) -> usize
+    where
+        D: JointDynamics + WithEvents,
+        <D as WithEvents>::Model: EventDerivatives,
+    {
+        // The first run integrates the objectives with the state.
+        let dims = system.dims();
+        scratch_len::<DormandPrince, D>(system, columns, dims.state() + dims.n_objectives)
+            + dims.sensitivity.joint_integrands
+    }
+
+    fn run_with_events<D, I, O>(
+        &self,
+        system: &D,
+        inputs: &mut I,
+        y: &mut [D::S],
+        span: &Span<D::S>,
+        product: VectorJacobian<'_, D::S>,
+        memory: &mut [D::S],
+        scratch: &mut [D::S],
+        observe: O,
+    ) -> Result<AdjointStatistics, StepError>
+    where
+        D: JointDynamics + WithEvents,
+        <D as JointDynamics>::Model: JointObjectiveDerivatives,
+        <D as WithEvents>::Model: EventDerivatives,
+        I: Inputs<D::S>,
+        O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
+    {
+        refuse_first_order_states(system)?;
+        refuse(system.events())?;
+        let (dims, table, eyes) = (system.dims(), system.events().event_table(), RefCell::new(observe));
+        check_state(&dims, y)?;
+        let log = RefCell::new(Log::new(&mut *memory));
+        let statistics = {
+            let mut limits = Limits::new(&self.0, span)?;
+            let mut pieces = Pieces::of(&mut *scratch, self.event_scratch_len(system, product.columns));
+            let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
+            let moving = pieces.next(n)?;
+            moving.fill(D::S::ZERO);
+            copy(moving, y);
+            let mut latched = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
+            let driver = ExplicitDriver::new(system, latched.values, &mut pieces)?;
+            let driver = Noting { driver, log: &log, restarts: false };
+            let steps = Steps { log: &log, eyes: &eyes, stopped: false };
+            let (own, event) = (Cell::new(true), |occurrence: Occurrence<'_, D::S>| told(&eyes, &occurrence));
+            let mut hooks = Located::new(table, driver, steps, event, &own, n + 2, &mut pieces)?;
+            let mut stages = Stages::new(n, &mut pieces)?;
+            let mut field = Plain::new(system, &mut latched, &mut pieces)?;
+            if n > dims.state() {
+                field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
+            }
+            let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
+            drive(&mut run, &mut limits, &mut hooks)?
+        };
+        let items = log.into_inner().items();
+        back::<DormandPrince, _, _, _>(
+            system,
+            inputs,
+            y,
+            span.start,
+            product,
+            statistics,
+            items,
+            memory,
+            scratch,
+            eyes.into_inner(),
+        )
+    }
+}
