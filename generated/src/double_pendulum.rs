@@ -971,7 +971,7 @@ pub mod double_pendulum {
         out_out[1] = v32;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 34 (3 add, 10 mul, 14 mul_add, 5 neg, 2 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {

@@ -1912,7 +1912,7 @@ pub mod mirrored {
         out_out[1] = v200;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 113 (21 add, 14 mul, 70 mul_add, 3 sin_cos, 5 sub). Workspace: 0 slots.
     fn markers(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 80], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {

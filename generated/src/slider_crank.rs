@@ -1266,7 +1266,7 @@ pub mod slider_crank {
         out_out[0] = v38;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 50 (3 add, 17 mul, 20 mul_add, 5 neg, 2 sin_cos, 3 sub). Workspace: 0 slots.
     fn markers(z: &[S; 3], v: &[S; 3], vd: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_positions: &mut [S; 15], out_velocities: &mut [S; 15], out_accelerations: &mut [S; 15]) {
@@ -1720,7 +1720,7 @@ pub mod slider_crank {
         out_matrix[8] = v243;
     }
 
-    /// Entries of the matrix that projects.
+    /// Entries of the projection matrix.
     ///
     /// Operations: 7 (2 mul, 1 neg, 2 sin_cos, 2 sub). Workspace: 0 slots.
     fn projection(t: S, z: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_matrix: &mut [S; 14]) {
@@ -2687,7 +2687,7 @@ pub mod slider_crank {
         out_lambda[1] = v104;
     }
 
-    /// The way back onto the constraints.
+    /// Corrections of the state onto the constraints.
     ///
     /// Operations: 55 (1 add, 2 div, 24 mul, 17 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
     fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
@@ -2758,7 +2758,7 @@ pub mod slider_crank {
         out_dv[1] = v56;
     }
 
-    /// What the joints transmit.
+    /// Reactions of the joints.
     ///
     /// Operations: 61 (6 add, 1 div, 21 mul, 17 mul_add, 4 neg, 2 sin_cos, 1 sqrt, 9 sub). Workspace: 0 slots.
     fn reactions(t: S, z: &[S; 3], v: &[S; 3], vd: &[S; 3], u: &[S; 0], lambda: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_reactions: &mut [S; 24]) {

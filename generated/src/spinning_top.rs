@@ -977,7 +977,7 @@ pub mod spinning_top {
         out_out[1] = v92;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn markers(z: &[S; 4], v: &[S; 3], vd: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 0], out_velocities: &mut [S; 0], out_accelerations: &mut [S; 0]) {

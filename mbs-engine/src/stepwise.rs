@@ -41,7 +41,6 @@
 
 use crate::gradient::{self, Found};
 use crate::method::Method;
-use crate::signals::Given;
 use crate::simulation::{Instance, InstanceError, Overrides, Settings, interpret, simulation};
 use crate::{Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
@@ -326,7 +325,7 @@ impl Simulation {
             let wrong = || SimulationError::Input { name: name.into() };
             *place.and_then(|i| u.get_mut(i)).ok_or_else(wrong)? = value;
         }
-        self.advance(&self.target(), |model| Given(model.input_signals(), &u))
+        self.advance(&self.target(), |model| model.input_signals().given(&u))
     }
 
     /// One step with the model's own inputs: their defaults, or what its case prescribes.

@@ -1255,7 +1255,7 @@ pub mod five_bar {
         out_out[1] = v82;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 67 (6 add, 15 mul, 38 mul_add, 4 neg, 4 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
@@ -2045,7 +2045,7 @@ pub mod five_bar {
         out_matrix[7] = v440;
     }
 
-    /// Entries of the matrix that projects.
+    /// Entries of the projection matrix.
     ///
     /// Operations: 78 (18 add, 23 mul, 28 mul_add, 2 neg, 4 sin_cos, 3 sub). Workspace: 0 slots.
     fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
@@ -4024,7 +4024,7 @@ pub mod five_bar {
         out_lambda[1] = v284;
     }
 
-    /// The way back onto the constraints.
+    /// Corrections of the state onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
     fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
@@ -4214,7 +4214,7 @@ pub mod five_bar {
         out_dv[0] = v175;
     }
 
-    /// What the joints transmit.
+    /// Reactions of the joints.
     ///
     /// Operations: 147 (17 add, 2 div, 43 mul, 64 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 13 sub). Workspace: 0 slots.
     fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_reactions: &mut [S; 30]) {

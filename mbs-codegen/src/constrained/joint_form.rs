@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 pub struct JointForm {
     /// Accelerations and multipliers.
     pub solution: Solution,
-    /// The way back onto the constraints.
+    /// Corrections of the state onto the constraints.
     pub correction: Correction,
     /// Factors of the matrix above.
     pub(super) factors: Factors,

@@ -134,8 +134,8 @@ impl Ali3p {
         let (mut phi_left, mut psi_left) = (0.0, 0.0);
         let border = Border {
             left,
-            settles: false,
-            hardens: !rows.redundant,
+            exact: false,
+            reducible: !rows.redundant,
             redundant: rows.redundant,
             scale: rows.scale,
         };

@@ -143,8 +143,8 @@ impl ImplicitIndex1 {
         };
         let border = Border {
             left: least_part::<M::S>(),
-            settles: penalised,
-            hardens: false,
+            exact: penalised,
+            reducible: false,
             redundant: rows.redundant,
             scale: rows.scale,
         };

@@ -113,9 +113,9 @@ pub(crate) struct Border<'a, S> {
     /// The largest part of a multiplier's error that E leaves.
     pub(crate) left: f64,
     /// E is the rows' true compliance, and leaves nothing.
-    pub(crate) settles: bool,
+    pub(crate) exact: bool,
     /// E may be made smaller.
-    pub(crate) hardens: bool,
+    pub(crate) reducible: bool,
     /// Rows depend on each other.
     pub(crate) redundant: bool,
     /// S of the rows at the start.
@@ -296,7 +296,7 @@ impl<M: Constrained> Step<'_, M> {
         border: Border<'_, M::S>,
         mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
     ) -> Result<(), StepError> {
-        let Border { mut left, settles, hardens, redundant, scale } = border;
+        let Border { mut left, exact, reducible, redundant, scale } = border;
         let border_left = left;
         self.measure();
         let failure = self.failure();
@@ -360,7 +360,7 @@ impl<M: Constrained> Step<'_, M> {
             }
 
             let converged = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
-                if settles {
+                if exact {
                     return Ok(true);
                 }
                 let least = if redundant { ROUNDING * rounding * units.largest_row(sizes) } else { 0.0 };
@@ -386,7 +386,7 @@ impl<M: Constrained> Step<'_, M> {
             let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
             let correction = increment.max(previous);
             let harder = stagnant
-                && hardens
+                && reducible
                 && left > LEAST_COMPLIANCE * M::S::EPSILON
                 && correction > BAD_ROUNDING * rounding;
             if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
