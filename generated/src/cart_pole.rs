@@ -69,6 +69,7 @@ pub mod cart_pole {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 7,
             start: 1,
@@ -80,6 +81,7 @@ pub mod cart_pole {
             joint_factors: 4,
             joint_integrands: 5,
             joint_terminals: 4,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -951,7 +953,7 @@ pub mod cart_pole {
         out_out[1] = v21;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 12 (3 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {

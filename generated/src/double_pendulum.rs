@@ -69,6 +69,7 @@ pub mod double_pendulum {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 6,
             start: 2,
@@ -80,6 +81,7 @@ pub mod double_pendulum {
             joint_factors: 4,
             joint_integrands: 19,
             joint_terminals: 7,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -969,7 +971,7 @@ pub mod double_pendulum {
         out_out[1] = v32;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 34 (3 add, 10 mul, 14 mul_add, 5 neg, 2 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {

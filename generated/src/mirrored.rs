@@ -69,6 +69,7 @@ pub mod mirrored {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 11,
             start: 0,
@@ -80,6 +81,7 @@ pub mod mirrored {
             joint_factors: 23,
             joint_integrands: 28,
             joint_terminals: 3,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -1910,7 +1912,7 @@ pub mod mirrored {
         out_out[1] = v200;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 113 (21 add, 14 mul, 70 mul_add, 3 sin_cos, 5 sub). Workspace: 0 slots.
     fn markers(z: &[S; 5], v: &[S; 5], vd: &[S; 5], c: &[S; 80], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {

@@ -69,6 +69,7 @@ pub mod pendulum {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 3,
             start: 1,
@@ -80,6 +81,7 @@ pub mod pendulum {
             joint_factors: 1,
             joint_integrands: 11,
             joint_terminals: 5,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -791,7 +793,7 @@ pub mod pendulum {
         out_out[1] = v13;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 12 (6 mul, 2 mul_add, 3 neg, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {

@@ -69,6 +69,7 @@ pub mod spinning_top {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 6,
             start: 3,
@@ -80,6 +81,7 @@ pub mod spinning_top {
             joint_factors: 9,
             joint_integrands: 12,
             joint_terminals: 6,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -975,7 +977,7 @@ pub mod spinning_top {
         out_out[1] = v92;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn markers(z: &[S; 4], v: &[S; 3], vd: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 0], out_velocities: &mut [S; 0], out_accelerations: &mut [S; 0]) {

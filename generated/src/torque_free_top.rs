@@ -69,6 +69,7 @@ pub mod torque_free_top {
         n_nonholonomic: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 5,
             start: 2,
@@ -80,6 +81,7 @@ pub mod torque_free_top {
             joint_factors: 30,
             joint_integrands: 21,
             joint_terminals: 7,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -1061,7 +1063,7 @@ pub mod torque_free_top {
         out_out[0] = v117;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 131 (18 add, 1 div, 43 mul, 60 mul_add, 9 sub). Workspace: 0 slots.
     fn markers(z: &[S; 7], v: &[S; 6], vd: &[S; 6], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {

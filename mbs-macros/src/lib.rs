@@ -4,8 +4,9 @@
 //! that the build script and the command print, or a `compile_error!` at the file's name with every problem in
 //! it. No mathematics here.
 
-mod expand;
 mod request;
+
+mod expand;
 
 /// Puts the solver of a model file into a module.
 ///

@@ -165,8 +165,8 @@ pub use adjoint::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
 };
 pub use constrained::{
-    Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
-    Stabilisation, Weights,
+    Constrained, ConstrainedDynamics, ConstraintCorrection, FusedSteps, Motion, Objectives, Pattern,
+    Reactions, Stabilisation, Weights,
 };
 pub use error::{EvalError, EventFailure, Level, StepError};
 pub use events::{
@@ -178,7 +178,8 @@ pub use formulation::{
 };
 pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
-    Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
+    Adaptive, Dop853, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics,
+    StepStatistics,
 };
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{

@@ -21,6 +21,9 @@
  | `factor` | 47 | 0 |
  | `solve` | 28 | 0 |
  | `solve_transposed` | 28 | 0 |
+ | `newton_step` | 519 | 94 |
+ | `correct_step` | 203 | 0 |
+ | `project_step` | 278 | 0 |
  | `constrained_dynamics` | 281 | 0 |
  | `constraint_correction` | 172 | 0 |
  | `reactions` | 147 | 0 |
@@ -79,6 +82,7 @@ pub mod five_bar {
         n_nonholonomic: 0,
         n_matrix: 18,
         n_factors: 28,
+        n_carried: 0,
         sensitivity: rt::SensitivityDims {
             parameters: 5,
             start: 0,
@@ -90,6 +94,7 @@ pub mod five_bar {
             joint_factors: 0,
             joint_integrands: 0,
             joint_terminals: 0,
+            product_columns: 0,
         },
         workspace: WORKSPACE,
         ..rt::Dims::ZERO
@@ -756,6 +761,103 @@ pub mod five_bar {
             Ok(())
         }
     }
+    impl rt::FusedSteps for Model {
+        #[inline(always)]
+        fn fuses_steps(&self) -> bool {
+            true
+        }
+        #[inline]
+        fn newton_step(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            weights: rt::Weights<S>,
+            compliance: &[S],
+            w: &mut [S],
+            phi: &mut [S],
+            matrix: &mut [S],
+            factors: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
+            let mut pivots = [0.0; 6];
+            self::newton_step(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[weights.velocity, weights.position, weights.ratio],
+                rt::system::array("compliance", compliance)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("phi", phi)?,
+                rt::system::first_mut("matrix", matrix)?,
+                rt::system::array_mut("factors", factors)?,
+                rt::system::array_mut("x", x)?,
+                &mut pivots,
+            );
+            rt::constrained::check_factors(&DIMS, &pivots, &COLUMNS)
+        }
+        #[inline]
+        fn correct_step(
+            &self,
+            at: rt::Motion<'_, S>,
+            lambda: &[S],
+            weights: rt::Weights<S>,
+            factors: &[S],
+            w: &mut [S],
+            phi: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            self::correct_step(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &[weights.velocity, weights.position, weights.ratio],
+                rt::system::array("factors", factors)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("phi", phi)?,
+                rt::system::array_mut("x", x)?,
+            );
+            Ok(())
+        }
+        #[inline]
+        fn project_step(
+            &self,
+            at: rt::Motion<'_, S>,
+            compliance: &[S],
+            w: &mut [S],
+            velocity: &mut [S],
+            acceleration: &mut [S],
+            phid: &mut [S],
+            phidd: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            static COLUMNS: [u32; 6] = [0, 1, 2, 3, 4, 5];
+            let mut pivots = [0.0; 6];
+            self::project_step(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("zd", at.zd)?,
+                rt::system::array("zdd", at.zdd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("compliance", compliance)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("velocity", velocity)?,
+                rt::system::array_mut("acceleration", acceleration)?,
+                rt::system::array_mut("phid", phid)?,
+                rt::system::array_mut("phidd", phidd)?,
+                &mut pivots,
+            );
+            rt::constrained::check_factors(&DIMS, &pivots, &COLUMNS)
+        }
+    }
     impl rt::ConstrainedDynamics for Model {
         #[inline]
         fn constrained_dynamics(
@@ -1153,7 +1255,7 @@ pub mod five_bar {
         out_out[1] = v82;
     }
 
-    /// Motion of the named points.
+    /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 67 (6 add, 15 mul, 38 mul_add, 4 neg, 4 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
@@ -1943,7 +2045,7 @@ pub mod five_bar {
         out_matrix[7] = v440;
     }
 
-    /// Entries of the matrix that projects.
+    /// Entries of the projection matrix.
     ///
     /// Operations: 78 (18 add, 23 mul, 28 mul_add, 2 neg, 4 sin_cos, 3 sub). Workspace: 0 slots.
     fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
@@ -2307,6 +2409,1318 @@ pub mod five_bar {
         out_x[0] = v27;
     }
 
+    /// Newton's first correction: residual, leading matrix, factors and solution at once.
+    ///
+    /// Operations: 519 (69 add, 9 div, 194 mul, 186 mul_add, 9 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 94 slots.
+    fn newton_step(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], compliance: &[S; 2], c: &[S; 15], w: &mut [S; 94], out_phi: &mut [S; 2], out_matrix: &mut [S; 16], out_factors: &mut [S; 28], out_x: &mut [S; 6], out_pivots: &mut [S; 6]) {
+        newton_step_0(z, lambda, weights, c, w, out_phi, out_matrix, out_factors);
+        newton_step_1(zd, zdd, lambda, weights, compliance, c, w, out_matrix, out_factors, out_pivots);
+        newton_step_2(weights, w, out_factors, out_x, out_pivots);
+    }
+
+    #[inline(never)]
+    fn newton_step_0(z: &[S; 4], lambda: &[S; 2], weights: &[S; 3], c: &[S; 15], w: &mut [S; 94], out_phi: &mut [S; 2], out_matrix: &mut [S; 16], out_factors: &mut [S; 28]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
+        let v3 = c[1] * v1 + -0.5;
+        let v4 = z[0] + z[1];
+        let (v5, v6) = m::sin_cos(v4);
+        let v7 = c[2] * v1;
+        let v8 = c[2] * v0;
+        w[0] = v8;
+        let v9 = -0.5 + v7;
+        w[1] = v9;
+        let v10 = 0.9013878188659973 * v6 + v9;
+        let v11 = 0.9013878188659973 * v5 + v8;
+        let (v12, v13) = m::sin_cos(z[2]);
+        let v14 = 0.7071067811865476 * v12;
+        w[2] = v14;
+        let v15 = 0.7071067811865476 * v13 + 0.5;
+        w[3] = v15;
+        let v16 = z[2] + z[3];
+        let (v17, v18) = m::sin_cos(v16);
+        let v19 = 1.4142135623730951 * v12;
+        w[4] = v19;
+        let v20 = 1.4142135623730951 * v13 + 0.5;
+        w[5] = v20;
+        let v21 = 0.9013878188659973 * v18 + v20;
+        let v22 = 0.9013878188659973 * v17 + v19;
+        let v23 = 0.5 - v9;
+        let v24 = v23 * v23;
+        let v25 = v8 * v8 + v24;
+        let v26 = m::sqrt(v25);
+        let v27 = 1.0 / v26;
+        let v28 = v23 * v27;
+        let v29 = v8 * v27;
+        let v30 = v26 - c[4];
+        let v31 = c[3] * v30;
+        let v32 = v28 * v31;
+        let v33 = v29 * v31;
+        let v34 = v9 * v33;
+        let v35 = v8 * v32 + v34;
+        let v36 = 1.8027756377319946 * v6;
+        let v37 = 1.8027756377319946 * v5;
+        w[6] = v37;
+        out_matrix[9] = v37;
+        let v38 = v9 + v36;
+        let v39 = v8 + v37;
+        w[7] = v39;
+        out_matrix[8] = v39;
+        out_factors[5] = v39;
+        let v40 = 0.5 - v38;
+        let v41 = v40 * v40;
+        let v42 = v39 * v39 + v41;
+        let v43 = m::sqrt(v42);
+        let v44 = 1.0 / v43;
+        let v45 = v40 * v44;
+        let v46 = v39 * v44;
+        let v47 = v43 - c[6];
+        let v48 = c[5] * v47;
+        let v49 = v45 * v48;
+        let v50 = v46 * v48;
+        let v51 = v38 * v50;
+        let v52 = v39 * v49 + v51;
+        let v53 = 1.8027756377319946 * v18;
+        w[8] = v53;
+        out_matrix[15] = v53;
+        let v54 = v20 + v53;
+        let v55 = 1.8027756377319946 * v17 + v19;
+        w[9] = v55;
+        let v56 = v54 - v38;
+        w[10] = v56;
+        out_phi[0] = v56;
+        let v57 = v55 - v39;
+        w[11] = v57;
+        out_phi[1] = v57;
+        let v58 = c[0] * v3;
+        w[12] = v58;
+        let v59 = c[8] * v0;
+        w[13] = v59;
+        let v60 = v3 * v58;
+        let v61 = v2 * v59 + v60;
+        let v62 = 0.16666666666666666 + v61;
+        w[14] = v62;
+        let v63 = 1.5 * v10;
+        w[15] = v63;
+        let v64 = 1.5 * v11;
+        w[16] = v64;
+        let v65 = v10 * v63;
+        let v66 = v11 * v64 + v65;
+        let v67 = 0.40625 + v66;
+        w[17] = v67;
+        let v68 = v15 * v15;
+        let v69 = v14 * v14 + v68;
+        let v70 = 0.16666666666666666 + v69;
+        w[18] = v70;
+        let v71 = 1.5 * v21;
+        w[19] = v71;
+        let v72 = 1.5 * v22;
+        w[20] = v72;
+        let v73 = v21 * v71;
+        let v74 = v22 * v72 + v73;
+        let v75 = 0.40625 + v74;
+        w[21] = v75;
+        let v76 = 3.0 * v22;
+        w[22] = v76;
+        let v77 = v15 + v71;
+        let v78 = v14 + v72;
+        let v79 = v70 + v75;
+        let v80 = 3.0 * v11;
+        w[23] = v80;
+        let v81 = v58 + v63;
+        let v82 = v59 + v64;
+        let v83 = v62 + v67;
+        let v84 = c[10] * v0;
+        w[24] = v84;
+        let v85 = -3.0 * v10;
+        w[25] = v85;
+        let v86 = -3.0 * v21;
+        w[26] = v86;
+        let v87 = -v55;
+        out_matrix[10] = v87;
+        out_factors[17] = v87;
+        let v88 = v19 - v55;
+        w[27] = v88;
+        out_matrix[11] = v88;
+        let v89 = -0.5 + v54;
+        w[28] = v89;
+        out_matrix[14] = v89;
+        out_factors[18] = v89;
+        let v90 = v8 - v39;
+        let v91 = 0.5 + v38;
+        w[29] = v91;
+        let v92 = -v91;
+        out_matrix[12] = v92;
+        out_factors[6] = v92;
+        let v93 = -1.8027756377319946 * v6;
+        w[30] = v93;
+        out_matrix[13] = v93;
+        let v94 = v55 * lambda[0];
+        let v95 = v94 - v54 * lambda[1];
+        w[31] = v95;
+        let v96 = v38 * lambda[1];
+        let v97 = v96 - v39 * lambda[0];
+        let v98 = v49 + lambda[0];
+        w[32] = v98;
+        let v99 = lambda[1] - v50;
+        w[33] = v99;
+        let v100 = v97 - v52;
+        w[34] = v100;
+        let v101 = c[9] + v81;
+        let v102 = 0.5 * v81 + v83;
+        let v103 = 0.5 * v101;
+        let v104 = c[11] * v0;
+        let v105 = v9 * v63;
+        let v106 = v8 * v64 + v105;
+        let v107 = -1.5 * v11 + v104;
+        w[35] = v107;
+        let v108 = -1.5 * v9 + v63;
+        w[36] = v108;
+        let v109 = v67 - v106;
+        w[37] = v109;
+        let v110 = 0.5 * v108;
+        let v111 = -1.25 + v77;
+        let v112 = -0.5 * v77 + v79;
+        let v113 = -0.5 * v111;
+        let v114 = 2.121320343559643 * v12;
+        let v115 = v20 * v71;
+        let v116 = v19 * v72 + v115;
+        let v117 = -1.5 * v22 + v114;
+        w[38] = v117;
+        let v118 = -1.5 * v20 + v71;
+        w[39] = v118;
+        let v119 = v75 - v116;
+        w[40] = v119;
+        let v120 = -0.5 * v118;
+        let v121 = v32 + v98;
+        w[41] = v121;
+        let v122 = v99 - v33;
+        w[42] = v122;
+        let v123 = v100 - v35;
+        w[43] = v123;
+        let v124 = 0.5 * weights[1];
+        w[44] = v124;
+        let v125 = 9.81 * weights[1];
+        let v126 = v8 * weights[1];
+        w[45] = v126;
+        let v127 = v9 * weights[1];
+        w[46] = v127;
+        let v128 = -0.5 * weights[1];
+        let v129 = v19 * weights[1];
+        w[47] = v129;
+        let v130 = v20 * weights[1];
+        w[48] = v130;
+        let v131 = c[3] * v28;
+        let v132 = v27 * v31;
+        let v133 = v23 * v31;
+        let v134 = v27 * v27;
+        let v135 = v131 - v133 * v134;
+        let v136 = 0.5 * v27;
+        let v137 = v135 * v136;
+        let v138 = v8 * v137;
+        let v139 = v23 * v137;
+        let v140 = v132 + v139;
+        let v141 = v139 + v140;
+        let v142 = 2.0 * v138;
+        let v143 = v8 * v31;
+        let v144 = v134 * v143;
+        let v145 = v144 - c[3] * v29;
+        let v146 = v136 * v145;
+        let v147 = v8 * v146;
+        let v148 = v132 - v147;
+        let v149 = v23 * v146;
+        let v150 = v147 - v148;
+        let v151 = -2.0 * v149;
+        let v152 = v44 * v44;
+        let v153 = 0.5 * v44;
+        let v154 = c[5] * v45;
+        let v155 = v44 * v48;
+        let v156 = v40 * v48;
+        let v157 = v154 - v152 * v156;
+        let v158 = v153 * v157;
+        let v159 = v39 * v158;
+        let v160 = v40 * v158;
+        let v161 = v155 + v160;
+        let v162 = v160 + v161;
+        let v163 = 2.0 * v159;
+        let v164 = v39 * v48;
+        let v165 = v152 * v164;
+        let v166 = v165 - c[5] * v46;
+        let v167 = v153 * v166;
+        let v168 = v39 * v167;
+        let v169 = v155 - v168;
+        let v170 = v40 * v167;
+        let v171 = v168 - v169;
+        let v172 = -2.0 * v170;
+        let v173 = -0.5 * v121;
+        let v174 = v103 - v82 * v125;
+        let v175 = v102 + v174;
+        w[49] = v175;
+        let v176 = v8 * v99;
+        let v177 = v9 * v98 + v176;
+        w[50] = v177;
+        let v178 = v50 - lambda[1];
+        w[51] = v178;
+        let v179 = v107 * v125 + v110;
+        let v180 = v109 + v179;
+        w[52] = v180;
+        let v181 = -0.5 * lambda[0];
+        w[53] = v181;
+        let v182 = lambda[0] * v128;
+        w[54] = v182;
+        let v183 = v113 - v78 * v125;
+        let v184 = v112 + v183;
+        w[55] = v184;
+        let v185 = v19 * lambda[1];
+        let v186 = v20 * lambda[0] + v185;
+        w[56] = v186;
+        let v187 = lambda[1] * v129;
+        let v188 = lambda[0] * v130 + v187;
+        w[57] = v188;
+        let v189 = v117 * v125 + v120;
+        let v190 = v119 + v189;
+        w[58] = v190;
+        let v191 = v7 * weights[1];
+        let v192 = v126 * v141;
+        let v193 = v142 * v191 + v192;
+        let v194 = v150 * v191;
+        let v195 = v194 - v126 * v151;
+        let v196 = v9 * v195;
+        let v197 = v196 - v8 * v193;
+        let v198 = v33 * v126;
+        let v199 = v198 - v32 * v191;
+        let v200 = v197 + v199;
+        let v201 = v90 * weights[1];
+        let v202 = v36 * weights[1];
+        let v203 = v39 * weights[1];
+        let v204 = v91 * weights[1];
+        let v205 = v162 * v203;
+        let v206 = v163 * v204 + v205;
+        w[59] = v206;
+        let v207 = v171 * v204;
+        let v208 = v207 - v172 * v203;
+        w[60] = v208;
+        let v209 = v163 * v202;
+        let v210 = v209 - v162 * v201;
+        w[61] = v210;
+        let v211 = v172 * v201;
+        let v212 = v171 * v202 + v211;
+        w[62] = v212;
+        let v213 = v38 * v208;
+        let v214 = v213 - v39 * v206;
+        let v215 = v38 * v212;
+        let v216 = v215 - v39 * v210;
+        let v217 = v50 * v203;
+        let v218 = v217 - v49 * v204;
+        let v219 = v214 + v218;
+        let v220 = v50 * v201;
+        let v221 = v49 * v202 + v220;
+        let v222 = v216 - v221;
+        let v223 = v88 * weights[1];
+        let v224 = v53 * weights[1];
+        let v225 = v55 * weights[1];
+        let v226 = v89 * weights[1];
+        let v227 = lambda[1] * v225;
+        let v228 = lambda[0] * v226 + v227;
+        w[63] = v228;
+        let v229 = lambda[0] * v224;
+        let v230 = v229 - lambda[1] * v223;
+        w[64] = v230;
+        let v231 = lambda[1] * v203;
+        let v232 = lambda[0] * v204 + v231;
+        let v233 = v219 - v232;
+        w[65] = v233;
+        let v234 = lambda[1] * v201;
+        let v235 = v234 - lambda[0] * v202;
+        let v236 = v222 + v235;
+        w[66] = v236;
+        let v237 = v195 + v208;
+        w[67] = v237;
+        let v238 = v200 + v233;
+        w[68] = v238;
+        let v239 = weights[1] * v173;
+        w[69] = v239;
+    }
+
+    #[inline(never)]
+    fn newton_step_1(zd: &[S; 4], zdd: &[S; 4], lambda: &[S; 2], weights: &[S; 3], compliance: &[S; 2], c: &[S; 15], w: &mut [S; 94], out_matrix: &mut [S; 16], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+        let v121 = w[41];
+        let v124 = w[44];
+        let v239 = w[69];
+        let v240 = v121 * v124 + v239;
+        let v177 = w[50];
+        let v241 = weights[1] * v177;
+        let v126 = w[45];
+        let v178 = w[51];
+        let v242 = v126 * v178;
+        let v98 = w[32];
+        let v127 = w[46];
+        let v243 = v242 - v98 * v127;
+        let v244 = v241 + v243;
+        let v245 = v98 * v124 + v241;
+        let v181 = w[53];
+        let v182 = w[54];
+        let v246 = weights[1] * v181 - v182;
+        let v186 = w[56];
+        let v247 = weights[1] * v186;
+        let v188 = w[57];
+        let v248 = v188 - v247;
+        let v249 = v182 + v247;
+        let v237 = w[67];
+        let v238 = w[68];
+        let v250 = 0.5 * v237 + v238;
+        let v212 = w[62];
+        let v236 = w[66];
+        let v251 = 0.5 * v212 + v236;
+        let v8 = w[0];
+        let v206 = w[59];
+        let v252 = v8 * v206;
+        let v9 = w[1];
+        let v208 = w[60];
+        let v253 = v252 - v9 * v208;
+        let v233 = w[65];
+        let v254 = v233 + v253;
+        let v210 = w[61];
+        let v255 = v8 * v210;
+        let v256 = v255 - v9 * v212;
+        let v257 = v236 + v256;
+        let v258 = 0.5 * zd[0];
+        let v259 = v8 * zd[1];
+        let v260 = v258 - v9 * zd[1];
+        let v261 = zd[0] + zd[1];
+        let v262 = -0.5 * zd[2];
+        let v19 = w[4];
+        let v263 = v19 * zd[3];
+        let v20 = w[5];
+        let v264 = v262 - v20 * zd[3];
+        let v265 = zd[2] + zd[3];
+        let v266 = v8 * zdd[1];
+        let v267 = zdd[0] + zdd[1];
+        let v268 = v19 * zdd[3];
+        let v269 = zdd[2] + zdd[3];
+        let v270 = v8 * zd[0];
+        let v271 = v9 * zd[0] + v258;
+        let v14 = w[2];
+        let v272 = v14 * zd[2];
+        let v273 = v19 * zd[2];
+        let v274 = v20 * zd[2] + v262;
+        let v275 = 0.5 * zdd[0] + 9.81;
+        let v276 = zd[1] * v270;
+        let v277 = zd[1] * v271 + v266;
+        let v278 = v276 - v9 * zdd[1];
+        let v279 = v275 + v278;
+        let v280 = -0.5 * zdd[2] + 9.81;
+        let v281 = zd[3] * v273;
+        let v282 = zd[3] * v274 + v268;
+        let v283 = v281 - v20 * zdd[3];
+        let v284 = v280 + v283;
+        let v59 = w[13];
+        let v285 = v59 * zd[0];
+        let v286 = c[0] * v275;
+        let v62 = w[14];
+        let v287 = v62 * zdd[0];
+        let v58 = w[12];
+        let v288 = v58 * zdd[0] + v286;
+        let v289 = v58 * v275 + v287;
+        let v290 = v288 - zd[0] * v285;
+        let v291 = v258 * v285 + v289;
+        let v292 = 1.5 * v259;
+        let v293 = 1.5 * v260;
+        let v64 = w[16];
+        let v294 = v292 - v64 * v261;
+        let v63 = w[15];
+        let v295 = v63 * v261 + v293;
+        let v296 = 1.5 * v277;
+        let v297 = 1.5 * v279;
+        let v298 = v63 * v279;
+        let v299 = v298 - v64 * v277;
+        let v300 = v296 - v64 * v267;
+        let v301 = v63 * v267 + v297;
+        let v67 = w[17];
+        let v302 = v67 * v267 + v299;
+        let v303 = v259 * v295;
+        let v304 = v303 - v260 * v294;
+        let v305 = v300 - v261 * v295;
+        let v306 = v261 * v294 + v301;
+        let v307 = v302 + v304;
+        let v70 = w[18];
+        let v308 = v70 * zdd[2];
+        let v15 = w[3];
+        let v309 = v15 * zdd[2] + v280;
+        let v310 = v15 * v280 + v308;
+        let v311 = v309 - zd[2] * v272;
+        let v312 = v262 * v272 + v310;
+        let v313 = 1.5 * v263;
+        let v314 = 1.5 * v264;
+        let v72 = w[20];
+        let v315 = v313 - v72 * v265;
+        let v71 = w[19];
+        let v316 = v71 * v265 + v314;
+        let v317 = 1.5 * v282;
+        let v318 = 1.5 * v284;
+        let v319 = v71 * v284;
+        let v320 = v319 - v72 * v282;
+        let v321 = v317 - v72 * v269;
+        let v322 = v71 * v269 + v318;
+        let v75 = w[21];
+        let v323 = v75 * v269 + v320;
+        let v324 = v263 * v316;
+        let v325 = v324 - v264 * v315;
+        let v326 = v321 - v265 * v316;
+        let v327 = v265 * v315 + v322;
+        let v328 = v323 + v325;
+        let v329 = v311 + v327;
+        let v330 = v312 + v328;
+        let v331 = v290 + v306;
+        let v332 = v291 + v307;
+        let v122 = w[42];
+        let v333 = v331 - v122;
+        let v123 = w[43];
+        let v334 = v332 - v123;
+        let v335 = 0.5 * v333 + v334;
+        w[70] = v335;
+        let v336 = v305 - v98;
+        let v99 = w[33];
+        let v337 = v306 - v99;
+        let v100 = w[34];
+        let v338 = v307 - v100;
+        let v339 = v8 * v336;
+        let v340 = v339 - v9 * v337;
+        let v341 = v338 + v340;
+        w[71] = v341;
+        let v342 = lambda[1] + v329;
+        let v95 = w[31];
+        let v343 = v330 - v95;
+        let v344 = -0.5 * v342 + v343;
+        w[72] = v344;
+        let v345 = lambda[0] + v326;
+        let v346 = lambda[1] + v327;
+        let v347 = v328 - v95;
+        let v348 = v19 * v345;
+        let v349 = v348 - v20 * v346;
+        let v350 = v347 + v349;
+        w[73] = v350;
+        let v351 = v8 * zdd[0];
+        let v352 = zd[0] * v271 + v351;
+        let v353 = v19 * zdd[2];
+        let v354 = zd[2] * v274 + v353;
+        let v355 = v9 * zdd[0] + v275;
+        let v356 = v355 - zd[0] * v270;
+        let v357 = v20 * zdd[2] + v280;
+        let v358 = v357 - zd[2] * v273;
+        let v80 = w[23];
+        let v359 = v80 * v260;
+        let v85 = w[25];
+        let v360 = v359 - v85 * v259;
+        let v76 = w[22];
+        let v361 = v76 * v264;
+        let v86 = w[26];
+        let v362 = v361 - v86 * v263;
+        let v363 = v19 * v262 + v362;
+        let v364 = v294 - v285;
+        let v84 = w[24];
+        let v365 = v360 - v84 * v258;
+        let v366 = 2.0 * v271;
+        let v367 = 2.0 * v270;
+        let v368 = 2.0 * v274;
+        let v369 = 2.0 * v273;
+        let v370 = weights[0] * v366 + v8;
+        let v371 = weights[0] * v367 - v9;
+        let v372 = weights[1] * v356 + v370;
+        let v373 = weights[1] * v352 + v371;
+        let v374 = weights[0] * v368 + v19;
+        let v375 = weights[0] * v369 - v20;
+        let v376 = weights[1] * v358 + v374;
+        let v377 = weights[1] * v354 + v375;
+        let v378 = v364 + v365;
+        let v175 = w[49];
+        let v379 = weights[0] * v378 + v175;
+        let v380 = 2.0 * v294;
+        let v381 = 2.0 * v295;
+        let v382 = v9 * v380;
+        let v383 = v8 * v381 + v382;
+        let v384 = v360 - v383;
+        let v385 = v126 * v306;
+        let v386 = v127 * v305 + v385;
+        let v387 = v63 * v373;
+        let v388 = v387 - v64 * v372;
+        let v389 = 1.5 * v373 + v63;
+        let v390 = v67 + v388;
+        let v391 = weights[0] * v380 + v389;
+        let v392 = weights[0] * v360 + v390;
+        let v393 = weights[1] * v305 + v391;
+        let v394 = v386 + v392;
+        let v107 = w[35];
+        let v395 = v107 * v372;
+        let v108 = w[36];
+        let v396 = v108 * v373 + v395;
+        let v109 = w[37];
+        let v397 = v109 + v396;
+        let v398 = weights[0] * v384;
+        let v399 = v397 + v398;
+        let v180 = w[52];
+        let v400 = v180 + v398;
+        let v401 = v272 - v315;
+        let v402 = v363 + v401;
+        let v184 = w[55];
+        let v403 = weights[0] * v402 + v184;
+        let v404 = 2.0 * v315;
+        let v405 = 2.0 * v316;
+        let v406 = v20 * v404;
+        let v407 = v19 * v405 + v406;
+        let v408 = v362 - v407;
+        let v129 = w[47];
+        let v409 = v129 * v327;
+        let v130 = w[48];
+        let v410 = v130 * v326 + v409;
+        let v411 = v71 * v377;
+        let v412 = v411 - v72 * v376;
+        let v413 = 1.5 * v377 + v71;
+        let v414 = v75 + v412;
+        let v415 = weights[0] * v404 + v413;
+        let v416 = weights[0] * v362 + v414;
+        let v417 = weights[1] * v326 + v415;
+        let v418 = v410 + v416;
+        let v117 = w[38];
+        let v419 = v117 * v376;
+        let v118 = w[39];
+        let v420 = v118 * v377 + v419;
+        let v119 = w[40];
+        let v421 = v119 + v420;
+        let v422 = weights[0] * v408;
+        let v423 = v421 + v422;
+        let v190 = w[58];
+        let v424 = v190 + v422;
+        let v425 = v379 - v240;
+        let v426 = v399 - v244;
+        let v427 = v400 - v245;
+        let v428 = 0.5 * v393 + v394;
+        let v429 = v403 - v246;
+        let v430 = v423 - v248;
+        let v431 = v249 + v424;
+        let v432 = -0.5 * v417 + v418;
+        let v433 = v425 - v250;
+        out_matrix[0] = v433;
+        out_pivots[0] = v433;
+        let v434 = v428 - v251;
+        w[74] = v434;
+        out_matrix[1] = v434;
+        out_factors[4] = v434;
+        let v435 = v427 - v254;
+        out_matrix[2] = v435;
+        let v436 = v426 - v257;
+        out_matrix[3] = v436;
+        let v228 = w[63];
+        let v437 = v429 - v228;
+        out_matrix[4] = v437;
+        out_pivots[2] = v437;
+        let v230 = w[64];
+        let v438 = v432 - v230;
+        w[75] = v438;
+        out_matrix[5] = v438;
+        out_factors[16] = v438;
+        let v439 = v431 - v228;
+        out_matrix[6] = v439;
+        let v440 = v430 - v230;
+        w[76] = v440;
+        out_matrix[7] = v440;
+        let v441 = 1.0 / v433;
+        w[77] = v441;
+        out_factors[0] = v441;
+        let v442 = v435 * v441;
+        w[78] = v442;
+        out_factors[1] = v442;
+        let v39 = w[7];
+        let v443 = v39 * v441;
+        w[79] = v443;
+        out_factors[2] = v443;
+        let v91 = w[29];
+        let v444 = v91 * v441;
+        w[80] = v444;
+        let v445 = -v444;
+        out_factors[3] = v445;
+        let v446 = v436 - v434 * v442;
+        out_pivots[1] = v446;
+        let v37 = w[6];
+        let v447 = v37 - v39 * v442;
+        w[81] = v447;
+        out_factors[10] = v447;
+        let v93 = w[30];
+        let v448 = v91 * v442 + v93;
+        w[82] = v448;
+        out_factors[11] = v448;
+        let v449 = v37 - v434 * v443;
+        let v450 = v39 * v443 + compliance[0];
+        let v451 = v91 * v443;
+        let v452 = v434 * v444 + v93;
+        let v453 = v39 * v444;
+        let v454 = v91 * v444 + compliance[1];
+        let v455 = 1.0 / v446;
+        w[83] = v455;
+        out_factors[7] = v455;
+        let v456 = v449 * v455;
+        w[84] = v456;
+        out_factors[8] = v456;
+        let v457 = v452 * v455;
+        w[85] = v457;
+        out_factors[9] = v457;
+        let v458 = v447 * v456 + v450;
+        w[86] = v458;
+        let v459 = v451 - v448 * v456;
+        w[87] = v459;
+        let v460 = v453 - v447 * v457;
+        w[88] = v460;
+        let v461 = v448 * v457 + v454;
+        w[89] = v461;
+        let v462 = 1.0 / v437;
+        w[90] = v462;
+        out_factors[12] = v462;
+        let v463 = v439 * v462;
+        w[91] = v463;
+        out_factors[13] = v463;
+        let v55 = w[9];
+        let v464 = v55 * v462;
+        w[92] = v464;
+        let v465 = -v464;
+        w[93] = v465;
+    }
+
+    #[inline(never)]
+    fn newton_step_2(weights: &[S; 3], w: &mut [S; 94], out_factors: &mut [S; 28], out_x: &mut [S; 6], out_pivots: &mut [S; 6]) {
+        let v465 = w[93];
+        out_factors[14] = v465;
+        let v89 = w[28];
+        let v462 = w[90];
+        let v466 = v89 * v462;
+        out_factors[15] = v466;
+        let v438 = w[75];
+        let v463 = w[91];
+        let v440 = w[76];
+        let v467 = v440 - v438 * v463;
+        out_pivots[3] = v467;
+        let v55 = w[9];
+        let v88 = w[27];
+        let v468 = v55 * v463 + v88;
+        out_factors[22] = v468;
+        let v53 = w[8];
+        let v469 = v53 - v89 * v463;
+        out_factors[23] = v469;
+        let v464 = w[92];
+        let v470 = v438 * v464 + v88;
+        let v458 = w[86];
+        let v471 = v55 * v464 + v458;
+        let v459 = w[87];
+        let v472 = v89 * v464 + v459;
+        let v473 = v53 - v438 * v466;
+        let v460 = w[88];
+        let v474 = v55 * v466 + v460;
+        let v461 = w[89];
+        let v475 = v89 * v466 + v461;
+        let v476 = 1.0 / v467;
+        out_factors[19] = v476;
+        let v477 = v470 * v476;
+        out_factors[20] = v477;
+        let v478 = v473 * v476;
+        out_factors[21] = v478;
+        let v479 = v468 * v477 + v471;
+        let v480 = -v479;
+        out_pivots[4] = v480;
+        let v481 = v472 - v469 * v477;
+        out_factors[26] = v481;
+        let v482 = v474 - v468 * v478;
+        let v483 = v469 * v478 + v475;
+        let v484 = 1.0 / v479;
+        let v485 = -v484;
+        out_factors[24] = v485;
+        let v486 = v482 * v484;
+        let v487 = -v486;
+        out_factors[25] = v487;
+        let v488 = v481 * v486 - v483;
+        out_pivots[5] = v488;
+        let v489 = 1.0 / v488;
+        out_factors[27] = v489;
+        let v490 = 1.0 / weights[1];
+        let v57 = w[11];
+        let v491 = v57 * v490;
+        let v335 = w[70];
+        let v442 = w[78];
+        let v341 = w[71];
+        let v492 = v335 * v442 - v341;
+        let v443 = w[79];
+        let v493 = v335 * v443;
+        let v56 = w[10];
+        let v494 = v493 - v56 * v490;
+        let v444 = w[80];
+        let v495 = v335 * v444 + v491;
+        let v456 = w[84];
+        let v496 = v494 - v456 * v492;
+        let v457 = w[85];
+        let v497 = v457 * v492 + v495;
+        let v344 = w[72];
+        let v350 = w[73];
+        let v498 = v344 * v463 - v350;
+        let v499 = v496 - v344 * v464;
+        let v500 = v344 * v466 - v497;
+        let v501 = v499 - v477 * v498;
+        let v502 = v500 - v478 * v498;
+        let v503 = v486 * v501 + v502;
+        let v504 = v489 * v503;
+        out_x[5] = v504;
+        let v505 = v501 - v481 * v504;
+        let v506 = v484 * v505;
+        let v507 = -v506;
+        out_x[4] = v507;
+        let v508 = v468 * v506 + v498;
+        let v509 = v508 - v469 * v504;
+        let v510 = v476 * v509;
+        out_x[3] = v510;
+        let v511 = v438 * v510 + v344;
+        let v512 = v55 * v506 + v511;
+        let v513 = v89 * v504 + v512;
+        let v514 = v462 * v513;
+        let v515 = -v514;
+        out_x[2] = v515;
+        let v447 = w[81];
+        let v516 = v447 * v506 + v492;
+        let v448 = w[82];
+        let v517 = v516 - v448 * v504;
+        let v455 = w[83];
+        let v518 = v455 * v517;
+        out_x[1] = v518;
+        let v434 = w[74];
+        let v519 = v434 * v518 + v335;
+        let v39 = w[7];
+        let v520 = v39 * v506 - v519;
+        let v91 = w[29];
+        let v521 = v91 * v504 + v520;
+        let v441 = w[77];
+        let v522 = v441 * v521;
+        out_x[0] = v522;
+    }
+
+    /// Newton's next correction, with factors that are there.
+    ///
+    /// Operations: 203 (24 add, 3 div, 67 mul, 84 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 17 sub). Workspace: 0 slots.
+    fn correct_step(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], factors: &[S; 28], c: &[S; 15], w: &mut [S; 0], out_phi: &mut [S; 2], out_x: &mut [S; 6]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
+        let v3 = c[1] * v1 + -0.5;
+        let v4 = z[0] + z[1];
+        let (v5, v6) = m::sin_cos(v4);
+        let v7 = c[2] * v0;
+        let v8 = c[2] * v1 + -0.5;
+        let v9 = 0.9013878188659973 * v6 + v8;
+        let v10 = 0.9013878188659973 * v5 + v7;
+        let (v11, v12) = m::sin_cos(z[2]);
+        let v13 = 0.7071067811865476 * v11;
+        let v14 = 0.7071067811865476 * v12 + 0.5;
+        let v15 = z[2] + z[3];
+        let (v16, v17) = m::sin_cos(v15);
+        let v18 = 1.4142135623730951 * v11;
+        let v19 = 1.4142135623730951 * v12 + 0.5;
+        let v20 = 0.9013878188659973 * v17 + v19;
+        let v21 = 0.9013878188659973 * v16 + v18;
+        let v22 = 0.5 - v8;
+        let v23 = v22 * v22;
+        let v24 = v7 * v7 + v23;
+        let v25 = m::sqrt(v24);
+        let v26 = 1.0 / v25;
+        let v27 = v22 * v26;
+        let v28 = v7 * v26;
+        let v29 = v25 - c[4];
+        let v30 = c[3] * v29;
+        let v31 = v27 * v30;
+        let v32 = v28 * v30;
+        let v33 = v8 * v32;
+        let v34 = v7 * v31 + v33;
+        let v35 = 1.8027756377319946 * v6 + v8;
+        let v36 = 1.8027756377319946 * v5 + v7;
+        let v37 = 0.5 - v35;
+        let v38 = v37 * v37;
+        let v39 = v36 * v36 + v38;
+        let v40 = m::sqrt(v39);
+        let v41 = 1.0 / v40;
+        let v42 = v37 * v41;
+        let v43 = v36 * v41;
+        let v44 = v40 - c[6];
+        let v45 = c[5] * v44;
+        let v46 = v42 * v45;
+        let v47 = v43 * v45;
+        let v48 = v35 * v47;
+        let v49 = v36 * v46 + v48;
+        let v50 = 1.8027756377319946 * v17 + v19;
+        let v51 = 1.8027756377319946 * v16 + v18;
+        let v52 = v50 - v35;
+        out_phi[0] = v52;
+        let v53 = v51 - v36;
+        out_phi[1] = v53;
+        let v54 = c[0] * v3;
+        let v55 = c[8] * v0;
+        let v56 = v3 * v54;
+        let v57 = v2 * v55 + v56;
+        let v58 = 0.16666666666666666 + v57;
+        let v59 = 1.5 * v9;
+        let v60 = 1.5 * v10;
+        let v61 = v9 * v59;
+        let v62 = v10 * v60 + v61;
+        let v63 = 0.40625 + v62;
+        let v64 = v14 * v14;
+        let v65 = v13 * v13 + v64;
+        let v66 = 0.16666666666666666 + v65;
+        let v67 = 1.5 * v20;
+        let v68 = 1.5 * v21;
+        let v69 = v20 * v67;
+        let v70 = v21 * v68 + v69;
+        let v71 = 0.40625 + v70;
+        let v72 = v51 * lambda[0];
+        let v73 = v72 - v50 * lambda[1];
+        let v74 = v35 * lambda[1];
+        let v75 = v74 - v36 * lambda[0];
+        let v76 = v46 + lambda[0];
+        let v77 = lambda[1] - v47;
+        let v78 = v75 - v49;
+        let v79 = v77 - v32;
+        let v80 = v78 - v34;
+        let v81 = 0.5 * zd[0];
+        let v82 = v7 * zd[1];
+        let v83 = v81 - v8 * zd[1];
+        let v84 = zd[0] + zd[1];
+        let v85 = -0.5 * zd[2];
+        let v86 = v18 * zd[3];
+        let v87 = v85 - v19 * zd[3];
+        let v88 = zd[2] + zd[3];
+        let v89 = v7 * zdd[1];
+        let v90 = zdd[0] + zdd[1];
+        let v91 = v18 * zdd[3];
+        let v92 = zdd[2] + zdd[3];
+        let v93 = v7 * zd[0];
+        let v94 = v8 * zd[0] + v81;
+        let v95 = v13 * zd[2];
+        let v96 = v18 * zd[2];
+        let v97 = v19 * zd[2] + v85;
+        let v98 = 0.5 * zdd[0] + 9.81;
+        let v99 = zd[1] * v93;
+        let v100 = zd[1] * v94 + v89;
+        let v101 = v99 - v8 * zdd[1];
+        let v102 = v98 + v101;
+        let v103 = -0.5 * zdd[2] + 9.81;
+        let v104 = zd[3] * v96;
+        let v105 = zd[3] * v97 + v91;
+        let v106 = v104 - v19 * zdd[3];
+        let v107 = v103 + v106;
+        let v108 = v55 * zd[0];
+        let v109 = c[0] * v98;
+        let v110 = v58 * zdd[0];
+        let v111 = v54 * zdd[0] + v109;
+        let v112 = v54 * v98 + v110;
+        let v113 = v111 - zd[0] * v108;
+        let v114 = v81 * v108 + v112;
+        let v115 = 1.5 * v82;
+        let v116 = 1.5 * v83;
+        let v117 = v115 - v60 * v84;
+        let v118 = v59 * v84 + v116;
+        let v119 = 1.5 * v100;
+        let v120 = 1.5 * v102;
+        let v121 = v59 * v102;
+        let v122 = v121 - v60 * v100;
+        let v123 = v119 - v60 * v90;
+        let v124 = v59 * v90 + v120;
+        let v125 = v63 * v90 + v122;
+        let v126 = v82 * v118;
+        let v127 = v126 - v83 * v117;
+        let v128 = v123 - v84 * v118;
+        let v129 = v84 * v117 + v124;
+        let v130 = v125 + v127;
+        let v131 = v66 * zdd[2];
+        let v132 = v14 * zdd[2] + v103;
+        let v133 = v14 * v103 + v131;
+        let v134 = v132 - zd[2] * v95;
+        let v135 = v85 * v95 + v133;
+        let v136 = 1.5 * v86;
+        let v137 = 1.5 * v87;
+        let v138 = v136 - v68 * v88;
+        let v139 = v67 * v88 + v137;
+        let v140 = 1.5 * v105;
+        let v141 = 1.5 * v107;
+        let v142 = v67 * v107;
+        let v143 = v142 - v68 * v105;
+        let v144 = v140 - v68 * v92;
+        let v145 = v67 * v92 + v141;
+        let v146 = v71 * v92 + v143;
+        let v147 = v86 * v139;
+        let v148 = v147 - v87 * v138;
+        let v149 = v144 - v88 * v139;
+        let v150 = v88 * v138 + v145;
+        let v151 = v146 + v148;
+        let v152 = v134 + v150;
+        let v153 = v135 + v151;
+        let v154 = v113 + v129;
+        let v155 = v114 + v130;
+        let v156 = v154 - v79;
+        let v157 = v155 - v80;
+        let v158 = 0.5 * v156 + v157;
+        let v159 = v128 - v76;
+        let v160 = v129 - v77;
+        let v161 = v130 - v78;
+        let v162 = v7 * v159;
+        let v163 = v162 - v8 * v160;
+        let v164 = v161 + v163;
+        let v165 = lambda[1] + v152;
+        let v166 = v153 - v73;
+        let v167 = -0.5 * v165 + v166;
+        let v168 = lambda[0] + v149;
+        let v169 = lambda[1] + v150;
+        let v170 = v151 - v73;
+        let v171 = v18 * v168;
+        let v172 = v171 - v19 * v169;
+        let v173 = v170 + v172;
+        let v174 = 1.0 / weights[1];
+        let v175 = v158 * factors[1] - v164;
+        let v176 = v158 * factors[2];
+        let v177 = v176 - v52 * v174;
+        let v178 = v158 * factors[3];
+        let v179 = v178 - v53 * v174;
+        let v180 = v177 - factors[8] * v175;
+        let v181 = v179 - factors[9] * v175;
+        let v182 = v167 * factors[13] - v173;
+        let v183 = v167 * factors[14] + v180;
+        let v184 = v167 * factors[15] + v181;
+        let v185 = v183 - factors[20] * v182;
+        let v186 = v184 - factors[21] * v182;
+        let v187 = v186 - factors[25] * v185;
+        let v188 = factors[27] * v187;
+        out_x[5] = v188;
+        let v189 = v185 - factors[26] * v188;
+        let v190 = factors[24] * v189;
+        out_x[4] = v190;
+        let v191 = v182 - factors[22] * v190;
+        let v192 = v191 - factors[23] * v188;
+        let v193 = factors[19] * v192;
+        out_x[3] = v193;
+        let v194 = factors[16] * v193 + v167;
+        let v195 = factors[17] * v190 + v194;
+        let v196 = factors[18] * v188 + v195;
+        let v197 = factors[12] * v196;
+        let v198 = -v197;
+        out_x[2] = v198;
+        let v199 = v175 - factors[10] * v190;
+        let v200 = v199 - factors[11] * v188;
+        let v201 = factors[7] * v200;
+        out_x[1] = v201;
+        let v202 = factors[4] * v201 + v158;
+        let v203 = factors[5] * v190 + v202;
+        let v204 = factors[6] * v188 + v203;
+        let v205 = factors[0] * v204;
+        let v206 = -v205;
+        out_x[0] = v206;
+    }
+
+    /// Both projections at once.
+    ///
+    /// Operations: 278 (35 add, 6 div, 88 mul, 128 mul_add, 5 neg, 4 sin_cos, 12 sub). Workspace: 0 slots.
+    fn project_step(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], compliance: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_velocity: &mut [S; 6], out_acceleration: &mut [S; 6], out_phid: &mut [S; 2], out_phidd: &mut [S; 2], out_pivots: &mut [S; 6]) {
+        let (v0, v1) = m::sin_cos(z[0]);
+        let v2 = c[1] * v0;
+        let v3 = c[1] * v1 + -0.5;
+        let v4 = z[0] + z[1];
+        let (v5, v6) = m::sin_cos(v4);
+        let v7 = c[2] * v0;
+        let v8 = c[2] * v1 + -0.5;
+        let v9 = 0.9013878188659973 * v6 + v8;
+        let v10 = 0.9013878188659973 * v5 + v7;
+        let (v11, v12) = m::sin_cos(z[2]);
+        let v13 = 0.7071067811865476 * v11;
+        let v14 = 0.7071067811865476 * v12 + 0.5;
+        let v15 = z[2] + z[3];
+        let (v16, v17) = m::sin_cos(v15);
+        let v18 = 1.4142135623730951 * v11;
+        let v19 = 1.4142135623730951 * v12 + 0.5;
+        let v20 = 0.9013878188659973 * v17 + v19;
+        let v21 = 0.9013878188659973 * v16 + v18;
+        let v22 = -1.4142135623730951 * v11;
+        let v23 = 1.8027756377319946 * v5;
+        let v24 = 1.8027756377319946 * v6 + v8;
+        let v25 = v7 + v23;
+        let v26 = 1.8027756377319946 * v17;
+        let v27 = v19 + v26;
+        let v28 = 1.8027756377319946 * v16 + v18;
+        let v29 = c[0] * v3;
+        let v30 = c[8] * v0;
+        let v31 = v3 * v29;
+        let v32 = v2 * v30 + v31;
+        let v33 = 0.16666666666666666 + v32;
+        let v34 = 1.5 * v9;
+        let v35 = 1.5 * v10;
+        let v36 = v9 * v34;
+        let v37 = v10 * v35 + v36;
+        let v38 = 0.40625 + v37;
+        let v39 = v14 * v14;
+        let v40 = v13 * v13 + v39;
+        let v41 = 0.16666666666666666 + v40;
+        let v42 = 1.5 * v20;
+        let v43 = 1.5 * v21;
+        let v44 = v20 * v42;
+        let v45 = v21 * v43 + v44;
+        let v46 = 0.40625 + v45;
+        let v47 = v14 + v42;
+        let v48 = v41 + v46;
+        let v49 = v29 + v34;
+        let v50 = v33 + v38;
+        let v51 = v18 - v28;
+        let v52 = -0.5 + v27;
+        let v53 = 0.5 + v24;
+        let v54 = -1.8027756377319946 * v6;
+        let v55 = c[9] + v49;
+        let v56 = 0.5 * v49 + v50;
+        let v57 = 0.5 * v55 + v56;
+        out_pivots[0] = v57;
+        let v58 = c[11] * v0;
+        let v59 = v8 * v34;
+        let v60 = v7 * v35 + v59;
+        let v61 = -1.5 * v10 + v58;
+        let v62 = -1.5 * v8 + v34;
+        let v63 = v38 - v60;
+        let v64 = v7 * v61;
+        let v65 = v64 - v8 * v62;
+        let v66 = v63 + v65;
+        let v67 = 0.5 * v62 + v63;
+        let v68 = -1.25 + v47;
+        let v69 = -0.5 * v47 + v48;
+        let v70 = -0.5 * v68 + v69;
+        out_pivots[2] = v70;
+        let v71 = 2.121320343559643 * v11;
+        let v72 = v19 * v42;
+        let v73 = v18 * v43 + v72;
+        let v74 = -1.5 * v21 + v71;
+        let v75 = -1.5 * v19 + v42;
+        let v76 = v46 - v73;
+        let v77 = v18 * v74;
+        let v78 = v77 - v19 * v75;
+        let v79 = v76 + v78;
+        let v80 = -0.5 * v75 + v76;
+        let v81 = 0.5 * zd[0];
+        let v82 = v7 * zd[1];
+        let v83 = v81 - v8 * zd[1];
+        let v84 = zd[0] + zd[1];
+        let v85 = -0.5 * zd[2];
+        let v86 = v18 * zd[3];
+        let v87 = v85 - v19 * zd[3];
+        let v88 = zd[2] + zd[3];
+        let v89 = 0.5 * zdd[0];
+        let v90 = v7 * zdd[1];
+        let v91 = zdd[0] + zdd[1];
+        let v92 = -0.5 * zdd[2];
+        let v93 = v18 * zdd[3];
+        let v94 = zdd[2] + zdd[3];
+        let v95 = v82 - v25 * v84;
+        let v96 = v24 * v84 + v83;
+        let v97 = v86 - v28 * v88;
+        let v98 = v27 * v88 + v87;
+        let v99 = v97 - v95;
+        let v100 = v98 - v96;
+        let v101 = 1.0 / v57;
+        let v102 = v67 * v101;
+        let v103 = v25 * v101;
+        let v104 = v53 * v101;
+        let v105 = v66 - v67 * v102;
+        out_pivots[1] = v105;
+        let v106 = v23 - v67 * v103;
+        let v107 = v25 * v103 + compliance[0];
+        let v108 = v67 * v104 + v54;
+        let v109 = v25 * v104;
+        let v110 = v53 * v104 + compliance[1];
+        let v111 = 1.0 / v105;
+        let v112 = v106 * v111;
+        let v113 = v108 * v111;
+        let v114 = v106 * v112 + v107;
+        let v115 = v109 - v106 * v113;
+        let v116 = v108 * v113 + v110;
+        let v117 = 1.0 / v70;
+        let v118 = v80 * v117;
+        let v119 = v28 * v117;
+        let v120 = v52 * v117;
+        let v121 = v79 - v80 * v118;
+        out_pivots[3] = v121;
+        let v122 = v80 * v119 + v51;
+        let v123 = v28 * v119 + v114;
+        let v124 = v26 - v80 * v120;
+        let v125 = v28 * v120 + v115;
+        let v126 = v52 * v120 + v116;
+        let v127 = 1.0 / v121;
+        let v128 = v122 * v127;
+        let v129 = v124 * v127;
+        let v130 = v122 * v128 + v123;
+        let v131 = -v130;
+        out_pivots[4] = v131;
+        let v132 = v125 - v122 * v129;
+        let v133 = v124 * v129 + v126;
+        let v134 = 1.0 / v130;
+        let v135 = v132 * v134;
+        let v136 = v132 * v135 - v133;
+        out_pivots[5] = v136;
+        let v137 = 1.0 / v136;
+        let v138 = v95 - v97;
+        let v139 = v96 - v98;
+        let v140 = v135 * v138 + v139;
+        let v141 = v137 * v140;
+        let v142 = v138 - v132 * v141;
+        let v143 = v134 * v142;
+        let v144 = v122 * v143;
+        let v145 = v144 - v124 * v141;
+        let v146 = v127 * v145;
+        let v147 = v80 * v146;
+        let v148 = v28 * v143 + v147;
+        let v149 = v52 * v141 + v148;
+        let v150 = v117 * v149;
+        let v151 = v106 * v143;
+        let v152 = v151 - v108 * v141;
+        let v153 = v111 * v152;
+        let v154 = v25 * v143;
+        let v155 = v154 - v67 * v153;
+        let v156 = v53 * v141 + v155;
+        let v157 = v101 * v156;
+        let v158 = compliance[0] * v143;
+        let v159 = v135 * v158;
+        let v160 = v159 - compliance[1] * v141;
+        let v161 = v137 * v160;
+        let v162 = v158 - v132 * v161;
+        let v163 = v134 * v162;
+        let v164 = v122 * v163;
+        let v165 = v164 - v124 * v161;
+        let v166 = v127 * v165;
+        let v167 = v80 * v166;
+        let v168 = v28 * v163 + v167;
+        let v169 = v52 * v161 + v168;
+        let v170 = v106 * v163;
+        let v171 = v170 - v108 * v161;
+        let v172 = v111 * v171;
+        let v173 = v25 * v163;
+        let v174 = v173 - v67 * v172;
+        let v175 = v53 * v161 + v174;
+        let v176 = v101 * v175 + v157;
+        out_velocity[0] = v176;
+        let v177 = v153 + v172;
+        out_velocity[1] = v177;
+        let v178 = v117 * v169 + v150;
+        let v179 = -v178;
+        out_velocity[2] = v179;
+        let v180 = v146 + v166;
+        out_velocity[3] = v180;
+        let v181 = v143 + v163;
+        let v182 = -v181;
+        out_velocity[4] = v182;
+        let v183 = v141 + v161;
+        out_velocity[5] = v183;
+        let v184 = v25 * v176 + v99;
+        let v185 = v23 * v177 + v184;
+        let v186 = v28 * v178 + v185;
+        let v187 = v51 * v180 + v186;
+        out_phid[0] = v187;
+        let v188 = v100 - v53 * v176;
+        let v189 = v54 * v177 + v188;
+        let v190 = v189 - v52 * v178;
+        let v191 = v26 * v180 + v190;
+        out_phid[1] = v191;
+        let v192 = zd[0] + v176;
+        let v193 = zd[1] + v177;
+        let v194 = zd[2] - v178;
+        let v195 = zd[3] + v180;
+        let v196 = 0.5 * v192;
+        let v197 = v7 * v193;
+        let v198 = v196 - v8 * v193;
+        let v199 = v192 + v193;
+        let v200 = -0.5 * v194;
+        let v201 = v18 * v195;
+        let v202 = v200 - v19 * v195;
+        let v203 = v194 + v195;
+        let v204 = v197 - v25 * v199;
+        let v205 = v24 * v199 + v198;
+        let v206 = v201 - v28 * v203;
+        let v207 = v27 * v203 + v202;
+        let v208 = v8 * v199 + v198;
+        let v209 = v7 * v199 - v197;
+        let v210 = v22 * v203 + v201;
+        let v211 = v19 * v203 + v202;
+        let v212 = v193 * v209 + v89;
+        let v213 = v193 * v208 + v90;
+        let v214 = v212 - v8 * zdd[1];
+        let v215 = v92 - v195 * v210;
+        let v216 = v195 * v211 + v93;
+        let v217 = v215 - v19 * zdd[3];
+        let v218 = v213 - v25 * v91;
+        let v219 = v24 * v91 + v214;
+        let v220 = v218 - v199 * v205;
+        let v221 = v199 * v204 + v219;
+        let v222 = v216 - v28 * v94;
+        let v223 = v27 * v94 + v217;
+        let v224 = v222 - v203 * v207;
+        let v225 = v203 * v206 + v223;
+        let v226 = v224 - v220;
+        let v227 = v225 - v221;
+        let v228 = v220 - v224;
+        let v229 = v221 - v225;
+        let v230 = v135 * v228 + v229;
+        let v231 = v137 * v230;
+        let v232 = v228 - v132 * v231;
+        let v233 = v134 * v232;
+        let v234 = v122 * v233;
+        let v235 = v234 - v124 * v231;
+        let v236 = v127 * v235;
+        let v237 = v80 * v236;
+        let v238 = v28 * v233 + v237;
+        let v239 = v52 * v231 + v238;
+        let v240 = v117 * v239;
+        let v241 = v106 * v233;
+        let v242 = v241 - v108 * v231;
+        let v243 = v111 * v242;
+        let v244 = v25 * v233;
+        let v245 = v244 - v67 * v243;
+        let v246 = v53 * v231 + v245;
+        let v247 = v101 * v246;
+        let v248 = compliance[0] * v233;
+        let v249 = v135 * v248;
+        let v250 = v249 - compliance[1] * v231;
+        let v251 = v137 * v250;
+        let v252 = v248 - v132 * v251;
+        let v253 = v134 * v252;
+        let v254 = v122 * v253;
+        let v255 = v254 - v124 * v251;
+        let v256 = v127 * v255;
+        let v257 = v80 * v256;
+        let v258 = v28 * v253 + v257;
+        let v259 = v52 * v251 + v258;
+        let v260 = v106 * v253;
+        let v261 = v260 - v108 * v251;
+        let v262 = v111 * v261;
+        let v263 = v25 * v253;
+        let v264 = v263 - v67 * v262;
+        let v265 = v53 * v251 + v264;
+        let v266 = v101 * v265 + v247;
+        out_acceleration[0] = v266;
+        let v267 = v243 + v262;
+        out_acceleration[1] = v267;
+        let v268 = v117 * v259 + v240;
+        let v269 = -v268;
+        out_acceleration[2] = v269;
+        let v270 = v236 + v256;
+        out_acceleration[3] = v270;
+        let v271 = v233 + v253;
+        let v272 = -v271;
+        out_acceleration[4] = v272;
+        let v273 = v231 + v251;
+        out_acceleration[5] = v273;
+        let v274 = v25 * v266 + v226;
+        let v275 = v23 * v267 + v274;
+        let v276 = v28 * v268 + v275;
+        let v277 = v51 * v270 + v276;
+        out_phidd[0] = v277;
+        let v278 = v227 - v53 * v266;
+        let v279 = v54 * v267 + v278;
+        let v280 = v279 - v52 * v268;
+        let v281 = v26 * v270 + v280;
+        out_phidd[1] = v281;
+    }
+
     /// Accelerations and multipliers under the constraints.
     ///
     /// Operations: 281 (35 add, 8 div, 93 mul, 119 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 18 sub). Workspace: 0 slots.
@@ -2454,89 +3868,89 @@ pub mod five_bar {
         let v138 = v137 - v19 * v135;
         let v139 = v136 + v138;
         let v140 = -0.5 * v135 + v136;
-        let v141 = 9.81 + v30;
-        let v142 = 9.81 - v38;
-        let v143 = v[0] * v71;
-        let v144 = 9.81 - v[0] * v70;
-        let v145 = c[0] * v143;
-        let v146 = c[0] * v144;
-        let v147 = v3 * v146;
-        let v148 = v2 * v145 + v147;
-        let v149 = v49 + v146;
-        let v150 = v51 + v148;
-        let v151 = v29 - v26 * v73;
-        let v152 = v26 * v72 + v141;
-        let v153 = 1.5 * v151;
-        let v154 = 1.5 * v152;
-        let v155 = v9 * v154;
-        let v156 = v155 - v10 * v153;
-        let v157 = v66 - v153;
-        let v158 = v67 + v154;
-        let v159 = v69 + v156;
-        let v160 = 9.81 - v108;
-        let v161 = v14 * v160;
-        let v162 = v13 * v107 + v161;
-        let v163 = -9.81 + v108;
-        let v164 = v37 - v34 * v77;
-        let v165 = v34 * v76 + v142;
-        let v166 = 1.5 * v164;
-        let v167 = 1.5 * v165;
-        let v168 = v21 * v166;
-        let v169 = -1.5 * v164;
-        let v170 = -1.5 * v165;
-        let v171 = v168 - v20 * v167;
-        let v172 = v18 * v169;
-        let v173 = v172 - v19 * v170;
-        let v174 = v171 + v173;
-        let v175 = v163 + v170;
-        let v176 = v171 - v162;
-        let v177 = -0.5 * v175 + v176;
-        let v178 = v7 * v157;
-        let v179 = v8 * v158 + v178;
-        let v180 = v179 - v159;
-        let v181 = v149 + v158;
-        let v182 = v150 + v159;
-        let v183 = -0.5 * v181 - v182;
-        let v184 = 6.103515625e-5 + stabilisation[2];
-        let v185 = 1.0 / v117;
-        let v186 = v127 * v185;
-        let v187 = v54 * v185;
-        let v188 = v111 * v185;
-        let v189 = v126 - v127 * v186;
-        out_pivots[1] = v189;
-        let v190 = v52 - v127 * v187;
-        let v191 = v54 * v187 + v184;
-        let v192 = v127 * v188 + v112;
-        let v193 = v54 * v188;
-        let v194 = v111 * v188 + v184;
-        let v195 = 1.0 / v189;
-        let v196 = v190 * v195;
-        let v197 = v192 * v195;
-        let v198 = v190 * v196 + v191;
-        let v199 = v193 - v190 * v197;
-        let v200 = v192 * v197 + v194;
-        let v201 = 1.0 / v130;
-        let v202 = v140 * v201;
-        let v203 = v80 * v201;
-        let v204 = v110 * v201;
-        let v205 = v139 - v140 * v202;
-        out_pivots[3] = v205;
-        let v206 = v140 * v203 + v109;
-        let v207 = v80 * v203 + v198;
-        let v208 = v78 - v140 * v204;
-        let v209 = v80 * v204 + v199;
-        let v210 = v110 * v204 + v200;
-        let v211 = 1.0 / v205;
-        let v212 = v206 * v211;
-        let v213 = v208 * v211;
-        let v214 = v206 * v212 + v207;
-        let v215 = -v214;
-        out_pivots[4] = v215;
-        let v216 = v209 - v206 * v213;
-        let v217 = v208 * v213 + v210;
-        let v218 = 1.0 / v214;
-        let v219 = v216 * v218;
-        let v220 = v216 * v219 - v217;
+        let v141 = 1.0 / v117;
+        let v142 = v127 * v141;
+        let v143 = v54 * v141;
+        let v144 = v111 * v141;
+        let v145 = v126 - v127 * v142;
+        out_pivots[1] = v145;
+        let v146 = v52 - v127 * v143;
+        let v147 = v127 * v144 + v112;
+        let v148 = v54 * v144;
+        let v149 = 1.0 / v145;
+        let v150 = v146 * v149;
+        let v151 = v147 * v149;
+        let v152 = v148 - v146 * v151;
+        let v153 = 1.0 / v130;
+        let v154 = v140 * v153;
+        let v155 = v80 * v153;
+        let v156 = v110 * v153;
+        let v157 = v139 - v140 * v154;
+        out_pivots[3] = v157;
+        let v158 = v140 * v155 + v109;
+        let v159 = v78 - v140 * v156;
+        let v160 = v80 * v156 + v152;
+        let v161 = 1.0 / v157;
+        let v162 = v158 * v161;
+        let v163 = v159 * v161;
+        let v164 = v160 - v158 * v163;
+        let v165 = 9.81 + v30;
+        let v166 = 9.81 - v38;
+        let v167 = v[0] * v71;
+        let v168 = 9.81 - v[0] * v70;
+        let v169 = c[0] * v167;
+        let v170 = c[0] * v168;
+        let v171 = v3 * v170;
+        let v172 = v2 * v169 + v171;
+        let v173 = v49 + v170;
+        let v174 = v51 + v172;
+        let v175 = v29 - v26 * v73;
+        let v176 = v26 * v72 + v165;
+        let v177 = 1.5 * v175;
+        let v178 = 1.5 * v176;
+        let v179 = v9 * v178;
+        let v180 = v179 - v10 * v177;
+        let v181 = v66 - v177;
+        let v182 = v67 + v178;
+        let v183 = v69 + v180;
+        let v184 = 9.81 - v108;
+        let v185 = v14 * v184;
+        let v186 = v13 * v107 + v185;
+        let v187 = -9.81 + v108;
+        let v188 = v37 - v34 * v77;
+        let v189 = v34 * v76 + v166;
+        let v190 = 1.5 * v188;
+        let v191 = 1.5 * v189;
+        let v192 = v21 * v190;
+        let v193 = -1.5 * v188;
+        let v194 = -1.5 * v189;
+        let v195 = v192 - v20 * v191;
+        let v196 = v18 * v193;
+        let v197 = v196 - v19 * v194;
+        let v198 = v195 + v197;
+        let v199 = v187 + v194;
+        let v200 = v195 - v186;
+        let v201 = -0.5 * v199 + v200;
+        let v202 = v7 * v181;
+        let v203 = v8 * v182 + v202;
+        let v204 = v203 - v183;
+        let v205 = v173 + v182;
+        let v206 = v174 + v183;
+        let v207 = -0.5 * v205 - v206;
+        let v208 = 6.103515625e-5 + stabilisation[2];
+        let v209 = v54 * v143 + v208;
+        let v210 = v111 * v144 + v208;
+        let v211 = v146 * v150 + v209;
+        let v212 = v147 * v151 + v210;
+        let v213 = v80 * v155 + v211;
+        let v214 = v110 * v156 + v212;
+        let v215 = v158 * v162 + v213;
+        let v216 = -v215;
+        out_pivots[4] = v216;
+        let v217 = v159 * v163 + v214;
+        let v218 = 1.0 / v215;
+        let v219 = v164 * v218;
+        let v220 = v164 * v219 - v217;
         out_pivots[5] = v220;
         let v221 = 1.0 / v220;
         let v222 = v29 - v26 * v56;
@@ -2549,57 +3963,57 @@ pub mod five_bar {
         let v229 = v228 - v227;
         let v230 = v114 * stabilisation[0] + v229;
         let v231 = v84 * stabilisation[1] + v230;
-        let v232 = v180 - v183 * v186;
-        let v233 = v183 * v187 + v226;
-        let v234 = v183 * v188 - v231;
-        let v235 = v196 * v232 + v233;
-        let v236 = v234 - v197 * v232;
-        let v237 = v174 - v177 * v202;
-        let v238 = v177 * v203 - v235;
-        let v239 = v236 - v177 * v204;
-        let v240 = v238 - v212 * v237;
-        let v241 = v239 - v213 * v237;
+        let v232 = v204 - v142 * v207;
+        let v233 = v143 * v207 + v226;
+        let v234 = v144 * v207 - v231;
+        let v235 = v150 * v232 + v233;
+        let v236 = v234 - v151 * v232;
+        let v237 = v198 - v154 * v201;
+        let v238 = v155 * v201 - v235;
+        let v239 = v236 - v156 * v201;
+        let v240 = v238 - v162 * v237;
+        let v241 = v239 - v163 * v237;
         let v242 = v219 * v240 + v241;
         let v243 = v221 * v242;
-        let v244 = v240 - v216 * v243;
+        let v244 = v240 - v164 * v243;
         let v245 = v218 * v244;
-        let v246 = v206 * v245 + v237;
-        let v247 = v246 - v208 * v243;
-        let v248 = v211 * v247;
-        let v249 = v177 - v140 * v248;
+        let v246 = v158 * v245 + v237;
+        let v247 = v246 - v159 * v243;
+        let v248 = v161 * v247;
+        let v249 = v201 - v140 * v248;
         let v250 = v249 - v80 * v245;
         let v251 = v250 - v110 * v243;
-        let v252 = v201 * v251;
-        let v253 = v190 * v245 + v232;
-        let v254 = v253 - v192 * v243;
-        let v255 = v195 * v254;
-        let v256 = v183 - v127 * v255;
+        let v252 = v153 * v251;
+        let v253 = v146 * v245 + v232;
+        let v254 = v253 - v147 * v243;
+        let v255 = v149 * v254;
+        let v256 = v207 - v127 * v255;
         let v257 = v54 * v245 + v256;
         let v258 = v111 * v243 + v257;
-        let v259 = v185 * v258;
+        let v259 = v141 * v258;
         let v260 = 6.103515625e-5 * v245;
         let v261 = -6.103515625e-5 * v243;
         let v262 = v219 * v260 + v261;
         let v263 = v221 * v262;
-        let v264 = v260 - v216 * v263;
+        let v264 = v260 - v164 * v263;
         let v265 = v218 * v264;
-        let v266 = v206 * v265;
-        let v267 = v266 - v208 * v263;
-        let v268 = v211 * v267;
+        let v266 = v158 * v265;
+        let v267 = v266 - v159 * v263;
+        let v268 = v161 * v267;
         let v269 = v140 * v268;
         let v270 = v80 * v265 + v269;
         let v271 = v110 * v263 + v270;
-        let v272 = v190 * v265;
-        let v273 = v272 - v192 * v263;
-        let v274 = v195 * v273;
+        let v272 = v146 * v265;
+        let v273 = v272 - v147 * v263;
+        let v274 = v149 * v273;
         let v275 = v54 * v265;
         let v276 = v275 - v127 * v274;
         let v277 = v111 * v263 + v276;
-        let v278 = v185 * v277 + v259;
+        let v278 = v141 * v277 + v259;
         out_vd[0] = v278;
         let v279 = v255 + v274;
         out_vd[1] = v279;
-        let v280 = v252 - v201 * v271;
+        let v280 = v252 - v153 * v271;
         out_vd[2] = v280;
         let v281 = v248 + v268;
         out_vd[3] = v281;
@@ -2610,7 +4024,7 @@ pub mod five_bar {
         out_lambda[1] = v284;
     }
 
-    /// The way back onto the constraints.
+    /// Corrections of the state onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
     fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
@@ -2800,7 +4214,7 @@ pub mod five_bar {
         out_dv[0] = v175;
     }
 
-    /// What the joints transmit.
+    /// Reactions of the joints.
     ///
     /// Operations: 147 (17 add, 2 div, 43 mul, 64 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 13 sub). Workspace: 0 slots.
     fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 15], w: &mut [S; 0], out_reactions: &mut [S; 30]) {

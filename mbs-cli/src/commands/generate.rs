@@ -30,6 +30,7 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             pairs: arguments.pairs.into(),
             scalar: arguments.scalar.into(),
             fma: arguments.fma.into(),
+            ..Options::default()
         },
         target: Target {
             module: arguments.module.clone(),

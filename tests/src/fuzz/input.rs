@@ -66,7 +66,15 @@ fn request(r: &mut Random) -> Request {
     let module =
         r.chance(0.2).then(|| FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "module"));
     Request {
-        options: Options { reference, freeze: r.chance(0.25), bundles, pairs, scalar, fma },
+        options: Options {
+            reference,
+            freeze: r.chance(0.25),
+            bundles,
+            pairs,
+            scalar,
+            fma,
+            ..Options::default()
+        },
         target: Target { module, ..Target::default() },
         case: r.chance(0.15).then(|| ["c0", "c1", "pushed", "no such case"][r.below(4)].into()),
     }

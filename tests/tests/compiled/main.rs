@@ -19,6 +19,7 @@ use mbs_tests::random_model::{Random, compiled};
 mod closed;
 mod embedded;
 mod no_allocation;
+mod problem;
 
 #[cfg(not(clippy))]
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
