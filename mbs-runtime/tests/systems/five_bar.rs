@@ -169,8 +169,6 @@ impl Names for FiveBar {
 
 impl FusedSteps for FiveBar {}
 
-impl FusedSteps for FiveBar {}
-
 impl Constrained for FiveBar {
     #[inline(always)]
     fn pattern(&self) -> Pattern<'_> {
