@@ -165,6 +165,7 @@ impl Selection {
 
 const TREE: Selection = Selection::Of(&[Family::Tree]);
 const COORDINATE_FORM: Selection = Selection::Of(&[Family::CoordinateForm]);
+const FUSED_STEPS: Selection = Selection::Of(&[Family::FusedSteps]);
 const JOINT_FORM: Selection = Selection::Of(&[Family::JointForm]);
 const SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::Sensitivities]);
 const JOINT_SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::JointSensitivities]);
@@ -179,6 +180,8 @@ impl BundleKind {
     pub const TREE: [BundleKind; TREE.count()] = TREE.members();
     /// Those in coordinate form, which come together: implicit integrators need them all.
     pub const COORDINATE_FORM: [BundleKind; COORDINATE_FORM.count()] = COORDINATE_FORM.members();
+    /// Parts of an implicit step, each at once, together: beside [`BundleKind::COORDINATE_FORM`], where the generator chooses them.
+    pub const FUSED_STEPS: [BundleKind; FUSED_STEPS.count()] = FUSED_STEPS.members();
     /// Those of joint form that know constraints.
     pub const JOINT_FORM: [BundleKind; JOINT_FORM.count()] = JOINT_FORM.members();
     /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], together.

@@ -23,6 +23,8 @@ pub(super) fn resolve(
             }
             Exists::Unconstrained if constrained => {}
             Exists::Events if !has_events => {}
+            // Parts of steps come with what they are parts of, if the generator chooses them.
+            Exists::Fused => kinds.extend(BundleKind::COORDINATE_FORM),
             _ => kinds.push(kind),
         }
     }
@@ -57,6 +59,7 @@ pub(super) fn resolve(
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);
+        kinds.extend(BundleKind::FUSED_STEPS);
     }
     if has_events {
         // Whoever runs the model meets its events.

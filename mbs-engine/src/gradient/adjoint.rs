@@ -3,11 +3,11 @@
 //! Both are derivatives of the same discrete solution and agree to rounding. The direct one carries a column for each parameter along the
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
-use super::products::{self, Watcher, Weights, counting, own_len, span, unmoved};
+use super::products::{self, Watcher, Weights, counting, own_len, span};
 use super::{Effort, EventFound, Found, Start};
 use crate::Interpreted;
 use crate::method::Method;
-use crate::signals::Moved;
+use crate::signals::Signals;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
@@ -133,7 +133,7 @@ pub fn run(
         }
         observe(node)
     };
-    let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut watch)?;
+    let swept = sweep(model, &mut model.input_signals(), method, simulation, start, memory, &mut watch)?;
     Ok(Found {
         objectives: swept.objectives,
         derivatives: swept.derivatives,
@@ -158,7 +158,7 @@ pub(super) struct Swept<S> {
 /// The product with each objective alone, and what the start depends on.
 pub(super) fn sweep<S: Scalar>(
     model: &Interpreted<S>,
-    inputs: &mut Moved<'_, S>,
+    inputs: &mut Signals<'_, S>,
     method: &Method,
     simulation: &Simulation,
     start: Start<S>,

@@ -181,12 +181,8 @@ impl Found {
     /// some roundings of ψ and of what other parameters change it by.
     pub fn is_rounding(&self, model: &Interpreted, objective: usize) -> Vec<bool> {
         let gradient = self.of_objective(objective);
-        let size_of = |&(group, place): &(Group, u32)| match model.parameters().get(place as usize) {
-            Some(&p) if group == Group::Parameters && p != 0.0 => p.abs(),
-            _ => 1.0,
-        };
         let changes: Vec<f64> =
-            gradient.iter().zip(&model.program().seeds).map(|(d, seed)| (d * size_of(seed)).abs()).collect();
+            gradient.iter().zip(parameter_sizes(model)).map(|(d, size)| (d * size).abs()).collect();
         let value = self.objectives.get(objective).map_or(0.0, |value| value.abs());
         let largest = changes.iter().copied().fold(value, f64::max);
         changes.iter().map(|&change| change > 0.0 && change <= ROUNDING * largest).collect()
@@ -196,6 +192,14 @@ impl Found {
     pub fn of_objective(&self, index: usize) -> &[f64] {
         self.derivatives.get(index * self.parameters..(index + 1) * self.parameters).unwrap_or_default()
     }
+}
+
+/// For each entry of the `sensitivity` list the magnitude of the parameter, or one where it is zero or an input.
+pub(crate) fn parameter_sizes(model: &Interpreted) -> impl Iterator<Item = f64> {
+    model.program().seeds.iter().map(|&(group, place)| match model.parameters().get(place as usize) {
+        Some(&p) if group == Group::Parameters && p != 0.0 => p.abs(),
+        _ => 1.0,
+    })
 }
 
 /// Part of an objective below which a change of it says nothing: sums over a run carry some dozens of roundings.

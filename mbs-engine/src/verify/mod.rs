@@ -20,6 +20,7 @@
 
 mod adjoint;
 mod admissible;
+mod agreement;
 mod coordinate_form;
 mod events;
 mod joint_form;
@@ -34,6 +35,7 @@ mod whole_run;
 use crate::Interpreted;
 pub use adjoint::{AdjointCheck, TOLERANCE as TOLERANCE_OF_ADJOINTS};
 use admissible::Direction;
+pub use agreement::{Compared, agreement};
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::linear::blocks::row;

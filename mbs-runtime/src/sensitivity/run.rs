@@ -256,7 +256,7 @@ fn add_size<S: Scalar>(
     let change = StateDerivatives::of(dims, derivatives)?;
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
-    let changes = change.z.chunks_exact_mut(columns).zip(change.zd.chunks_exact_mut(columns));
+    let changes = change.z.chunks_exact_mut(columns.max(1)).zip(change.zd.chunks_exact_mut(columns.max(1)));
     for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
     {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;

@@ -213,7 +213,6 @@ impl ImplicitIndex1 {
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
-    #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
@@ -292,7 +291,6 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// Evaluates and factors everything at the accepted instant.
-    #[inline(always)]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         if self.products {
             return self.evaluate_matrices(record);
@@ -349,7 +347,6 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// What the projections did: d, e and κ in `spare`.
-    #[inline(always)]
     pub(super) fn differ(&mut self, record: &Record<'_, M::S>) {
         // d = zd − zd*, e = zdd − zdd*, κ = λ − λ*: so that λ* and κ make up the λ that is kept.
         let [d, e, kappa] = &mut self.spare;
@@ -366,7 +363,6 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// `linearise_projections` at the end of the step.
-    #[inline(always)]
     pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         self.differ(record);
         let [d, e, kappa] = &self.spare;

@@ -9,8 +9,8 @@ use mbs_runtime::inputs::{Inputs, NoInputs};
 use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
 use mbs_runtime::{
-    Assembly, Constrained, Dims, EvalError, Hold, Motion, Names, Pattern, Quantity, Scalar, SensitivityDims,
-    State, StepError, StepStatistics, System, Weights,
+    Assembly, Constrained, Dims, EvalError, FusedSteps, Hold, Motion, Names, Pattern, Quantity, Scalar,
+    SensitivityDims, State, StepError, StepStatistics, System, Weights,
 };
 
 use super::dual::Dual;
@@ -340,6 +340,8 @@ impl<T: Mechanism, S: Scalar> System for Lagrangian<T, S> {
         self.mechanism.holds()
     }
 }
+
+impl<T: Mechanism, S: Scalar> FusedSteps for Lagrangian<T, S> {}
 
 impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
     fn pattern(&self) -> Pattern<'_> {
