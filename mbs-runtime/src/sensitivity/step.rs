@@ -199,6 +199,7 @@ impl ImplicitIndex1 {
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
+    #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
@@ -274,6 +275,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// Evaluates and factors everything at the accepted instant.
+    #[inline(always)]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         let (dims, pattern, places) =
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
@@ -327,6 +329,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// `linearise_projections` at the end of the step.
+    #[inline(always)]
     pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         // d = zd − zd*, e = zdd − zdd*, κ = λ − λ*: so that λ* and κ make up the λ that is kept.
         let [d, e, kappa] = &mut self.spare;
