@@ -63,6 +63,8 @@ groups! {
     Stabilisation "stabilisation" r"(2\xi\omega, \omega^2, 1/\alpha)" "stabilisation of constraints";
     /// Entries of the leading matrix.
     Matrix "matrix" "a" "entries of the leading matrix";
+    /// The small numbers on its diagonal (rows).
+    Compliance "compliance" "e" "small numbers on the diagonal of the leading matrix";
     /// Its factors.
     Factors "factors" "f" "factors of the leading matrix";
     /// A right-hand side.
@@ -75,6 +77,12 @@ groups! {
     AccelerationImpulse "e" "e" "change of the accelerations by the projection";
     /// Its multipliers κ.
     AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Weights of the equations of motion and of the constraints, on the way back of an adjoint (nq and rows).
+    Costate "y" "y" "weights of residual and constraints";
+    /// Weights of the projection of velocities.
+    VelocityCostate "yd" r"y_{\dot z}" "weights of the projection of velocities";
+    /// Weights of the projection of accelerations.
+    AccelerationCostate "ydd" r"y_{\ddot z}" "weights of the projection of accelerations";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

@@ -104,7 +104,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait Constrained in CoordinateForm {
-            places { pattern: Pattern<'_>, held: &[bool] }
+            places { pattern: Pattern<'_>, held: &[bool], dependent: &[bool] }
             /// Residual of the equations of motion, and the constraints.
             Residual = residual(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(
@@ -145,6 +145,36 @@ macro_rules! bundles {
             SolveTransposed = solve_transposed(factors: Factors) reads [Factors Rhs]
                 -> in_place(x: [unknowns] "solution")
                 { pivots: None, exists: Always, cost: [], sections: none }
+        }
+        trait FusedSteps in FusedSteps {
+            places { fuses_steps: bool }
+            /// Newton's first correction: residual, leading matrix, factors and solution at once.
+            NewtonStep = newton_step(at: Motion, lambda: Lambda, weights: Weights, compliance: Compliance)
+                reads [Time Z Zd Zdd U Lambda Weights Compliance]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    matrix: [entries] "W, Φ_z, A, A'",
+                    factors: [n_factors] "1/pivot, column of L, row of U, for each pivot",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+            /// Newton's next correction, with factors that are there.
+            CorrectStep = correct_step(at: Motion, lambda: Lambda, weights: Weights, factors: Factors)
+                reads [Time Z Zd Zdd U Lambda Weights Factors]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: None, exists: Fused, cost: [], sections: none }
+            /// Both projections at once.
+            ProjectStep = project_step(at: Motion, compliance: Compliance) reads [Time Z Zd Zdd U Compliance]
+                -> slices(
+                    velocity: [unknowns] "d, σ",
+                    acceleration: [unknowns] "e, κ",
+                    phid: [rows] "what is left of Φd, Ψ",
+                    phidd: [rows] "what is left of Φdd, Ψd",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
         }
         trait ConstrainedDynamics in JointForm {
             places {}
@@ -231,6 +261,21 @@ macro_rules! bundles {
                     rates: places.rates.len(), "Φd_ρ, Ψ_ρ";
                     accelerations: places.accelerations.len(), "Φdd_ρ, Ψd_ρ";
                 } }
+            /// Transposed product with the derivatives of residual and constraints: those of yᵀ (r; Φ; Ψ).
+            NewtonProduct = newton_product(at: Motion, lambda: Lambda, y: Costate) reads [Time Z Zd Zdd U Lambda Costate]
+                -> slices(z: [nq] "by z", zd: [nq] "by zd", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of the constraints' accelerations by velocities.
+            AccelerationProduct = acceleration_product(at: Motion, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U AccelerationCostate]
+                -> slices(zd: [nq] "derivatives of ydd_rowsᵀ (Φdd; Ψd) by zd")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of both projections: those of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd).
+            ProjectionProduct = projection_product(at: Motion, impulses: Impulses, yd: VelocityCostate, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U VelocityImpulse VelocityMultipliers AccelerationImpulse AccelerationMultipliers
+                    VelocityCostate AccelerationCostate]
+                -> slices(z: [nq] "by z", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [8 link], sections: none }
         }
         trait ObjectiveDerivatives in Sensitivities {
             places { objective_places: [Places<'_>; 2] }

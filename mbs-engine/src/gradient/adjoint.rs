@@ -23,6 +23,8 @@ pub const MEMORY: usize = 1 << 30;
 pub struct Choice {
     /// By the adjoint, or directly.
     pub adjoint: bool,
+    /// By that of the continuous equations.
+    pub continuous: bool,
     /// Why.
     pub why: String,
     /// How the memory will be used; none for a direct run, or where the number of steps is not known before it.
@@ -34,7 +36,7 @@ pub struct Choice {
 impl Choice {
     /// The direct derivative.
     pub fn direct(why: impl Into<String>) -> Choice {
-        Choice { adjoint: false, why: why.into(), schedule: None, memory: 0 }
+        Choice { adjoint: false, continuous: false, why: why.into(), schedule: None, memory: 0 }
     }
 }
 
@@ -85,7 +87,12 @@ pub fn choose(
             Some(schedule.map_err(|error| counting(own, all, error))?)
         }
     };
-    let adjoint = |why: String| Choice { adjoint: true, why, schedule, memory };
+    let continuous = asked == GradientMethod::ContinuousAdjoint;
+    let adjoint = |why: String| Choice { adjoint: true, continuous, why, schedule, memory };
+    if continuous {
+        // It keeps all nodes, and says so if there is no room.
+        return Ok(Choice { schedule: None, ..adjoint("that of the continuous equations, as asked".into()) });
+    }
     if asked == GradientMethod::Adjoint {
         return Ok(adjoint("as asked".into()));
     }

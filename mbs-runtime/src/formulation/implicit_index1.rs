@@ -139,6 +139,7 @@ impl ImplicitIndex1 {
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
             tangent: self.tangent,
+            fusible: false,
         };
         let border = Border {
             left: least_part::<M::S>(),

@@ -313,7 +313,7 @@ where
             let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
             let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
             for (rates, changes) in parts {
-                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns)) {
+                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
                     add_scaled(changes, rate / self.h, self.h_rho);
                 }
             }
