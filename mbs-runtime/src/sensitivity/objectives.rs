@@ -74,6 +74,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
     }
 
     /// Adds the node at `at`, where the state has these derivatives.
+    #[inline(always)]
     pub(crate) fn add_node<M: ObjectiveDerivatives<S = S>>(
         &mut self,
         system: &M,

@@ -213,6 +213,7 @@ impl ImplicitIndex1 {
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
+    #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
@@ -291,6 +292,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// Evaluates and factors everything at the accepted instant.
+    #[inline(always)]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         if self.products {
             return self.evaluate_matrices(record);
@@ -363,6 +365,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// `linearise_projections` at the end of the step.
+    #[inline(always)]
     pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         self.differ(record);
         let [d, e, kappa] = &self.spare;
