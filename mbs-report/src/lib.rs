@@ -4,10 +4,13 @@
 //! with hover and zoom, tables. The drawing library is plotly.js from the `plotly` crate; the page's own script and style
 //! are in `assets/`. This crate does not access files.
 
-mod page;
-pub mod scene;
-mod shapes;
 mod text;
+
+mod shapes;
+
+pub mod scene;
+
+mod page;
 
 pub use scene::Scene;
 pub use shapes::Mesh;

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 /// Solves a problem and shows what came of it.
 pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let mut problem = choose(&source, arguments)?;
     change(&mut problem, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;

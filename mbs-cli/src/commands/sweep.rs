@@ -25,7 +25,7 @@ use std::time::Instant;
 /// Runs a sweep, or joins its parts, and shows what came of it.
 pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let plan = Plan::new(
         arguments.over.clone(),

@@ -5,7 +5,7 @@
 use super::face::{self, ident, number};
 use super::{cases, named};
 use crate::corners;
-use crate::model::{Formulation, Integrator, Projection, Simulation};
+use crate::model::{Formulation, Integrator, Projection, Simulation, Tangent};
 use crate::program::{BundleKind, Program};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -387,6 +387,11 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     }
     let tolerance = number(simulation.newton_tolerance);
     let iterations = Literal::u32_unsuffixed(simulation.newton_iterations);
+    let tangent = match simulation.newton_tangent {
+        Tangent::Exact => Some(quote!(tangent: rt::Tangent::Exact,)),
+        Tangent::Reused => None,
+        Tangent::Carried => Some(quote!(tangent: rt::Tangent::Carried,)),
+    };
     let (kind, value) = if constrained && simulation.formulation != Formulation::Ali3p {
         let value = quote! {
             rt::simulation::Stabilised {
@@ -394,6 +399,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                     integrator: #implicit,
                     tolerance: #tolerance,
                     max_iterations: #iterations,
+                    #tangent
                     ..rt::ImplicitIndex1::new(rt::Stabilisation { rate: 0.0, value: 0.0, compliance: 0.0 })
                 },
                 enforcement: #enforcement,
@@ -414,6 +420,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                 integrator: #implicit,
                 tolerance: #tolerance,
                 max_iterations: #iterations,
+                #tangent
                 penalty: #penalty,
                 projection: #projection,
                 ..rt::Ali3p::DEFAULT

@@ -24,6 +24,7 @@ pub const MODEL: Keys = Keys {
         "mbs",
         "name",
         "description",
+        "coordinates",
         "gravity",
         "parameters",
         "inputs",
@@ -222,7 +223,7 @@ pub const SIMULATION: Keys = keys(
     ],
 );
 /// The `newton` of a simulation.
-pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations"]);
+pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations", "tangent"]);
 /// The `tolerance` of a simulation.
 pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.

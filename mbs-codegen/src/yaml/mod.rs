@@ -46,7 +46,7 @@ use std::rc::Rc;
 
 use crate::diagnostics::{Diagnostics, Span};
 use crate::model::evaluate::Values;
-use crate::model::{Model, Vector};
+use crate::model::{Coordinates, Model, Vector};
 use expression::resolve::Context;
 use fields::Fields;
 use load::shorten;
@@ -113,6 +113,11 @@ impl<'t> Reader<'t> {
         let name = self.read_name(&file, file_name);
         let description = file.value("description").and_then(|n| self.string(n)).unwrap_or_default();
 
+        let coordinates = file.value("coordinates").and_then(|node| {
+            let words = Coordinates::ALL.map(|coordinates| (coordinates.keyword(), coordinates));
+            self.word(node, "a kind of coordinates", &words)
+        });
+
         let declarations = self.declare(&file);
         let parameters = self.read_parameters(&declarations);
         let inputs = self.read_inputs(&declarations);
@@ -150,6 +155,7 @@ impl<'t> Reader<'t> {
         let model = Model {
             name,
             description,
+            coordinates: coordinates.unwrap_or_default(),
             gravity: gravity.unwrap_or_else(|| Vector::constant([0.0; 3])),
             parameters,
             inputs,

@@ -53,7 +53,7 @@ impl Failed {
 /// How the gradient of a run is computed: the cheaper way, unless the model asks for the adjoint.
 pub(super) fn choice(model: &Interpreted, settings: &Settings) -> Result<Choice, StepError> {
     let asked = match settings.simulation.gradient {
-        GradientMethod::Adjoint => GradientMethod::Adjoint,
+        asked @ (GradientMethod::Adjoint | GradientMethod::ContinuousAdjoint) => asked,
         GradientMethod::Direct | GradientMethod::Auto => GradientMethod::Auto,
     };
     gradient::adjoint::choose(model, &settings.simulation, asked, None, false)

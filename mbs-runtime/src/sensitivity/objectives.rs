@@ -115,7 +115,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let half = S::from_f64(0.5);
         let (_, gradient) = self.sums.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
         let values = self.last.iter().zip(self.now.iter()).take(dims.n_objectives);
-        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len()).zip(values) {
+        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len().max(1)).zip(values) {
             add_scaled(gradient, half * (g + before), h_rho);
         }
     }

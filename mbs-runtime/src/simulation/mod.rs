@@ -29,6 +29,7 @@ use core::ops::ControlFlow;
 
 use crate::constrained::Reactions;
 use crate::error::StepError;
+use crate::formulation;
 use crate::inputs::{Constant, Inputs, NoInputs, Stop};
 use crate::integrator::{Accepted, Statistics};
 use crate::linear::copy;
@@ -463,6 +464,10 @@ impl<M: Simulated, U> Simulation<M, U> {
         M::check(case, &parameters)?;
         let model = M::with(case, parameters);
         let mut state = self.state;
+        // What an implicit step has handed on belongs to the old parameters; the state of an explicit one has another length.
+        if let Ok(mut implicit) = formulation::State::of(&model.dims(), state.method.values_mut()) {
+            implicit.forget_tangent();
+        }
         state.observe(
             &self.method,
             &model,

@@ -113,6 +113,7 @@ impl Summary<'_> {
                 "projection": simulation.projection.keyword(),
                 "newton_tolerance": simulation.newton_tolerance,
                 "newton_iterations": simulation.newton_iterations,
+                "newton_tangent": simulation.newton_tangent.keyword(),
                 "relative_tolerance": simulation.relative_tolerance,
                 "absolute_tolerance": simulation.absolute_tolerance,
                 "max_step": simulation.max_step,
