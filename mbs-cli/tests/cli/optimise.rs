@@ -457,14 +457,14 @@ fn histories_of_inputs_are_unknowns() {
     // What is saved runs to the same numbers, with the rest of the case.
     for (problem, base) in [("gentle", None), ("held", None), ("gentle", Some("pushed"))] {
         let saved = folder.path(&format!("{problem}_{}.yaml", base.unwrap_or("none")));
-        let case = base.map_or_else(Vec::new, |base| vec!["--case", base]);
+        let case = base.map_or_else(Vec::new, |base| vec!["--case", base, "--max-iterations", "1"]);
         let found = of(problem, &[&["--save-case", "best", "-o", &saved][..], &case].concat());
         let run = json(&["simulate", &saved, "--case", "best", "--json"]);
         let (a, b) = (number(&run["objectives"]["effort"]), number(&found["cost"]));
         assert!((a - b).abs() < 1e-9 * b, "{problem}: {a}, {b}");
         assert!(text(&saved).contains("# a comment"));
     }
-    let start = of("gentle", &["--case", "pushed"]);
+    let start = of("gentle", &["--case", "pushed", "--max-iterations", "1"]);
     // ∫(1 − t)² = 2/3: the search begins with the signal of the case.
     assert!((number(&start["start_cost"]) - 2.0 / 3.0).abs() < 1e-3, "{start}");
     // Hundreds of values go into parameters of the saved file.
