@@ -39,6 +39,12 @@ impl Builder {
         self
     }
 
+    /// Implicit steps of small models are made of few bundles that share what they compute: fewer instructions, other roundings.
+    pub fn fused_steps(mut self) -> Builder {
+        self.request.options.fused_steps = true;
+        self
+    }
+
     /// Which bundles are emitted.
     pub fn bundles(mut self, bundles: &[BundleKind]) -> Builder {
         self.request.options.bundles = bundles.to_vec();

@@ -428,6 +428,7 @@ optimisation:
     minimise: effort
     over: {push: {history: linear, knots: 21, min: -5, max: 5}}
     subject_to: {way: {equal: 1}, pace: {equal: 0}, max(speed): {max: 0.7, sharpness: 400}}
+    tolerance: 1e-5
 ";
 
 #[test]

@@ -227,8 +227,9 @@ fn small_numbers(
     let inertias = inertias_of(&sample, velocities);
     let mut rows: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); m];
     for (&(k, j), &value) in sample.iter().filter(|&(&(k, j), _)| k >= n && j < n) {
-        if inertias[j] > 0.0 {
-            rows[k - n].insert(j, value / inertias[j].sqrt());
+        let value = value / inertias[j].sqrt();
+        if value.is_finite() {
+            rows[k - n].insert(j, value);
         }
     }
     let reached = |row: &BTreeMap<usize, f64>| Some(row.values().map(|x| x * x).sum()).filter(|x| *x > 0.0);

@@ -52,6 +52,8 @@ pub struct Options {
     pub pairs: Pairs,
     /// When transposed products are bundles of their own.
     pub products: Products,
+    /// Whether implicit steps of small models are made of few bundles that share what they compute: fewer instructions, other roundings.
+    pub fused_steps: bool,
     /// What generated code computes with.
     pub scalar: ScalarType,
     /// How generated code rounds.
@@ -362,7 +364,7 @@ impl Program {
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
         equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
-        equations.fuses = program.kinds.contains(&BundleKind::NewtonStep);
+        equations.fuses = options.fused_steps && program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {

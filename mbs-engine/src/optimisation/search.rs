@@ -658,9 +658,14 @@ impl Bench<'_> {
         let values = self.problem.row_values(&first.evaluation);
         let finite = |x: f64| if x.is_finite() { x.abs() } else { 0.0 };
         let rows = self.problem.rows.iter().zip(values);
-        self.scales.rows = rows
-            .map(|(row, value)| size(finite(row.lower).max(finite(row.upper)).max(value.abs())))
-            .collect();
+        // A value that is the rounding of zero is no scale: what the unknowns move the row by is.
+        let scale = |(row, value): (&super::problem::Row, f64)| {
+            let d = self.problem.derivative(&first.evaluation, row.run, row.objective);
+            let moves = self.scaled(d, first, 1.0).iter().fold(0.0, |m: f64, d| m.max(d.abs()));
+            let given = finite(row.lower).max(finite(row.upper)).max(value.abs());
+            size(if given > ROUNDING * finite(moves) { given } else { moves })
+        };
+        self.scales.rows = rows.map(scale).collect();
         self.steepest = steep / self.scales.cost;
     }
 

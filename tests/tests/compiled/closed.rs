@@ -3,7 +3,7 @@
 use super::FUSED;
 use mbs_codegen::bundle::interpret::{Arguments, run, scratch_len};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Options, Products, Program};
+use mbs_codegen::program::{Options, Products, Program};
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
@@ -289,15 +289,13 @@ fn program(index: Option<u64>) -> Program {
     };
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    let mut bundles = compiled::bundles(differentiated);
-    // The shipped module has direct gradients.
-    bundles.retain(|kind| index.is_some() || !BundleKind::PRODUCTS.contains(kind));
+    let bundles = compiled::bundles(differentiated);
     let options = Options { reference, freeze, bundles, products: Products::Always, ..Options::default() };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 
 fn same(name: &str, who: &str, a: &[(&str, Vec<f64>)], b: &[(&str, Vec<f64>)], exact: bool) {
-    assert_eq!(a.len(), b.len());
+    assert_eq!(a.len(), b.len(), "{name}, {who}");
     for ((bundle, x), (other, y)) in a.iter().zip(b) {
         assert_eq!(bundle, other);
         assert_eq!(x.len(), y.len(), "{name}, {bundle}, {who}");
