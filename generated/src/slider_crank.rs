@@ -21,9 +21,6 @@
  | `factor` | 41 | 0 |
  | `solve` | 23 | 0 |
  | `solve_transposed` | 23 | 0 |
- | `newton_step` | 312 | 0 |
- | `correct_step` | 95 | 0 |
- | `project_step` | 127 | 0 |
  | `constrained_dynamics` | 103 | 0 |
  | `constraint_correction` | 55 | 0 |
  | `reactions` | 61 | 0 |
@@ -748,103 +745,6 @@ pub mod slider_crank {
             Ok(())
         }
     }
-    impl rt::FusedSteps for Model {
-        #[inline(always)]
-        fn fuses_steps(&self) -> bool {
-            true
-        }
-        #[inline]
-        fn newton_step(
-            &self,
-            at: rt::Motion<'_, S>,
-            lambda: &[S],
-            weights: rt::Weights<S>,
-            compliance: &[S],
-            w: &mut [S],
-            phi: &mut [S],
-            matrix: &mut [S],
-            factors: &mut [S],
-            x: &mut [S],
-        ) -> Result<(), rt::EvalError> {
-            static COLUMNS: [u32; 5] = [2, 0, 1, 3, 4];
-            let mut pivots = [0.0; 5];
-            self::newton_step(
-                at.t,
-                rt::system::array("z", at.z)?,
-                rt::system::array("zd", at.zd)?,
-                rt::system::array("zdd", at.zdd)?,
-                rt::system::array("u", at.u)?,
-                rt::system::array("lambda", lambda)?,
-                &[weights.velocity, weights.position, weights.ratio],
-                rt::system::array("compliance", compliance)?,
-                &self.prepared,
-                rt::system::scratch(w)?,
-                rt::system::array_mut("phi", phi)?,
-                rt::system::first_mut("matrix", matrix)?,
-                rt::system::array_mut("factors", factors)?,
-                rt::system::array_mut("x", x)?,
-                &mut pivots,
-            );
-            rt::constrained::check_factors(&DIMS, &pivots, &COLUMNS)
-        }
-        #[inline]
-        fn correct_step(
-            &self,
-            at: rt::Motion<'_, S>,
-            lambda: &[S],
-            weights: rt::Weights<S>,
-            factors: &[S],
-            w: &mut [S],
-            phi: &mut [S],
-            x: &mut [S],
-        ) -> Result<(), rt::EvalError> {
-            self::correct_step(
-                at.t,
-                rt::system::array("z", at.z)?,
-                rt::system::array("zd", at.zd)?,
-                rt::system::array("zdd", at.zdd)?,
-                rt::system::array("u", at.u)?,
-                rt::system::array("lambda", lambda)?,
-                &[weights.velocity, weights.position, weights.ratio],
-                rt::system::array("factors", factors)?,
-                &self.prepared,
-                rt::system::scratch(w)?,
-                rt::system::array_mut("phi", phi)?,
-                rt::system::array_mut("x", x)?,
-            );
-            Ok(())
-        }
-        #[inline]
-        fn project_step(
-            &self,
-            at: rt::Motion<'_, S>,
-            compliance: &[S],
-            w: &mut [S],
-            velocity: &mut [S],
-            acceleration: &mut [S],
-            phid: &mut [S],
-            phidd: &mut [S],
-        ) -> Result<(), rt::EvalError> {
-            static COLUMNS: [u32; 5] = [2, 0, 1, 3, 4];
-            let mut pivots = [0.0; 5];
-            self::project_step(
-                at.t,
-                rt::system::array("z", at.z)?,
-                rt::system::array("zd", at.zd)?,
-                rt::system::array("zdd", at.zdd)?,
-                rt::system::array("u", at.u)?,
-                rt::system::array("compliance", compliance)?,
-                &self.prepared,
-                rt::system::scratch(w)?,
-                rt::system::array_mut("velocity", velocity)?,
-                rt::system::array_mut("acceleration", acceleration)?,
-                rt::system::array_mut("phid", phid)?,
-                rt::system::array_mut("phidd", phidd)?,
-                &mut pivots,
-            );
-            rt::constrained::check_factors(&DIMS, &pivots, &COLUMNS)
-        }
-    }
     impl rt::ConstrainedDynamics for Model {
         #[inline]
         fn constrained_dynamics(
@@ -1075,6 +975,7 @@ pub mod slider_crank {
             Ok(())
         }
     }
+    impl rt::FusedSteps for Model {}
 
     /// Computes whatever depends on the parameters alone.
     ///
@@ -1094,17 +995,17 @@ pub mod slider_crank {
         out_c[10] = v1;
         let v2 = -2.0 * p[6];
         out_c[9] = v2;
-        let v3 = 1.0 / p[5];
-        out_c[11] = v3;
-        let v4 = 1.0 / p[6];
+        let v3 = 1.0 / p[6];
+        out_c[15] = v3;
+        let v4 = 1.1641532182693481e-10 + v3;
         out_c[12] = v4;
-        let v5 = 1.1641532182693481e-10 + v4;
-        out_c[13] = v5;
-        let v6 = p[4] * v3;
-        out_c[14] = v6;
+        let v5 = 1.0 / p[5];
+        out_c[11] = v5;
+        let v6 = p[4] * v5;
+        out_c[13] = v6;
         let v7 = 1.0 / p[7];
-        out_c[15] = v7;
-        let v8 = -1.1641532182693481e-10 - v4;
+        out_c[14] = v7;
+        let v8 = -1.1641532182693481e-10 - v3;
         out_c[16] = v8;
     }
 
@@ -1938,633 +1839,6 @@ pub mod slider_crank {
         out_x[4] = v22;
     }
 
-    /// Newton's first correction: residual, leading matrix, factors and solution at once.
-    ///
-    /// Operations: 312 (28 add, 7 div, 129 mul, 101 mul_add, 12 neg, 2 sin_cos, 1 sqrt, 32 sub). Workspace: 0 slots.
-    fn newton_step(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], compliance: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_phi: &mut [S; 2], out_matrix: &mut [S; 14], out_factors: &mut [S; 23], out_x: &mut [S; 5], out_pivots: &mut [S; 5]) {
-        out_matrix[10] = 1.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let (v2, v3) = m::sin_cos(z[2]);
-        out_matrix[11] = v2;
-        let v4 = c[4] * v1;
-        let v5 = c[4] * v0;
-        let v6 = -0.5 * v3;
-        let v7 = -0.5 * v2;
-        let v8 = z[1] + v6;
-        let v9 = v8 - v4;
-        let v10 = v7 - v5;
-        let v11 = v9 * v9;
-        let v12 = v10 * v10 + v11;
-        let v13 = m::sqrt(v12);
-        let v14 = 1.0 / v13;
-        let v15 = v9 * v14;
-        let v16 = v10 * v14;
-        let v17 = v13 - c[5];
-        let v18 = c[3] * v17;
-        let v19 = c[8] * v1;
-        let v20 = c[8] * v0;
-        out_matrix[9] = v20;
-        out_factors[12] = v20;
-        let v21 = z[1] - v3;
-        let v22 = v21 - v19;
-        out_phi[0] = v22;
-        let v23 = v2 + v20;
-        let v24 = -v23;
-        out_phi[1] = v24;
-        let v25 = c[1] * z[1];
-        let v26 = z[1] * v25 + c[2];
-        let v27 = c[9] * z[1];
-        let v28 = v21 - z[1];
-        out_matrix[13] = v28;
-        out_pivots[0] = v28;
-        let v29 = -v19;
-        out_matrix[12] = v29;
-        out_factors[5] = v29;
-        let v30 = v21 * lambda[1];
-        let v31 = v2 * lambda[0] + v30;
-        let v32 = v19 * lambda[1];
-        let v33 = v32 - v20 * lambda[0];
-        let v34 = z[1] * weights[1];
-        let v35 = c[7] * v15;
-        let v36 = c[3] * v15;
-        let v37 = v14 * v14;
-        let v38 = 0.5 * v14;
-        let v39 = c[7] * v16;
-        let v40 = c[3] * v16;
-        let v41 = v16 * v35;
-        let v42 = v15 * v35;
-        let v43 = v16 * v39;
-        let v44 = v15 * v39;
-        let v45 = 0.5 * v2;
-        let v46 = weights[1] * v45;
-        let v47 = v6 * weights[1];
-        let v48 = weights[0] * v45;
-        let v49 = v6 * weights[0];
-        let v50 = weights[0] * v42;
-        let v51 = weights[0] * v44;
-        let v52 = v5 * weights[1];
-        let v53 = v4 * weights[1];
-        let v54 = v5 * weights[0];
-        let v55 = v4 * weights[0];
-        let v56 = v2 * weights[1];
-        let v57 = v3 * weights[1];
-        let v58 = v28 * weights[1];
-        let v59 = lambda[0] * v58;
-        let v60 = v59 - lambda[1] * v56;
-        let v61 = v20 * weights[1];
-        let v62 = v19 * weights[1];
-        let v63 = lambda[1] * v61;
-        let v64 = lambda[0] * v62 + v63;
-        let v65 = z[1] * zd[2];
-        let v66 = zd[1] * zd[2];
-        let v67 = z[1] * zdd[2] + v66;
-        let v68 = v5 * zd[0];
-        let v69 = v4 * zd[0];
-        let v70 = zd[1] - v7 * zd[2];
-        let v71 = v8 * zd[2] - v65;
-        let v72 = v68 + v70;
-        let v73 = v71 - v69;
-        let v74 = v15 * v72;
-        let v75 = v16 * v73 + v74;
-        let v76 = c[7] * v75 + v18;
-        let v77 = v15 * v76;
-        let v78 = v16 * v76;
-        let v79 = v4 * v78;
-        let v80 = v79 - v5 * v77;
-        let v81 = v7 * v77;
-        let v82 = v81 - v8 * v78;
-        let v83 = c[6] - v77;
-        let v84 = v82 - c[6] * v2;
-        let v85 = c[1] * zd[1];
-        let v86 = v25 * zd[2];
-        let v87 = v86 - c[1] * v65;
-        let v88 = c[1] * zdd[1];
-        let v89 = v25 * zdd[2];
-        let v90 = v26 * zdd[2];
-        let v91 = v89 - c[1] * v67;
-        let v92 = v90 - v25 * v67;
-        let v93 = zd[1] * v87;
-        let v94 = v65 * v85 + v93;
-        let v95 = v88 - zd[2] * v87;
-        let v96 = zd[2] * v85 + v91;
-        let v97 = v92 + v94;
-        let v98 = v83 - lambda[0];
-        let v99 = lambda[1] + v78;
-        let v100 = v84 - v31;
-        let v101 = v33 + v80;
-        let v102 = v96 + v99;
-        let v103 = v97 - v100;
-        let v104 = v27 * zd[1];
-        let v105 = v35 * v73;
-        let v106 = v35 * v72 + v76;
-        let v107 = v14 * v105;
-        let v108 = v10 * v105;
-        let v109 = v14 * v106;
-        let v110 = v9 * v106 + v108;
-        let v111 = v37 * v110;
-        let v112 = v36 - v111;
-        let v113 = v38 * v112;
-        let v114 = v10 * v113;
-        let v115 = v107 + v114;
-        let v116 = v114 + v115;
-        let v117 = v9 * v113;
-        let v118 = v109 + v117;
-        let v119 = v117 + v118;
-        let v120 = v39 * v73 + v76;
-        let v121 = v39 * v72;
-        let v122 = v14 * v120;
-        let v123 = v10 * v120;
-        let v124 = v14 * v121;
-        let v125 = v9 * v121 + v123;
-        let v126 = v37 * v125;
-        let v127 = v40 - v126;
-        let v128 = v38 * v127;
-        let v129 = v10 * v128;
-        let v130 = v122 + v129;
-        let v131 = v129 + v130;
-        let v132 = v9 * v128;
-        let v133 = v124 + v132;
-        let v134 = v132 + v133;
-        let v135 = v46 * v119;
-        let v136 = v47 * v116 + v135;
-        let v137 = v46 * v134;
-        let v138 = v47 * v131 + v137;
-        let v139 = v6 * zd[2];
-        let v140 = v45 * zd[2];
-        let v141 = v48 - weights[1] * v139;
-        let v142 = weights[1] * v140 + v49;
-        let v143 = v42 * v141;
-        let v144 = v41 * v142 + v143;
-        let v145 = v44 * v141;
-        let v146 = v43 * v142 + v145;
-        let v147 = weights[1] * v119 + v50;
-        let v148 = weights[1] * v134 + v51;
-        let v149 = v136 + v144;
-        let v150 = v138 + v146;
-        let v151 = v5 * v147;
-        let v152 = v5 * v149;
-        let v153 = v111 - v36;
-        let v154 = v38 * v153;
-        let v155 = v10 * v154;
-        let v156 = v155 - v107;
-        let v157 = v155 + v156;
-        let v158 = v9 * v154;
-        let v159 = v158 - v109;
-        let v160 = v158 + v159;
-        let v161 = v126 - v40;
-        let v162 = v38 * v161;
-        let v163 = v10 * v162;
-        let v164 = v163 - v122;
-        let v165 = v163 + v164;
-        let v166 = v9 * v162;
-        let v167 = v166 - v124;
-        let v168 = v166 + v167;
-        let v169 = v52 * v160;
-        let v170 = v169 - v53 * v157;
-        let v171 = v52 * v168;
-        let v172 = v171 - v53 * v165;
-        let v173 = weights[1] * v69 + v54;
-        let v174 = v55 - weights[1] * v68;
-        let v175 = v42 * v173;
-        let v176 = v41 * v174;
-        let v177 = v176 - v175;
-        let v178 = v44 * v173;
-        let v179 = v43 * v174;
-        let v180 = v179 - v178;
-        let v181 = v170 + v177;
-        let v182 = v172 + v180;
-        let v183 = v8 * v182;
-        let v184 = v183 - v7 * v181;
-        let v185 = c[10] * zd[1];
-        let v186 = 2.0 * v87;
-        let v187 = weights[1] * v96;
-        let v188 = weights[1] * v160 - v50;
-        let v189 = weights[1] * v168 - v51;
-        let v190 = c[1] - v188;
-        out_matrix[4] = v190;
-        let v191 = z[1] * v185 + v104;
-        let v192 = z[1] * v98;
-        let v193 = weights[0] * v186 + v187;
-        let v194 = v151 - v4 * v148;
-        out_matrix[1] = v194;
-        out_factors[11] = v194;
-        let v195 = v152 - v4 * v150;
-        out_matrix[2] = v195;
-        let v196 = -v181;
-        out_matrix[3] = v196;
-        let v197 = z[1] * v182 - v184;
-        out_matrix[6] = v197;
-        let v198 = v52 * v119;
-        let v199 = v198 - v53 * v116;
-        let v200 = v52 * v134;
-        let v201 = v200 - v53 * v131;
-        let v202 = v175 - v176;
-        let v203 = v178 - v179;
-        let v204 = v199 + v202;
-        let v205 = v201 + v203;
-        let v206 = v4 * v205;
-        let v207 = v206 - v5 * v204;
-        let v208 = v52 * v78;
-        let v209 = v53 * v77 + v208;
-        let v210 = v207 - v209;
-        let v211 = v46 * v160;
-        let v212 = v47 * v157 + v211;
-        let v213 = v46 * v168;
-        let v214 = v47 * v165 + v213;
-        let v215 = v212 - v144;
-        let v216 = v214 - v146;
-        let v217 = v8 * v189;
-        let v218 = v217 - v7 * v188;
-        let v219 = v8 * v216;
-        let v220 = v219 - v7 * v215;
-        let v221 = v218 - weights[1] * v78;
-        let v222 = v47 * v77;
-        let v223 = v222 - v46 * v78;
-        let v224 = v220 + v223;
-        let v225 = v224 - c[6] * v57;
-        let v226 = v221 - lambda[1] * weights[1];
-        let v227 = v60 + v225;
-        let v228 = v210 - v64;
-        let v229 = c[2] - weights[0] * v191;
-        let v230 = weights[1] * v192;
-        let v231 = v230 - v34 * v98;
-        let v232 = v229 - v231;
-        let v233 = c[0] - v228;
-        out_matrix[0] = v233;
-        let v234 = v193 + v215;
-        let v235 = -v234;
-        out_matrix[5] = v235;
-        let v236 = v226 - z[1] * v189;
-        let v237 = weights[1] * v99 + v236;
-        let v238 = -v237;
-        out_matrix[7] = v238;
-        let v239 = v227 - z[1] * v216;
-        let v240 = v232 - v239;
-        out_matrix[8] = v240;
-        let v241 = -compliance[1];
-        out_factors[6] = v241;
-        let v242 = 1.0 / v28;
-        out_factors[0] = v242;
-        let v243 = v195 * v242;
-        out_factors[1] = v243;
-        let v244 = v234 * v242;
-        let v245 = -v244;
-        out_factors[2] = v245;
-        let v246 = v240 * v242;
-        out_factors[3] = v246;
-        let v247 = v2 * v242;
-        out_factors[4] = v247;
-        let v248 = v19 * v243 + v233;
-        out_pivots[1] = v248;
-        let v249 = compliance[1] * v243 - v19;
-        out_factors[13] = v249;
-        let v250 = v19 * v244 + v181;
-        let v251 = v19 * v246 + v197;
-        let v252 = compliance[1] * v246 + v28;
-        let v253 = v19 * v247 + v20;
-        let v254 = compliance[1] * v247;
-        let v255 = 1.0 / v248;
-        out_factors[7] = v255;
-        let v256 = v250 * v255;
-        let v257 = -v256;
-        out_factors[8] = v257;
-        let v258 = v251 * v255;
-        out_factors[9] = v258;
-        let v259 = v253 * v255;
-        out_factors[10] = v259;
-        let v260 = v194 * v256 + v190;
-        out_pivots[2] = v260;
-        let v261 = v20 * v256 + 1.0;
-        out_factors[17] = v261;
-        let v262 = v249 * v256;
-        let v263 = v262 - compliance[1] * v244;
-        out_factors[18] = v263;
-        let v264 = v194 * v258 + v237;
-        let v265 = v2 - v20 * v258;
-        let v266 = v252 - v249 * v258;
-        let v267 = 1.0 - v194 * v259;
-        let v268 = v20 * v259 + compliance[0];
-        let v269 = v254 - v249 * v259;
-        let v270 = 1.0 / v260;
-        out_factors[14] = v270;
-        let v271 = v264 * v270;
-        let v272 = -v271;
-        out_factors[15] = v272;
-        let v273 = v267 * v270;
-        out_factors[16] = v273;
-        let v274 = v261 * v271 + v265;
-        let v275 = v263 * v271 + v266;
-        let v276 = v261 * v273 + v268;
-        let v277 = -v276;
-        out_pivots[3] = v277;
-        let v278 = v269 - v263 * v273;
-        out_factors[21] = v278;
-        let v279 = 1.0 / v276;
-        let v280 = -v279;
-        out_factors[19] = v280;
-        let v281 = v274 * v279;
-        let v282 = -v281;
-        out_factors[20] = v282;
-        let v283 = v278 * v281 + v275;
-        out_pivots[4] = v283;
-        let v284 = 1.0 / v283;
-        out_factors[22] = v284;
-        let v285 = v101 - c[0] * zdd[0];
-        let v286 = v98 - v95;
-        let v287 = z[1] * v102 - v103;
-        let v288 = 1.0 / weights[1];
-        let v289 = v22 * v288;
-        let v290 = v23 * v288;
-        let v291 = v285 - v243 * v290;
-        let v292 = v244 * v290 + v286;
-        let v293 = v287 - v246 * v290;
-        let v294 = v247 * v290 + v289;
-        let v295 = v256 * v291 + v292;
-        let v296 = v293 - v258 * v291;
-        let v297 = v259 * v291 + v294;
-        let v298 = v271 * v295 + v296;
-        let v299 = v273 * v295 + v297;
-        let v300 = v298 - v281 * v299;
-        let v301 = v284 * v300;
-        out_x[4] = v301;
-        let v302 = v278 * v301 + v299;
-        let v303 = v279 * v302;
-        out_x[3] = v303;
-        let v304 = v295 - v261 * v303;
-        let v305 = v304 - v263 * v301;
-        let v306 = v270 * v305;
-        out_x[1] = v306;
-        let v307 = v291 - v194 * v306;
-        let v308 = v307 - v20 * v303;
-        let v309 = v308 - v249 * v301;
-        let v310 = v255 * v309;
-        out_x[0] = v310;
-        let v311 = v19 * v310 + v290;
-        let v312 = compliance[1] * v301 + v311;
-        let v313 = v242 * v312;
-        out_x[2] = v313;
-    }
-
-    /// Newton's next correction, with factors that are there.
-    ///
-    /// Operations: 95 (5 add, 2 div, 32 mul, 41 mul_add, 2 neg, 2 sin_cos, 1 sqrt, 10 sub). Workspace: 0 slots.
-    fn correct_step(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], factors: &[S; 23], c: &[S; 17], w: &mut [S; 0], out_phi: &mut [S; 2], out_x: &mut [S; 5]) {
-        let (v0, v1) = m::sin_cos(z[0]);
-        let (v2, v3) = m::sin_cos(z[2]);
-        let v4 = c[4] * v1;
-        let v5 = c[4] * v0;
-        let v6 = -0.5 * v2;
-        let v7 = -0.5 * v3 + z[1];
-        let v8 = v7 - v4;
-        let v9 = v6 - v5;
-        let v10 = v8 * v8;
-        let v11 = v9 * v9 + v10;
-        let v12 = m::sqrt(v11);
-        let v13 = 1.0 / v12;
-        let v14 = v8 * v13;
-        let v15 = v9 * v13;
-        let v16 = v12 - c[5];
-        let v17 = c[3] * v16;
-        let v18 = c[8] * v1;
-        let v19 = c[8] * v0;
-        let v20 = z[1] - v3;
-        let v21 = v20 - v18;
-        out_phi[0] = v21;
-        let v22 = v2 + v19;
-        let v23 = -v22;
-        out_phi[1] = v23;
-        let v24 = c[1] * z[1];
-        let v25 = z[1] * v24 + c[2];
-        let v26 = v20 * lambda[1];
-        let v27 = v2 * lambda[0] + v26;
-        let v28 = v18 * lambda[1];
-        let v29 = v28 - v19 * lambda[0];
-        let v30 = z[1] * zd[2];
-        let v31 = zd[1] * zd[2];
-        let v32 = z[1] * zdd[2] + v31;
-        let v33 = zd[1] - v6 * zd[2];
-        let v34 = v7 * zd[2] - v30;
-        let v35 = v5 * zd[0] + v33;
-        let v36 = v34 - v4 * zd[0];
-        let v37 = v14 * v35;
-        let v38 = v15 * v36 + v37;
-        let v39 = c[7] * v38 + v17;
-        let v40 = v14 * v39;
-        let v41 = v15 * v39;
-        let v42 = v4 * v41;
-        let v43 = v42 - v5 * v40;
-        let v44 = v6 * v40;
-        let v45 = v44 - v7 * v41;
-        let v46 = c[6] - v40;
-        let v47 = v45 - c[6] * v2;
-        let v48 = c[1] * zd[1];
-        let v49 = v24 * zd[2];
-        let v50 = v49 - c[1] * v30;
-        let v51 = c[1] * zdd[1];
-        let v52 = v24 * zdd[2];
-        let v53 = v25 * zdd[2];
-        let v54 = v52 - c[1] * v32;
-        let v55 = v53 - v24 * v32;
-        let v56 = zd[1] * v50;
-        let v57 = v30 * v48 + v56;
-        let v58 = v51 - zd[2] * v50;
-        let v59 = zd[2] * v48 + v54;
-        let v60 = v55 + v57;
-        let v61 = v46 - lambda[0];
-        let v62 = lambda[1] + v41;
-        let v63 = v47 - v27;
-        let v64 = v29 + v43;
-        let v65 = v59 + v62;
-        let v66 = v60 - v63;
-        let v67 = v64 - c[0] * zdd[0];
-        let v68 = v61 - v58;
-        let v69 = z[1] * v65 - v66;
-        let v70 = 1.0 / weights[1];
-        let v71 = v21 * v70;
-        let v72 = v22 * v70;
-        let v73 = v67 - factors[1] * v72;
-        let v74 = v68 - factors[2] * v72;
-        let v75 = v69 - factors[3] * v72;
-        let v76 = factors[4] * v72 + v71;
-        let v77 = v74 - factors[8] * v73;
-        let v78 = v75 - factors[9] * v73;
-        let v79 = factors[10] * v73 + v76;
-        let v80 = v78 - factors[15] * v77;
-        let v81 = factors[16] * v77 + v79;
-        let v82 = factors[20] * v81 + v80;
-        let v83 = factors[22] * v82;
-        out_x[4] = v83;
-        let v84 = factors[21] * v83 + v81;
-        let v85 = factors[19] * v84;
-        let v86 = -v85;
-        out_x[3] = v86;
-        let v87 = factors[17] * v85 + v77;
-        let v88 = v87 - factors[18] * v83;
-        let v89 = factors[14] * v88;
-        out_x[1] = v89;
-        let v90 = v73 - factors[11] * v89;
-        let v91 = factors[12] * v85 + v90;
-        let v92 = v91 - factors[13] * v83;
-        let v93 = factors[7] * v92;
-        out_x[0] = v93;
-        let v94 = v72 - factors[5] * v93;
-        let v95 = v94 - factors[6] * v83;
-        let v96 = factors[0] * v95;
-        out_x[2] = v96;
-    }
-
-    /// Both projections at once.
-    ///
-    /// Operations: 127 (11 add, 3 div, 45 mul, 53 mul_add, 3 neg, 2 sin_cos, 10 sub). Workspace: 0 slots.
-    fn project_step(t: S, z: &[S; 3], zd: &[S; 3], zdd: &[S; 3], u: &[S; 0], compliance: &[S; 2], c: &[S; 17], w: &mut [S; 0], out_velocity: &mut [S; 5], out_acceleration: &mut [S; 5], out_phid: &mut [S; 2], out_phidd: &mut [S; 2], out_pivots: &mut [S; 5]) {
-        out_pivots[1] = c[0];
-        out_pivots[2] = c[1];
-        let (v0, v1) = m::sin_cos(z[0]);
-        let (v2, v3) = m::sin_cos(z[2]);
-        let v4 = c[8] * v1;
-        let v5 = c[8] * v0;
-        let v6 = z[1] - v3;
-        let v7 = v6 - z[1];
-        out_pivots[0] = v7;
-        let v8 = z[1] * zdd[2];
-        let v9 = v4 * zd[0];
-        let v10 = v6 * zd[2];
-        let v11 = v2 * zd[2] + zd[1];
-        let v12 = v10 - z[1] * zd[2];
-        let v13 = v5 * zd[0] + v11;
-        let v14 = v12 - v9;
-        let v15 = v5 * zdd[0];
-        let v16 = v4 * zdd[0];
-        let v17 = v2 * zdd[2] + zdd[1];
-        let v18 = 1.0 / v7;
-        let v19 = v2 * v18;
-        let v20 = v4 * v19 + v5;
-        let v21 = compliance[1] * v19;
-        let v22 = c[2] * v18;
-        let v23 = v4 * v22;
-        let v24 = compliance[1] * v22 + v7;
-        let v25 = c[11] * v23;
-        let v26 = c[11] * v20;
-        let v27 = v2 - v5 * v25;
-        let v28 = v4 * v25 + v24;
-        let v29 = v5 * v26 + compliance[0];
-        let v30 = v4 * v26 + v21;
-        let v31 = c[12] + v29;
-        let v32 = -v31;
-        out_pivots[3] = v32;
-        let v33 = 1.0 / v31;
-        let v34 = v27 * v33;
-        let v35 = v30 * v34 + v28;
-        out_pivots[4] = v35;
-        let v36 = 1.0 / v35;
-        let v37 = v9 - v12;
-        let v38 = v22 * v37;
-        let v39 = v19 * v37 + v13;
-        let v40 = v34 * v39 + v38;
-        let v41 = v36 * v40;
-        let v42 = v30 * v41 - v39;
-        let v43 = v33 * v42;
-        let v44 = c[12] * v43;
-        let v45 = v5 * v43;
-        let v46 = v45 - v4 * v41;
-        let v47 = c[11] * v46;
-        let v48 = v4 * v47 + v37;
-        let v49 = compliance[1] * v41;
-        let v50 = v48 - v49;
-        let v51 = v18 * v50;
-        let v52 = compliance[0] * v43;
-        let v53 = v52 - v19 * v49;
-        let v54 = v34 * v53;
-        let v55 = v54 - v22 * v49;
-        let v56 = v36 * v55;
-        let v57 = v53 - v30 * v56;
-        let v58 = v33 * v57;
-        let v59 = v5 * v58;
-        let v60 = v4 * v56 + v59;
-        let v61 = c[11] * v60;
-        let v62 = v4 * v61 + v49;
-        let v63 = compliance[1] * v56 + v62;
-        let v64 = v47 + v61;
-        out_velocity[0] = v64;
-        let v65 = c[12] * v58 + v44;
-        out_velocity[1] = v65;
-        let v66 = v18 * v63 + v51;
-        out_velocity[2] = v66;
-        let v67 = v43 + v58;
-        let v68 = -v67;
-        out_velocity[3] = v68;
-        let v69 = v56 - v41;
-        out_velocity[4] = v69;
-        let v70 = v5 * v64 + v13;
-        let v71 = v65 + v70;
-        let v72 = v2 * v66 + v71;
-        out_phid[0] = v72;
-        let v73 = v14 - v4 * v64;
-        let v74 = v7 * v66 + v73;
-        out_phid[1] = v74;
-        let v75 = zd[0] + v64;
-        let v76 = zd[1] + v65;
-        let v77 = zd[2] + v66;
-        let v78 = v76 * v77 + v8;
-        let v79 = v5 * v75;
-        let v80 = v4 * v75;
-        let v81 = v6 * v77;
-        let v82 = v2 * v77 + v76;
-        let v83 = v81 - z[1] * v77;
-        let v84 = v75 * v80 + v15;
-        let v85 = v16 - v75 * v79;
-        let v86 = v6 * zdd[2] - v78;
-        let v87 = v17 - v77 * v83;
-        let v88 = v77 * v82 + v86;
-        let v89 = v84 + v87;
-        let v90 = v88 - v85;
-        let v91 = v85 - v88;
-        let v92 = v22 * v91;
-        let v93 = v19 * v91 + v89;
-        let v94 = v34 * v93 + v92;
-        let v95 = v36 * v94;
-        let v96 = v30 * v95 - v93;
-        let v97 = v33 * v96;
-        let v98 = c[12] * v97;
-        let v99 = v5 * v97;
-        let v100 = v99 - v4 * v95;
-        let v101 = c[11] * v100;
-        let v102 = v4 * v101 + v91;
-        let v103 = compliance[1] * v95;
-        let v104 = v102 - v103;
-        let v105 = v18 * v104;
-        let v106 = compliance[0] * v97;
-        let v107 = v106 - v19 * v103;
-        let v108 = v34 * v107;
-        let v109 = v108 - v22 * v103;
-        let v110 = v36 * v109;
-        let v111 = v107 - v30 * v110;
-        let v112 = v33 * v111;
-        let v113 = v5 * v112;
-        let v114 = v4 * v110 + v113;
-        let v115 = c[11] * v114;
-        let v116 = v4 * v115 + v103;
-        let v117 = compliance[1] * v110 + v116;
-        let v118 = v101 + v115;
-        out_acceleration[0] = v118;
-        let v119 = c[12] * v112 + v98;
-        out_acceleration[1] = v119;
-        let v120 = v18 * v117 + v105;
-        out_acceleration[2] = v120;
-        let v121 = v97 + v112;
-        let v122 = -v121;
-        out_acceleration[3] = v122;
-        let v123 = v110 - v95;
-        out_acceleration[4] = v123;
-        let v124 = v5 * v118 + v89;
-        let v125 = v119 + v124;
-        let v126 = v2 * v120 + v125;
-        out_phidd[0] = v126;
-        let v127 = v90 - v4 * v118;
-        let v128 = v7 * v120 + v127;
-        out_phidd[1] = v128;
-    }
-
     /// Accelerations and multipliers under the constraints.
     ///
     /// Operations: 103 (5 add, 3 div, 36 mul, 45 mul_add, 1 neg, 2 sin_cos, 1 sqrt, 10 sub). Workspace: 0 slots.
@@ -2623,14 +1897,14 @@ pub mod slider_crank {
         let v47 = v41 - v37;
         let v48 = z[1] * v27 + v33;
         let v49 = 2.9103830456733704e-11 + stabilisation[2];
-        let v50 = c[13] + stabilisation[2];
-        let v51 = c[14] * v0;
-        let v52 = c[14] * v1;
+        let v50 = c[12] + stabilisation[2];
+        let v51 = c[13] * v0;
+        let v52 = c[13] * v1;
         let v53 = v35 * v51 + v50;
         let v54 = v35 * v52;
         let v55 = v34 * v52 + v49;
-        let v56 = c[15] * v2;
-        let v57 = c[15] * v45;
+        let v56 = c[14] * v2;
+        let v57 = c[14] * v45;
         let v58 = v2 * v56 + v53;
         let v59 = -v58;
         out_pivots[3] = v59;
@@ -2648,7 +1922,7 @@ pub mod slider_crank {
         let v70 = v[0] * v36 + v69;
         let v71 = v47 * stabilisation[0] + v70;
         let v72 = v44 * stabilisation[1] - v71;
-        let v73 = c[12] * v32 + v68;
+        let v73 = c[15] * v32 + v68;
         let v74 = v29 * v51 + v73;
         let v75 = v29 * v52 + v72;
         let v76 = v48 * v56 + v74;
@@ -2659,12 +1933,12 @@ pub mod slider_crank {
         let v81 = v62 * v80;
         let v82 = v48 - v2 * v81;
         let v83 = v82 - v45 * v79;
-        let v84 = c[15] * v83;
+        let v84 = c[14] * v83;
         let v85 = v29 - v35 * v81;
         let v86 = v34 * v79 + v85;
         let v87 = c[11] * v86;
         let v88 = v32 - v81;
-        let v89 = c[12] * v88;
+        let v89 = c[15] * v88;
         let v90 = -1.1641532182693481e-10 * v81;
         let v91 = -2.9103830456733704e-11 * v79;
         let v92 = v63 * v90 + v91;
@@ -2677,9 +1951,9 @@ pub mod slider_crank {
         let v99 = v34 * v93 + v98;
         let v100 = c[11] * v99 + v87;
         out_vd[0] = v100;
-        let v101 = c[12] * v95 + v89;
+        let v101 = c[15] * v95 + v89;
         out_vd[1] = v101;
-        let v102 = c[15] * v97 + v84;
+        let v102 = c[14] * v97 + v84;
         out_vd[2] = v102;
         let v103 = v81 - v95;
         out_lambda[0] = v103;
@@ -2710,11 +1984,11 @@ pub mod slider_crank {
         out_phid[0] = v15;
         let v16 = v10 - v6;
         out_phid[1] = v16;
-        let v17 = c[14] * v0;
-        let v18 = c[14] * v1;
+        let v17 = c[13] * v0;
+        let v18 = c[13] * v1;
         let v19 = v5 * v18;
-        let v20 = c[15] * v2;
-        let v21 = c[15] * v14;
+        let v20 = c[14] * v2;
+        let v21 = c[14] * v14;
         let v22 = v19 - v2 * v21;
         let v23 = c[16] - v5 * v17;
         let v24 = -2.9103830456733704e-11 - v4 * v18;
@@ -2732,14 +2006,14 @@ pub mod slider_crank {
         let v36 = v27 * v35;
         let v37 = v2 * v36;
         let v38 = v14 * v34 + v37;
-        let v39 = c[15] * v38;
+        let v39 = c[14] * v38;
         let v40 = -v39;
         out_dz[2] = v40;
         let v41 = v4 * v34;
         let v42 = v41 - v5 * v36;
         let v43 = c[11] * v42;
         out_dz[0] = v43;
-        let v44 = c[12] * v36;
+        let v44 = c[15] * v36;
         let v45 = -v44;
         out_dz[1] = v45;
         let v46 = v15 * v28 + v32;
@@ -2748,13 +2022,13 @@ pub mod slider_crank {
         let v49 = v27 * v48;
         let v50 = v2 * v49;
         let v51 = v50 - v14 * v47;
-        let v52 = c[15] * v51;
+        let v52 = c[14] * v51;
         out_dv[2] = v52;
         let v53 = v5 * v49;
         let v54 = v4 * v47 + v53;
         let v55 = c[11] * v54;
         out_dv[0] = v55;
-        let v56 = c[12] * v49;
+        let v56 = c[15] * v49;
         out_dv[1] = v56;
     }
 

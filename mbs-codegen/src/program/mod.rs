@@ -154,6 +154,7 @@ impl Default for Options {
             bundles: BundleKind::STANDARD.to_vec(),
             pairs: Pairs::default(),
             products: Products::default(),
+            fused_steps: false,
             scalar: ScalarType::default(),
             fma: Fma::default(),
         }
