@@ -97,6 +97,8 @@ impl Method {
         };
         if let Some(damping) = damping {
             let base = ImplicitIndex1::new(damping.stabilisation());
+            // Unless the file says otherwise, the default of the formulation, as in generated code.
+            let tangent = if tangent == Tangent::Reused { base.tangent } else { tangent };
             return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, tangent, ..base });
         }
         let projection = match simulation.projection {

@@ -58,7 +58,9 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 
 /// The program with all bundles of moderate size, and the names of the others with about how many operations they would need.
 fn all_bundles(model: &Analysed, case: Option<&Case>) -> Result<(Program, Vec<TooLarge>), Failure> {
-    let estimates = program::estimates(model, &BundleKind::ALL);
+    // Fused steps are on request, and repeat what is counted here.
+    let all = BundleKind::ALL.into_iter().filter(|kind| kind.entry().family != Family::FusedSteps);
+    let estimates = program::estimates(model, &all.collect::<Vec<_>>());
     // Of what comes together the largest counts, and derivatives bring what they are derivatives of.
     let largest = |family: Family| {
         let members = estimates.iter().filter(|(kind, _)| kind.entry().family == family);

@@ -209,7 +209,9 @@ fn adjoints_equal_direct_gradients() {
         let (model, [direct, adjoint], _) = both(&text, case, h, end);
         let columns = mbs_runtime::System::dims(&model).sensitivity.product_columns;
         for i in 0..direct.objectives.len() {
-            assert_eq!(direct.objectives[i], adjoint.objectives[i]);
+            let (a, b) = (direct.objectives[i], adjoint.objectives[i]);
+            // Sums over a run, in other orders.
+            assert!((a - b).abs() <= 1e-13 * a.abs(), "{a}, {b}");
             let row = direct.of_objective(i);
             // Parameters have units of their own: each counts in its size, or as one.
             let size = |k: usize| {
