@@ -197,7 +197,7 @@ impl Problem {
             [] => vec![(chosen, 1.0)],
             some => some.iter().map(|&(i, weight)| (Some(i), weight)).collect(),
         };
-        fn case_of<'m>(model: &'m Model, case: Option<usize>) -> Option<&'m Case> {
+        fn case_of(model: &Model, case: Option<usize>) -> Option<&Case> {
             case.and_then(|i| model.cases.get(i))
         }
         let all: Vec<Option<&Case>> = cases.iter().map(|(case, _)| case_of(model, *case)).collect();

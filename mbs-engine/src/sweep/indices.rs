@@ -66,7 +66,8 @@ fn sobol(values: &[Option<f64>], n: usize, d: usize) -> (Vec<Index>, usize) {
     let both: Vec<f64> = whole.iter().flat_map(|&i| [value(0, i), value(1, i)]).collect();
     let (centre, variance) = moments(&both);
     // 0/0: a result that varies by roundings only has no parts of its variance.
-    if whole.is_empty() || !(variance.sqrt() > ROUNDING * centre.abs()) {
+    let varies = variance.sqrt() > ROUNDING * centre.abs();
+    if whole.is_empty() || !varies {
         return (Vec::new(), whole.len());
     }
     let axis = |k: usize| {

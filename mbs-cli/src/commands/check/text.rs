@@ -315,7 +315,7 @@ impl Summary<'_> {
         let mut table =
             Table::new(&["name", "minimises", ">unknowns", ">constraints", "cases", "description"]);
         for problem in &self.model.optimisation {
-            let terms = problem.minimise.iter().map(|term| term.judged.name(&self.model));
+            let terms = problem.minimise.iter().map(|term| term.judged.name(self.model));
             let knots: usize = problem.histories.iter().map(|history| history.knots.len()).sum();
             let cases = problem.cases.iter().map(|(case, _)| self.model.cases[*case].name.as_str());
             table.row([
