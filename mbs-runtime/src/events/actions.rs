@@ -72,8 +72,8 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
     }
 
     fn act(&mut self, event: usize, at: At<'_, M::S>) -> Result<&[M::S], StepError> {
+        self.jump.settle(self.model, event, at, self.latches, self.w)?;
         self.jump.solve(self.model, event, at, self.w)?;
-        self.jump.set_inputs(self.model, event, self.latches);
         Ok(self.jump.d)
     }
 
@@ -155,7 +155,21 @@ impl<W: Stepper, E: Driver<W>> Driver<W> for Noting<'_, '_, W::S, E> {
         if self.restarts { self.add(t, Item::Restart) } else { Ok(()) }
     }
 
-    fn acted(&self) -> (&[W::S], &[W::S]) {
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        curvatures: &mut [W::S],
+        sizes: &mut [W::S],
+    ) -> Result<(), StepError> {
+        self.driver.sides(run, t, curvatures, sizes)
+    }
+
+    fn latch(&mut self, input: u32, value: W::S) -> bool {
+        self.driver.latch(input, value)
+    }
+
+    fn acted(&self) -> [&[W::S]; 3] {
         self.driver.acted()
     }
 

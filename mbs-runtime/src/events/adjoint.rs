@@ -10,7 +10,7 @@ use super::actions::{Acts, Noting, Steps};
 use super::explicit::{ExplicitDriver, memory_len};
 use super::latches::Latched;
 use super::locate::Located;
-use super::times::refuse;
+use super::times::refuse_adjoint;
 use super::{EventDerivatives, Events, Occurrence, WithEvents};
 use crate::adjoint::explicit::{Plain, Way, around_len, plain_len, way_len};
 use crate::adjoint::items::{Around, Log, Logged};
@@ -156,7 +156,7 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
         O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
     {
         refuse_first_order_states(system)?;
-        refuse(system.events())?;
+        refuse_adjoint(system.events())?;
         let (dims, table, eyes) = (system.dims(), system.events().event_table(), RefCell::new(observe));
         check_state(&dims, y)?;
         let log = RefCell::new(Log::new(&mut *memory));
@@ -222,7 +222,7 @@ impl AdjointEventIntegrator for Adjoint<Adaptive> {
         O: FnMut(AdjointNode<'_, D::S>) -> ControlFlow<()>,
     {
         refuse_first_order_states(system)?;
-        refuse(system.events())?;
+        refuse_adjoint(system.events())?;
         let (dims, table, eyes) = (system.dims(), system.events().event_table(), RefCell::new(observe));
         check_state(&dims, y)?;
         let log = RefCell::new(Log::new(&mut *memory));

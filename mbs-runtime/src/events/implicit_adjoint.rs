@@ -9,7 +9,7 @@ use super::adjoint::{log_of, told};
 use super::implicit::ImplicitDriver;
 use super::latches::Latched;
 use super::locate::{self, Located};
-use super::times::refuse;
+use super::times::refuse_adjoint;
 use super::{EventDerivatives, Occurrence};
 use crate::adjoint::implicit::{Aside, check_run, go_back, item_lens};
 use crate::adjoint::items::{Around, Log, Logged, Times};
@@ -83,7 +83,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         I: Inputs<M::S>,
         O: FnMut(AdjointNode<'_, M::S>) -> ControlFlow<()>,
     {
-        refuse(system)?;
+        refuse_adjoint(system)?;
         let Fixed { method, h } = &self.0;
         let (dims, table, eyes) = (system.dims(), system.event_table(), RefCell::new(observe));
         check_run(&dims, state, span.start, &product)?;

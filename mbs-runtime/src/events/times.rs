@@ -16,7 +16,7 @@
 //! | 1 | h' = 1 | g' + g_h |
 //! | 2 | h' = −g'/g_h | the derivatives |
 
-use super::Events;
+use super::{EventEntry, Events};
 use crate::error::{EventFailure, StepError};
 use crate::linear::add_scaled;
 use crate::pieces::Pieces;
@@ -124,6 +124,21 @@ pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
     if !table.constant_settings {
         let what = "there is no gradient yet of a run in which an event sets an input to a value that follows motion or parameters: \
                     set it to a number";
+        return Err(StepError::Unsupported { what });
+    }
+    Ok(())
+}
+
+/// What the adjoint of a run with events does not know.
+pub(crate) fn refuse_adjoint<M: Events>(model: &M) -> Result<(), StepError> {
+    refuse(model)?;
+    let unknown = |entry: &EventEntry| {
+        let jumps = entry.conditions.0 < entry.conditions.1 && entry.settings.0 < entry.settings.1;
+        entry.adds_rows || entry.switch.is_some() || jumps
+    };
+    if model.event_table().events.iter().any(unknown) {
+        let what = "there is no adjoint yet of a run in which events add constraints, switch branches of laws, or change velocities and \
+                    inputs at once: take the direct method";
         return Err(StepError::Unsupported { what });
     }
     Ok(())
