@@ -47,8 +47,19 @@ pub struct EventEntry {
     pub has_rate: bool,
     /// Its conditions on velocities: the first one, and the one after the last.
     pub conditions: (usize, usize),
+    /// Whether it enters a state in which constraints act that may not have acted before.
+    pub adds_rows: bool,
+    /// The input that always is the side of its function, if it is the switch of a branch.
+    pub switch: Option<u32>,
     /// The inputs it sets: the first one, and the one after the last.
     pub settings: (usize, usize),
+}
+
+impl EventEntry {
+    /// Whether it does more than being recorded.
+    pub const fn acts(&self) -> bool {
+        self.stop || self.conditions.0 < self.conditions.1 || self.settings.0 < self.settings.1
+    }
 }
 
 /// The events of a model; of simultaneous ones the first acts first.
@@ -60,8 +71,10 @@ pub struct EventTable<'a> {
     pub conditions: usize,
     /// The inputs that they set, one for each setting.
     pub inputs: &'a [u32],
-    /// Whether every setting is a number or follows from other inputs: it has no derivative.
-    pub constant_settings: bool,
-    /// Whether neither the equations of motion, nor the objectives, nor signals of inputs name the time.
+    /// For each setting the column of derivatives by its input, if its value depends on motion or parameters.
+    pub setting_columns: &'a [Option<u32>],
+    /// The column of derivatives by the clock: laws that name the time name t + clock.
+    pub clock: Option<u32>,
+    /// Whether signals of inputs do not name the time.
     pub autonomous: bool,
 }

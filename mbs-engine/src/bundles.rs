@@ -321,7 +321,8 @@ mod places {
             events: &events.entries,
             conditions: events.conditions.len(),
             inputs: &events.inputs,
-            constant_settings: events.constant_settings,
+            setting_columns: &events.setting_columns,
+            clock: events.clock,
             autonomous: events.autonomous,
         }
     }

@@ -326,12 +326,19 @@ fn event_table(program: &Program) -> TokenStream {
     let events = &program.events;
     let entry = |entry: &EventEntry| {
         let direction = ident(entry.direction.name());
-        let EventEntry { minimum_interval, stop, has_rate, .. } = *entry;
+        let EventEntry { minimum_interval, stop, has_rate, adds_rows, .. } = *entry;
         let range = |(first, end): (usize, usize)| {
             let (first, end) = (count(first), count(end));
             quote!((#first, #end))
         };
         let (conditions, settings) = (range(entry.conditions), range(entry.settings));
+        let switch = match entry.switch {
+            Some(input) => {
+                let input = count(input as usize);
+                quote!(Some(#input))
+            }
+            None => quote!(None),
+        };
         quote! {
             rt::EventEntry {
                 direction: rt::Direction::#direction,
@@ -339,20 +346,30 @@ fn event_table(program: &Program) -> TokenStream {
                 stop: #stop,
                 has_rate: #has_rate,
                 conditions: #conditions,
+                adds_rows: #adds_rows,
+                switch: #switch,
                 settings: #settings,
             }
         }
     };
     let entries = events.entries.iter().map(entry);
     let (conditions, autonomous) = (count(events.conditions.len()), events.autonomous);
-    let constant_settings = events.constant_settings;
+    let optional = |place: &Option<u32>| match place {
+        Some(place) => {
+            let place = count(*place as usize);
+            quote!(Some(#place))
+        }
+        None => quote!(None),
+    };
+    let (clock, setting_columns) = (optional(&events.clock), events.setting_columns.iter().map(optional));
     let inputs = events.inputs.iter().map(|&input| count(input as usize));
     quote! {
         rt::EventTable {
             events: &[#(#entries),*],
             conditions: #conditions,
             inputs: &[#(#inputs),*],
-            constant_settings: #constant_settings,
+            setting_columns: &[#(#setting_columns),*],
+            clock: #clock,
             autonomous: #autonomous,
         }
     }

@@ -6,6 +6,7 @@
 //! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
 //! expanded; `bodies[0]` is `ground`.
 
+pub mod clock;
 pub mod constraint;
 pub mod dependencies;
 pub mod evaluate;
@@ -14,11 +15,13 @@ pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod knots;
+pub mod mode;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
 pub mod sensitivity;
 pub mod shape;
+pub mod switches;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
@@ -29,6 +32,7 @@ pub use ids::{
     VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use mode::{Activity, Mode};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
@@ -59,6 +63,10 @@ pub struct Model {
     pub variables: Vec<Variable>,
     /// Forces other than gravity.
     pub forces: Vec<Force>,
+    /// States of which one holds at a time.
+    pub modes: Vec<Mode>,
+    /// The input that is added to the time in laws that name it, if there are events to be differentiated.
+    pub clock: Option<InputId>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
     /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
@@ -279,6 +287,8 @@ pub struct Force {
     pub name: String,
     /// What it does.
     pub kind: ForceKind,
+    /// In which states it acts.
+    pub activity: Activity,
     /// Where the file declares it.
     pub span: Span,
 }

@@ -19,11 +19,11 @@ use super::sensitivities::{gradients, sparse_rows, symbols};
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::row_values;
-use crate::graph::{ExprId, Graph, gradient};
+use crate::graph::{BinaryOp, ExprId, Graph, gradient};
 use crate::lowering::{Environment, Lowering};
-use crate::model::walk::Part;
-use crate::model::{ConstraintKind, EventCondition, Model, Scalar};
+use crate::model::{Constraint, ConstraintKind, Event, EventCondition, InputId, Model, SensitivityRef};
 use crate::symbols::Group;
+use hashbrown::HashMap;
 use mbs_bundles::EventEntry;
 
 /// What a program says of its events beside their equations.
@@ -37,16 +37,23 @@ pub struct Events {
     pub conditions: Vec<String>,
     /// The inputs that they set, one for each setting.
     pub inputs: Vec<u32>,
-    /// Whether every setting is a number or follows from other inputs.
-    pub constant_settings: bool,
-    /// Whether nothing but events and outputs names the time.
+    /// For each setting the column of derivatives by its input, if its value depends on motion or parameters.
+    pub setting_columns: Vec<Option<u32>>,
+    /// The column of derivatives by the clock.
+    pub clock: Option<u32>,
+    /// Whether signals of inputs do not name the time.
     pub autonomous: bool,
 }
 
 impl Events {
     /// Of a model; rates are not yet known.
     pub(super) fn of(model: &Model) -> Events {
-        let mut events = Events { autonomous: true, constant_settings: true, ..Events::default() };
+        let column = |id: InputId| {
+            let place = model.sensitivity.iter().position(|one| *one == SensitivityRef::Input(id));
+            place.map(|place| place as u32)
+        };
+        let mut events = Events { autonomous: true, ..Events::default() };
+        events.clock = model.clock.and_then(column);
         for event in &model.events {
             let (conditions, settings) = (events.conditions.len(), events.inputs.len());
             for (k, condition) in event.conditions.iter().enumerate() {
@@ -55,7 +62,7 @@ impl Events {
                     EventCondition::Reset { .. } => format!("{}.{k}", event.name),
                 });
             }
-            events.constant_settings &= event.settings.iter().all(|(_, value)| is_constant(value));
+            events.setting_columns.extend(event.settings.iter().map(|&(id, _)| column(id)));
             events.inputs.extend(event.settings.iter().map(|(id, _)| id.index() as u32));
             events.names.push(event.name.clone());
             events.entries.push(EventEntry {
@@ -64,6 +71,11 @@ impl Events {
                 stop: event.stop,
                 has_rate: false,
                 conditions: (conditions, events.conditions.len()),
+                adds_rows: {
+                    let entered = |id| move |constraint: &Constraint| constraint.activity.names(id);
+                    event.enters.iter().any(|&id| model.constraints.iter().any(entered(id)))
+                },
+                switch: event.switch.map(|id| id.index() as u32),
                 settings: (settings, events.inputs.len()),
             });
         }
@@ -78,6 +90,8 @@ struct Jumps {
     /// Φ_v, row by row.
     rows: Vec<Vec<ExprId>>,
     row_rates: Vec<ExprId>,
+    /// Φ of holonomic rows, zero for the others.
+    row_values: Vec<ExprId>,
     /// C, row by row.
     directions: Vec<Vec<ExprId>>,
     condition_rates: Vec<ExprId>,
@@ -94,9 +108,11 @@ impl Equations<'_, '_, '_> {
             for event in &model.events {
                 let mut lowering = Lowering::new(self.g, parameters, &mut observed);
                 values.push(lowering.scalar(&event.when));
-                armed.push(match &event.armed {
-                    Some(armed) => lowering.scalar(armed),
-                    None => self.g.one(),
+                let Event { activity, armed: condition, .. } = event;
+                armed.push(match (condition, activity.factor()) {
+                    (Some(condition), _) => lowering.scalar(&activity.times(condition.clone())),
+                    (None, Some(factor)) => lowering.scalar(&factor),
+                    (None, None) => self.g.one(),
                 });
             }
         }
@@ -109,6 +125,29 @@ impl Equations<'_, '_, '_> {
             rates.push(if known { self.total_derivative(value) } else { self.g.zero() });
         }
         vec![values, rates, armed]
+    }
+
+    /// Second derivatives; sizes of the terms of functions, rates and second derivatives, at least the smaller of one and the model's length
+    /// in its time.
+    pub(super) fn event_sides(&mut self) -> Results {
+        let mut functions = self.event_functions();
+        let (rates, values) = (functions.swap_remove(1), functions.swap_remove(0));
+        let mut curvatures = Vec::new();
+        for (&value, &rate) in values.iter().zip(&rates) {
+            let others = [Group::V, Group::Vd, Group::Lambda];
+            let of_positions = !others.iter().any(|&group| self.g.depends(value).contains(group));
+            curvatures.push(if of_positions { self.total_derivative(rate) } else { self.g.zero() });
+        }
+        let mut sizes = self.g.sizes(&[&values[..], &rates, &curvatures].concat(), &HashMap::new());
+        // A single symbol would be compared with itself.
+        let (length, time) = (self.rows.scales.length.min(1.0), self.rows.scales.time);
+        let least = [length, length / time, length / (time * time)].map(|least| self.g.constant(least));
+        for (sizes, least) in sizes.chunks_exact_mut(values.len().max(1)).zip(least) {
+            for size in sizes {
+                *size = self.g.binary(BinaryOp::Max, *size, least);
+            }
+        }
+        vec![curvatures, sizes]
     }
 
     /// g_z zd + g_v vd + g_t
@@ -132,12 +171,16 @@ impl Equations<'_, '_, '_> {
         let mass = self.mass_matrix().dense();
         let velocities: Vec<ExprId> = (0..nv as u32).map(|i| self.g.symbol(Group::V, i)).collect();
         let values = row_values(self.g, self.mechanism, &self.rows.kept);
-        let mut row_rates = Vec::new();
+        let (mut row_rates, mut row_values) = (Vec::new(), Vec::new());
         for (row, value) in self.rows.kept.iter().zip(values) {
-            row_rates.push(match row.kind {
-                ConstraintKind::Holonomic => self.mechanism.time_derivative(self.g, value.value),
-                ConstraintKind::Nonholonomic => value.value,
-            });
+            let (rate, value) = match row.kind {
+                ConstraintKind::Holonomic => {
+                    (self.mechanism.time_derivative(self.g, value.value), value.value)
+                }
+                ConstraintKind::Nonholonomic => (value.value, self.g.zero()),
+            };
+            row_rates.push(rate);
+            row_values.push(value);
         }
         let rows = gradients(self.g, &row_rates, &velocities);
         let (mut condition_rates, mut targets, mut owners) = (Vec::new(), Vec::new(), Vec::new());
@@ -171,27 +214,31 @@ impl Equations<'_, '_, '_> {
                 return Err(ProgramError::Event { event: owner.clone(), what });
             }
         }
-        Ok(Jumps { mass, rows, row_rates, directions, condition_rates, targets })
+        Ok(Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets })
     }
 
     pub(super) fn event_jumps(&mut self) -> Result<Results, ProgramError> {
-        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
         let jumps = self.jumps()?;
-        let mut settings = Vec::new();
-        for (_, value) in model.events.iter().flat_map(|event| &event.settings) {
-            settings.push(Lowering::new(self.g, parameters, self.mechanism).scalar(value));
-        }
+        let settings = self.event_settings();
         let nv = self.mechanism.tree.nv;
         let (rows, directions) = (by_columns(nv, &jumps.rows), by_columns(nv, &jumps.directions));
         Ok(vec![
             jumps.mass,
             rows,
             jumps.row_rates,
+            jumps.row_values,
             directions,
             jumps.condition_rates,
             jumps.targets,
             settings,
         ])
+    }
+
+    /// Values that events give to inputs.
+    fn event_settings(&mut self) -> Vec<ExprId> {
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let settings = model.events.iter().flat_map(|event| &event.settings);
+        settings.map(|(_, value)| Lowering::new(self.g, parameters, self.mechanism).scalar(value)).collect()
     }
 
     /// Both bundles of derivatives.
@@ -217,9 +264,10 @@ impl Equations<'_, '_, '_> {
         ])
     }
 
-    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), in which d, Λ and μ are symbols.
+    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, values of inputs, in which d, Λ and μ are symbols.
     fn jump_equations(&mut self) -> Result<Vec<ExprId>, ProgramError> {
-        let Jumps { mass, rows, row_rates, directions, condition_rates, targets } = self.jumps()?;
+        let Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets } =
+            self.jumps()?;
         let nv = self.mechanism.tree.nv;
         let g = &mut *self.g;
         let d: Vec<ExprId> = (0..nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
@@ -243,41 +291,19 @@ impl Equations<'_, '_, '_> {
             terms.push(g.neg(target));
             equations.push(g.sum(&terms));
         }
+        equations.extend(row_values);
+        equations.extend(self.event_settings());
         Ok(equations)
     }
-}
-
-/// Whether an expression names inputs and numbers only.
-fn is_constant(value: &Scalar) -> bool {
-    let mut constant = true;
-    value.for_each_part(&mut |part| {
-        constant &= matches!(
-            part,
-            Part::Scalar(
-                Scalar::Number(_)
-                    | Scalar::Input(_)
-                    | Scalar::Binary(..)
-                    | Scalar::Negate(_)
-                    | Scalar::Call(..)
-                    | Scalar::Select(..)
-            )
-        );
-    });
-    constant
 }
 
 fn by_columns(columns: usize, rows: &[Vec<ExprId>]) -> Vec<ExprId> {
     (0..columns).flat_map(|j| rows.iter().map(move |row| row[j])).collect()
 }
 
-/// Whether an expression names the time.
-pub(super) fn names_time(g: &Graph, specifications: &[Specification]) -> bool {
-    let judged = |specification: &&Specification| {
-        let event = BundleKind::from_name(specification.name).is_some_and(|kind| {
-            BundleKind::EVENTS.contains(&kind) || BundleKind::EVENT_SENSITIVITIES.contains(&kind)
-        });
-        !event && !["outputs", "energy", "markers"].contains(&specification.name)
-    };
-    let mut expressions = specifications.iter().filter(judged).flat_map(Specification::expressions);
+/// Whether signals of inputs name the time.
+pub(super) fn signals_name_time(g: &Graph, specifications: &[Specification]) -> bool {
+    let signals = specifications.iter().filter(|specification| specification.name == "input_signals");
+    let mut expressions = signals.flat_map(Specification::expressions);
     expressions.any(|expression| g.depends(expression).contains(Group::Time))
 }

@@ -294,6 +294,12 @@ impl Program {
             let sensitivity = &mut analysed.to_mut().model.sensitivity;
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
+        if !analysed.sensitivity.is_empty() {
+            let columns = analysed.model.event_columns();
+            if !columns.is_empty() {
+                analysed.to_mut().model.sensitivity.extend(columns);
+            }
+        }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
         let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
@@ -347,7 +353,7 @@ impl Program {
             entry.has_rate = *known;
         }
         program.events.autonomous =
-            program.events.names.is_empty() || !events::names_time(&g, &specifications);
+            program.events.names.is_empty() || !events::signals_name_time(&g, &specifications);
         refuse_large(&g, &specifications)?;
         let subjects = watch::subjects(&mut g, &mut mechanism, rows);
         let along = subjects.iter().filter(|subject| !subject.terminal);

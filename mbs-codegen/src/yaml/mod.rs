@@ -24,6 +24,7 @@ mod library;
 pub mod limits;
 mod load;
 mod mirror;
+mod modes;
 mod names;
 mod node;
 mod objectives;
@@ -147,7 +148,7 @@ impl<'t> Reader<'t> {
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
         let named = Named { choices, objectives: &objectives, cases: &cases };
         let optimisation = self.read_optimisation(&file, named);
-        let model = Model {
+        let mut model = Model {
             name,
             description,
             gravity: gravity.unwrap_or_else(|| Vector::constant([0.0; 3])),
@@ -158,6 +159,8 @@ impl<'t> Reader<'t> {
             joints,
             variables,
             forces,
+            modes: self.read_modes(),
+            clock: None,
             constraints,
             objectives,
             events,
@@ -167,10 +170,18 @@ impl<'t> Reader<'t> {
             optimisation,
             knots,
         };
-        self.check_events(&model.events, &model.inputs, &model.cases, &model.sensitivity);
+        let words = [("exact", true), ("plain", false)];
+        if let Some(node) = file.value("switches")
+            && self.word(node, "how branches of laws are treated", &words) == Some(true)
+        {
+            model.promote_switches();
+        }
+        self.check_events(&model);
+        self.check_modes(&model);
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);
+        model.add_clock();
         Some(model)
     }
 

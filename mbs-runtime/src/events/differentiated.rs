@@ -3,15 +3,17 @@
 //! The size of a step is differentiated as part of the augmented field ([`Augmented::h_rho`]), see [`times`](super::times). Velocities
 //! after an event follow from the derivative of the equations that they solve ([`Jump::differentiate`](super::jump::Jump)).
 //!
-//! The equations of motion must not name the time: its derivative is in no bundle.
+//! Where laws name the time, or inputs follow motion or parameters, the directions of the parameters change along the run
+//! ([`Augmented::let_directions_change`]): the clock moves with the time of the stages, an input with what set it.
 
 use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
 
 use super::explicit::{ExplicitDriver, look, memory_len, state_at};
+use super::jump::Seeds;
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
-use super::times::{Times, add_row, refuse};
+use super::times::{Times, add_row, directions_len, first_directions, refuse, turn_directions};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::coordinate_rates;
@@ -20,6 +22,7 @@ use crate::integrator::{
     Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense,
     Planned, Rates, Span, Stages, Statistics, drive,
 };
+use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::sensitivity::augmented::{Augmented, len as augmented_len};
@@ -44,6 +47,7 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
         self.scratch_len(system)
             + memory_len(system, augmented_len(&dims) + 2)
             + Times::<D::S>::len(p)
+            + directions_len(&model.event_table(), p)
             + p
             + lists
     }
@@ -76,6 +80,9 @@ struct DifferentiatedDriver<'a, D: WithEvents> {
     times: Times<'a, D::S>,
     partials: &'a mut [D::S],
     jumps: &'a mut [D::S],
+    clock: Option<usize>,
+    /// Derivatives of settings.
+    settings: &'a mut [D::S],
 }
 
 impl<'a, D: WithEvents> DifferentiatedDriver<'a, D>
@@ -94,6 +101,8 @@ where
             times: Times::new(columns, pieces)?,
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
+            clock: model.event_table().clock.map(|column| column as usize),
+            settings: &mut [],
         })
     }
 }
@@ -116,28 +125,42 @@ where
         self.plain.evaluate(run, t, ended, to)
     }
 
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: D::S,
+        curvatures: &mut [D::S],
+        sizes: &mut [D::S],
+    ) -> Result<(), StepError> {
+        self.plain.sides(run, t, curvatures, sizes)
+    }
+
     fn act(&mut self, run: &mut W, t: D::S, event: usize) -> Result<(), StepError> {
         let dims = self.plain.dims;
         let (field, y) = run.parts();
-        let u = field.at_node(t);
         let wrong = StepError::Length { what: "y", expected: dims.state(), found: y.len() };
         let (state, rest) = y.split_at_mut_checked(dims.state()).ok_or(wrong)?;
-        self.plain.solve(event, state_at(&dims, t, state, u)?)?;
-        let at = state_at(&dims, t, state, u)?;
         let (z_rho, rest) = rest.split_at_mut_checked(dims.nq * self.columns).ok_or(wrong)?;
         let v_rho = rest.get_mut(..dims.nv * self.columns).ok_or(wrong)?;
-        let ExplicitDriver { system, jump, w, .. } = &mut self.plain;
-        let changed = jump.differentiate(
-            system.events(),
-            at,
-            self.columns,
-            z_rho,
-            v_rho,
-            self.times.t_rho,
-            self.jumps,
-            w,
-        );
-        changed.map_err(|error| error.in_step(t.real(), 0.0))?;
+        let (columns, clock) = (self.columns, self.clock);
+        if !self.settings.is_empty() {
+            let ExplicitDriver { system, jump, w, held, .. } = &mut self.plain;
+            let model = system.events();
+            copy(held, field.at_node(t));
+            let at = state_at(&dims, t, state, held)?;
+            let seeds = Seeds { rho: field.directions_mut(), clock };
+            let (t_rho, to) = (&*self.times.t_rho, &mut *self.settings);
+            jump.differentiate_settings(model, at, columns, z_rho, v_rho, t_rho, &seeds, self.jumps, w, to)?;
+            turn_directions(&model.event_table(), event, columns, to, field.directions_mut());
+        }
+        self.plain.settle(event, state_at(&dims, t, state, field.at_node(t))?)?;
+        self.plain.solve(event, state_at(&dims, t, state, field.at_node(t))?)?;
+        let ExplicitDriver { system, jump, w, held, .. } = &mut self.plain;
+        copy(held, field.at_node(t));
+        let at = state_at(&dims, t, state, held)?;
+        let seeds = Seeds { rho: field.directions_mut(), clock };
+        let t_rho = &*self.times.t_rho;
+        jump.differentiate(system.events(), at, columns, z_rho, v_rho, t_rho, &seeds, self.jumps, w)?;
         let velocities = state.get_mut(dims.nq..dims.nq + dims.nv);
         self.plain.jump.apply(velocities.unwrap_or(&mut []));
         Ok(())
@@ -147,8 +170,12 @@ where
         Ok(())
     }
 
-    fn acted(&self) -> (&[D::S], &[D::S]) {
-        (self.plain.impulses(), self.times.t_rho)
+    fn latch(&mut self, input: u32, value: D::S) -> bool {
+        self.plain.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[D::S]; 3] {
+        [self.plain.impulses(), self.plain.jump.row_impulses(), self.times.t_rho]
     }
 
     fn inputs_jump(&self) -> bool {
@@ -156,12 +183,20 @@ where
     }
 
     fn begin(&mut self, run: &mut W, _: &Planned<D::S>) -> Result<(), StepError> {
-        run.parts().0.h_rho.fill(D::S::ZERO);
+        let (field, _) = run.parts();
+        field.h_rho.fill(D::S::ZERO);
+        copy(field.t_rho, self.times.t_rho);
         Ok(())
     }
 
     fn ended(&mut self, run: &mut W, planned: bool) -> Result<bool, StepError> {
-        Ok(self.times.ended(run.parts().0.h_rho, planned))
+        let moves = run.parts().0.h_rho.iter().any(|h| *h != D::S::ZERO);
+        let again = self.times.ended(run.parts().0.h_rho, planned);
+        if moves && !again {
+            // The rate at the end of a step whose size has a derivative is not that at the start of the next one.
+            run.restart();
+        }
+        Ok(again)
     }
 
     fn located(&mut self, run: &mut W, t: D::S, event: usize, pass: usize) -> Result<bool, StepError> {
@@ -191,9 +226,10 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         let (field, y) = run.parts();
         let h_rho = field.h_rho.first().copied().unwrap_or(D::S::ZERO);
         let y: &[D::S] = y;
-        let [u, vd, lambda, changes] = field.changes_at(t, y)?;
+        let [u, vd, lambda, changes, rho] = field.changes_at(t, y)?;
         let ExplicitDriver { system, w, zd, .. } = &mut self.plain;
         let model = system.events();
+        let seeds = Seeds { rho, clock: self.clock };
         let (state, z_rho) = cut("y", y, dims.state())?;
         let at = At::of_state(&dims, t, state, u)?;
         model.event_function_derivatives(at, vd, lambda, w, self.partials)?;
@@ -223,8 +259,8 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
                 for (to, &t) in to.iter_mut().zip(t_rho) {
                     *to += slope * (t + h_rho);
                 }
-            } else if let Some(to) = to.get_mut(j - nq - 2 * nv - rows - 1) {
-                *to += slope;
+            } else {
+                seeds.add(to, slope, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)
@@ -259,7 +295,11 @@ impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {
         let mut pieces = Pieces::of(scratch, self.event_scratch_len(system));
         let all = pieces.next(n)?;
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
-        let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let mut driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let columns = dims.sensitivity.parameters;
+        let [rho, t_rho, settings] = first_directions(&table, columns, &mut pieces)?;
+        driver.settings = settings;
+        let clock = driver.clock;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |t, y: &[D::S], u: &[D::S]| Ok(look(&eyes, Sight::Node(seen(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, D::S>| look(&eyes, Sight::Event(occurrence));
@@ -268,7 +308,8 @@ impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {
         let h_rho = pieces.next(dims.sensitivity.parameters)?;
         h_rho.fill(D::S::ZERO);
         let mut field = Augmented::new(system, dims, Directions::Each, &mut inputs, &mut pieces)?;
-        field.h_rho = h_rho;
+        (field.h_rho, field.t_rho, field.clock) = (h_rho, t_rho, clock);
+        field.let_directions_change(rho);
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = FixedRun::<T, _>::new(&mut field, n, &mut pieces, all)?;
@@ -306,7 +347,11 @@ impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
         let mut pieces = Pieces::of(scratch, self.event_scratch_len(system));
         let all = pieces.next(n)?;
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
-        let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let mut driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let columns = dims.sensitivity.parameters;
+        let [rho, t_rho, settings] = first_directions(&table, columns, &mut pieces)?;
+        driver.settings = settings;
+        let clock = driver.clock;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |t, y: &[D::S], u: &[D::S]| Ok(look(&eyes, Sight::Node(seen(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, D::S>| look(&eyes, Sight::Event(occurrence));
@@ -316,7 +361,8 @@ impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
         h_rho.fill(D::S::ZERO);
         let mut stages = Stages::new(n, &mut pieces)?;
         let mut field = Augmented::new(system, dims, Directions::Each, &mut inputs, &mut pieces)?;
-        field.h_rho = h_rho;
+        (field.h_rho, field.t_rho, field.clock) = (h_rho, t_rho, clock);
+        field.let_directions_change(rho);
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, all);

@@ -46,7 +46,7 @@ pub trait EventIntegrator: Integrator {
 pub(crate) fn memory_len<M: WithEvents>(system: &M, saved: usize) -> usize {
     let (dims, model) = (system.dims(), system.events());
     let located = locate::memory_len(&model.event_table(), saved);
-    let own = dims.nu + dims.nq + dims.nv + dims.joint_rows() + dims.workspace;
+    let own = 2 * dims.nu + dims.nq + dims.nv + dims.joint_rows() + dims.workspace;
     located + own + Jump::len(model)
 }
 
@@ -60,6 +60,8 @@ pub(crate) struct ExplicitDriver<'a, M: WithEvents> {
     pub(crate) jump: Jump<'a, M::S>,
     pub(crate) latches: &'a [Cell<M::S>],
     event: usize,
+    /// Inputs that are looked at.
+    pub(crate) held: &'a mut [M::S],
     pub(crate) w: &'a mut [M::S],
 }
 
@@ -79,6 +81,7 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
             jump: Jump::new(system.events(), pieces)?,
             latches,
             event: 0,
+            held: pieces.next(dims.nu)?,
             w: pieces.next(dims.workspace)?,
         })
     }
@@ -94,12 +97,20 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
         self.system.events().event_functions(at, self.vd, self.lambda, self.w, values, rates, armed)
     }
 
-    /// Velocities and inputs after an event.
+    /// Velocities after an event, with the inputs after it.
     pub(crate) fn solve(&mut self, event: usize, at: At<'_, M::S>) -> Result<(), StepError> {
         self.event = event;
-        self.jump.solve(self.system.events(), event, at, self.w)?;
+        self.jump.solve(self.system.events(), event, at, self.w)
+    }
+
+    /// Inputs after an event, from an instant before it.
+    pub(crate) fn settle(&mut self, event: usize, at: At<'_, M::S>) -> Result<(), StepError> {
         let table = self.system.events().event_table();
         let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        if first == end {
+            return Ok(());
+        }
+        self.jump.settle(self.system.events(), at, self.w)?;
         let settings = table.inputs.iter().zip(self.jump.settings.iter()).take(end).skip(first);
         for (&input, &value) in settings {
             if let Some(latch) = self.latches.get(input as usize) {
@@ -107,6 +118,11 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
             }
         }
         Ok(())
+    }
+
+    /// Gives an input a value. Whether it is another one.
+    pub(crate) fn set_latch(&self, input: u32, value: M::S) -> bool {
+        self.latches.get(input as usize).is_some_and(|latch| latch.replace(value) != value)
     }
 
     /// Impulses of the event that acted last.
@@ -143,8 +159,23 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
         self.functions(at, to).map_err(|error| error.in_step(t.real(), 0.0))
     }
 
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        curvatures: &mut [W::S],
+        sizes: &mut [W::S],
+    ) -> Result<(), StepError> {
+        let (field, y) = run.parts();
+        let at = state_at(&self.dims, t, y, field.at_node(t))?;
+        let model = self.system.events();
+        let written = model.event_sides(at, self.vd, self.lambda, self.w, curvatures, sizes);
+        written.map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
     fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError> {
         let (field, y) = run.parts();
+        self.settle(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
         self.solve(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
         let velocities = y.get_mut(self.dims.nq..self.dims.nq + self.dims.nv);
         self.jump.apply(velocities.unwrap_or(&mut []));
@@ -155,8 +186,12 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
         Ok(())
     }
 
-    fn acted(&self) -> (&[W::S], &[W::S]) {
-        (self.impulses(), &[])
+    fn latch(&mut self, input: u32, value: W::S) -> bool {
+        self.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[W::S]; 3] {
+        [self.impulses(), self.jump.row_impulses(), &[]]
     }
 
     fn inputs_jump(&self) -> bool {

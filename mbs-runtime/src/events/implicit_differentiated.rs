@@ -10,20 +10,23 @@ use core::ops::ControlFlow;
 
 use super::explicit::look;
 use super::implicit::ImplicitDriver;
+use super::jump::Seeds;
 use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
-use super::times::{Times, add_row, refuse};
+use super::times::{Times, add_row, directions_len, first_directions, refuse, turn_directions};
 use super::{EventDerivatives, Occurrence, Sight};
 use crate::error::{EvalError, StepError};
-use crate::euler_parameters::{rates, velocities_change};
+use crate::euler_parameters::{rates, velocities, velocities_change};
 use crate::formulation::run::check_start;
 use crate::formulation::{Assembly, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Fixed, Nodes, Planned, Span, Statistics, drive};
+use crate::linear::copy;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
+use crate::sensitivity::augmented::write_clock;
 use crate::sensitivity::objectives::Integrals;
-use crate::sensitivity::run::{DifferentiatedRun, Judge, judges_multipliers, scratch_len_of_run};
+use crate::sensitivity::run::{DifferentiatedRun, Judge, directions, judges_multipliers, scratch_len_of_run};
 use crate::sensitivity::{
     DifferentiableStep, Differentiated, ObjectiveDerivatives, Sensitivities, StateDerivatives,
 };
@@ -37,6 +40,8 @@ struct DifferentiatedDriver<'a, M: EventDerivatives> {
     partials: &'a mut [M::S],
     jumps: &'a mut [M::S],
     v_rho: &'a mut [M::S],
+    /// Derivatives of settings.
+    settings: &'a mut [M::S],
 }
 
 impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
@@ -62,6 +67,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
             partials: pieces.next(system.event_places().len())?,
             jumps: pieces.next(system.jump_places().len())?,
             v_rho: pieces.next(dims.nv * columns)?,
+            settings: &mut [],
         })
     }
 
@@ -92,6 +98,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
         let at = At { t, z: state.z, v, x: &[], u };
         system.event_function_derivatives(at, vd, lambda, scratch, self.partials).map_err(fail)?;
         let (to, t_rho) = self.times.slopes(pass);
+        let seeds = Seeds { rho: run.rho, clock: run.clock };
         to.fill(M::S::ZERO);
         let mut scale = 0.0;
         for (&(k, j), &slope) in system.event_places().iter().zip(self.partials.iter()) {
@@ -123,8 +130,8 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
                 for (to, &t) in to.iter_mut().zip(t_rho) {
                     *to += slope * (t + h_rho);
                 }
-            } else if let Some(to) = to.get_mut(j - nq - 2 * nv - rows - 1) {
-                *to += slope;
+            } else {
+                seeds.add(to, slope, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)
@@ -147,6 +154,16 @@ where
         self.plain.functions(run.inputs, run.state, t, to)
     }
 
+    fn sides(
+        &mut self,
+        run: &mut DifferentiatedRun<'_, T, M, I>,
+        t: M::S,
+        curvatures: &mut [M::S],
+        sizes: &mut [M::S],
+    ) -> Result<(), StepError> {
+        self.plain.zero_sides(run.state, t, curvatures, sizes)
+    }
+
     fn act(
         &mut self,
         run: &mut DifferentiatedRun<'_, T, M, I>,
@@ -156,8 +173,29 @@ where
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         // The quadrature has seen it.
         run.h_rho.fill(M::S::ZERO);
-        self.plain.solve(run.inputs, run.state, t, event)?;
+        copy(run.t_rho, self.times.t_rho);
+        if let Some(clock) = run.clock {
+            write_clock(run.rho, clock, run.t_rho, M::S::ZERO, run.h_rho);
+        }
         let (dims, p) = (self.plain.dims, self.columns);
+        if !self.settings.is_empty() {
+            if !self.plain.u.is_empty() {
+                run.inputs.at(t, self.plain.u);
+            }
+            let state = State::of(&dims, run.state)?;
+            let change = StateDerivatives::of(&dims, run.derivatives)?;
+            let ImplicitDriver { system, u, v, jump, scratch, .. } = &mut self.plain;
+            velocities(*system, state.z, state.zd, v).map_err(fail)?;
+            velocities_change(*system, state.z, state.zd, p, change.z, change.zd, self.v_rho)
+                .map_err(fail)?;
+            let at = At { t, z: state.z, v, x: &[], u };
+            let seeds = Seeds { rho: run.rho, clock: run.clock };
+            let (t_rho, to) = (&*self.times.t_rho, &mut *self.settings);
+            let (z_rho, v_rho, jumps) = (&*change.z, &*self.v_rho, &mut *self.jumps);
+            jump.differentiate_settings(*system, at, p, z_rho, v_rho, t_rho, &seeds, jumps, scratch, to)?;
+            turn_directions(&system.event_table(), event, p, to, run.rho);
+        }
+        self.plain.solve(run.inputs, run.state, t, event)?;
         let change = StateDerivatives::of(&dims, run.derivatives)?;
         {
             let state = State::of(&dims, run.state)?;
@@ -166,8 +204,8 @@ where
                 .map_err(fail)?;
             let at = At { t, z: state.z, v, x: &[], u };
             let t_rho = &*self.times.t_rho;
-            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch)
-                .map_err(fail)?;
+            let seeds = Seeds { rho: run.rho, clock: run.clock };
+            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, &seeds, self.jumps, scratch)?;
         }
         self.plain.apply(run.state, t)?;
         let state = State::of(&dims, run.state)?;
@@ -175,14 +213,17 @@ where
     }
 
     fn restart(&mut self, run: &mut DifferentiatedRun<'_, T, M, I>, _: M::S) -> Result<(), StepError> {
-        let DifferentiatedRun { system, inputs, state, derivatives, .. } = run;
-        let started =
-            Assembly::DEFAULT.start_differentiated(*system, *inputs, state, derivatives, self.plain.scratch);
-        started.map(|_| ())
+        let DifferentiatedRun { system, inputs, state, derivatives, rho, .. } = run;
+        let (along, scratch) = (directions(rho), &mut *self.plain.scratch);
+        Assembly::DEFAULT.start_along(*system, *inputs, state, derivatives, along, scratch).map(|_| ())
     }
 
-    fn acted(&self) -> (&[M::S], &[M::S]) {
-        (self.plain.impulses(), self.times.t_rho)
+    fn latch(&mut self, input: u32, value: M::S) -> bool {
+        self.plain.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[M::S]; 3] {
+        [self.plain.impulses(), self.plain.jump.row_impulses(), self.times.t_rho]
     }
 
     fn inputs_jump(&self) -> bool {
@@ -195,6 +236,7 @@ where
         _: &Planned<M::S>,
     ) -> Result<(), StepError> {
         run.h_rho.fill(M::S::ZERO);
+        copy(run.t_rho, self.times.t_rho);
         Ok(())
     }
 
@@ -224,7 +266,8 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let saved = State::<M::S>::len(&dims) + StateDerivatives::<M::S>::len(&dims);
         let located = locate::memory_len(&system.event_table(), saved);
         let run = scratch_len_of_run(&dims, self.0.method.scratch_len(&dims));
-        run + DifferentiatedDriver::len(system) + located + dims.sensitivity.parameters
+        let directions = directions_len(&system.event_table(), dims.sensitivity.parameters);
+        run + DifferentiatedDriver::len(system) + located + directions + dims.sensitivity.parameters
     }
 
     /// [`Differentiated::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -254,7 +297,10 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let table = system.event_table();
         let mut pieces = Pieces::of(scratch, self.implicit_event_scratch_len(system));
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
-        let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let mut driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let columns = dims.sensitivity.parameters;
+        let [rho, t_rho, settings] = first_directions(&table, columns, &mut pieces)?;
+        driver.settings = settings;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |node: Node<'_, M::S>| look(&eyes, Sight::Node(node, own.get()));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
@@ -276,6 +322,9 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept: pieces.next(State::<M::S>::len(&dims))?,
             next: pieces.next(StateDerivatives::<M::S>::len(&dims))?,
             h_rho,
+            t_rho,
+            clock: table.clock.map(|column| column as usize),
+            rho,
             judges_multipliers: judges_multipliers(system),
             scratch: pieces.rest(),
         };

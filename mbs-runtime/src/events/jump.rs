@@ -28,11 +28,42 @@ use crate::system::{At, Dims, Quantity};
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;
 
+/// What remains of the change of a constraint, relative to its parts, that is not rounding.
+const LEAVES: f64 = 1e-5;
+
+/// Directions of the parameters where the time is differentiated by itself: the clock is one of them and does not move with it.
+pub(crate) struct Seeds<'a, S> {
+    /// A row for each parameter; none if they are the unit vectors.
+    pub(crate) rho: &'a [S],
+    pub(crate) clock: Option<usize>,
+}
+
+impl<S: Scalar> Seeds<'_, S> {
+    /// The change of a parameter in a column.
+    pub(crate) fn change(&self, parameter: usize, column: usize, columns: usize) -> Option<S> {
+        if self.rho.is_empty() || self.clock == Some(parameter) {
+            return (parameter == column).then_some(S::ONE);
+        }
+        self.rho.get(parameter * columns + column).copied()
+    }
+
+    /// to = to + slope (changes of a parameter)
+    pub(crate) fn add(&self, to: &mut [S], slope: S, parameter: usize) {
+        let columns = to.len();
+        for (column, to) in to.iter_mut().enumerate() {
+            if let Some(change) = self.change(parameter, column, columns) {
+                *to += slope * change;
+            }
+        }
+    }
+}
+
 /// Memory for jumps, and the last one.
 pub(crate) struct Jump<'a, S> {
     mass: &'a mut [S],
     rows: &'a mut [S],
     row_rates: &'a mut [S],
+    row_values: &'a mut [S],
     directions: &'a mut [S],
     condition_rates: &'a mut [S],
     targets: &'a mut [S],
@@ -48,6 +79,14 @@ pub(crate) struct Jump<'a, S> {
     b: &'a mut [S],
     x: &'a mut [S],
     conditions: (usize, usize),
+    /// Whether velocities change.
+    jumps: bool,
+    /// Whether constraints may be added; those that are have a one in `added`, which holds their values before.
+    adds_rows: bool,
+    added: &'a mut [S],
+    slopes: &'a mut [S],
+    sizes: &'a mut [S],
+    event: usize,
 }
 
 impl<'a, S: Scalar> Jump<'a, S> {
@@ -56,7 +95,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let (dims, table) = (system.dims(), system.event_table());
         let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
         let n = nv + rows + c;
-        nv * nv + rows * nv + 2 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
+        nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
     }
 
     /// Takes its memory from `pieces`.
@@ -68,6 +107,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             mass: pieces.next(nv * nv)?,
             rows: pieces.next(rows * nv)?,
             row_rates: pieces.next(rows)?,
+            row_values: pieces.next(rows)?,
             directions: pieces.next(c * nv)?,
             condition_rates: pieces.next(c)?,
             targets: pieces.next(c)?,
@@ -81,10 +121,48 @@ impl<'a, S: Scalar> Jump<'a, S> {
             b: pieces.next(n)?,
             x: pieces.next(n)?,
             conditions: (0, 0),
+            jumps: false,
+            adds_rows: false,
+            added: pieces.next(rows)?,
+            slopes: pieces.next(rows)?,
+            sizes: pieces.next(rows)?,
+            event: 0,
         })
     }
 
-    /// Finds d, Λ and μ of an event at an instant before it, and the values of inputs.
+    /// Finds the values of inputs after an event, from an instant before it.
+    pub(crate) fn settle<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        self.evaluate(system, at, w).map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        copy(self.added, self.row_values);
+        Ok(())
+    }
+
+    fn evaluate<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        system.event_jumps(
+            at,
+            w,
+            self.mass,
+            self.rows,
+            self.row_rates,
+            self.row_values,
+            self.directions,
+            self.condition_rates,
+            self.targets,
+            self.settings,
+        )
+    }
+
+    /// Finds d, Λ and μ of an event at an instant before it, with the inputs after it.
     pub(crate) fn solve<M: Events<S = S>>(
         &mut self,
         system: &M,
@@ -94,27 +172,22 @@ impl<'a, S: Scalar> Jump<'a, S> {
     ) -> Result<(), StepError> {
         let t = at.t.real();
         let dims = system.dims();
-        let fail = |error: EvalError| error.in_step(t, 0.0);
-        let jumps = system.event_jumps(
-            at,
-            w,
-            self.mass,
-            self.rows,
-            self.row_rates,
-            self.directions,
-            self.condition_rates,
-            self.targets,
-            self.settings,
-        );
-        jumps.map_err(fail)?;
         self.d.fill(S::ZERO);
         self.lambda.fill(S::ZERO);
         self.mu.fill(S::ZERO);
         let table = system.event_table();
-        self.conditions = table.events.get(event).map_or((0, 0), |entry| entry.conditions);
+        let entry = table.events.get(event);
+        self.conditions = entry.map_or((0, 0), |entry| entry.conditions);
         let (first, end) = self.conditions;
-        if first == end {
+        self.event = event;
+        self.adds_rows = entry.is_some_and(|entry| entry.adds_rows);
+        self.jumps = first < end || self.adds_rows;
+        if !self.jumps {
             return Ok(());
+        }
+        self.evaluate(system, at, w).map_err(|error| error.in_step(t, 0.0))?;
+        if self.adds_rows {
+            self.check_positions(system, t, event)?;
         }
         self.factor(&dims, table.conditions).map_err(|()| StepError::Event {
             t,
@@ -136,6 +209,26 @@ impl<'a, S: Scalar> Jump<'a, S> {
             *mu = x;
         }
         self.check(&dims, t, event, at)
+    }
+
+    /// Constraints that the event adds hold where it happens. A row is zero before it acts, exactly, and otherwise what it was.
+    fn check_positions<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        t: f64,
+        event: usize,
+    ) -> Result<(), StepError> {
+        let units = system.units();
+        for (row, (value, added)) in self.row_values.iter().zip(self.added.iter_mut()).enumerate() {
+            let by = value.real();
+            let is_added = *added != *value;
+            *added = if is_added { S::ONE } else { S::ZERO };
+            // Not greater, so that what is not a number does not hold.
+            if is_added && !(by.abs() <= sqrt(S::EPSILON) * units.row(row)) {
+                return Err(StepError::Event { t, event, failure: EventFailure::Violates { row, by } });
+            }
+        }
+        Ok(())
     }
 
     /// How many unknowns there are.
@@ -248,43 +341,56 @@ impl<'a, S: Scalar> Jump<'a, S> {
         z_rho: &[S],
         v_rho: &mut [S],
         t_rho: &[S],
+        seeds: &Seeds<'_, S>,
         values: &mut [S],
         w: &mut [S],
-    ) -> Result<(), EvalError> {
-        let (first, end) = self.conditions;
-        if first == end {
+    ) -> Result<(), StepError> {
+        if !self.jumps {
             return Ok(());
         }
+        let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
-        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         let places = system.jump_places();
-        let own = nv + dims.joint_rows();
+        let (own, conditions, t) = (nv + dims.joint_rows(), self.mu.len(), at.t.real());
         for p in 0..columns {
             self.b.fill(S::ZERO);
+            self.slopes.fill(S::ZERO);
+            self.sizes.fill(S::ZERO);
             for (&(i, j), &value) in places.iter().zip(values.iter()) {
                 let (i, j) = (i as usize, j as usize);
-                // Conditions of other events are none of its equations.
-                let row = match i.checked_sub(own) {
-                    None => i,
-                    Some(k) if (first..end).contains(&k) => own + k - first,
-                    Some(_) => continue,
-                };
                 let change = if j < nq {
                     z_rho.get(j * columns + p).copied()
                 } else if j < nq + nv {
                     v_rho.get((j - nq) * columns + p).copied()
                 } else if j == nq + nv {
                     t_rho.get(p).copied()
-                } else if j == nq + nv + 1 + p {
-                    Some(S::ONE)
                 } else {
-                    None
+                    seeds.change(j - nq - nv - 1, p, columns)
                 };
-                if let (Some(b), Some(change)) = (self.b.get_mut(row), change) {
+                let Some(change) = change else { continue };
+                // Conditions of other events are none of its equations.
+                let row = match i.checked_sub(own) {
+                    None => i,
+                    Some(k) if (first..end).contains(&k) => own + k - first,
+                    Some(k) => {
+                        if let Some(row) = k.checked_sub(conditions)
+                            && let (Some(slope), Some(size)) =
+                                (self.slopes.get_mut(row), self.sizes.get_mut(row))
+                        {
+                            *slope += value * change;
+                            *size += S::from_f64((value * change).real().abs());
+                        }
+                        continue;
+                    }
+                };
+                if let Some(b) = self.b.get_mut(row) {
                     *b -= value * change;
                 }
             }
+            self.check_slopes(t, p)?;
             self.refine(&dims);
             // Column p of v_ρ is not read again.
             for (i, &d) in self.x.iter().enumerate().take(nv) {
@@ -294,6 +400,63 @@ impl<'a, S: Scalar> Jump<'a, S> {
             }
         }
         Ok(())
+    }
+
+    /// Derivatives of the values that an event gives to inputs, into `to`, a row for each setting; `at` is the instant before the event.
+    #[allow(clippy::too_many_arguments, reason = "state, derivatives, and memory")]
+    pub(crate) fn differentiate_settings<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        columns: usize,
+        z_rho: &[S],
+        v_rho: &[S],
+        t_rho: &[S],
+        seeds: &Seeds<'_, S>,
+        values: &mut [S],
+        w: &mut [S],
+        to: &mut [S],
+    ) -> Result<(), StepError> {
+        to.fill(S::ZERO);
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        let dims = system.dims();
+        let (nq, nv) = (dims.nq, dims.nv);
+        let first = nv + 2 * dims.joint_rows() + self.mu.len();
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let (Some(setting), j) = ((i as usize).checked_sub(first), j as usize) else { continue };
+            let Some(row) = to.chunks_exact_mut(columns.max(1)).nth(setting) else { continue };
+            for (p, to) in row.iter_mut().enumerate() {
+                let change = if j < nq {
+                    z_rho.get(j * columns + p).copied()
+                } else if j < nq + nv {
+                    v_rho.get((j - nq) * columns + p).copied()
+                } else if j == nq + nv {
+                    t_rho.get(p).copied()
+                } else {
+                    seeds.change(j - nq - nv - 1, p, columns)
+                };
+                *to += value * change.unwrap_or(S::ZERO);
+            }
+        }
+        Ok(())
+    }
+
+    /// Constraints that the event adds hold where it happens after a change of a parameter, too: Φ_z z' + Φ_t t' + Φ_ρ = 0.
+    fn check_slopes(&self, t: f64, parameter: usize) -> Result<(), StepError> {
+        let rows = self.slopes.iter().zip(self.sizes.iter()).zip(self.added.iter());
+        for (row, ((slope, size), added)) in rows.enumerate().filter(|_| self.adds_rows) {
+            if *added != S::ZERO && slope.real().abs() > LEAVES * size.real() {
+                let (event, failure) = (self.event, EventFailure::Leaves { row, parameter });
+                return Err(StepError::Event { t, event, failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Λ of the event that acted last; none if velocities have not jumped.
+    pub(crate) fn row_impulses(&self) -> &[S] {
+        if self.jumps { self.lambda } else { &[] }
     }
 
     /// v = v + d

@@ -16,7 +16,7 @@
 //! | 1 | h' = 1 | g' + g_h |
 //! | 2 | h' = −g'/g_h | the derivatives |
 
-use super::Events;
+use super::{EventTable, Events};
 use crate::error::{EventFailure, StepError};
 use crate::linear::add_scaled;
 use crate::pieces::Pieces;
@@ -116,15 +116,59 @@ pub(crate) fn add_row<S: Scalar>(to: &mut [S], slope: S, rows: &[S], i: usize) {
 
 /// What the derivative of a run with events does not know.
 pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
-    let table = model.event_table();
-    if !table.autonomous {
-        let what = "there is no gradient of a run with events yet if forces, constraints, objectives or signals name the time `t`";
-        return Err(StepError::Unsupported { what });
-    }
-    if !table.constant_settings {
-        let what = "there is no gradient yet of a run in which an event sets an input to a value that follows motion or parameters: \
-                    set it to a number";
+    if !model.event_table().autonomous {
+        let what = "there is no gradient of a run with events yet if signals of inputs name the time `t`: write the law into the \
+                    force itself";
         return Err(StepError::Unsupported { what });
     }
     Ok(())
+}
+
+/// Whether directions of the parameters change along a run.
+pub(crate) fn directions_change(table: &EventTable<'_>) -> bool {
+    table.clock.is_some() || table.setting_columns.iter().any(Option::is_some)
+}
+
+/// Length of the memory of directions that change: a matrix, derivatives of settings, and those of the time of the last node.
+pub(crate) fn directions_len(table: &EventTable<'_>, columns: usize) -> usize {
+    if directions_change(table) { columns * (columns + table.inputs.len() + 1) } else { 0 }
+}
+
+/// Directions of the parameters at the start of a run, the unit vectors; nothing if they do not change.
+pub(crate) fn first_directions<'a, S: Scalar>(
+    table: &EventTable<'_>,
+    columns: usize,
+    pieces: &mut Pieces<'a, S>,
+) -> Result<[&'a mut [S]; 3], StepError> {
+    if !directions_change(table) {
+        return Ok([&mut [], &mut [], &mut []]);
+    }
+    let rho = pieces.next(columns * columns)?;
+    rho.fill(S::ZERO);
+    for (k, row) in rho.chunks_exact_mut(columns.max(1)).enumerate() {
+        if let Some(entry) = row.get_mut(k) {
+            *entry = S::ONE;
+        }
+    }
+    let t_rho = pieces.next(columns)?;
+    t_rho.fill(S::ZERO);
+    Ok([rho, t_rho, pieces.next(columns * table.inputs.len())?])
+}
+
+/// The inputs that an event sets change with its settings from then on.
+pub(crate) fn turn_directions<S: Scalar>(
+    table: &EventTable<'_>,
+    event: usize,
+    columns: usize,
+    settings: &[S],
+    rho: &mut [S],
+) {
+    let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+    let rows = table.setting_columns.iter().zip(settings.chunks_exact(columns.max(1)));
+    for (column, setting) in rows.take(end).skip(first) {
+        let Some(column) = column else { continue };
+        if let Some(row) = rho.chunks_exact_mut(columns.max(1)).nth(*column as usize) {
+            crate::linear::copy(row, setting);
+        }
+    }
 }
