@@ -9,6 +9,9 @@
 
 use super::plan::{Design, Plan};
 
+/// A result whose standard deviation is below this part of its mean does not vary: the rounding of runs.
+const ROUNDINGS: f64 = 1e-14;
+
 /// The indices of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Indices {
@@ -63,6 +66,8 @@ fn sobol(values: &[Option<f64>], n: usize, d: usize) -> (Vec<Index>, usize) {
     let value = |block: usize, i: usize| at(block, i).unwrap_or(f64::NAN);
     let both: Vec<f64> = whole.iter().flat_map(|&i| [value(0, i), value(1, i)]).collect();
     let (centre, variance) = moments(&both);
+    // A result that varies by rounding alone has no variance to be divided: no axis takes part.
+    let variance = if variance.sqrt() <= ROUNDINGS * centre.abs() { f64::INFINITY } else { variance };
     let axis = |k: usize| {
         // Centred: the estimate of S has less variance, the same mean.
         let first: Vec<f64> = whole
@@ -114,6 +119,20 @@ mod tests {
     use super::*;
     use crate::sweep::Axis;
     use std::f64::consts::PI;
+
+    /// Nothing takes part in what does not vary; it was NaN.
+    #[test]
+    fn a_constant_result_has_indices_of_zero() {
+        let axes = ["x=0:1", "y=0:1"].map(|text| Axis::parse(text).expect("an axis"));
+        let plan = Plan::new(axes.to_vec(), Design::Saltelli, Some(8), 1).expect("a plan");
+        for values in [vec![Some(0.3); plan.len()], vec![Some(0.0); plan.len()]] {
+            let found = indices(&plan, "still", &values).expect("a design with indices");
+            for index in found.axes {
+                let Index::Sobol { first, first_error, total, total_error } = index else { panic!() };
+                assert_eq!([first, first_error, total, total_error], [0.0; 4]);
+            }
+        }
+    }
 
     /// Ishigami's function, whose indices are known: S = 0.3139, 0.4424, 0; T = 0.5576, 0.4424, 0.2437.
     #[test]
