@@ -82,6 +82,70 @@ model_solver! {
     mod planar = "../models/four_bar_2.yaml";
     mod spatial = "tests/cli/face/spatial.yaml";
     mod moved = "tests/cli/face/spatial.yaml" { case: "moved" }
+    mod ball = "../models/bouncing_ball.yaml";
+    mod linkage = "../models/five_bar_bouncing.yaml"
+}
+
+/// Steps a module's simulation past its events: times of events, the state at the end and the gradient are those of the command.
+macro_rules! bounces {
+    ($module:ident, $model:expr, $least:expr) => {{
+        let model = shipped($model);
+        let mut simulation = $module::Simulation::new(Default::default()).expect("a start");
+        let mut times = Vec::new();
+        while simulation.t() < $module::SETTINGS.end {
+            let begun = simulation.t();
+            let happened = simulation.step().expect("small steps");
+            assert!(happened.iter().all(|seen| seen.event == $module::Event::bounce));
+            assert!(happened.iter().all(|seen| begun < seen.t && seen.t <= simulation.t()));
+            times.extend(happened.iter().map(|seen| seen.t));
+        }
+        let found = json("simulate", &[&model]);
+        let events = found["events"].as_array().expect("events");
+        assert!(events.len() >= $least, "{events:?}");
+        assert_eq!(printed(times), printed(events.iter().map(|event| number(&event["t"]))));
+        let list = |name: &str| found["final"][name].as_object().expect("numbers").values();
+        let sorted = |mut row: Row| {
+            row.sort();
+            row
+        };
+        assert_eq!(
+            sorted(printed(simulation.z().to_array())),
+            sorted(printed(list("coordinates").map(number)))
+        );
+        assert_eq!(
+            sorted(printed(simulation.v().to_array())),
+            sorted(printed(list("velocities").map(number)))
+        );
+        // From a state in the middle the same bits.
+        simulation.restart().expect("a start");
+        simulation.run_to(0.5 * $module::SETTINGS.end).expect("small steps");
+        let kept = simulation.state();
+        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        let end = simulation.z().to_array();
+        simulation.restore(kept);
+        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        assert_eq!(printed(simulation.z().to_array()), printed(end));
+
+        let found = $module::gradient(&Default::default()).expect("a gradient").to_array();
+        let json = json("gradient", &[&model]);
+        let objectives = json["objectives"].as_object().expect("objectives");
+        let mut expected = Vec::new();
+        for objective in objectives.values() {
+            expected.push(number(&objective["value"]));
+            expected.extend(objective["gradient"].as_object().expect("a gradient").values().map(number));
+        }
+        assert_eq!(printed(found), printed(expected));
+    }};
+}
+
+#[test]
+fn a_ball_bounces_in_generated_code() {
+    bounces!(ball, "bouncing_ball", 14);
+}
+
+#[test]
+fn a_linkage_bounces_in_generated_code() {
+    bounces!(linkage, "five_bar_bouncing", 3);
 }
 
 /// The README's example, which prints into [`LINES`].
