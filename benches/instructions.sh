@@ -38,11 +38,18 @@ while read -r model run steps; do
 done <<'RUNS'
 five_bar step 500
 five_bar gradient 300
+five_bar adjoint 300
+five_bar adjoint_of_one 300
 five_bar rk4 500
 five_bar rk4_gradient 200
+five_bar dop853_gradient 100
 four_bar_40 step 50
 buggy step 50
 buggy gradient 30
+buggy adjoint 30
+buggy adjoint_of_two 30
+buggy carried 100
+buggy carried_gradient 60
 RUNS
 [ $status = 0 ] || echo "at least one run has grown by more than 3 %"
 exit $status

@@ -122,30 +122,36 @@ def watched(h):
             five_bar.gap(q[..., :2], q[..., 2]))
 
 
-h = five_bar.H
-steps = round(five_bar.END / h)
-seconds = five_bar.repeated(lambda: run(h)[0], arguments.repetitions)
-r2, iterations, factorisations = end(h)
-finer_r2, _, _ = end(h / 10)
-psi, energy_drift, gap = watched(h)
-five_bar.report(
-    tool="exudyn",
-    version=exu.__version__ if hasattr(exu, "__version__") else exu.config.Version(),
-    model="2D rigid bodies and revolute joints, 12 coordinates and 10 multipliers",
-    method={"trapezoidal": "implicit trapezoidal rule, constraints at velocity level (index 2)",
-            "alpha": "generalised alpha, spectral radius 0.9, constraints at position level (index 3)",
-            }[arguments.solver],
-    order=2,
-    h=h,
-    steps=steps,
-    seconds=seconds,
-    r2=r2,
-    finer_r2=finer_r2,
-    psi=psi,
-    energy_drift=energy_drift,
-    gap=gap,
-    newton_tolerance=arguments.tolerance,
-    iterations_per_step=iterations / steps,
-    factorisations_per_step=factorisations / steps,
-    build="as installed, with range checks" if arguments.as_installed else "without range checks, AVX2",
-)
+def main():
+    """Measures and reports."""
+    h = five_bar.H
+    steps = round(five_bar.END / h)
+    seconds = five_bar.repeated(lambda: run(h)[0], arguments.repetitions)
+    r2, iterations, factorisations = end(h)
+    finer_r2, _, _ = end(h / 10)
+    psi, energy_drift, gap = watched(h)
+    five_bar.report(
+        tool="exudyn",
+        version=exu.__version__ if hasattr(exu, "__version__") else exu.config.Version(),
+        model="2D rigid bodies and revolute joints, 12 coordinates and 10 multipliers",
+        method={"trapezoidal": "implicit trapezoidal rule, constraints at velocity level (index 2)",
+                "alpha": "generalised alpha, spectral radius 0.9, constraints at position level (index 3)",
+                }[arguments.solver],
+        order=2,
+        h=h,
+        steps=steps,
+        seconds=seconds,
+        r2=r2,
+        finer_r2=finer_r2,
+        psi=psi,
+        energy_drift=energy_drift,
+        gap=gap,
+        newton_tolerance=arguments.tolerance,
+        iterations_per_step=iterations / steps,
+        factorisations_per_step=factorisations / steps,
+        build="as installed, with range checks" if arguments.as_installed else "without range checks, AVX2",
+    )
+
+
+if __name__ == "__main__":
+    main()

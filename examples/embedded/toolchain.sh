@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a compiler for microcontrollers from Debian's packages, in `toolchain/`, where rustup cannot be had. Debian 12 or later;
-# about 140 MB. With rustup: `rustup target add thumbv7em-none-eabihf riscv64gc-unknown-none-elf`, and nothing of this is needed.
+# a download of 140 MB, 480 MB on disk. Run `apt-get update` first. With rustup: `rustup target add thumbv7em-none-eabihf riscv64gc-unknown-none-elf`, and nothing of this is needed.
 #
-# Debian's compiler brings its own sources of the standard library, of which `build.sh` compiles `core` for the target. Sources
+# Debian's compiler brings its own sources of the standard library, of which `cargo.sh` compiles `core` for the target. Sources
 # and compiler must be of the same version: the stock compiler does not take these sources.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -21,5 +21,7 @@ for package in toolchain/packages/*.deb; do
     dpkg -x "$package" toolchain
 done
 rm -r toolchain/packages
+# Of the sources the library alone is needed.
+rm -rf toolchain/usr/src/rustc-*/compiler toolchain/usr/src/rustc-*/src
 toolchain_libraries=toolchain/usr/lib/x86_64-linux-gnu:toolchain/usr/lib
 LD_LIBRARY_PATH=$toolchain_libraries toolchain/usr/bin/rustc --version

@@ -13,6 +13,7 @@ include!("spinning_top.rs");
 include!("torque_free_top.rs");
 include!("mirrored.rs");
 include!("five_bar.rs");
+include!("five_bar_bouncing.rs");
 include!("slider_crank.rs");
 
 /// In single precision.

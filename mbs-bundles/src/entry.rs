@@ -41,6 +41,8 @@ pub enum Family {
     Tree,
     /// Those in coordinate form: implicit integrators need them all.
     CoordinateForm,
+    /// Parts of an implicit step, each at once: with the coordinate form of models for which that is less work.
+    FusedSteps,
     /// Those of joint form that know constraints.
     JointForm,
     /// Objectives.
@@ -72,14 +74,17 @@ impl Family {
     /// The form of all its bundles.
     pub const fn form(self) -> Form {
         match self {
-            Family::CoordinateForm | Family::Sensitivities => Form::Coordinate,
+            Family::CoordinateForm | Family::FusedSteps | Family::Sensitivities => Form::Coordinate,
             _ => Form::Joint,
         }
     }
 
     /// Whether its bundles come all together.
     pub const fn is_whole(self) -> bool {
-        matches!(self, Family::CoordinateForm | Family::Sensitivities | Family::JointSensitivities)
+        matches!(
+            self,
+            Family::CoordinateForm | Family::FusedSteps | Family::Sensitivities | Family::JointSensitivities
+        )
     }
 }
 
@@ -211,6 +216,10 @@ pub enum Exists {
     Replaced,
     /// For models with events.
     Events,
+    /// Where it takes fewer operations than what it replaces.
+    Cheaper,
+    /// With the bundles it is made of, where the generator chooses it.
+    Fused,
 }
 
 /// What the cost of a bundle is counted in.

@@ -54,27 +54,35 @@ groups! {
     /// Multipliers of constraint rows.
     Lambda "lambda" r"\lambda" "multipliers";
     /// Forces along the joint velocities, from outside the model (nv).
-    Tau "tau" r"\tau" "forces along the velocities, from outside";
+    Tau "tau" r"\tau" "external forces along the velocities";
     /// Wrenches on the bodies, from outside the model: force at the frame's origin, torque, world axes (6 per body).
-    Wrenches "wrenches" "f" "wrenches on the bodies, from outside";
+    Wrenches "wrenches" "f" "external wrenches on the bodies";
     /// An implicit integrator's weights: dzd/dzdd, dz/dzdd, dz/dzd.
     Weights "weights" r"(\gamma h, \beta h^2, \beta h/\gamma)" "weights of the integrator";
     /// How accelerations answer a violated constraint: 2ξω, ω², 1/α.
-    Stabilisation "stabilisation" r"(2\xi\omega, \omega^2, 1/\alpha)" "answer to a violated constraint";
+    Stabilisation "stabilisation" r"(2\xi\omega, \omega^2, 1/\alpha)" "stabilisation of constraints";
     /// Entries of the leading matrix.
     Matrix "matrix" "a" "entries of the leading matrix";
+    /// The small numbers on its diagonal (rows).
+    Compliance "compliance" "e" "small numbers on the diagonal of the leading matrix";
     /// Its factors.
     Factors "factors" "f" "factors of the leading matrix";
     /// A right-hand side.
     Rhs "rhs" "b" "right-hand side";
     /// What the projection of velocities adds to them: d (nq).
-    VelocityImpulse "d" "d" "what the projection adds to velocities";
+    VelocityImpulse "d" "d" "change of the velocities by the projection";
     /// Its multipliers σ.
     VelocityMultipliers "sigma" r"\sigma" "multipliers of the projection of velocities";
     /// What the projection of accelerations adds to them: e (nq).
-    AccelerationImpulse "e" "e" "what the projection adds to accelerations";
+    AccelerationImpulse "e" "e" "change of the accelerations by the projection";
     /// Its multipliers κ.
     AccelerationMultipliers "kappa" r"\kappa" "multipliers of the projection of accelerations";
+    /// Weights of the equations of motion and of the constraints, on the way back of an adjoint (nq and rows).
+    Costate "y" "y" "weights of residual and constraints";
+    /// Weights of the projection of velocities.
+    VelocityCostate "yd" r"y_{\dot z}" "weights of the projection of velocities";
+    /// Weights of the projection of accelerations.
+    AccelerationCostate "ydd" r"y_{\ddot z}" "weights of the projection of accelerations";
     /// Impulses of the conditions that an event sets on velocities.
     EventImpulses "mu" r"\mu" "impulses of the conditions of an event";
     /// Independent parameters, arrays flattened (np).

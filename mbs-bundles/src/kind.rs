@@ -121,12 +121,15 @@ crate::bundles! { [kinds] }
 enum Selection {
     Of(&'static [Family]),
     Unconstrained,
+    Cheaper,
 }
 
 impl Selection {
     const fn has(&self, entry: &Entry) -> bool {
         match self {
             Selection::Unconstrained => matches!(entry.exists, Exists::Unconstrained),
+            Selection::Cheaper => matches!(entry.exists, Exists::Cheaper),
+            Selection::Of(_) if matches!(entry.exists, Exists::Cheaper) => false,
             Selection::Of(families) => {
                 let mut k = 0;
                 while k < families.len() && families[k] as u8 != entry.family as u8 {
@@ -162,6 +165,7 @@ impl Selection {
 
 const TREE: Selection = Selection::Of(&[Family::Tree]);
 const COORDINATE_FORM: Selection = Selection::Of(&[Family::CoordinateForm]);
+const FUSED_STEPS: Selection = Selection::Of(&[Family::FusedSteps]);
 const JOINT_FORM: Selection = Selection::Of(&[Family::JointForm]);
 const SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::Sensitivities]);
 const JOINT_SENSITIVITIES: Selection = Selection::Of(&[Family::Start, Family::JointSensitivities]);
@@ -169,16 +173,21 @@ const EVENTS: Selection = Selection::Of(&[Family::Events]);
 const EVENT_SENSITIVITIES: Selection = Selection::Of(&[Family::EventSensitivities]);
 const ROBOTICS: Selection = Selection::Of(&[Family::Robotics]);
 const UNCONSTRAINED: Selection = Selection::Unconstrained;
+const PRODUCTS: Selection = Selection::Cheaper;
 
 impl BundleKind {
     /// Those of joint form that know no constraints.
     pub const TREE: [BundleKind; TREE.count()] = TREE.members();
     /// Those in coordinate form, which come together: implicit integrators need them all.
     pub const COORDINATE_FORM: [BundleKind; COORDINATE_FORM.count()] = COORDINATE_FORM.members();
+    /// Parts of an implicit step, each at once, together: beside [`BundleKind::COORDINATE_FORM`], where the generator chooses them.
+    pub const FUSED_STEPS: [BundleKind; FUSED_STEPS.count()] = FUSED_STEPS.members();
     /// Those of joint form that know constraints.
     pub const JOINT_FORM: [BundleKind; JOINT_FORM.count()] = JOINT_FORM.members();
     /// What sensitivities of implicit runs need beside [`BundleKind::COORDINATE_FORM`], together.
     pub const SENSITIVITIES: [BundleKind; SENSITIVITIES.count()] = SENSITIVITIES.members();
+    /// Transposed products beside [`BundleKind::SENSITIVITIES`], together, for adjoints: only where they take fewer operations.
+    pub const PRODUCTS: [BundleKind; PRODUCTS.count()] = PRODUCTS.members();
     /// What sensitivities of explicit runs need beside forward dynamics, together.
     pub const JOINT_SENSITIVITIES: [BundleKind; JOINT_SENSITIVITIES.count()] = JOINT_SENSITIVITIES.members();
     /// What runs of a model with events need, together.

@@ -55,9 +55,9 @@ macro_rules! bundles {
         }
         trait InverseDynamics in Tree {
             places {}
-            /// Forces that the joints must supply: tau = M vd − Q.
+            /// Inverse dynamics: tau = M vd − Q.
             InverseDynamics = inverse_dynamics(at: At, vd: Vd) reads [Time Z V Vd U]
-                -> slices(tau: [nv] "forces along the velocities that the motion needs")
+                -> slices(tau: [nv] "generalised forces along the velocities")
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait InverseDynamicsDerivatives in Tree {
@@ -80,7 +80,7 @@ macro_rules! bundles {
         }
         trait Markers in Tree {
             places {}
-            /// Motion of the named points.
+            /// Positions, velocities and accelerations of the markers.
             Markers = markers(at: At, vd: Vd) reads [Z V Vd]
                 -> slices(
                     positions: [3 n_markers] "world positions",
@@ -91,9 +91,9 @@ macro_rules! bundles {
         }
         trait MarkerJacobians in Tree {
             places {}
-            /// Jacobians of the named points.
+            /// Jacobians of the markers.
             MarkerJacobians = marker_jacobians(at: At) reads [Z]
-                -> slices(jacobians: [3 n_markers nv] "velocities of the named points per joint velocity, by columns")
+                -> slices(jacobians: [3 n_markers nv] "velocities of the markers per joint velocity, by columns")
                 { pivots: None, exists: Always, cost: [1 link, 3 points nv], sections: none }
         }
         trait Outputs in Tree {
@@ -104,7 +104,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait Constrained in CoordinateForm {
-            places { pattern: Pattern<'_>, held: &[bool] }
+            places { pattern: Pattern<'_>, held: &[bool], dependent: &[bool] }
             /// Residual of the equations of motion, and the constraints.
             Residual = residual(at: Motion, lambda: Lambda) reads [Time Z Zd Zdd U Lambda]
                 -> slices(
@@ -120,7 +120,7 @@ macro_rules! bundles {
                     matrix: [entries] "W, Φ_z, A, A'",
                 )
                 { pivots: None, exists: Always, cost: [2 link, 3 entry, 1 nq nq], sections: none }
-            /// Entries of the matrix that projects.
+            /// Entries of the projection matrix.
             Projection = projection(t: Time, z: Z, u: U) reads [Time Z U]
                 -> slices(matrix: [entries] "M, Φ_z, A, A")
                 { pivots: None, exists: Always, cost: [1 link, 1 entry, 4 nq nq], sections: none }
@@ -146,6 +146,36 @@ macro_rules! bundles {
                 -> in_place(x: [unknowns] "solution")
                 { pivots: None, exists: Always, cost: [], sections: none }
         }
+        trait FusedSteps in FusedSteps {
+            places { fuses_steps: bool }
+            /// Newton's first correction: residual, leading matrix, factors and solution at once.
+            NewtonStep = newton_step(at: Motion, lambda: Lambda, weights: Weights, compliance: Compliance)
+                reads [Time Z Zd Zdd U Lambda Weights Compliance]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    matrix: [entries] "W, Φ_z, A, A'",
+                    factors: [n_factors] "1/pivot, column of L, row of U, for each pivot",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+            /// Newton's next correction, with factors that are there.
+            CorrectStep = correct_step(at: Motion, lambda: Lambda, weights: Weights, factors: Factors)
+                reads [Time Z Zd Zdd U Lambda Weights Factors]
+                -> slices(
+                    phi: [rows] "constraints: holonomic, normalisation, nonholonomic",
+                    x: [unknowns] "correction of accelerations and multipliers",
+                )
+                { pivots: None, exists: Fused, cost: [], sections: none }
+            /// Both projections at once.
+            ProjectStep = project_step(at: Motion, compliance: Compliance) reads [Time Z Zd Zdd U Compliance]
+                -> slices(
+                    velocity: [unknowns] "d, σ",
+                    acceleration: [unknowns] "e, κ",
+                    phid: [rows] "what is left of Φd, Ψ",
+                    phidd: [rows] "what is left of Φdd, Ψd",
+                )
+                { pivots: Leading, exists: Fused, cost: [], sections: none }
+        }
         trait ConstrainedDynamics in JointForm {
             places {}
             /// Accelerations and multipliers under the constraints.
@@ -160,7 +190,7 @@ macro_rules! bundles {
         }
         trait ConstraintCorrection in JointForm {
             places {}
-            /// The way back onto the constraints.
+            /// Corrections of the state onto the constraints.
             ConstraintCorrection = constraint_correction(at: At) reads [Time Z V]
                 -> slices(
                     dz: [nq] "correction of the coordinates",
@@ -172,7 +202,7 @@ macro_rules! bundles {
         }
         trait Reactions in JointForm {
             places {}
-            /// What the joints transmit.
+            /// Reactions of the joints.
             Reactions = reactions(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
                 -> slices(reactions: [6 n_joints] "force and torque on each joint's child")
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
@@ -182,8 +212,8 @@ macro_rules! bundles {
             /// The model's objectives.
             Objectives = objectives(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
                 -> slices(
-                    integrands: [n_objectives] "what is integrated over the run",
-                    terminals: [n_objectives] "what counts at its end",
+                    integrands: [n_objectives] "integrands of the objectives",
+                    terminals: [n_objectives] "terminal terms of the objectives",
                 )
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
@@ -231,6 +261,21 @@ macro_rules! bundles {
                     rates: places.rates.len(), "Φd_ρ, Ψ_ρ";
                     accelerations: places.accelerations.len(), "Φdd_ρ, Ψd_ρ";
                 } }
+            /// Transposed product with the derivatives of residual and constraints: those of yᵀ (r; Φ; Ψ).
+            NewtonProduct = newton_product(at: Motion, lambda: Lambda, y: Costate) reads [Time Z Zd Zdd U Lambda Costate]
+                -> slices(z: [nq] "by z", zd: [nq] "by zd", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of the constraints' accelerations by velocities.
+            AccelerationProduct = acceleration_product(at: Motion, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U AccelerationCostate]
+                -> slices(zd: [nq] "derivatives of ydd_rowsᵀ (Φdd; Ψd) by zd")
+                { pivots: None, exists: Cheaper, cost: [4 link], sections: none }
+            /// Transposed product with the derivatives of both projections: those of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd).
+            ProjectionProduct = projection_product(at: Motion, impulses: Impulses, yd: VelocityCostate, ydd: AccelerationCostate)
+                reads [Time Z Zd Zdd U VelocityImpulse VelocityMultipliers AccelerationImpulse AccelerationMultipliers
+                    VelocityCostate AccelerationCostate]
+                -> slices(z: [nq] "by z", rho: [parameters] "by the parameters")
+                { pivots: None, exists: Cheaper, cost: [8 link], sections: none }
         }
         trait ObjectiveDerivatives in Sensitivities {
             places { objective_places: [Places<'_>; 2] }
@@ -297,16 +342,16 @@ macro_rules! bundles {
         }
         trait GravityTerms in Robotics {
             places {}
-            /// What inverse dynamics needs against gravity.
+            /// Gravity terms of inverse dynamics.
             GravityTerms = gravity_terms(at: At) reads [Z]
-                -> slices(gravity: [nv] "forces along the velocities that gravity needs")
+                -> slices(gravity: [nv] "gravity terms g(z)")
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait CoriolisTerms in Robotics {
             places {}
-            /// What inverse dynamics needs for velocities alone.
+            /// Coriolis and centrifugal terms of inverse dynamics.
             CoriolisTerms = coriolis_terms(at: At) reads [Z V]
-                -> slices(coriolis: [nv] "forces along the velocities that velocities need")
+                -> slices(coriolis: [nv] "velocity terms c(z, v)")
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait Centroidal in Robotics {
@@ -325,24 +370,24 @@ macro_rules! bundles {
         }
         trait MarkerJacobianRates in Robotics {
             places {}
-            /// Time derivatives of the Jacobians of the named points.
+            /// Time derivatives of the Jacobians of the markers.
             MarkerJacobianRates = marker_jacobian_rates(at: At) reads [Z V]
                 -> slices(
                     rates: [3 n_markers nv] "time derivatives of the Jacobians, by columns",
-                    bias: [3 n_markers] "accelerations of the named points without those of the joints",
+                    bias: [3 n_markers] "accelerations of the markers at zero joint accelerations",
                 )
                 { pivots: None, exists: Always, cost: [1 link, 30 points nv], sections: none }
         }
         trait InverseDynamicsExternal in Robotics {
             places {}
-            /// Forces that the joints must supply under wrenches on the bodies.
+            /// Inverse dynamics under external wrenches on the bodies.
             InverseDynamicsExternal = inverse_dynamics_external(at: At, vd: Vd, wrenches: Wrenches) reads [Time Z V Vd U Wrenches]
-                -> slices(tau: [nv] "forces along the velocities that the motion needs")
+                -> slices(tau: [nv] "generalised forces along the velocities")
                 { pivots: None, exists: Always, cost: [1 link], sections: none }
         }
         trait ForwardDynamicsExternal in Robotics {
             places {}
-            /// Accelerations under forces along the velocities and wrenches on the bodies.
+            /// Accelerations under external forces along the velocities and wrenches on the bodies.
             ForwardDynamicsExternal = forward_dynamics_external(at: At, tau: Tau, wrenches: Wrenches) reads [Time Z V U Tau Wrenches]
                 -> slices(zd: [nq] "time derivatives of the coordinates", vd: [nv] "accelerations", xd: [nx] "rates of first-order states")
                 { pivots: Positive, exists: Unconstrained, cost: [1 link, 1 solve], sections: none }
@@ -364,7 +409,7 @@ macro_rules! bundles {
                     vd_z: [nv nv] "their derivatives by position, along the tangent, by columns",
                     vd_v: [nv nv] "by velocity, by columns",
                     vd_tau: [nv nv] "by forces along the velocities: the inverse mass matrix",
-                    vd_rho: [nv parameters] "by what the model is differentiated by, by columns",
+                    vd_rho: [nv parameters] "by the sensitivity list, by columns",
                 )
                 { pivots: Positive, exists: Unconstrained,
                 cost: [2 link, 1 parameters link, 5 entry, 1 eliminations, 5 nv pairs, 2 parameters pairs], sections: none }

@@ -7,7 +7,7 @@ use std::path::Path;
 const BEGIN: &str = "<!-- From the table of bundles; renew with MBS_UPDATE=1 cargo test -p mbs-bundles -->\n";
 const END: &str = "<!-- End of the table of bundles -->\n";
 
-const FAMILIES: [(Family, &str, &str); 10] = [
+const FAMILIES: [(Family, &str, &str); 11] = [
     (Family::Tree, "The tree", "In joint form, of the mechanism without its constraints."),
     (
         Family::Robotics,
@@ -18,6 +18,11 @@ const FAMILIES: [(Family, &str, &str); 10] = [
         Family::CoordinateForm,
         "Coordinate form",
         "For implicit integrators: one trait, `Constrained`, all bundles together. `at` is t, z, zd, zdd and the inputs.",
+    ),
+    (
+        Family::FusedSteps,
+        "Parts of an implicit step",
+        "With the coordinate form of small models: what a usual step needs, with everything in common computed once.",
     ),
     (Family::JointForm, "Constraints in joint form", "For explicit integrators, and what joints transmit."),
     (Family::Judged, "Objectives", ""),
@@ -62,7 +67,8 @@ fn results(entry: &Entry) -> String {
     let exists = match entry.exists {
         Exists::Always => "",
         Exists::Unconstrained => ". Not for models with constraints",
-        Exists::Events => "",
+        Exists::Events | Exists::Fused => "",
+        Exists::Cheaper => ". Only where it takes fewer operations than products with the lists",
         Exists::Replaced => {
             ". With constraints, the coordinate form and the constraints in joint form take its place"
         }

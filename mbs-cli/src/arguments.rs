@@ -10,7 +10,8 @@ pub(crate) use method::Method;
 pub(crate) use model::{Check, Generate, Import};
 pub(crate) use optimise::{Identify, Optimise, OptimiserName, Sweep};
 pub(crate) use runs::{
-    By, Common, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run, Simulate, Verify,
+    By, Common, CoordinatesName, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run,
+    Simulate, Verify,
 };
 pub(crate) use tools::{Completions, Man, New, Plot};
 

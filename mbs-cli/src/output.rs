@@ -7,6 +7,7 @@ pub(crate) mod parquet;
 
 pub(crate) mod picture;
 pub(crate) mod plot;
+pub(crate) mod sweep_page;
 pub(crate) mod table;
 pub(crate) mod tree;
 

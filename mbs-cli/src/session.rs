@@ -11,6 +11,7 @@ pub(crate) mod progress;
 pub(crate) mod saved_case;
 
 pub(crate) mod differentiated;
+pub(crate) mod repeated;
 pub(crate) mod results;
 pub(crate) mod rows;
 pub(crate) mod settings;

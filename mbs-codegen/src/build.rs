@@ -9,7 +9,7 @@
 //! ```
 
 use crate::kinematics::ReferencePoint;
-use crate::program::{BundleKind, Pairs, ScalarType};
+use crate::program::{BundleKind, Fma, Pairs, ScalarType};
 use crate::{Request, generate};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,12 @@ impl Builder {
     /// The numbers it computes with; otherwise `f64`.
     pub fn scalar(mut self, scalar: ScalarType) -> Builder {
         self.request.options.scalar = scalar;
+        self
+    }
+
+    /// `Fma::Never` for the same bits on every target; otherwise fused where the target has the instruction.
+    pub fn fma(mut self, fma: Fma) -> Builder {
+        self.request.options.fma = fma;
         self
     }
 

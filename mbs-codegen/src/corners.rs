@@ -79,7 +79,7 @@ impl Corners {
         }
         let specification = Specification { name: NAME, doc, arguments, results, rolled: Rolled::default() };
         Some((
-            Corners { all, bundles: bundle::build(g, from_ref(&specification), parameters) },
+            Corners { all, bundles: bundle::build(g, from_ref(&specification), parameters, true) },
             specification,
         ))
     }

@@ -24,6 +24,7 @@
 pub mod diagnostics;
 pub mod model;
 pub mod topology;
+pub mod absolute;
 pub mod yaml;
 pub mod symbols;
 pub mod graph;
@@ -44,10 +45,11 @@ pub mod program;
 pub mod emission;
 pub mod build;
 
+use absolute::in_absolute_coordinates;
 use analysis::Analysed;
 use diagnostics::Diagnostics;
 use emission::{Source, Target};
-use model::{Case, Model};
+use model::{Case, Coordinates, Model};
 use program::{Options, Program};
 
 /// What to generate.
@@ -79,8 +81,22 @@ pub fn read(file: &str, text: &str) -> Result<(Model, Diagnostics), Diagnostics>
 
 /// The same, with what the checks have found of the model.
 pub fn analyse(file: &str, text: &str) -> Result<(Analysed, Diagnostics), Diagnostics> {
+    analyse_in(file, text, None)
+}
+
+/// The same in these coordinates, whichever the file wants.
+pub fn analyse_in(
+    file: &str,
+    text: &str,
+    coordinates: Option<Coordinates>,
+) -> Result<(Analysed, Diagnostics), Diagnostics> {
     let (model, mut diagnostics) = yaml::read(file, text);
-    let model = model.map(Analysed::of);
+    let model = model.map(|mut model| {
+        model.coordinates = coordinates.unwrap_or(model.coordinates);
+        // A model with problems has those of its own coordinates.
+        let absolute = model.coordinates == Coordinates::Absolute && !diagnostics.has_errors();
+        Analysed::of(if absolute { in_absolute_coordinates(&model) } else { model })
+    });
     if let Some(model) = &model {
         check::equations(model, &mut diagnostics);
     }

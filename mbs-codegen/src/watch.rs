@@ -98,7 +98,10 @@ impl Watch {
             ],
             rolled: Rolled::default(),
         };
-        Some(Watch { switches: found.switches, bundles: bundle::build(g, &[specification], parameters) })
+        Some(Watch {
+            switches: found.switches,
+            bundles: bundle::build(g, &[specification], parameters, true),
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
     ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
     ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
-    GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
+    FusedSteps, GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
     InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
     JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,
     MassMatrixInverseAction, Motion, ObjectiveDerivatives, Objectives, Outputs, ParameterPlaces, Pattern,
@@ -276,7 +276,7 @@ for_each_trait!(implementations);
 
 /// What traits tell of the structure, beside their bundles.
 mod places {
-    use super::{EventTable, JointPlaces, ParameterPlaces, Pattern, Places, Program};
+    use super::{BundleKind, EventTable, JointPlaces, ParameterPlaces, Pattern, Places, Program};
 
     pub(super) fn pattern(program: &Program) -> Pattern<'_> {
         let of = &program.structure.pattern;
@@ -285,6 +285,14 @@ mod places {
 
     pub(super) fn held(program: &Program) -> &[bool] {
         &program.held
+    }
+
+    pub(super) fn dependent(program: &Program) -> &[bool] {
+        &program.dependent
+    }
+
+    pub(super) fn fuses_steps(program: &Program) -> bool {
+        program.bundle(BundleKind::NewtonStep.name()).is_some()
     }
 
     pub(super) fn start_places(program: &Program) -> [Places<'_>; 2] {

@@ -106,13 +106,15 @@ pub fn moving_constraints(model: &Interpreted, at: &Instant) -> Result<Vec<(Stri
     let (mut w, mut rates) = (vec![0.0; dims.workspace], vec![0.0; dims.rows()]);
     // Φ_t and b: exactly zero unless a constraint prescribes a motion
     model.constraint_rates(motion, &mut w, &mut rates)?;
-    let behind = dims.n_holonomic + dims.n_normalisation;
-    let place = |i: usize| match i < behind {
+    let holonomic = dims.n_holonomic + dims.n_normalisation;
+    let place = |i: usize| match i < holonomic {
         true => (Quantity::Holonomic, i),
-        false => (Quantity::Nonholonomic, i - behind),
+        false => (Quantity::Nonholonomic, i - holonomic),
     };
-    let moving =
-        rates.iter().enumerate().filter(|(i, rate)| **rate != 0.0 && (*i < dims.n_holonomic || *i >= behind));
+    let moving = rates
+        .iter()
+        .enumerate()
+        .filter(|(i, rate)| **rate != 0.0 && (*i < dims.n_holonomic || *i >= holonomic));
     Ok(moving
         .map(|(i, &rate)| {
             let (quantity, index) = place(i);

@@ -5,7 +5,9 @@
 
 use mbs_codegen::model::{self, Formulation, Simulation};
 use mbs_runtime::simulation::{Enforcement, damping_frequency};
-use mbs_runtime::{Adaptive, Ali3p, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Stabilisation};
+use mbs_runtime::{
+    Adaptive, Ali3p, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Stabilisation, Tangent,
+};
 
 /// How a run is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,9 +90,14 @@ impl Method {
         };
         let (tolerance, max_iterations) =
             (simulation.newton_tolerance, simulation.newton_iterations as usize);
+        let tangent = match simulation.newton_tangent {
+            model::Tangent::Exact => Tangent::Exact,
+            model::Tangent::Reused => Tangent::Reused,
+            model::Tangent::Carried => Tangent::Carried,
+        };
         if let Some(damping) = damping {
             let base = ImplicitIndex1::new(damping.stabilisation());
-            return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, ..base });
+            return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, tangent, ..base });
         }
         let projection = match simulation.projection {
             model::Projection::Mass => ProjectionMatrix::Mass,
@@ -98,7 +105,7 @@ impl Method {
         };
         let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
         let base = Ali3p::DEFAULT;
-        Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, penalty, projection, ..base })
+        Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, tangent, penalty, projection, ..base })
     }
 
     /// Whether its steps are explicit.

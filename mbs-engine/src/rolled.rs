@@ -21,17 +21,24 @@ pub(crate) fn run<S: Scalar>(each: &Loop, arrays: &[(u32, u32)], w: &mut [S], re
                 Memory::Result(result) => (&*w, &mut *results[result as usize]),
             };
             let (left, right) = (&read[place(left)], &read[place(right)]);
-            rolled::products(table, left, right, width as usize, stride as usize, to);
+            rolled::products::<true, _>(table, left, right, width as usize, stride as usize, to);
         }
         Loop::MinusProduct { a, b, rows, ref starts, ref table, to } => {
             let (b, rows) = (&w[place(b)], rows as usize);
             match a {
                 Memory::Array(a) => {
-                    rolled::minus_product(starts, table, &w[place(a)], b, rows, results[to as usize]);
+                    rolled::minus_product::<true, _>(
+                        starts,
+                        table,
+                        &w[place(a)],
+                        b,
+                        rows,
+                        results[to as usize],
+                    );
                 }
                 Memory::Result(a) => {
                     if let Ok([a, to]) = results.get_disjoint_mut([a as usize, to as usize]) {
-                        rolled::minus_product(starts, table, a, b, rows, to);
+                        rolled::minus_product::<true, _>(starts, table, a, b, rows, to);
                     }
                 }
             }
@@ -40,7 +47,7 @@ pub(crate) fn run<S: Scalar>(each: &Loop, arrays: &[(u32, u32)], w: &mut [S], re
             let range = place(scratch);
             let (before, scratch) = w[..range.end].split_at_mut(range.start);
             let [s, u, d] = [s, u, d].map(|array| &before[place(array)]);
-            rolled::inverse(tree, s, u, d, scratch, results[to as usize]);
+            rolled::inverse::<true, _>(tree, s, u, d, scratch, results[to as usize]);
         }
     }
 }

@@ -13,6 +13,22 @@ pub struct Signals<'a, S: Scalar> {
     u: Vec<S>,
     w: Vec<S>,
     corners: Option<Corners>,
+    /// Values instead of the signals.
+    given: Option<&'a [S]>,
+    /// Places of inputs, and by what each is moved.
+    by: Vec<(usize, S)>,
+}
+
+impl<'a, S: Scalar> Signals<'a, S> {
+    /// These values instead of the signals; corners in time remain those of the model.
+    pub(crate) fn given(self, u: &'a [S]) -> Self {
+        Self { given: Some(u), ..self }
+    }
+
+    /// Inputs at these places, moved by constants.
+    pub(crate) fn moved(self, by: Vec<(usize, S)>) -> Self {
+        Self { by, ..self }
+    }
 }
 
 /// Where something that time and the parameters alone decide has a corner.
@@ -70,55 +86,31 @@ impl<S: Scalar> Interpreted<S> {
     /// The inputs where nobody else sets them: the model's defaults, or what its case prescribes.
     pub fn input_signals(&self) -> Signals<'_, S> {
         let (u, w) = (vec![S::ZERO; self.dims().nu], vec![S::ZERO; self.signals_memory()]);
-        Signals { model: self, u, w, corners: Corners::new(self) }
+        Signals { model: self, u, w, corners: Corners::new(self), given: None, by: Vec::new() }
     }
 }
 
 impl<S: Scalar> Inputs<S> for Signals<'_, S> {
     fn at(&mut self, t: S, u: &mut [S]) {
-        // The lengths are right by construction, so this cannot fail.
-        let _ = self.model.evaluate_signals(t, &mut self.w, &mut self.u);
-        for (to, from) in u.iter_mut().zip(self.u.iter().copied().chain(std::iter::repeat(S::ZERO))) {
+        let values = match self.given {
+            Some(given) => given,
+            None => {
+                // The lengths are right by construction, so this cannot fail.
+                let _ = self.model.evaluate_signals(t, &mut self.w, &mut self.u);
+                &self.u
+            }
+        };
+        for (to, from) in u.iter_mut().zip(values.iter().copied().chain(std::iter::repeat(S::ZERO))) {
             *to = from;
         }
-    }
-
-    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
-        self.corners.as_mut()?.next_stop(from, to)
-    }
-}
-
-/// Inputs that somebody sets, of a model whose own corners in time steps keep.
-pub(crate) struct Given<'a, 'u>(pub(crate) Signals<'a, f64>, pub(crate) &'u [f64]);
-
-impl Inputs<f64> for Given<'_, '_> {
-    fn at(&mut self, _: f64, u: &mut [f64]) {
-        u.copy_from_slice(self.1);
-    }
-
-    fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
-        self.0.next_stop(from, to)
-    }
-}
-
-/// The signals of a model, some of them moved by constants.
-#[derive(Clone, Debug)]
-pub(crate) struct Moved<'a, S: Scalar> {
-    pub(crate) signals: Signals<'a, S>,
-    /// Places of inputs, and by what each is moved.
-    pub(crate) by: Vec<(usize, S)>,
-}
-
-impl<S: Scalar> Inputs<S> for Moved<'_, S> {
-    fn at(&mut self, t: S, u: &mut [S]) {
-        self.signals.at(t, u);
         for &(place, by) in &self.by {
             if let Some(u) = u.get_mut(place) {
                 *u += by;
             }
         }
     }
+
     fn next_stop(&mut self, from: f64, to: f64) -> Option<Stop> {
-        self.signals.next_stop(from, to)
+        self.corners.as_mut()?.next_stop(from, to)
     }
 }

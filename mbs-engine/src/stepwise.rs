@@ -41,7 +41,6 @@
 
 use crate::gradient::{self, Found};
 use crate::method::Method;
-use crate::signals::Given;
 use crate::simulation::{Instance, InstanceError, Overrides, Settings, interpret, simulation};
 use crate::{Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
@@ -57,7 +56,7 @@ use mbs_runtime::simulation::{
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
-    Statistics, StepError, System,
+    State, Statistics, StepError, System,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -326,7 +325,7 @@ impl Simulation {
             let wrong = || SimulationError::Input { name: name.into() };
             *place.and_then(|i| u.get_mut(i)).ok_or_else(wrong)? = value;
         }
-        self.advance(&self.target(), |model| Given(model.input_signals(), &u))
+        self.advance(&self.target(), |model| model.input_signals().given(&u))
     }
 
     /// One step with the model's own inputs: their defaults, or what its case prescribes.
@@ -412,6 +411,10 @@ impl Simulation {
         let mut model = self.model().clone();
         model.set_parameters_by_name(parameters).map_err(|(_, error)| SimulationError::Parameter(error))?;
         let mut state = self.state.clone();
+        // What an implicit step has handed on belongs to the old parameters; the state of an explicit one has another length.
+        if let Ok(mut implicit) = State::of(&model.dims(), &mut state.method) {
+            implicit.forget_tangent();
+        }
         let inputs = &mut Constant(self.state.u.as_slice());
         state
             .observe(&self.stepping, &model, inputs, &mut self.scratch)

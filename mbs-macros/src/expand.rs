@@ -122,6 +122,15 @@ mod tests {
         assert!(n.contains("rt :: MarkerJacobians for Model"));
         assert!(m.contains("type S = f64 ;"));
         assert!(expanded("mod m = \"models/pendulum.yaml\" {scalar: f32}").contains("type S = f32 ;"));
+        // The same bits everywhere: nothing that may be fused, and functions that are the same on every target.
+        let [never, target] = ["fma: never, lanes: 4", "fma: target, lanes: 4"]
+            .map(|settings| expanded(&format!("mod m = \"models/five_bar.yaml\" {{{settings}}}")));
+        assert!(!never.contains("mul_add") && !never.contains("mbs_runtime :: math"));
+        assert!(
+            target.contains("m :: mul_add")
+                && target.contains("l :: mul_add")
+                && target.contains("b :: mul_add")
+        );
     }
 
     #[test]
@@ -144,6 +153,7 @@ mod tests {
                 "mod m = \"models/pendulum.yaml\" {scalar: f23}",
                 "there is no scalar `f23`; did you mean `f32`?",
             ),
+            ("mod m = \"models/pendulum.yaml\" {fma: nevre}", "did you mean `never`?"),
             ("mod m = \"models/cart_pole.yaml\" {case: \"shake\"}", "has no case `shake`"),
         ] {
             let ours = expanded(input);

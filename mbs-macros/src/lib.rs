@@ -4,8 +4,9 @@
 //! that the build script and the command print, or a `compile_error!` at the file's name with every problem in
 //! it. No mathematics here.
 
-mod expand;
 mod request;
+
+mod expand;
 
 /// Puts the solver of a model file into a module.
 ///
@@ -67,6 +68,7 @@ mod request;
 /// | `case: "name"` | a case's parameters, start values and inputs become the defaults | the model's own |
 /// | `lanes: 4` | a module `batch` with functions for as many samples at once | none |
 /// | `scalar: f32` | single precision | `f64` |
+/// | `fma: never` | the same bits on every target: nothing is fused, functions are those of `libm` | `target`: fused where the target has the instruction |
 /// | `pairs: flat` or `rolled` | entries for pairs of joints as flat code or as loops over tables | whichever is quicker |
 ///
 /// The shortest form takes the module's name from the model, and makes it `pub`:

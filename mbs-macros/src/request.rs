@@ -5,7 +5,7 @@
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::emission::{MAX_LANES, Target, identifier};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Pairs, ScalarType};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -81,7 +81,7 @@ fn visibility(visibility: &Visibility) -> Result<String> {
     }
 }
 
-const SETTINGS: [&str; 7] = ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar"];
+const SETTINGS: [&str; 8] = ["freeze", "reference", "bundles", "case", "lanes", "pairs", "scalar", "fma"];
 
 fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Result<()> {
     let mut seen: Vec<String> = Vec::new();
@@ -101,6 +101,7 @@ fn settings(input: ParseStream<'_>, request: &mut mbs_codegen::Request) -> Resul
             "case" => request.case = Some(input.parse::<LitStr>()?.value()),
             "lanes" => request.target.lanes = Some(lanes(&input.parse()?)?),
             "scalar" => request.options.scalar = scalar(&input.call(Ident::parse_any)?)?,
+            "fma" => request.options.fma = fma(&input.call(Ident::parse_any)?)?,
             "pairs" => request.options.pairs = pairs(&input.call(Ident::parse_any)?)?,
             _ => return Err(Error::new(key.span(), unknown("setting", &name, &SETTINGS))),
         }
@@ -124,6 +125,12 @@ fn scalar(word: &Ident) -> Result<ScalarType> {
     ScalarType::from_name(&name).ok_or_else(|| {
         Error::new(word.span(), unknown("scalar", &name, &ScalarType::ALL.map(ScalarType::name)))
     })
+}
+
+fn fma(word: &Ident) -> Result<Fma> {
+    let name = word.to_string();
+    Fma::from_name(&name)
+        .ok_or_else(|| Error::new(word.span(), unknown("choice", &name, &Fma::ALL.map(Fma::name))))
 }
 
 fn pairs(word: &Ident) -> Result<Pairs> {

@@ -4,10 +4,13 @@
 //! with hover and zoom, tables. The drawing library is plotly.js from the `plotly` crate; the page's own script and style
 //! are in `assets/`. This crate does not access files.
 
-mod page;
-pub mod scene;
-mod shapes;
 mod text;
+
+mod shapes;
+
+pub mod scene;
+
+mod page;
 
 pub use scene::Scene;
 pub use shapes::Mesh;
@@ -40,6 +43,8 @@ pub struct Report {
 pub struct Chart {
     /// Title.
     pub title: String,
+    /// How curves are drawn.
+    pub kind: Kind,
     /// Label of the vertical axis.
     pub axis: String,
     /// Whether the vertical axis is logarithmic.
@@ -50,6 +55,20 @@ pub struct Chart {
     pub abscissa: Option<String>,
     /// Sets of curves by name; one is shown at a time.
     pub sets: Vec<(String, Vec<Curve>)>,
+}
+
+/// How the curves of a chart are drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// As lines.
+    #[default]
+    Lines,
+    /// As points.
+    Points,
+    /// As bars, one for each of these names; a curve has as many values.
+    Bars(Vec<String>),
+    /// As polylines over these names, in parallel coordinates: the values of a curve are those of one polyline after the other.
+    Parallel(Vec<String>),
 }
 
 /// A curve over time.

@@ -3,7 +3,7 @@
 use crate::scene::{Link, Paint, Scene};
 use crate::shapes::{Mesh, P};
 use crate::text::{escape, list, numbers, string};
-use crate::{Chart, Report, Table};
+use crate::{Chart, Kind, Report, Table};
 
 const STYLE: &str = include_str!("assets/report.css");
 const SCRIPT: &str = include_str!("assets/report.js");
@@ -121,8 +121,16 @@ fn data(report: &Report) -> String {
             };
             list(curves.iter().map(one))
         }));
+        let (kind, names) = match &chart.kind {
+            Kind::Lines => ("lines", &[][..]),
+            Kind::Points => ("points", &[][..]),
+            Kind::Bars(names) => ("bars", names.as_slice()),
+            Kind::Parallel(names) => ("parallel", names.as_slice()),
+        };
         format!(
-            "{{\"axis\":{},\"over\":{},\"log\":{},\"times\":{},\"sets\":{sets}}}",
+            "{{\"kind\":{},\"names\":{},\"axis\":{},\"over\":{},\"log\":{},\"times\":{},\"sets\":{sets}}}",
+            string(kind),
+            list(names.iter().map(|name| string(name))),
             string(&chart.axis),
             chart.abscissa.as_deref().map_or("null".into(), string),
             chart.logarithmic,

@@ -189,6 +189,40 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// Adds another motion of the same mechanism, in one colour and with a word before its names. Nothing is added if its frames are at other times.
+    pub fn overlay(&mut self, other: Scene, word: &str, colour: [u8; 3]) {
+        let (own, more) = (self.bodies.len(), other.bodies.len());
+        if self.times != other.times || own == 0 || more == 0 {
+            return;
+        }
+        // Ground is there already.
+        let place = |body: usize| if body == 0 { 0 } else { own + body - 1 };
+        let name = |name: &str| format!("{word} {name}");
+        let mut bodies = other.bodies;
+        for body in bodies.iter_mut().skip(1) {
+            body.name = name(&body.name);
+            let mesh = std::mem::take(&mut body.mesh);
+            body.shapes.iter_mut().for_each(|(paint, _)| *paint = Paint::Colour(colour));
+            body.shapes.push((Paint::Colour(colour), mesh));
+        }
+        self.bodies.extend(bodies.into_iter().skip(1));
+        let moved =
+            |link: &Link| Link { name: name(&link.name), ends: link.ends.map(|(body, p)| (place(body), p)) };
+        self.springs.extend(other.springs.iter().map(moved));
+        self.links.extend(other.links.iter().map(moved));
+        self.paths.extend(other.paths.iter().map(|(path, body, p)| (name(path), place(*body), *p)));
+        let frames = self.poses.chunks(own).zip(other.poses.chunks(more));
+        self.poses = frames
+            .flat_map(|(own, more)| own.iter().chain(more.iter().skip(1)).copied().collect::<Vec<_>>())
+            .collect();
+        for k in 0..3 {
+            self.bounds[0][k] = self.bounds[0][k].min(other.bounds[0][k]);
+            self.bounds[1][k] = self.bounds[1][k].max(other.bounds[1][k]);
+        }
+    }
+}
+
 /// The unit direction against gravity; without gravity z, or y if the mechanism moves in a plane normal to z.
 fn up_direction(gravity: P, normal: Option<P>) -> P {
     match normal {

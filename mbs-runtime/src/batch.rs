@@ -94,10 +94,13 @@ pub fn mul_add<S: Scalar, const N: usize>(a: Lanes<S, N>, b: Lanes<S, N>, c: Lan
 
 /// Sines and cosines.
 #[inline(always)]
-pub fn sin_cos<S: Scalar, const N: usize>(a: Lanes<S, N>) -> (Lanes<S, N>, Lanes<S, N>) {
+pub fn sin_cos<S: Scalar, const N: usize>(
+    a: Lanes<S, N>,
+    f: impl Fn(S) -> (S, S),
+) -> (Lanes<S, N>, Lanes<S, N>) {
     let (mut sines, mut cosines) = (a, a);
     for k in 0..N {
-        (sines.0[k], cosines.0[k]) = math::sin_cos(a.0[k]);
+        (sines.0[k], cosines.0[k]) = f(a.0[k]);
     }
     (sines, cosines)
 }

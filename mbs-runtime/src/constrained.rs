@@ -113,13 +113,75 @@ fn check_elimination<S: Scalar>(
     Err(EvalError::SingularLeading { quantity: Quantity::Coordinate, index })
 }
 
+/// Parts of an implicit step, each at once, where the generator has chosen so: for rows that are all active and independent. A system without
+/// them implements nothing.
+#[allow(clippy::too_many_arguments, reason = "what a part of a step reads and writes")]
+pub trait FusedSteps: System {
+    /// Whether the system has the bundles of this trait.
+    #[inline(always)]
+    fn fuses_steps(&self) -> bool {
+        false
+    }
+
+    /// [`Constrained::newton`], [`Constrained::factor`] with E = `compliance`, and the solution x for −(r, Φ/(βh²), Ψ/(γh)).
+    fn newton_step(
+        &self,
+        _at: Motion<'_, Self::S>,
+        _lambda: &[Self::S],
+        _weights: Weights<Self::S>,
+        _compliance: &[Self::S],
+        _w: &mut [Self::S],
+        _phi: &mut [Self::S],
+        _matrix: &mut [Self::S],
+        _factors: &mut [Self::S],
+        _x: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "newton_step" })
+    }
+
+    /// [`Constrained::residual`], and the solution x for −(r, Φ/(βh²), Ψ/(γh)) by factors that are there.
+    fn correct_step(
+        &self,
+        _at: Motion<'_, Self::S>,
+        _lambda: &[Self::S],
+        _weights: Weights<Self::S>,
+        _factors: &[Self::S],
+        _w: &mut [Self::S],
+        _phi: &mut [Self::S],
+        _x: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "correct_step" })
+    }
+
+    /// Both projections in the norm of M with E = `compliance`, the second at the velocities that the first gives, each refined once: (d, σ)
+    /// and (e, κ), and what they leave of (Φd, Ψ) and (Φdd, Ψd).
+    fn project_step(
+        &self,
+        _at: Motion<'_, Self::S>,
+        _compliance: &[Self::S],
+        _w: &mut [Self::S],
+        _velocity: &mut [Self::S],
+        _acceleration: &mut [Self::S],
+        _phid: &mut [Self::S],
+        _phidd: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "project_step" })
+    }
+}
+
 /// Equations of motion with constraints, in coordinate form.
-pub trait Constrained: System {
+pub trait Constrained: FusedSteps {
     /// Places of the leading matrix's entries.
     fn pattern(&self) -> Pattern<'_>;
 
     /// Which coordinates are held while the mechanism is assembled, nq of them.
     fn held(&self) -> &[bool];
+
+    /// Which coordinates follow from the others: their guesses select a branch of the assembly and count for nothing else.
+    /// Coordinates beyond the slice do not.
+    fn dependent(&self) -> &[bool] {
+        &[]
+    }
 
     /// Writes r and the constraints: Φ at (t, z), Ψ at (t, z, zd).
     fn residual(

@@ -33,6 +33,8 @@ pub struct Dims {
     pub n_matrix: usize,
     /// Numbers of its factors.
     pub n_factors: usize,
+    /// Numbers of the tangent that an implicit step hands to the next: [`Dims::tangent_len`], or none.
+    pub n_carried: usize,
     /// Objectives.
     pub n_objectives: usize,
     /// Event functions.
@@ -60,6 +62,7 @@ impl Dims {
         n_bodies: 0,
         n_matrix: 0,
         n_factors: 0,
+        n_carried: 0,
         n_objectives: 0,
         n_events: 0,
         sensitivity: SensitivityDims::ZERO,
@@ -76,6 +79,12 @@ impl Dims {
     #[inline(always)]
     pub const fn rows(&self) -> usize {
         self.n_holonomic + self.n_normalisation + self.n_nonholonomic
+    }
+
+    /// Numbers of a tangent that steps carry: its factors, the sizes of the rows, step size and age.
+    #[inline(always)]
+    pub const fn tangent_len(&self) -> usize {
+        2 + self.rows() + self.n_factors
     }
 
     /// Constraint rows in joint form: holonomic, nonholonomic.
@@ -108,6 +117,9 @@ pub struct SensitivityDims {
     pub joint_integrands: usize,
     /// Values of [`JointObjectiveDerivatives::joint_terminal_derivatives`](crate::JointObjectiveDerivatives::joint_terminal_derivatives).
     pub joint_terminals: usize,
+    /// Columns up to which transposed products by [`Sensitivities::newton_product`](crate::Sensitivities::newton_product) and its like take
+    /// fewer operations than products with the lists; zero if they are not there.
+    pub product_columns: usize,
 }
 
 impl SensitivityDims {
@@ -123,6 +135,7 @@ impl SensitivityDims {
         joint_factors: 0,
         joint_integrands: 0,
         joint_terminals: 0,
+        product_columns: 0,
     };
 }
 

@@ -315,7 +315,7 @@ impl EvalError {
 
 impl EvalError {
     /// The error of the step from `t` with size `h` in which this one happened.
-    pub(crate) fn in_step(self, t: f64, h: f64) -> StepError {
+    pub fn in_step(self, t: f64, h: f64) -> StepError {
         match self {
             Self::Length { what, expected, found } => StepError::Length { what, expected, found },
             Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },

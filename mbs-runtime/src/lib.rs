@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`scalar`] | the numbers a model is printed for: `f64`, `f32`, [`Complex64`] for complex-step checks |
 //! | [`math`] | elementary functions and table kernels, as generated code calls them |
+//! | [`portable`] | the same functions with the same bits on every target |
 //! | [`dims`] | sizes of a model, and what its indices count |
 //! | [`system`] | the instant of evaluation, one trait per family of bundles |
 //! | [`constrained`] | residual, tangent and constraints of mechanisms with loops |
@@ -112,6 +113,7 @@
 //! With the feature `std` (default) elementary functions are those of the standard library, otherwise those of
 //! `libm`; results differ then in the last bits and in nothing else.
 #![no_std]
+#![cfg_attr(feature = "nightly", feature(core_float_math))]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "std")]
@@ -120,6 +122,7 @@ extern crate std;
 pub mod scalar;
 
 pub mod math;
+pub mod portable;
 
 pub mod batch;
 pub mod rolled;
@@ -162,8 +165,8 @@ pub use adjoint::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
 };
 pub use constrained::{
-    Constrained, ConstrainedDynamics, ConstraintCorrection, Motion, Objectives, Pattern, Reactions,
-    Stabilisation, Weights,
+    Constrained, ConstrainedDynamics, ConstraintCorrection, FusedSteps, Motion, Objectives, Pattern,
+    Reactions, Stabilisation, Weights,
 };
 pub use error::{EvalError, EventFailure, Level, StepError};
 pub use events::{
@@ -175,7 +178,8 @@ pub use formulation::{
 };
 pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
-    Adaptive, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics, StepStatistics,
+    Adaptive, Dop853, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics,
+    StepStatistics,
 };
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{

@@ -79,6 +79,9 @@ pub fn max<S: Scalar>(a: S, b: S) -> S {
     a.max(b)
 }
 
+/// Whether [`mul_add`] of doubles rounds once on this target.
+pub const FUSED: bool = crate::scalar::FUSED;
+
 /// `a * b + c`, fused only where the target has the instruction.
 #[inline(always)]
 pub fn mul_add<S: Scalar>(a: S, b: S, c: S) -> S {

@@ -35,10 +35,16 @@ impl<S: Scalar, const N: usize> Entry for Lanes<S, N> {
     }
 }
 
+/// a b + c, fused where that is wanted and the target has the instruction.
+#[inline(always)]
+fn mul_add<const FUSED: bool, E: Entry>(a: E, b: E, c: E) -> E {
+    if FUSED { E::mul_add(a, b, c) } else { a * b + c }
+}
+
 /// For each [row, from, len, at] of the table and all i < len:
 /// to[at + i] += Σ_k left[row·width + k] right[k·stride + from + i], k < width. Behind `right` there are [`BLOCK`] zeros.
 #[inline]
-pub fn products<E: Entry>(
+pub fn products<const FUSED: bool, E: Entry>(
     table: &[[u32; 4]],
     left: &[E],
     right: &[E],
@@ -50,13 +56,20 @@ pub fn products<E: Entry>(
         let [row, from, len, at] = run.map(|x| x as usize);
         let Some(factors) = left.get(row * width..(row + 1) * width) else { return };
         let (Some(right), Some(to)) = (right.get(from..), to.get_mut(at..at + len)) else { return };
-        combine(factors, right, stride, to);
+        combine::<FUSED, _>(factors, right, stride, to);
     }
 }
 
 /// to = −a b for matrices of `rows` rows. Of column j of b only the rows `table[starts[j]..starts[j + 1]]` count.
 #[inline]
-pub fn minus_product<E: Entry>(starts: &[u32], table: &[u32], a: &[E], b: &[E], rows: usize, to: &mut [E]) {
+pub fn minus_product<const FUSED: bool, E: Entry>(
+    starts: &[u32],
+    table: &[u32],
+    a: &[E],
+    b: &[E],
+    rows: usize,
+    to: &mut [E],
+) {
     let columns = starts.iter().zip(starts.iter().skip(1));
     let columns = columns.zip(b.chunks_exact(rows.max(1))).zip(to.chunks_exact_mut(rows.max(1)));
     for (((&from, &end), b), to) in columns {
@@ -64,11 +77,11 @@ pub fn minus_product<E: Entry>(starts: &[u32], table: &[u32], a: &[E], b: &[E], 
         let mut start = 0;
         while start < rows {
             start = match (rows, rows - start) {
-                (32.., 25..) => minus_product_block::<E, 32>(table, a, b, start, to),
-                (16.., 9..) => minus_product_block::<E, 16>(table, a, b, start, to),
-                (8.., 5..) => minus_product_block::<E, 8>(table, a, b, start, to),
-                (4.., 2..) => minus_product_block::<E, 4>(table, a, b, start, to),
-                _ => minus_product_block::<E, 1>(table, a, b, start, to),
+                (32.., 25..) => minus_product_block::<FUSED, E, 32>(table, a, b, start, to),
+                (16.., 9..) => minus_product_block::<FUSED, E, 16>(table, a, b, start, to),
+                (8.., 5..) => minus_product_block::<FUSED, E, 8>(table, a, b, start, to),
+                (4.., 2..) => minus_product_block::<FUSED, E, 4>(table, a, b, start, to),
+                _ => minus_product_block::<FUSED, E, 1>(table, a, b, start, to),
             };
         }
     }
@@ -76,7 +89,7 @@ pub fn minus_product<E: Entry>(starts: &[u32], table: &[u32], a: &[E], b: &[E], 
 
 /// B rows from `start` on, the last B where there are fewer: the row after them. There are B rows at least.
 #[inline(always)]
-fn minus_product_block<E: Entry, const B: usize>(
+fn minus_product_block<const FUSED: bool, E: Entry, const B: usize>(
     table: &[u32],
     a: &[E],
     b: &[E],
@@ -92,7 +105,7 @@ fn minus_product_block<E: Entry, const B: usize>(
         let column = a.get(k * rows + start..).and_then(|column| column.first_chunk::<B>());
         let (Some(column), Some(&factor)) = (column, b.get(k)) else { return end };
         for (sum, &entry) in sum.iter_mut().zip(column) {
-            *sum = E::mul_add(-factor, entry, *sum);
+            *sum = mul_add::<FUSED, _>(-factor, entry, *sum);
         }
     }
     if let Some(to) = to.get_mut(start..).and_then(|to| to.first_chunk_mut::<B>()) {
@@ -106,28 +119,33 @@ pub const BLOCK: usize = 8;
 
 /// to_i += Σ_k factors_k columns[k·stride + i]. Every block is a full one, so that short and long runs take the same way.
 #[inline(always)]
-fn combine<E: Entry>(factors: &[E], columns: &[E], stride: usize, to: &mut [E]) {
+fn combine<const FUSED: bool, E: Entry>(factors: &[E], columns: &[E], stride: usize, to: &mut [E]) {
     let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
     let mut start = 0;
     for block in blocks {
-        let sums = sums(factors, columns, stride, start);
+        let sums = sums::<FUSED, _>(factors, columns, stride, start);
         block.iter_mut().zip(sums).for_each(|(to, sum)| *to = *to + sum);
         start += BLOCK;
     }
     if !rest.is_empty() {
-        let sums = sums(factors, columns, stride, start);
+        let sums = sums::<FUSED, _>(factors, columns, stride, start);
         rest.iter_mut().zip(sums).for_each(|(to, sum)| *to = *to + sum);
     }
 }
 
 #[inline(always)]
-fn sums<E: Entry>(factors: &[E], columns: &[E], stride: usize, start: usize) -> [E; BLOCK] {
+fn sums<const FUSED: bool, E: Entry>(
+    factors: &[E],
+    columns: &[E],
+    stride: usize,
+    start: usize,
+) -> [E; BLOCK] {
     let mut sums = [E::ZERO; BLOCK];
     let mut place = start;
     for &factor in factors {
         let Some(column) = columns.get(place..).and_then(|c| c.first_chunk::<BLOCK>()) else { break };
         for (sum, &entry) in sums.iter_mut().zip(column) {
-            *sum = E::mul_add(factor, entry, *sum);
+            *sum = mul_add::<FUSED, _>(factor, entry, *sum);
         }
         place += stride;
     }
@@ -149,14 +167,21 @@ pub const fn inverse_scratch(n: usize) -> usize {
 /// X_ij = −Sᵢᵀ F_j/Dᵢ (1/D_j for j itself), F_j += Uᵢ X_ij; outward X_ij −= Uᵢᵀ a/Dᵢ with a of the velocity before, aᵢ = a + Sᵢ X_ij.
 /// `scratch` and `x` must be zero before.
 #[inline]
-pub fn inverse<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], scratch: &mut [E], x: &mut [E]) {
+pub fn inverse<const FUSED: bool, E: Entry>(
+    tree: &[[u32; 2]],
+    s: &[E],
+    u: &[E],
+    d: &[E],
+    scratch: &mut [E],
+    x: &mut [E],
+) {
     let n = tree.len();
     let Some((f, a)) = scratch.split_at_mut_checked(6 * n + BLOCK) else { return };
-    inward(tree, s, u, d, f, x);
+    inward::<FUSED, _>(tree, s, u, d, f, x);
     let (a, _) = a.as_chunks_mut::<COLUMNS>();
     let mut first = 0;
     while first < n {
-        if outward(tree, s, u, d, first, a, x).is_none() {
+        if outward::<FUSED, _>(tree, s, u, d, first, a, x).is_none() {
             return;
         }
         first += COLUMNS;
@@ -172,7 +197,14 @@ pub fn inverse<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], scratch: 
 
 /// Of column i of X the rows that i moves.
 #[inline(always)]
-fn inward<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], f: &mut [E], x: &mut [E]) {
+fn inward<const FUSED: bool, E: Entry>(
+    tree: &[[u32; 2]],
+    s: &[E],
+    u: &[E],
+    d: &[E],
+    f: &mut [E],
+    x: &mut [E],
+) {
     let n = tree.len();
     let columns = tree.iter().zip(s.as_chunks::<6>().0).zip(u.as_chunks::<6>().0).zip(d).enumerate();
     for (i, (((&[_, end], s), u), &d)) in columns.rev() {
@@ -181,11 +213,11 @@ fn inward<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], f: &mut [E], x
         let Some((own, moved)) = x.split_first_mut() else { return };
         *own = d;
         let Some(behind) = f.get(i + 1..) else { return };
-        combine(&minus, behind, n, moved);
+        combine::<FUSED, _>(&minus, behind, n, moved);
         for (k, &u) in u.iter().enumerate() {
             let Some(row) = f.get_mut(k * n + i..k * n + end as usize) else { return };
             for (f, &x) in row.iter_mut().zip(x.iter()) {
-                *f = E::mul_add(u, x, *f);
+                *f = mul_add::<FUSED, _>(u, x, *f);
             }
         }
     }
@@ -193,7 +225,7 @@ fn inward<E: Entry>(tree: &[[u32; 2]], s: &[E], u: &[E], d: &[E], f: &mut [E], x
 
 /// Finishes the rows `first` and the next ones of the columns that are not behind them.
 #[inline(always)]
-fn outward<E: Entry>(
+fn outward<const FUSED: bool, E: Entry>(
     tree: &[[u32; 2]],
     s: &[E],
     u: &[E],
@@ -219,16 +251,16 @@ fn outward<E: Entry>(
         let mut along = [[E::ZERO; COLUMNS]; 2];
         for ((u, a), k) in u.iter().zip(&carried).zip(0..) {
             for (along, &a) in along[usize::from(k >= 3)].iter_mut().zip(a) {
-                *along = E::mul_add(*u, a, *along);
+                *along = mul_add::<FUSED, _>(*u, a, *along);
             }
         }
         let [linear, angular] = along;
         for ((value, linear), angular) in value.iter_mut().zip(linear).zip(angular) {
-            *value = E::mul_add(-d, angular, E::mul_add(-d, linear, *value));
+            *value = mul_add::<FUSED, _>(-d, angular, mul_add::<FUSED, _>(-d, linear, *value));
         }
         for ((here, carried), &s) in here.iter_mut().zip(carried).zip(s) {
             for ((here, carried), &value) in here.iter_mut().zip(carried).zip(&value) {
-                *here = E::mul_add(s, value, carried);
+                *here = mul_add::<FUSED, _>(s, value, carried);
             }
         }
         rows.iter_mut().zip(value).for_each(|(to, value)| *to = value);
@@ -261,7 +293,7 @@ mod tests {
                     continue;
                 }
                 let mut to = [0.0; 4];
-                products(&[good, bad, good], &left, &right, 2, 3, &mut to);
+                products::<true, _>(&[good, bad, good], &left, &right, 2, 3, &mut to);
                 assert_eq!(
                     to, expected,
                     "{bad:?}: what stands before it is done, what stands behind it is not"
@@ -270,7 +302,7 @@ mod tests {
         }
         // A stride beyond the columns leaves the first of them.
         let mut to = [0.0; 4];
-        products(&[good], &left, &right, 2, 1000, &mut to);
+        products::<true, _>(&[good], &left, &right, 2, 1000, &mut to);
         assert_eq!(to, [3.0, 6.0, 9.0, 0.0]);
     }
 
@@ -280,7 +312,7 @@ mod tests {
         let untouched = [9.0; 4];
         let run = |starts: &[u32], table: &[u32], rows: usize| {
             let mut to = untouched;
-            minus_product(starts, table, &a, &b, rows, &mut to);
+            minus_product::<true, _>(starts, table, &a, &b, rows, &mut to);
             to
         };
         // [[1, 3], [2, 4]] [[5, 7], [6, 8]]
@@ -309,7 +341,7 @@ mod tests {
         let good = [[0, 2], [1, 2]];
         let run = |tree: &[[u32; 2]], s: &[f64], u: &[f64], d: &[f64], scratch: usize, len: usize| {
             let (mut room, mut x) = ([0.0; inverse_scratch(2)], [0.0; 4]);
-            inverse(tree, s, u, d, &mut room[..scratch], &mut x[..len]);
+            inverse::<true, _>(tree, s, u, d, &mut room[..scratch], &mut x[..len]);
             x
         };
         let room = inverse_scratch(2);

@@ -45,8 +45,9 @@ pub mod limits;
 
 mod frame;
 
-mod elements;
 mod source;
+
+mod elements;
 
 mod robot;
 

@@ -1,13 +1,13 @@
 //! Runs so many steps of a model and nothing else, for `instructions.sh` to count instructions: `instructions MODEL RUN STEPS`.
 
 use mbs_benches::{buggy, five_bar, four_bar_40};
-use mbs_runtime::formulation::{Ali3p, Assembly, Node, State};
+use mbs_runtime::formulation::{Ali3p, Assembly, Node, Record, State};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::sensitivity::{DifferentiableIntegrator, DifferentiatedAt, JointDerivatives};
 use mbs_runtime::{
-    Constrained, Differentiated, Fixed, Gradient, Index1, ObjectiveDerivatives, Output, Rk4, Sensitivities,
-    Span, Start, StartDerivatives, StateDerivatives,
+    Adjoint, AdjointNode, Constrained, Differentiated, Dop853, Fixed, Gradient, Index1, ObjectiveDerivatives,
+    Output, Rk4, Sensitivities, Span, Start, StartDerivatives, StateDerivatives, VectorJacobian,
 };
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -36,28 +36,28 @@ fn step_linkage<M: Constrained<S = f64> + Start>(model: &M, steps: usize) {
     model.start(view.z, view.zd, &mut []).expect("lengths");
     let mut scratch = vec![0.0; Assembly::scratch_len(&dims)];
     Assembly::DEFAULT.start(model, &mut NoInputs, &mut state, &mut scratch).expect("assembles");
-    step_from(model, state, steps);
+    step_from(model, Ali3p::DEFAULT, state, steps);
 }
 
-fn step<M: Sensitivities<S = f64> + StartDerivatives>(model: &M, steps: usize) {
+fn step<M: Sensitivities<S = f64> + StartDerivatives>(model: &M, method: Ali3p, steps: usize) {
     let [state, _] = start_differentiated(model);
-    step_from(model, state, steps);
+    step_from(model, method, state, steps);
 }
 
-fn step_from<M: Constrained<S = f64>>(model: &M, mut state: Vec<f64>, steps: usize) {
+fn step_from<M: Constrained<S = f64>>(model: &M, method: Ali3p, mut state: Vec<f64>, steps: usize) {
     let mut scratch = vec![0.0; Ali3p::scratch_len(&model.dims())];
     for _ in 0..steps {
-        Ali3p::DEFAULT.step(model, &mut NoInputs, &mut state, H, &mut scratch).expect("converges");
+        method.step(model, &mut NoInputs, &mut state, H, &mut scratch).expect("converges");
     }
     black_box(&state);
 }
 
-fn gradient<M>(model: &M, steps: usize)
+fn gradient<M>(model: &M, method: Ali3p, steps: usize)
 where
     M: Sensitivities<S = f64> + StartDerivatives + ObjectiveDerivatives,
 {
     let [mut state, mut derivatives] = start_differentiated(model);
-    let run = Differentiated(Fixed { method: Ali3p::DEFAULT, h: H });
+    let run = Differentiated(Fixed { method, h: H });
     let mut scratch = vec![0.0; run.scratch_len(&model.dims())];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&model.dims())];
     let end = steps as f64 * H;
@@ -67,6 +67,36 @@ where
     run.run(model, inputs, &mut state, &mut derivatives, &span, &mut gradient, &mut scratch, observe)
         .expect("converges");
     black_box(&gradient);
+}
+
+/// The gradient of the first objectives by the adjoint, forward run included.
+fn adjoint<M>(model: &M, steps: usize, columns: usize)
+where
+    M: Sensitivities<S = f64> + StartDerivatives + ObjectiveDerivatives,
+{
+    let [mut state, _] = start_differentiated(model);
+    let (dims, run) = (model.dims(), Adjoint(Fixed { method: Ali3p::DEFAULT, h: H }));
+    let end = steps as f64 * H;
+    let span = Span { start: 0.0, end, output: Output::Every(end) };
+    let mut memory = vec![0.0; steps * Record::<f64>::len(&dims) + 2 * (State::<f64>::len(&dims) + 1)];
+    let mut scratch = vec![0.0; run.scratch_len(&dims, columns)];
+    let mut weights = vec![0.0; dims.n_objectives * columns];
+    weights.iter_mut().step_by(columns + 1).take(columns).for_each(|weight| *weight = 1.0);
+    let mut objectives = vec![0.0; dims.n_objectives];
+    let mut start = vec![0.0; mbs_runtime::adjoint::state_rows(&dims) * columns];
+    let mut rho = vec![0.0; dims.sensitivity.parameters * columns];
+    let product = VectorJacobian {
+        columns,
+        objective_weights: &weights,
+        end_weights: &[],
+        objectives: &mut objectives,
+        start: &mut start,
+        rho: &mut rho,
+    };
+    let go_on = |_: AdjointNode<'_, f64>| ControlFlow::Continue(());
+    let found = run.run(model, &mut NoInputs, &mut state, &span, product, &mut memory, &mut scratch, go_on);
+    assert_eq!(found.expect("converges").recomputed, 0);
+    black_box(&rho);
 }
 
 fn explicit_step(model: &five_bar::Model, steps: usize) {
@@ -82,12 +112,12 @@ fn explicit_step(model: &five_bar::Model, steps: usize) {
     black_box(&y);
 }
 
-fn explicit_gradient(model: &five_bar::Model, steps: usize) {
+fn explicit_gradient<T: FixedStep>(model: &five_bar::Model, method: T, steps: usize) {
     let [mut state, mut derivatives] = start_differentiated(model);
     let dims = five_bar::DIMS;
     let (mut y, mut joint) = (vec![0.0; dims.state()], vec![0.0; JointDerivatives::<f64>::len(&dims)]);
     JointDerivatives::of_state(model, &mut state, &mut derivatives, &mut y, &mut joint).expect("lengths");
-    let (system, run) = (Index1::new(model), Differentiated(Fixed { method: Rk4, h: H }));
+    let (system, run) = (Index1::new(model), Differentiated(Fixed { method, h: H }));
     let mut scratch = vec![0.0; run.scratch_len(&system)];
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let end = steps as f64 * H;
@@ -103,14 +133,23 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, run, steps] = &arguments[..] else { panic!("instructions MODEL RUN STEPS") };
     let steps: usize = steps.parse().expect("a number of steps");
+    let (usual, carried) =
+        (Ali3p::DEFAULT, Ali3p { tangent: mbs_runtime::Tangent::Carried, ..Ali3p::DEFAULT });
     match (model.as_str(), run.as_str()) {
-        ("five_bar", "step") => step(&five_bar::Model::default(), steps),
-        ("five_bar", "gradient") => gradient(&five_bar::Model::default(), steps),
+        ("five_bar", "step") => step(&five_bar::Model::default(), usual, steps),
+        ("five_bar", "gradient") => gradient(&five_bar::Model::default(), usual, steps),
+        ("five_bar", "adjoint") => adjoint(&five_bar::Model::default(), steps, 3),
+        ("five_bar", "adjoint_of_one") => adjoint(&five_bar::Model::default(), steps, 1),
         ("five_bar", "rk4") => explicit_step(&five_bar::Model::default(), steps),
-        ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), steps),
+        ("five_bar", "rk4_gradient") => explicit_gradient(&five_bar::Model::default(), Rk4, steps),
+        ("five_bar", "dop853_gradient") => explicit_gradient(&five_bar::Model::default(), Dop853, steps),
         ("four_bar_40", "step") => step_linkage(&four_bar_40::Model::default(), steps),
-        ("buggy", "step") => step(&buggy::Model::default(), steps),
-        ("buggy", "gradient") => gradient(&buggy::Model::default(), steps),
+        ("buggy", "step") => step(&buggy::Model::default(), usual, steps),
+        ("buggy", "gradient") => gradient(&buggy::Model::default(), usual, steps),
+        ("buggy", "carried") => step(&buggy::Model::default(), carried, steps),
+        ("buggy", "carried_gradient") => gradient(&buggy::Model::default(), carried, steps),
+        ("buggy", "adjoint") => adjoint(&buggy::Model::default(), steps, 1),
+        ("buggy", "adjoint_of_two") => adjoint(&buggy::Model::default(), steps, 2),
         _ => panic!("no run {run} of {model}"),
     }
 }

@@ -4,7 +4,7 @@ use super::EXIT_CODES;
 use clap::{Args, ValueEnum};
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Pairs, ScalarType};
+use mbs_codegen::program::{BundleKind, Fma, Pairs, ScalarType};
 use std::path::PathBuf;
 
 const CHECK_HELP: &str = "\
@@ -42,6 +42,7 @@ Examples:
   mbs generate models/arm7.yaml --bundles mass_matrix,energy --freeze
   mbs generate models/*.yaml -o src/generated/ --check      # in continuous integration
   mbs generate models/five_bar.yaml --scalar f32 --report   # operations and memory
+  mbs generate models/five_bar.yaml --report --program target/release/firmware
   mbs generate models/five_bar.yaml --c-header five_bar_c   # a library for C
 
 The crate that holds the module needs `mbs-runtime` among its dependencies.";
@@ -74,6 +75,9 @@ pub(crate) struct Generate {
     /// The numbers to compute with: double or single precision.
     #[arg(long, value_enum, default_value_t = ScalarOption::F64)]
     pub(crate) scalar: ScalarOption,
+    /// Fused multiply-add: where the target has it, or never, with functions of libm, for the same bits on every target.
+    #[arg(long, value_enum, default_value_t = FmaOption::Target)]
+    pub(crate) fma: FmaOption,
     /// Which bundles of equations: names separated by commas, `standard` or `all`.
     #[arg(
         long,
@@ -93,6 +97,9 @@ pub(crate) struct Generate {
     /// Print what the module takes instead: operations and constants of each bundle, memory, the bound of a step.
     #[arg(long, conflicts_with_all = ["output", "check", "c_header"])]
     pub(crate) report: bool,
+    /// With `--report`: a linked program that contains the module, in ELF format and not stripped, for the bytes of code.
+    #[arg(long, value_name = "FILE", requires = "report")]
+    pub(crate) program: Option<PathBuf>,
     /// Write nothing; fail if what is there differs from what would be written.
     #[arg(long, requires = "output")]
     pub(crate) check: bool,
@@ -180,6 +187,24 @@ pub(crate) enum ScalarOption {
     F64,
     /// Single precision
     F32,
+}
+
+/// Fused multiply-add.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FmaOption {
+    /// The same bits on every target.
+    Never,
+    /// Where the target has the instruction.
+    Target,
+}
+
+impl From<FmaOption> for Fma {
+    fn from(fma: FmaOption) -> Fma {
+        match fma {
+            FmaOption::Never => Fma::Never,
+            FmaOption::Target => Fma::Target,
+        }
+    }
 }
 
 impl From<ScalarOption> for ScalarType {

@@ -2,7 +2,7 @@
 
 use super::{Common, EXIT_CODES, Method};
 use clap::{Args, ValueEnum};
-use mbs_codegen::model::optimisation::OptimisationMethod;
+use mbs_codegen::model::optimisation::{HistoryForm, OptimisationMethod};
 use mbs_engine::sweep::{Axis, Design};
 use std::path::PathBuf;
 
@@ -12,6 +12,7 @@ Examples:
   mbs optimise models/five_bar.yaml --problem stiffness --save-case best
   mbs optimise models/five_bar.yaml --minimise psi1 --over L_s1=1.7:2.7 --over L_s2=1.7:2.7
   mbs optimise models/five_bar.yaml --minimise psi3 --over k_1=20:400 --over k_2=20:400 --subject-to 'psi1<=0.4'
+  mbs optimise models/cart_pole.yaml --minimise effort --over push=-20:20 --history push=spline:20 --subject-to 'drift<=0.01'
 
 A line for every iteration goes to standard error: what is minimised, the largest violation of a constraint, the step of the scaled
 unknowns, the projected gradient of the scaled problem, evaluations and time. A run that fails shortens the step. An interrupt
@@ -29,13 +30,16 @@ pub(crate) struct Optimise {
     /// One of the model's problems; not needed if it has one only.
     #[arg(long, value_name = "NAME", conflicts_with = "minimise")]
     pub(crate) problem: Option<String>,
-    /// Minimise this objective, or a sum: `psi1`, `2*psi1`; may be given many times.
-    #[arg(long, value_name = "OBJECTIVE", value_parser = weighted, requires = "over", allow_hyphen_values = true)]
+    /// Minimise this objective, or a sum: `psi1`, `2*psi1`, `max(psi1)` of its integrand or of an output; may be given many times.
+    #[arg(long, value_name = "OBJECTIVE", value_parser = weighted, allow_hyphen_values = true)]
     pub(crate) minimise: Vec<(String, f64)>,
     /// Vary this parameter: `k`, `k=LOW:HIGH`, `array`, `array[i]`; may be given many times.
     #[arg(long, value_name = "NAME=LOW:HIGH", value_parser = bounded, requires = "minimise")]
     pub(crate) over: Vec<(String, Option<f64>, Option<f64>)>,
-    /// Keep an objective within a bound: `psi<=0.4`, `psi>=1`, `psi=0`; may be given many times.
+    /// Vary the history of an input: `push=spline:20`, with `constant`, `linear` or `spline` and the number of knots; bounds stand in `--over`.
+    #[arg(long, value_name = "NAME=FORM:N", value_parser = history, requires = "minimise")]
+    pub(crate) history: Vec<(String, HistoryForm, usize)>,
+    /// Keep an objective within a bound: `psi<=0.4`, `psi>=1`, `psi=0`, `max(psi)<=2`; may be given many times.
     #[arg(long, value_name = "BOUND", value_parser = limit, requires = "minimise")]
     pub(crate) subject_to: Vec<(String, Option<f64>, Option<f64>)>,
     /// Begin at so many points: the model's values, then points spread over the bounds.
@@ -109,6 +113,17 @@ fn bounded(text: &str) -> Result<(String, Option<f64>, Option<f64>), String> {
     Ok((name.trim().into(), bound(low)?, bound(high)?))
 }
 
+fn history(text: &str) -> Result<(String, HistoryForm, usize), String> {
+    let parts = text.split_once('=').and_then(|(name, rest)| Some((name.trim(), rest.split_once(':')?)));
+    let parts = parts.and_then(|(name, (form, knots))| {
+        let form = HistoryForm::WORDS.iter().find(|(word, _)| *word == form.trim())?.1;
+        Some((name.to_string(), form, knots.trim().parse().ok().filter(|n| (1..=1000).contains(n))?))
+    });
+    parts.ok_or_else(|| {
+        "write it as NAME=constant:N, NAME=linear:N or NAME=spline:N, with at most 1000 knots".into()
+    })
+}
+
 fn limit(text: &str) -> Result<(String, Option<f64>, Option<f64>), String> {
     let parts = |sign: &str| text.split_once(sign).map(|(name, value)| (name.trim().to_string(), value));
     if let Some((name, value)) = parts("<=") {
@@ -173,6 +188,9 @@ pub(crate) struct Sweep {
     /// Go on with the rows that the CSV file has.
     #[arg(long, requires = "out", conflicts_with = "collect")]
     pub(crate) resume: bool,
+    /// Write a page: scatter plots, parallel coordinates, bars of global sensitivities.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Use so many cores; all if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,

@@ -3,6 +3,7 @@
 use super::method::METHOD;
 use super::{EXIT_CODES, Method};
 use clap::{Args, ValueEnum};
+use mbs_codegen::model::Coordinates;
 use mbs_engine::{Engine, Fusing};
 use std::path::PathBuf;
 
@@ -17,6 +18,9 @@ pub(crate) struct Common {
     /// Set an independent parameter, `name` or `name[i]`; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<(String, f64)>,
+    /// In which coordinates equations are written; those of the file if not given.
+    #[arg(long, value_enum)]
+    pub(crate) coordinates: Option<CoordinatesName>,
     /// Last time, s.
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) end: Option<f64>,
@@ -29,6 +33,24 @@ pub(crate) struct Common {
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Kinds of coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoordinatesName {
+    /// Of the joints of a spanning tree
+    Joint,
+    /// Of every body, with every joint as constraints
+    Absolute,
+}
+
+impl From<CoordinatesName> for Coordinates {
+    fn from(name: CoordinatesName) -> Coordinates {
+        match name {
+            CoordinatesName::Joint => Coordinates::Joint,
+            CoordinatesName::Absolute => Coordinates::Absolute,
+        }
+    }
 }
 
 /// How equations are evaluated.
@@ -66,6 +88,9 @@ pub(crate) struct Of {
     /// Set an independent parameter, `name` or `name[i]`; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) set: Vec<(String, f64)>,
+    /// In which coordinates equations are written; those of the file if not given.
+    #[arg(long, value_enum)]
+    pub(crate) coordinates: Option<CoordinatesName>,
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -294,6 +319,9 @@ pub(crate) enum GradientName {
     Direct,
     /// Backward over the run
     Adjoint,
+    /// Backward by the adjoint of the continuous equations of ALI3-P, for comparison
+    #[value(name = "continuous_adjoint")]
+    ContinuousAdjoint,
     /// Whichever is expected to be quicker
     Auto,
 }
@@ -303,6 +331,7 @@ impl From<GradientName> for mbs_codegen::model::GradientMethod {
         match name {
             GradientName::Direct => mbs_codegen::model::GradientMethod::Direct,
             GradientName::Adjoint => mbs_codegen::model::GradientMethod::Adjoint,
+            GradientName::ContinuousAdjoint => mbs_codegen::model::GradientMethod::ContinuousAdjoint,
             GradientName::Auto => mbs_codegen::model::GradientMethod::Auto,
         }
     }
@@ -348,6 +377,9 @@ pub(crate) struct Verify {
     /// Compare the gradient with differences of real runs, not with complex steps.
     #[arg(long)]
     pub(crate) differences: bool,
+    /// Instead, compare objectives and gradient of the run with those in other coordinates.
+    #[arg(long, value_enum, value_name = "COORDINATES", conflicts_with = "differences")]
+    pub(crate) against: Option<CoordinatesName>,
     #[command(flatten)]
     pub(crate) method: Method,
 }

@@ -1,6 +1,7 @@
 //! `mbs generate`: writes modules, or tells whether those that are there are fresh.
 
 mod c_library;
+mod code;
 mod footprint;
 
 use crate::arguments::Generate;
@@ -28,6 +29,8 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
             bundles: arguments.bundles.iter().flat_map(|bundles| bundles.0.iter().copied()).collect(),
             pairs: arguments.pairs.into(),
             scalar: arguments.scalar.into(),
+            fma: arguments.fma.into(),
+            ..Options::default()
         },
         target: Target {
             module: arguments.module.clone(),
@@ -51,7 +54,13 @@ pub(crate) fn generate(arguments: &Generate) -> Result<(), Failure> {
         return files::print(&c_library::write(folder, arguments.module.as_deref(), generated)?);
     }
     if arguments.report {
-        let all: Vec<String> = modules.iter().map(|(_, one)| footprint::report(&one.program)).collect();
+        let report = |(_, one): &(&PathBuf, Generated)| {
+            let module = identifier(arguments.module.as_deref().unwrap_or(&one.program.name));
+            let bundles: Vec<&str> = one.program.bundles.iter().map(|bundle| bundle.name).collect();
+            let read = |path: &PathBuf| code::Code::read(path, &module, &bundles);
+            Ok(footprint::report(&one.program, arguments.program.as_ref().map(read).transpose()?.as_ref()))
+        };
+        let all = modules.iter().map(report).collect::<Result<Vec<String>, Failure>>()?;
         return files::print(&all.join("\n"));
     }
     let Some(output) = &arguments.output else {

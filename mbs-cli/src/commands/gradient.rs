@@ -41,7 +41,9 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let constrained = source.is_constrained();
     let overrides = overrides(common, *output_step, Some(method));
     let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
-    let settings = settings.map_err(|error| settings::refuse(&error))?;
+    let mut settings = settings.map_err(|error| settings::refuse(&error))?;
+    let asked = asked(arguments, settings.simulation.gradient)?;
+    settings.simulation.gradient = asked;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
     let bundles = gradient::bundles(&settings.simulation, constrained);
     let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
@@ -67,7 +69,6 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     if file.is_some() && !known {
         files::complain(UNKNOWN_MULTIPLIERS);
     }
-    let asked = asked(arguments, settings.simulation.gradient)?;
     let (simulation, memory) = (&settings.simulation, arguments.memory);
     let choice = gradient::adjoint::choose(&interpreted, simulation, asked, memory, file.is_some());
     let choice = choice.map_err(|error| explain(&interpreted, &RunFailure::Step(error), None))?;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Fits parameters and shows what the measurements say of them.
 pub(crate) fn identify(arguments: &Identify) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let over = unknowns(&source, &arguments.over).map_err(Failure::usage)?;
     let data = measurements(&arguments.measurements)?;

@@ -11,6 +11,7 @@ use crate::session::files;
 use crate::session::interrupt;
 use crate::session::journal::Journal;
 use crate::session::model;
+use crate::session::repeated::{again, quoted};
 use crate::session::saved_case::{exact, with_case};
 use crate::session::settings::overrides;
 use mbs_codegen::analysis::Analysed;
@@ -18,7 +19,7 @@ use mbs_codegen::model::optimisation::{Optimisation, Scaling, Starts};
 use mbs_codegen::model::{Case, Model};
 use mbs_engine::optimisation::{
     Evaluation, Failed, Iteration, Outcome, Problem, ProblemError, Request, Search, SearchError, Setup,
-    Status, Watch, solve,
+    Status, TrueExtreme, Watch, solve,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 /// Solves a problem and shows what came of it.
 pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let mut problem = choose(&source, arguments)?;
     change(&mut problem, arguments)?;
     let case = model::find_case(&source, common.case.as_deref())?;
@@ -44,9 +45,12 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
     let mut solved = model::write_equations(&source, || match Problem::new(&source, &problem, &setup) {
         Ok(problem) => Ok(Ok(problem)),
         Err(ProblemError::Instance(error)) => Err(error),
-        Err(error) => Ok(Err(error.to_string())),
+        Err(error) => Ok(Err(error)),
     })?
-    .map_err(Failure::usage)?;
+    .map_err(|error| match error {
+        ProblemError::Start(_) => Failure::error(error.to_string()),
+        error => Failure::usage(error.to_string()),
+    })?;
     let journal = arguments.resume.as_deref().map(|path| {
         files::refuse_overwriting("--resume", path, "the model", &common.model)?;
         Journal::open(path, &belongs(&solved, arguments)?)
@@ -77,12 +81,13 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
         files::complain(&format!("warning: start {} cannot be run: {why}\n", number + 1));
     }
     let best = outcome.best();
+    let extremes = [solved.true_extremes(&best.start), solved.true_extremes(&best.x)];
     let written = match saved {
         Some((path, text, base)) => {
             let values: Vec<(String, f64)> =
                 solved.variables.iter().map(|v| v.name.clone()).zip(best.x.iter().copied()).collect();
             let name = arguments.save_case.as_deref().unwrap_or_default();
-            let text = with_case(&text, &source, base, name, &values);
+            let text = with_case(&text, &source, base, name, &values, &solved.inputs);
             let text = text.map_err(|why| Failure::error(format!("cannot save case `{name}`: {why}")))?;
             files::write_whole(&path, &text)?;
             Some(path)
@@ -90,10 +95,11 @@ pub(crate) fn optimise(arguments: &Optimise) -> Result<(), Failure> {
         None => None,
     };
     if let Some(path) = &arguments.report {
-        let page = optimum_page(&source, &mut solved, &outcome, &again());
+        let model = solved.model.clone();
+        let page = optimum_page(&model, &mut solved, &outcome, &again());
         files::write_whole(path, &page.html())?;
     }
-    let shown = Shown { arguments, problem: &solved, outcome: &outcome, written };
+    let shown = Shown { arguments, problem: &solved, outcome: &outcome, written, extremes };
     match common.json {
         true => files::print(&(pretty(&shown.json()) + "\n"))?,
         false => files::print(&shown.text())?,
@@ -112,6 +118,7 @@ fn choose(source: &Model, arguments: &Optimise) -> Result<Optimisation, Failure>
             minimise: arguments.minimise.clone(),
             over: arguments.over.clone(),
             subject_to: arguments.subject_to.clone(),
+            histories: arguments.history.clone(),
         };
         return request.resolve(source).map_err(Failure::usage);
     }
@@ -133,7 +140,8 @@ fn choose(source: &Model, arguments: &Optimise) -> Result<Optimisation, Failure>
 /// What the command line changes of a problem.
 fn change(problem: &mut Optimisation, arguments: &Optimise) -> Result<(), Failure> {
     if let Some(n) = arguments.starts {
-        let open = problem.over.iter().any(|unknown| unknown.min.is_none() || unknown.max.is_none());
+        let open = problem.over.iter().any(|unknown| unknown.min.is_none() || unknown.max.is_none())
+            || problem.histories.iter().any(|history| history.min.is_none() || history.max.is_none());
         if n > 1 && open {
             return Err(Failure::usage("`--starts` spreads points over bounds, and an unknown has none"));
         }
@@ -177,7 +185,7 @@ fn place<'m>(
     files::refuse_overwriting("--save-case", &path, "the model", model)?;
     let text = files::read(model)?.text;
     let own: Vec<(String, f64)> = Vec::new();
-    with_case(&text, source, base, name, &own)
+    with_case(&text, source, base, name, &own, &[])
         .map_err(|why| Failure::usage(format!("cannot save case `{name}`: {why}")))?;
     files::check_place(&path)?;
     Ok((path, text, base))
@@ -189,7 +197,8 @@ fn belongs(problem: &Problem, arguments: &Optimise) -> Result<String, Failure> {
     let common = &arguments.common;
     let names: Vec<&str> = problem.variables.iter().map(|variable| variable.name.as_str()).collect();
     let all = format!(
-        "{text}{:?}{:?}{:?}{:?}{:?}{}",
+        "{text}{}{:?}{:?}{:?}{:?}{:?}{}",
+        problem.depends_on(),
         common.case,
         common.set,
         common.end,
@@ -256,6 +265,9 @@ impl Watch for Lines {
         if iteration.jumps_changed {
             line.push_str("  other jumps: the cost may have a kink here");
         }
+        if let Some(events) = &iteration.other_events {
+            let _ = write!(line, "  other events ({events}): the cost may have a kink here");
+        }
         files::complain(&(line + "\n"));
         if interrupt::is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -295,6 +307,8 @@ struct Shown<'a> {
     problem: &'a Problem,
     outcome: &'a Outcome,
     written: Option<PathBuf>,
+    /// True extremes at the start and at the end.
+    extremes: [Vec<TrueExtreme>; 2],
 }
 
 /// Unknowns beyond these are not listed; `--json` has them all.
@@ -377,6 +391,14 @@ impl Shown<'_> {
             }
             let _ = write!(out, "\n{}", table.print());
         }
+        if !self.extremes[1].is_empty() {
+            let mut table = Table::new(&["extreme, at nodes", ">at the start", ">at the end"]);
+            for (i, end) in self.extremes[1].iter().enumerate() {
+                let start = self.extremes[0].get(i).map_or_else(String::new, |x| significant(x.value, 9));
+                table.row([end.name.clone(), start, significant(end.value, 9)]);
+            }
+            let _ = write!(out, "\n{}", table.print());
+        }
         if self.outcome.searches.len() > 1 {
             let mut table = Table::new(&[">start", ">cost", ">violation", ">iterations", ">runs", "ended"]);
             for (i, search) in self.outcome.searches.iter().enumerate() {
@@ -432,7 +454,7 @@ impl Shown<'_> {
         if let (Some(written), Some(case)) = (&self.written, &self.arguments.save_case) {
             return Some(format!("mbs run {} --case {case}", quoted(&written.display().to_string())));
         }
-        if self.problem.variables.len() > SET {
+        if self.problem.variables.len() > SET || !self.problem.inputs.is_empty() {
             return None;
         }
         let common = &self.arguments.common;
@@ -480,6 +502,7 @@ impl Shown<'_> {
                     "iteration": iteration.number, "cost": iteration.cost, "violation": iteration.violation,
                     "step": iteration.step, "projected_gradient": iteration.projected_gradient,
                     "evaluations": iteration.evaluations, "failed_runs": iteration.failed, "seconds": iteration.seconds,
+                    "other_jumps": iteration.jumps_changed, "other_events": iteration.other_events,
                 })).collect::<Vec<_>>(),
                 "wall_time": search.seconds,
             })
@@ -508,6 +531,13 @@ impl Shown<'_> {
             "constraints": by_name(rows(), &problem.row_values(&best.evaluation)),
             "gradient": by_name(names(), &problem.cost_gradient(&best.evaluation)),
             "optimality": optimality,
+            "extremes": self.extremes[1].iter().enumerate().map(|(i, end)| json!({
+                "name": end.name, "start": self.extremes[0].get(i).map(|start| start.value), "end": end.value,
+            })).collect::<Vec<_>>(),
+            "histories": problem.inputs.iter().map(|input| json!({
+                "input": input.name, "form": input.history.form.keyword(), "times": input.times,
+                "values": best.x.get(input.first..input.first + input.times.len()),
+            })).collect::<Vec<_>>(),
             "method": problem.chosen_method().keyword(),
             "best_start": self.outcome.best_place() + 1,
             "searches": searches,
@@ -544,19 +574,5 @@ fn scale(scaling: Scaling, scale: f64) -> String {
     match scaling {
         Scaling::Logarithm => "log".into(),
         _ => short(scale),
-    }
-}
-
-/// The command line, for a shell.
-fn again() -> String {
-    let words = std::env::args().skip(1).map(|word| quoted(&word));
-    std::iter::once("mbs".to_string()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

@@ -38,7 +38,7 @@ fn analyse(
     settle: impl FnOnce(&Simulation, bool) -> Result<Settings, SettingError>,
 ) -> Result<(), Failure> {
     let to_stdout = check_out("--out", results.out.as_deref(), common)?;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let prepared = prepare(common, &source, settle, |_, _| Vec::new())?;
     let done = execute(results, &prepared)?;
     let Some(trouble) = done.trouble(&prepared) else { return Ok(()) };

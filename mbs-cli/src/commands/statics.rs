@@ -96,7 +96,7 @@ pub(crate) fn modes(arguments: &Modes) -> Result<(), Failure> {
 
 /// The model with the bundles of coordinate form, and the time its runs begin at.
 fn read(of: &Of) -> Result<(Interpreted, f64), Failure> {
-    let model = session::read(&of.model)?;
+    let model = session::read(&of.model, of.coordinates)?;
     let case = session::find_case(&model, of.case.as_deref())?;
     let begin = simulation(&model, case).begin;
     let bundles = BundleKind::COORDINATE_FORM.to_vec();

@@ -4,9 +4,11 @@ use crate::arguments::Sweep;
 use crate::output::csv::is_parquet;
 use crate::output::json::pretty;
 use crate::output::number::{count, duration, short, significant};
+use crate::output::sweep_page::{Swept, sweep_page};
 use crate::output::table::Table;
 use crate::session::failure::Failure;
 use crate::session::progress::Progress;
+use crate::session::repeated::again;
 use crate::session::rows::{self, Rows};
 use crate::session::settings::overrides;
 use crate::session::{files, interrupt, model};
@@ -23,7 +25,7 @@ use std::time::Instant;
 /// Runs a sweep, or joins its parts, and shows what came of it.
 pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
     let common = &arguments.common;
-    let source = model::read(&common.model)?;
+    let source = model::read(&common.model, common.coordinates)?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let plan = Plan::new(
         arguments.over.clone(),
@@ -39,6 +41,10 @@ pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
                 "`--resume` needs a CSV file: a Parquet file is nothing before its end",
             ));
         }
+    }
+    if let Some(path) = &arguments.report {
+        files::refuse_overwriting("--report", path, "the model", &common.model)?;
+        files::check_place(path)?;
     }
     let overrides = overrides(common, None, Some(&arguments.method));
     let mut instance =
@@ -63,6 +69,23 @@ pub(crate) fn sweep(arguments: &Sweep) -> Result<(), Failure> {
         rows: &rows,
         seconds: begin.elapsed().as_secs_f64(),
     };
+    if let Some(path) = &arguments.report {
+        let mut failures: Vec<(String, usize)> =
+            shown.failures().into_iter().map(|(why, n)| (why.to_string(), n)).collect();
+        failures.sort_by_key(|reason| std::cmp::Reverse(reason.1));
+        failures.truncate(20);
+        let page = sweep_page(&Swept {
+            title: format!("{}: sweep", source.name),
+            description: source.description.clone(),
+            call: again(),
+            plan: &plan,
+            results: &results,
+            rows: &rows,
+            indices: &shown.indices(),
+            failures,
+        });
+        files::write_whole(path, &page.html())?;
+    }
     match common.json {
         true => files::print(&(pretty(&shown.json()) + "\n"))?,
         false => files::print(&shown.text())?,
@@ -272,10 +295,22 @@ impl Shown<'_> {
         if let Some(file) = &self.arguments.out {
             let _ = writeln!(out, "\n  rows  {}", file.display());
         }
+        if let Some(page) = &self.arguments.report {
+            let _ = writeln!(out, "  page  {}", page.display());
+        }
         out
     }
 
     fn table(&self, indices: &Indices) -> String {
+        if indices.axes.is_empty() {
+            return match indices.used {
+                0 => format!(
+                    "  {}: no sample has a number in all of its runs, so there are no indices\n",
+                    indices.name
+                ),
+                _ => format!("  {} does not vary, so it has no indices\n", indices.name),
+            };
+        }
         let sobol = matches!(indices.axes.first(), Some(Index::Sobol { .. }));
         let heads = match sobol {
             true => [&indices.name, ">first", ">error", ">total", ">error"],
@@ -327,7 +362,9 @@ impl Shown<'_> {
             .map(|indices| {
                 let axes = self.plan.axes.iter().zip(&indices.axes);
                 let axes: Map<String, Value> = axes.map(|(axis, i)| (axis.name.clone(), index(i))).collect();
-                (indices.name.clone(), axes.into())
+                // A result that does not vary has none.
+                let axes = if axes.is_empty() { Value::Null } else { axes.into() };
+                (indices.name.clone(), axes)
             })
             .collect();
         json!({

@@ -1,6 +1,6 @@
 //! `mbs verify`: check all derivatives of a model and the gradient of a run, and show the worst errors.
 
-use crate::arguments::Verify;
+use crate::arguments::{CoordinatesName, Verify};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::table::Table;
 use crate::output::{json as report_json, text};
@@ -9,15 +9,20 @@ use crate::session::progress::Progress;
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model as session};
 use mbs_engine::Interpreted;
+use mbs_engine::gradient;
 use mbs_engine::simulation::{InstanceError, Settings, interpret, simulation};
-use mbs_engine::verify::{self, AdjointCheck, Check, Oracle, Report, RunCheck};
+use mbs_engine::verify::{self, AdjointCheck, Check, Compared, Oracle, Report, RunCheck};
 use mbs_runtime::StepError;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::time::Instant;
 
 /// Checks a model's derivatives and shows the result.
 pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
-    let Verify { common, by, differences, method } = arguments;
+    let Verify { common, by, differences, against, method } = arguments;
+    if let Some(other) = against {
+        return compare_coordinates(arguments, *other);
+    }
     let model = differentiated::read(common, by)?;
     let case = session::find_case(&model, common.case.as_deref())?;
     let constrained = model.is_constrained();
@@ -57,6 +62,89 @@ pub(crate) fn verify(arguments: &Verify) -> Result<(), Failure> {
     let shown = Shown { arguments, model: &interpreted, settings: &settings, report: &found, seconds };
     files::print(&if common.json { report_json::pretty(&shown.json()) + "\n" } else { shown.text() })?;
     if found.passed() { Ok(()) } else { Err(Failure::said()) }
+}
+
+/// Compares objectives and gradient of a run in two kinds of coordinates.
+fn compare_coordinates(arguments: &Verify, other: CoordinatesName) -> Result<(), Failure> {
+    let Verify { common, by, method, .. } = arguments;
+    let mut sides = Vec::new();
+    for coordinates in [common.coordinates, Some(other)] {
+        let model = differentiated::read_in(common, by, coordinates)?;
+        let case = session::find_case(&model, common.case.as_deref())?;
+        let constrained = model.is_constrained();
+        let overrides = overrides(common, None, Some(method));
+        let settings = Settings::of_dynamics(simulation(&model, case), constrained, &overrides);
+        let settings = settings.map_err(|error| settings::refuse(&error))?;
+        let bundles = gradient::bundles(&settings.simulation, constrained);
+        let written = session::write_equations(&model, || interpret(&model, case, &common.set, bundles));
+        let mut interpreted = written?;
+        settings::choose_engine(&mut interpreted, common.engine, &settings);
+        sides.push((interpreted, settings, model.model.coordinates));
+    }
+    let [(a, a_settings, a_name), (b, b_settings, b_name)] = &sides[..] else { return Ok(()) };
+    if a_name == b_name {
+        let message = format!("`--against {}` names the coordinates that the model has", b_name.keyword());
+        return Err(Failure::usage(format!("{message}; give other ones by `--coordinates`")));
+    }
+    let begun = Instant::now();
+    let found = verify::agreement([(a, &a_settings.simulation), (b, &b_settings.simulation)]);
+    let found = found.map_err(|(number, error)| {
+        let (model, _, name) = &sides[number];
+        Failure::error(format!("the run in {} coordinates failed {}", name.keyword(), error.describe(model)))
+    })?;
+    if found.is_empty() {
+        return Err(Failure::error(
+            "the model has no objectives, so there is nothing to compare; write `objectives`",
+        ));
+    }
+    let names = [a_name.keyword(), b_name.keyword()];
+    let passed = found.iter().all(Compared::passed);
+    files::print(&match common.json {
+        true => report_json::pretty(&agreement_json(&found, names, passed)) + "\n",
+        false => {
+            let head = text::head(a.program(), a_settings, a_settings.simulation.end);
+            agreement_text(head, &found, names)
+                + &format!("\n{}  in {}\n", verdict(passed), duration(begun.elapsed().as_secs_f64()))
+        }
+    })?;
+    if passed { Ok(()) } else { Err(Failure::said()) }
+}
+
+fn agreement_text(mut out: String, found: &[Compared], [a, b]: [&str; 2]) -> String {
+    out.push_str(
+        "\n  in two kinds of coordinates, with half the step; allowed is what halving the step changes\n",
+    );
+    let columns = ["objective", "by", &format!(">{a}"), &format!(">{b}"), ">difference", ">allowed", ""];
+    let mut table = Table::new(&columns);
+    for one in found {
+        let name = if one.by.is_none() { one.objective.as_str() } else { "" };
+        table.row([
+            name.into(),
+            one.by.clone().unwrap_or_default(),
+            significant(one.values[0], 9),
+            significant(one.values[1], 9),
+            error(one.difference()),
+            error(one.allowed),
+            if one.passed() { String::new() } else { "FAIL".into() },
+        ]);
+    }
+    out.push_str(&table.print());
+    out
+}
+
+fn agreement_json(found: &[Compared], [a, b]: [&str; 2], passed: bool) -> Value {
+    let row = |one: &Compared| {
+        json!({
+            "objective": one.objective,
+            "by": one.by,
+            a: one.values[0],
+            b: one.values[1],
+            "difference": one.difference(),
+            "allowed": one.allowed,
+            "passed": one.passed(),
+        })
+    };
+    json!({ "passed": passed, "compared": found.iter().map(row).collect::<Vec<_>>() })
 }
 
 fn explain(model: &Interpreted, failure: verify::Failure) -> Failure {

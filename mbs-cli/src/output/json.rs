@@ -105,6 +105,7 @@ pub(crate) fn simulation(settings: &Settings, damping: Option<Damping>) -> Value
     object["projection"] = json!(simulation.projection.keyword());
     object["newton_tolerance"] = json!(simulation.newton_tolerance);
     object["newton_iterations"] = json!(simulation.newton_iterations);
+    object["newton_tangent"] = json!(simulation.newton_tangent.keyword());
     object["relative_tolerance"] = json!(simulation.relative_tolerance);
     object["absolute_tolerance"] = json!(simulation.absolute_tolerance);
     object["max_step"] = json!(simulation.max_step);

@@ -32,7 +32,7 @@ pub(crate) fn optimum_page(
     for case in 0..problem.runs() {
         motions(&mut page, source, problem, case, best);
     }
-    page.tables = vec![unknowns(problem, best), active(best)];
+    page.tables = vec![unknowns(problem, best), constraints(problem, best), active(best)];
     page.tables.retain(|table| !table.rows.is_empty());
     page
 }
@@ -67,9 +67,12 @@ fn history(page: &mut Report, outcome: &Outcome) {
     }
 }
 
-/// Coordinates and outputs of a case before and after, and the motion after.
+/// The colour of the motion before.
+const BEFORE: [u8; 3] = [0xa8, 0xa8, 0xa8];
+
+/// Coordinates and outputs of a case before and after, and both motions in one scene.
 fn motions(page: &mut Report, source: &Analysed, problem: &mut Problem, case: usize, best: &Search) {
-    let mut found = Vec::new();
+    let (mut found, mut scenes) = (Vec::new(), Vec::new());
     for (word, x) in [("before", &best.start), ("after", &best.x)] {
         let Some(motion) = problem.motion(case, x) else { continue };
         let Some(history) = &motion.record.seen.history else { continue };
@@ -80,13 +83,20 @@ fn motions(page: &mut Report, source: &Analysed, problem: &mut Problem, case: us
         let places = (0..nq).chain(outputs..outputs + program.outputs.len()).take(CURVES);
         let curves: Vec<(String, Vec<f64>)> =
             places.map(|k| (columns[k].name.clone(), history.values(k).to_vec())).collect();
-        if word == "after" && page.scene.is_none() {
+        if page.scene.is_none() {
             let case = motion.case.and_then(|name| source.cases.iter().find(|case| case.name == name));
-            page.scene = Scene::new(source, case, motion.model.parameters(), history.times(), |i, z| {
+            scenes.push(Scene::new(source, case, motion.model.parameters(), history.times(), |i, z| {
                 z.iter_mut().enumerate().for_each(|(k, z)| *z = history.values(k)[i]);
-            });
+            }));
         }
         found.push((word, history.times().to_vec(), curves, motion.case.map(String::from)));
+    }
+    if let Some(after) = scenes.pop().flatten() {
+        let mut scene = after;
+        if let Some(before) = scenes.pop().flatten() {
+            scene.overlay(before, "before:", BEFORE);
+        }
+        page.scene = Some(scene);
     }
     // Curves of one chart have the same times; with step control the two runs do not.
     let [(_, times, before, name), (_, other, after, _)] = found.as_slice() else { return };
@@ -123,6 +133,21 @@ fn unknowns(problem: &Problem, best: &Search) -> Table {
                 ]
             })
             .collect(),
+    }
+}
+
+/// Constraints before and after.
+fn constraints(problem: &Problem, best: &Search) -> Table {
+    let values = [&best.start_evaluation, &best.evaluation].map(|evaluation| problem.row_values(evaluation));
+    let bound = |x: f64| if x.is_finite() { short(x) } else { String::new() };
+    let rows = problem.rows.iter().enumerate().map(|(i, row)| {
+        let [before, after] = [&values[0], &values[1]].map(|values| significant(values[i], 9));
+        vec![row.name.clone(), bound(row.lower), before, after, bound(row.upper)]
+    });
+    Table {
+        title: "Constraints".into(),
+        heads: ["name", ">at least", ">before", ">after", ">at most"].map(String::from).into(),
+        rows: rows.collect(),
     }
 }
 

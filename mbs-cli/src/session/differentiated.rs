@@ -5,7 +5,7 @@
 use super::choices::some;
 use super::failure::Failure;
 use super::{files, model};
-use crate::arguments::{By, Common};
+use crate::arguments::{By, Common, CoordinatesName};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::sensitivity::Influences;
 use mbs_codegen::model::{Case, InputId, Model, SensitivityRef};
@@ -15,7 +15,16 @@ use mbs_runtime::StepError;
 
 /// Reads the model; the list of the command line stands in place of its own.
 pub(crate) fn read(common: &Common, by: &By) -> Result<Analysed, Failure> {
-    let mut model = model::read(&common.model)?;
+    read_in(common, by, common.coordinates)
+}
+
+/// The same in these coordinates, or in those of its file.
+pub(crate) fn read_in(
+    common: &Common,
+    by: &By,
+    coordinates: Option<CoordinatesName>,
+) -> Result<Analysed, Failure> {
+    let mut model = model::read(&common.model, coordinates)?;
     let case = model::find_case(&model, common.case.as_deref())?;
     if let Some(names) = &by.sensitivity {
         let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());

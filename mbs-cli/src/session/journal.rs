@@ -1,7 +1,7 @@
 //! The file of `--resume`: every evaluation of a search, a line each. Optimisers are deterministic, so a search that finds its
 //! evaluations there goes the same way without running the model.
 //!
-//! A line is `x | values | derivatives | jumps`, runs separated by `;`, or `x | failed: reason`. The first line says what the numbers
+//! A line is `x | values | derivatives | jumps | events`, runs separated by `;`, or `x | failed: reason`. The first line says what the numbers
 //! belong to.
 
 use super::failure::Failure;
@@ -85,7 +85,12 @@ impl Journal {
                 let runs =
                     |runs: &[Vec<f64>]| runs.iter().map(|run| numbers(run)).collect::<Vec<_>>().join(";");
                 let _ = write!(line, " | {} | {}", runs(&evaluation.values), runs(&evaluation.derivatives));
-                let _ = write!(line, " | {}", evaluation.jumps.len());
+                let events: Vec<String> = evaluation
+                    .events
+                    .iter()
+                    .map(|run| run.iter().map(usize::to_string).collect::<Vec<_>>().join(" "))
+                    .collect();
+                let _ = write!(line, " | {} | {}", evaluation.jumps.len(), events.join(";"));
             }
             Err(failed) => {
                 let reason: String =
@@ -124,7 +129,10 @@ fn parse(line: &str) -> Option<(Vec<f64>, Result<Evaluation, Failed>)> {
     let runs = |text: &str| text.split(';').map(list).collect::<Option<Vec<_>>>();
     let (values, derivatives) = (runs(second)?, runs(parts.next()?)?);
     let jumps = vec![String::new(); parts.next()?.trim().parse().ok()?];
-    Some((x, Ok(Evaluation { values, derivatives, jumps })))
+    let run =
+        |text: &str| text.split_whitespace().map(|event| event.parse().ok()).collect::<Option<Vec<usize>>>();
+    let events = parts.next()?.split(';').map(run).collect::<Option<Vec<_>>>()?;
+    Some((x, Ok(Evaluation { values, derivatives, jumps, events })))
 }
 
 /// A number that another text does not have: FNV-1a.
@@ -147,6 +155,7 @@ mod tests {
             values: vec![vec![1.0 / 3.0], vec![2.0]],
             derivatives: vec![vec![1e9; 3], vec![0.1; 3]],
             jumps: vec![],
+            events: vec![vec![0, 1, 0], vec![]],
         };
         let mut journal = Journal::open(&path, "a model").unwrap();
         journal.keep(&x, &Ok(evaluation.clone()));

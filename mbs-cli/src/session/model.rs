@@ -5,17 +5,18 @@ use super::failure::Failure;
 use super::files::{self, Text};
 use super::progress::Ticker;
 use super::settings;
+use crate::arguments::CoordinatesName;
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::diagnostics::Diagnostics;
-use mbs_codegen::model::{Case, Model};
+use mbs_codegen::model::{Case, Coordinates, Model};
 use mbs_engine::ParameterError;
 use mbs_engine::simulation::{InstanceError, independent};
 use std::path::Path;
 
-/// Reads a model; its problems go to standard error.
-pub(crate) fn read(path: &Path) -> Result<Analysed, Failure> {
+/// Reads a model in these coordinates, or in those of its file; its problems go to standard error.
+pub(crate) fn read(path: &Path, coordinates: Option<CoordinatesName>) -> Result<Analysed, Failure> {
     let file = files::read(path)?;
-    match mbs_codegen::analyse(&file.name, &file.text) {
+    match mbs_codegen::analyse_in(&file.name, &file.text, coordinates.map(Coordinates::from)) {
         Ok((model, warnings)) => {
             show_warnings(&file, &warnings);
             Ok(model)

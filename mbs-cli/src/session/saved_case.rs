@@ -3,20 +3,32 @@
 //! Input: the text of a model, the case a search ran under, better parameters. Output: the text with a case that has all of it;
 //! everything else, comments too, stays as it was. The result is read before anybody sees it.
 
+use mbs_codegen::model::optimisation::HistoryForm;
 use mbs_codegen::model::{Case, Model, ParameterValue};
+use mbs_engine::optimisation::VariedInput;
 use std::fmt::Write;
 
-/// The text of a model with one more case, or why there is none.
+/// Longest expression that is written into a case; longer ones get parameters.
+const INLINE: usize = 3000;
+
+/// Most steps that are written into an expression.
+const STEPS: usize = 40;
+
+/// The text of a model with one more case, or why there is none. `inputs`: those whose histories are among the values.
 pub(crate) fn with_case(
     text: &str,
     model: &Model,
     base: Option<&Case>,
     name: &str,
     values: &[(String, f64)],
+    inputs: &[VariedInput],
 ) -> Result<String, String> {
     if model.cases.iter().any(|case| case.name == name) {
         return Err(format!("the model has a case `{name}` already; choose another name"));
     }
+    let (signals, arrays) = signals(inputs, values);
+    let added = if arrays.is_empty() { None } else { Some(with_parameters(text, &arrays)?) };
+    let text = added.as_deref().unwrap_or(text);
     let mut lines: Vec<&str> = text.lines().collect();
     let cases = lines.iter().position(|line| line.split('#').next().unwrap_or("").trim_end() == "cases:");
     let flow = lines.iter().any(|line| line.starts_with("cases:"));
@@ -33,13 +45,33 @@ pub(crate) fn with_case(
     let pad = " ".repeat(indent);
     let mut entry = format!("{pad}{name}:\n");
     if let Some(base) = base {
-        for line in rest_of(&lines, cases, &pad, &base.name)? {
+        let kept = rest_of(&lines, cases, &pad, &base.name, !inputs.is_empty())?;
+        for line in kept.rest {
             entry.push_str(line);
             entry.push('\n');
         }
+        if !inputs.is_empty() && !kept.inputs.is_empty() {
+            let is_varied = |line: &&str| {
+                inputs.iter().any(|input| line.trim_start().starts_with(&format!("{}:", input.name)))
+            };
+            let _ = writeln!(entry, "{pad}{pad}inputs:");
+            kept.inputs.iter().filter(|line| !is_varied(line)).for_each(|line| {
+                let _ = writeln!(entry, "{pad}{pad}{pad}{}", line.trim_start());
+            });
+        } else if !inputs.is_empty() {
+            let _ = writeln!(entry, "{pad}{pad}inputs:");
+        }
+    } else if !inputs.is_empty() {
+        let _ = writeln!(entry, "{pad}{pad}inputs:");
     }
-    let _ = writeln!(entry, "{pad}{pad}parameters:");
-    for (name, value) in parameters(model, base, values) {
+    for (name, signal) in signals {
+        let _ = writeln!(entry, "{pad}{pad}{pad}{name}: \"{signal}\"");
+    }
+    let own = parameters(model, base, values);
+    if !own.is_empty() || inputs.is_empty() {
+        let _ = writeln!(entry, "{pad}{pad}parameters:");
+    }
+    for (name, value) in own {
         let _ = writeln!(entry, "{pad}{pad}{pad}{name}: {value}");
     }
     let mut out = String::new();
@@ -63,13 +95,87 @@ pub(crate) fn with_case(
     }
 }
 
-/// The lines of a case but its parameters.
+/// The histories as signals, and arrays that those need which are too long for an expression.
+#[allow(clippy::type_complexity, reason = "names with texts, twice")]
+fn signals(
+    inputs: &[VariedInput],
+    values: &[(String, f64)],
+) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    let (mut signals, mut arrays) = (Vec::new(), Vec::new());
+    for input in inputs {
+        let list = |numbers: &mut dyn Iterator<Item = f64>| {
+            format!("[{}]", numbers.map(exact).collect::<Vec<_>>().join(", "))
+        };
+        let own = values.iter().skip(input.first).take(input.times.len()).map(|(_, value)| *value);
+        let (mut times, mut heights) = (list(&mut input.times.iter().copied()), list(&mut own.into_iter()));
+        let constant = input.history.form == HistoryForm::Constant;
+        let long = times.len() + heights.len() > INLINE || (constant && input.times.len() > STEPS);
+        if long {
+            for (suffix, text) in [("times", &mut times), ("values", &mut heights)] {
+                let name = format!("{}_{suffix}", input.name.replace('.', "_"));
+                arrays.push((name.clone(), std::mem::replace(text, name)));
+            }
+        }
+        let signal = match input.history.form {
+            HistoryForm::Spline => format!("spline(t, {times}, {heights})"),
+            HistoryForm::Linear => format!("table(t, {times}, {heights})"),
+            HistoryForm::Constant if long => {
+                let places = list(&mut (0..input.times.len()).map(|i| i as f64));
+                let name = format!("{}_places", input.name.replace('.', "_"));
+                arrays.push((name.clone(), places));
+                format!("{heights}[table(t, {times}, {name})]")
+            }
+            HistoryForm::Constant => steps(&input.times, values.get(input.first..).unwrap_or_default()),
+        };
+        signals.push((input.name.clone(), signal));
+    }
+    (signals, arrays)
+}
+
+/// Piecewise constant: the last value whose time has come.
+fn steps(times: &[f64], values: &[(String, f64)]) -> String {
+    let mut all = values.first().map_or("0".into(), |(_, value)| exact(*value));
+    let mut before = values.first().map_or(0.0, |(_, value)| *value);
+    for (t, (_, value)) in times.iter().zip(values).skip(1) {
+        let _ = write!(all, " + if(t < {}, 0, {})", exact(*t), exact(value - before));
+        before = *value;
+    }
+    all
+}
+
+/// The text with more parameters.
+fn with_parameters(text: &str, arrays: &[(String, String)]) -> Result<String, String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.split('#').next().unwrap_or("").trim_end() == "parameters:");
+    if at.is_none() && lines.iter().any(|line| line.starts_with("parameters:")) {
+        return Err("`parameters` is written in braces, so no history can be added to it".into());
+    }
+    let depth = |line: &&&str| line.len() - line.trim_start().len();
+    let indent = at.and_then(|at| lines[at + 1..].iter().find(|l| !l.trim().is_empty()).as_ref().map(depth));
+    let pad = " ".repeat(indent.unwrap_or(2).max(1));
+    let more: String = arrays.iter().map(|(name, list)| format!("{pad}{name}: {list}\n")).collect();
+    Ok(match at {
+        Some(at) => {
+            let (head, tail) = lines.split_at(at + 1);
+            format!("{}\n{more}{}\n", head.join("\n"), tail.join("\n"))
+        }
+        None => format!("{}\n\nparameters:\n{more}", text.trim_end()),
+    })
+}
+
+/// The lines of a case but its parameters; its inputs apart, if asked for.
+struct Kept<'t> {
+    rest: Vec<&'t str>,
+    inputs: Vec<&'t str>,
+}
+
 fn rest_of<'t>(
     lines: &[&'t str],
     cases: Option<usize>,
     pad: &str,
     name: &str,
-) -> Result<Vec<&'t str>, String> {
+    inputs_apart: bool,
+) -> Result<Kept<'t>, String> {
     let refuse = || Err(format!("case `{name}` is not written in lines of its own, so it cannot be copied"));
     let Some(cases) = cases else { return refuse() };
     fn head<'t>(line: &'t str, pad: &str, name: &str) -> Option<&'t str> {
@@ -87,7 +193,7 @@ fn rest_of<'t>(
         .trim();
     match after {
         "" => {}
-        "{}" | "~" | "null" => return Ok(Vec::new()),
+        "{}" | "~" | "null" => return Ok(Kept { rest: Vec::new(), inputs: Vec::new() }),
         _ => return refuse(),
     }
     let depth = |line: &str| line.len() - line.trim_start().len();
@@ -97,17 +203,24 @@ fn rest_of<'t>(
         .copied()
         .collect();
     let inner = own.iter().find(|line| !line.trim().is_empty()).map_or(0, |line| depth(line));
-    let mut kept = Vec::new();
-    let mut skipping = false;
+    let (mut rest, mut inputs) = (Vec::new(), Vec::new());
+    let (mut skipping, mut of_inputs) = (false, false);
     for line in own {
         if depth(line) == inner && !line.trim().is_empty() {
             skipping = line.trim_start().starts_with("parameters:");
+            of_inputs = inputs_apart && line.trim_start().starts_with("inputs:");
+            if of_inputs {
+                if !line.split('#').next().unwrap_or("").trim_end().ends_with(':') {
+                    return Err(format!("the inputs of case `{name}` are not written in lines of their own"));
+                }
+                continue;
+            }
         }
         if !skipping && !line.trim().is_empty() {
-            kept.push(line);
+            if of_inputs { &mut inputs } else { &mut rest }.push(line);
         }
     }
-    Ok(kept)
+    Ok(Kept { rest, inputs })
 }
 
 /// The parameters of the case, with the better ones in place.
@@ -160,7 +273,7 @@ forces: {f: {type: joint_force, coordinate: j, value: \"u + c + a[0] + a[1]\"}}
         let (model, _) = mbs_codegen::read("m.yaml", &text).map_err(|d| d.render("m.yaml", &text))?;
         let base = base.and_then(|name| model.cases.iter().find(|case| case.name == name));
         let values = [("k".to_string(), 0.1 + 0.2), ("a[1]".to_string(), 5.0)];
-        let text = with_case(&text, &model, base, "best", &values)?;
+        let text = with_case(&text, &model, base, "best", &values, &[])?;
         Ok(mbs_codegen::read("m.yaml", &text).map_err(|d| d.render("m.yaml", &text))?.0)
     }
 

@@ -32,6 +32,14 @@ fn a_program_in_c_has_the_numbers_of_the_command() {
     let printed = run(&mut Command::new(&program));
     let found: Vec<f64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
 
+    // The report finds the bundles of the module in the linked program.
+    let report = done(&["generate", &model, "--report", "--fma", "never", "--program", &program]);
+    assert!(report.starts_with("cart_pole: f64, fma: never\n"), "{report}");
+    let row = report.lines().find(|line| line.starts_with("| `forward_dynamics` |")).expect("a row");
+    let bytes = row.split('|').nth(5).expect("a column").trim();
+    assert!(bytes.parse::<u64>().is_ok_and(|bytes| bytes > 200), "{row}");
+    assert!(report.contains("| the runtime for it | "), "{report}");
+
     let table = done(&["simulate", &model, "--end", "0.1", "--out", "-"]);
     let header: Vec<&str> = table.lines().next().expect("a header").split(',').collect();
     let last: Vec<&str> = table.lines().last().expect("a row").split(',').collect();

@@ -156,3 +156,28 @@ fn a_link_stays_a_link() {
     assert!(std::fs::symlink_metadata(&link).expect("the link").is_symlink());
     assert!(text(&target).contains("pub mod pendulum"));
 }
+
+#[test]
+fn a_report_names_its_settings_and_reads_programs_only() {
+    let model = shipped("pendulum");
+    let report = done(&["generate", &model, "--scalar", "f32", "--report"]);
+    assert!(report.starts_with("pendulum: f32, fma: target\n"), "{report}");
+    assert!(!report.contains("code, bytes"), "{report}");
+    for (program, message) in
+        [(model.as_str(), "ELF"), ("no/such/file", "no such file"), (".", "cannot read")]
+    {
+        fails(1, &[message], &["generate", &model, "--report", "--program", program]);
+    }
+    fails(2, &["--report"], &["generate", &model, "--program", "firmware"]);
+}
+
+#[test]
+fn bits_that_are_the_same_everywhere_need_no_fused_operation() {
+    let model = shipped("five_bar");
+    let never = done(&["generate", &model, "--fma", "never"]);
+    let target = done(&["generate", &model, "--fma", "target"]);
+    assert!(never.lines().nth(1).is_some_and(|line| line.contains(" --fma never -o FILE")), "{never}");
+    assert!(!never.contains("mul_add") && never.contains("use ::mbs_runtime::portable as m;"));
+    assert!(target.contains("m::mul_add") && target.contains("use ::mbs_runtime::math as m;"));
+    assert_eq!(target, done(&["generate", &model]), "the default");
+}

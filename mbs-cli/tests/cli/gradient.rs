@@ -106,6 +106,15 @@ fn adjoints_in_little_memory_and_what_is_refused() {
     let undefined = "objectives: {bad: sqrt(0.5 + rate(hinge))}\nsensitivity: [m]";
     let model = folder.file("pendulum.yaml", pendulum(undefined, ""));
     fails(1, &["objective `bad`", "not finite"], &["gradient", &model, "--method", "adjoint"]);
+    // The continuous adjoint differs by the error of the method, and keeps all nodes.
+    let run = |method| json(&["gradient", &five_bar, "--json", "--end", "0.5", "--method", method]);
+    let (discrete, continuous) = (run("adjoint"), run("continuous_adjoint"));
+    let [a, b] = [discrete, continuous].map(|found| derivative(&found, "psi1", "L_s1"));
+    assert!(a != b && (a - b).abs() < 1e-3 * a.abs(), "{a} {b}");
+    let too_little = ["gradient", &five_bar, "--method", "continuous_adjoint", "--memory", "2K"];
+    fails(2, &["2048 bytes of memory are too little"], &too_little);
+    let other = ["gradient", &five_bar, "--method", "continuous_adjoint", "--formulation", "index1"];
+    fails(1, &["continuous adjoint is that of ALI3-P"], &other);
     // The file may choose.
     let chosen = pendulum(HASTE, "").replace("step: 1e-2", "step: 1e-2, gradient: auto");
     let model = folder.file("chosen.yaml", chosen.replace("objectives", "sensitivity: [m, L]\nobjectives"));

@@ -86,6 +86,7 @@ fn check_page(name: &str) {
     folder.file("four_bar.urdf", read("tests/urdf/four_bar.urdf"));
     let compiled: String = [
         "tests/examples/readme.rs.in",
+        "tests/tests/compiled/problem.rs",
         "tests/freestanding/src/face.rs",
         "tests/freestanding/build.rs",
         "tests/freestanding/src/constrained.rs",

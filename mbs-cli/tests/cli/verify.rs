@@ -243,3 +243,37 @@ fn engines_agree() {
     }
     passes(&[&model, "--end", "0.5", "--engine", "fused"]);
 }
+
+/// Open trees by explicit steps, closed loops by implicit ones: objectives and gradients in coordinates of every body, which share no
+/// recursion with those of joints.
+#[test]
+fn coordinates_of_joints_and_of_bodies_agree() {
+    let short = [
+        ("arm7", "0.02"),
+        ("bricard", "0.05"),
+        ("crank_rocker", "0.05"),
+        ("double_pendulum", "0.5"),
+        ("five_bar", "0.2"),
+        ("governor", "0.05"),
+        ("mirrored", "0.05"),
+        ("slider_crank", "0.5"),
+        ("spinning_top", "0.1"),
+    ];
+    for (model, end) in short {
+        passes(&[&shipped(model), "--end", end, "--against", "absolute"]);
+    }
+    let same = ["names the coordinates that the model has"];
+    fails(2, &same, &["verify", &shipped("five_bar"), "--against", "joint"]);
+}
+
+/// Two runs are compared, not one with itself, and every number is.
+#[test]
+fn coordinates_are_compared_number_by_number() {
+    let outcome = mbs(&["verify", &shipped("five_bar"), "--end", "0.2", "--against", "absolute", "--json"]);
+    let found: Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert_eq!(found["passed"], true);
+    let rows = found["compared"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3 * 6);
+    let differs = |row: &Value| row["difference"].as_f64().expect("a number") > 0.0;
+    assert!(rows.iter().any(differs), "both runs are the same run");
+}

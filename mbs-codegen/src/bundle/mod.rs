@@ -78,6 +78,8 @@ pub struct Bundle {
     pub slots: u32,
     /// Operations by kind.
     pub counts: OperationCounts,
+    /// Whether generated code rounds a b + c once where the target can; otherwise twice everywhere.
+    pub fused: bool,
 }
 
 impl Bundle {
@@ -272,8 +274,8 @@ pub const CHUNK: usize = 250;
 /// The bundles for the specifications, the `prepare` bundle first. A specification that takes the parameters
 /// themselves reads them directly; every other reads the prepared values.
 ///
-/// `parameters`: how many independent parameters there are.
-pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -> Vec<Bundle> {
+/// `parameters`: how many independent parameters there are. `fused`: see [`Bundle::fused`].
+pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32, fused: bool) -> Vec<Bundle> {
     let (direct, stepping): (Vec<_>, Vec<_>) =
         specifications.iter().partition(|s| s.arguments.iter().any(|&(group, _)| group == Group::Parameters));
     let hoisted = Hoisted::collect(graph, &stepping);
@@ -290,14 +292,18 @@ pub fn build(graph: &Graph, specifications: &[Specification], parameters: u32) -
     };
     let prepared = hoisted.expressions().len() as u32;
     let mut scratch = schedule::Scratch::new(graph);
-    let mut bundles = vec![build_one(graph, &prepare, &Hoisted::default(), &mut scratch)];
+    let mut build_one = |specification: &Specification, hoisted: &Hoisted| {
+        let bundle = build_one(graph, specification, hoisted, &mut scratch);
+        Bundle { fused, ..bundle }
+    };
+    let mut bundles = vec![build_one(&prepare, &Hoisted::default())];
     for specification in direct {
-        bundles.push(build_one(graph, specification, &Hoisted::default(), &mut scratch));
+        bundles.push(build_one(specification, &Hoisted::default()));
     }
     for specification in stepping {
         let mut specification = specification.clone();
         specification.arguments.push((Group::Prepared, prepared));
-        bundles.push(build_one(graph, &specification, &hoisted, &mut scratch));
+        bundles.push(build_one(&specification, &hoisted));
     }
     bundles
 }
@@ -328,5 +334,6 @@ fn build_one(
         values: schedule.values,
         slots,
         counts: schedule.counts,
+        fused: true,
     }
 }

@@ -96,6 +96,8 @@ pub struct CoordinateDerivatives {
     pub projections: Sections,
     /// Places of the derivatives by ρ.
     pub places: ParameterPlaces,
+    /// M d + Φ_zᵀ σ + Aᵀ σ' and M e + Φ_zᵀ κ + Aᵀ κ'.
+    pub impulses: [Vec<ExprId>; 2],
 }
 
 /// Places of the derivatives by ρ: (row, number of the parameter).
@@ -213,6 +215,7 @@ impl CoordinateDerivatives {
         CoordinateDerivatives {
             newton,
             projections,
+            impulses: renamed.each_ref().map(|renamed| g.substitute(&left, renamed)),
             places: ParameterPlaces {
                 residual: residual.places,
                 constraints: constraints.places,

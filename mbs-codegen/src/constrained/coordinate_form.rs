@@ -70,6 +70,20 @@ pub struct LeadingMatrix {
     pub solution: Vec<ExprId>,
     /// x of Aᵀ x = rhs
     pub transposed: Vec<ExprId>,
+    /// The factors over [`Group::Factors`].
+    pub again: Factors,
+    /// Where each entry stands in the whole matrix.
+    places: Vec<Vec<(usize, usize)>>,
+    order: Order,
+}
+
+impl LeadingMatrix {
+    /// Factors of the matrix with these entries at the places of the pattern, and minus these small numbers on the diagonal of the rows:
+    /// the same elimination, and the same order of their values.
+    pub fn factor(&self, g: &mut Graph, entries: &[ExprId], small: &[ExprId]) -> Factors {
+        let matrix = bordered(g, self.solution.len(), &self.places, entries, small);
+        factor(g, &matrix, &self.order)
+    }
 }
 
 impl CoordinateForm {
@@ -231,7 +245,7 @@ impl CoordinateForm {
         let mut pattern: BTreeSet<(usize, usize)> = places.concat().into_iter().collect();
         pattern.extend((0..m).map(|k| (n + k, n + k)));
         let order = choose_order(n + m, &pattern, &samples)?;
-        Some(leading_matrix(g, n + m, &places, self.pattern.entries(), m, &order))
+        Some(leading_matrix(g, n + m, places, m, order))
     }
 
     /// Where each entry stands in the whole matrix: entries of Φ_z stand twice.
@@ -248,36 +262,51 @@ impl CoordinateForm {
     }
 }
 
+/// A matrix with these entries at their places, and minus the small numbers at the end of its diagonal.
+fn bordered(
+    g: &mut Graph,
+    size: usize,
+    places: &[Vec<(usize, usize)>],
+    entries: &[ExprId],
+    small: &[ExprId],
+) -> SparseMatrix {
+    let mut matrix = SparseMatrix { n: size, entries: BTreeMap::new() };
+    for (&entry, places) in entries.iter().zip(places) {
+        matrix.entries.extend(places.iter().map(|&place| (place, entry)));
+    }
+    for (&small, place) in small.iter().zip(size - small.len()..) {
+        matrix.entries.insert((place, place), g.neg(small));
+    }
+    matrix
+}
+
 /// The factors' expressions over the symbols of the matrix.
 fn leading_matrix(
     g: &mut Graph,
     size: usize,
-    places: &[Vec<(usize, usize)>],
-    entries: usize,
+    places: Vec<Vec<(usize, usize)>>,
     rows: usize,
-    order: &Order,
+    order: Order,
 ) -> LeadingMatrix {
-    let mut matrix = SparseMatrix { n: size, entries: BTreeMap::new() };
-    for (e, places) in places.iter().enumerate() {
-        let entry = g.symbol(Group::Matrix, e as u32);
-        matrix.entries.extend(places.iter().map(|&place| (place, entry)));
-    }
-    for k in 0..rows {
-        let small = g.symbol(Group::Matrix, (entries + k) as u32);
-        let place = size - rows + k;
-        matrix.entries.insert((place, place), g.neg(small));
-    }
-    let factors: Factors = factor(g, &matrix, order);
+    let symbols = |g: &mut Graph, group: Group, first: usize, count: usize| -> Vec<ExprId> {
+        (first..first + count).map(|i| g.symbol(group, i as u32)).collect()
+    };
+    let entries = symbols(g, Group::Matrix, 0, places.len());
+    let small = symbols(g, Group::Matrix, places.len(), rows);
+    let matrix = bordered(g, size, &places, &entries, &small);
+    let factors = factor(g, &matrix, &order);
     let values = factors.values();
-    let symbols: Vec<ExprId> = (0..values.len() as u32).map(|i| g.symbol(Group::Factors, i)).collect();
-    let again = factors.with_values(&symbols);
-    let rhs: Vec<ExprId> = (0..size as u32).map(|i| g.symbol(Group::Rhs, i)).collect();
+    let again = factors.with_values(&symbols(g, Group::Factors, 0, values.len()));
+    let rhs = symbols(g, Group::Rhs, 0, size);
     LeadingMatrix {
         pivots: factors.pivots(),
         columns: factors.columns(),
         factors: values,
         solution: again.solve(g, rhs.clone()),
         transposed: again.solve_transposed(g, rhs),
+        again,
+        places,
+        order,
     }
 }
 

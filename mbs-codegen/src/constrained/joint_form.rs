@@ -10,6 +10,7 @@
 //! has the right-hand side (0, −ε λ). Multipliers so found have no part along the rows' dependencies, which makes them
 //! those of least norm.
 
+use super::scales::Scales;
 use super::{Rows, States};
 use crate::derivatives::Linearisation;
 use crate::derivatives::constraints::jacobian;
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 pub struct JointForm {
     /// Accelerations and multipliers.
     pub solution: Solution,
-    /// The way back onto the constraints.
+    /// Corrections of the state onto the constraints.
     pub correction: Correction,
     /// Factors of the matrix above.
     pub(super) factors: Factors,
@@ -66,6 +67,9 @@ const REGULARISATION: f64 = 1e-10;
 /// Not less than this many units of rounding: in single precision.
 const LEAST_REGULARISATION: f64 = 200.0;
 
+/// Inertias below this part of the largest, in natural scales, are the rounding of none.
+const MASSLESS: f64 = 1e-14;
+
 /// Rows of unit length that elimination reduces below this depend on each other.
 const DEPENDENT: f64 = 1e-6;
 
@@ -89,7 +93,7 @@ impl JointForm {
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
         let part = REGULARISATION.max(LEAST_REGULARISATION * epsilon);
-        let small = small_numbers(g, mechanism, states, &matrix, n, &rows.scales.rows, part);
+        let small = small_numbers(g, mechanism, states, &matrix, part);
         let (solved, corrected) = (
             factor_with(g, mechanism, states, &matrix, &small, true)?,
             factor_with(g, mechanism, states, &matrix, &small, false)?,
@@ -211,21 +215,20 @@ fn small_numbers(
     mechanism: &Mechanism<'_>,
     states: &States,
     matrix: &SparseMatrix,
-    n: usize,
-    units: &[f64],
     part: f64,
 ) -> Vec<ExprId> {
-    let m = units.len();
+    let Scales { velocities, rows: units, .. } = &states.scales;
+    let (m, n) = (units.len(), mechanism.tree.nv);
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
     let sampled = states.evaluate(g, mechanism, &expressions);
     let sample: BTreeMap<(usize, usize), f64> =
         places.into_iter().zip(sampled.first().into_iter().flatten().copied()).collect();
-    // Φ_v M^(−1/2)
+    // Φ_v M^(−1/2), without what has no inertia: it moves others that have.
+    let inertias = inertias_of(&sample, velocities);
     let mut rows: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); m];
     for (&(k, j), &value) in sample.iter().filter(|&(&(k, j), _)| k >= n && j < n) {
-        let value = value / sample.get(&(j, j)).map_or(0.0, |m| m.abs()).sqrt();
-        if value.is_finite() {
-            rows[k - n].insert(j, value);
+        if inertias[j] > 0.0 {
+            rows[k - n].insert(j, value / inertias[j].sqrt());
         }
     }
     let reached = |row: &BTreeMap<usize, f64>| Some(row.values().map(|x| x * x).sum()).filter(|x| *x > 0.0);
@@ -240,6 +243,15 @@ fn small_numbers(
     }
     let small = |scale: &f64| g.constant(2f64.powi((part * scale).log2().round() as i32));
     scales.iter().map(small).collect()
+}
+
+/// The diagonal of M; zero where it is the rounding of none.
+fn inertias_of(sample: &BTreeMap<(usize, usize), f64>, velocities: &[f64]) -> Vec<f64> {
+    let inertia = |j: usize| sample.get(&(j, j)).map_or(0.0, |m| m.abs());
+    let energy = |j: usize| inertia(j) * velocities[j] * velocities[j];
+    let largest = (0..velocities.len()).map(energy).fold(0.0, f64::max);
+    let heavy = |j: usize| if energy(j) > MASSLESS * largest { inertia(j) } else { 0.0 };
+    (0..velocities.len()).map(heavy).collect()
 }
 
 /// Whether rows of unit length depend on each other: one is left without a pivot when the others are eliminated.
@@ -276,8 +288,13 @@ fn factor_with(
     }
     let (places, expressions): (Vec<_>, Vec<_>) = matrix.entries.iter().map(|(&p, &e)| (p, e)).unzip();
     let sampled = states.evaluate(g, mechanism, &expressions);
-    let samples: Vec<BTreeMap<(usize, usize), f64>> =
+    let mut samples: Vec<BTreeMap<(usize, usize), f64>> =
         sampled.iter().map(|values| places.iter().copied().zip(values.iter().copied()).collect()).collect();
+    for sample in &mut samples {
+        for (j, inertia) in inertias_of(sample, &states.scales.velocities).into_iter().enumerate() {
+            sample.entry((j, j)).and_modify(|entry| *entry = inertia);
+        }
+    }
     let order = choose_order(matrix.n, &places.iter().copied().collect(), &samples)?;
     Some(factor(g, &matrix, &order))
 }

@@ -23,6 +23,7 @@ mod rows;
 mod samples;
 mod scales;
 mod sections;
+mod transposed_products;
 
 pub use coordinate_derivatives::{CoordinateDerivatives, ParameterPlaces, Sparse};
 pub(crate) use coordinate_form::joint_to_coordinate_form;
@@ -36,3 +37,4 @@ pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
 pub use scales::Scales;
 pub use sections::Sections;
+pub use transposed_products::TransposedProducts;

@@ -40,7 +40,7 @@ const LONGEST: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub struct States {
     z: Vec<Vec<f64>>,
-    scales: Scales,
+    pub(super) scales: Scales,
 }
 
 impl States {

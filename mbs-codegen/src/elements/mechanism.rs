@@ -1,17 +1,18 @@
 //! The moving mechanism as expressions ask about it.
 
 use super::Leaf;
-use crate::graph::{ExprId, Graph, Vec3, gradient};
+use crate::graph::{ExprId, Graph, Mat3, Vec3, gradient};
 use crate::kinematics::accelerations::point_acceleration;
 use crate::kinematics::positions::side_point;
 use crate::kinematics::{
-    Accelerations, Positions, ReferencePoint, Velocities, accelerations, euler_parameter_rates, positions,
-    velocities,
+    Accelerations, Positions, ReferencePoint, Velocities, accelerations, euler_parameter_rates,
+    euler_parameters_of_rotation, positions, velocities,
 };
 use crate::lowering::{Environment, Lowering, Parameters, ParametersOnly};
 use crate::model::{BodyId, CoordinateRef, JointSide, MarkerRef, Model, VelocityRef};
 use crate::symbols::Group;
 use crate::topology::Tree;
+use hashbrown::HashMap;
 
 /// A model with its tree and the expressions of its motion.
 pub struct Mechanism<'a> {
@@ -73,7 +74,26 @@ impl<'a> Mechanism<'a> {
             z.push(lower(&variable.value));
             v.push(lower(&variable.rate));
         }
+        for link in &self.tree.links {
+            let followed = model.joints[link.joint.index()].follows;
+            if let Some(on) = followed.and_then(|body| self.tree.link_of_body[body.index()]) {
+                let place = self.place_at(g, on, &z);
+                z[link.z_range()].copy_from_slice(&place);
+            }
+        }
         [z, v]
+    }
+
+    /// Origin and Euler parameters of a link at coordinates z.
+    fn place_at(&self, g: &mut Graph, link: usize, z: &[ExprId]) -> [ExprId; 7] {
+        let at = &self.positions.links[link];
+        let roots: Vec<ExprId> = at.origin.0.into_iter().chain(at.rotation.0.concat()).collect();
+        let symbols = (0..z.len() as u32).map(|j| g.symbol(Group::Z, j)).collect::<Vec<_>>();
+        let replacements: HashMap<ExprId, ExprId> = symbols.into_iter().zip(z.iter().copied()).collect();
+        let found = g.substitute(&roots, &replacements);
+        let rotation = Mat3(std::array::from_fn(|i| std::array::from_fn(|j| found[3 + 3 * i + j])));
+        let [e0, e1, e2, e3] = euler_parameters_of_rotation(g, rotation);
+        [found[0], found[1], found[2], e0, e1, e2, e3]
     }
 
     /// World position of a joint's point on one of its sides.

@@ -18,6 +18,7 @@ const ONCE: [&str; 4] = ["prepare", "start", "input_signals", crate::corners::NA
 
 /// The module `batch`.
 pub(super) fn print(program: &Program, width: usize) -> String {
+    let functions = super::functions(program);
     let mut out = format!(
         "\n    /// The bundles over {width} samples at once, with one set of parameters.\n    \
          ///\n    \
@@ -27,7 +28,7 @@ pub(super) fn print(program: &Program, width: usize) -> String {
          use super::{{Model, S}};\n    \
          use ::mbs_runtime::batch as b;\n    \
          use ::mbs_runtime::batch::Lane as _;\n    \
-         use ::mbs_runtime::math as m;\n    \
+         use ::mbs_runtime::{functions} as m;\n    \
          use ::mbs_runtime::rolled as r;\n\n    \
          /// How many samples.\n    \
          pub const WIDTH: usize = {width};\n    \
@@ -145,7 +146,7 @@ impl Display for Value {
 struct Lanes;
 
 impl Values for Lanes {
-    const FUNCTIONS: &'static str = "b";
+    const SIN_COS: [&'static str; 2] = ["b::sin_cos(", ", m::sin_cos)"];
 
     fn operand(operand: Operand) -> impl Display {
         Value(operand)
@@ -160,6 +161,15 @@ impl Values for Lanes {
             Operation::Unary(op, a) => write!(out, "b::unary({}, m::{})", Value(a), op.name()),
             Operation::Binary(op, a, b) => {
                 write!(out, "b::binary({}, {}, m::{})", Value(a), Value(b), op.name())
+            }
+            Operation::MulAdd(a, b, c) if !bundle.fused => {
+                write!(out, "{} * {} + {}", Value(a), Value(b), Value(c))
+            }
+            Operation::MulSub(a, b, c) if !bundle.fused => {
+                write!(out, "{} * {} - {}", Value(a), Value(b), Value(c))
+            }
+            Operation::NegMulAdd(a, b, c) if !bundle.fused => {
+                write!(out, "{} - {} * {}", Value(c), Value(a), Value(b))
             }
             Operation::MulAdd(a, b, c) => write!(out, "b::mul_add({}, {}, {})", Value(a), Value(b), Value(c)),
             Operation::MulSub(a, b, c) => {

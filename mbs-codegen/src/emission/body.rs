@@ -179,7 +179,7 @@ impl Display for Scalar {
 struct One;
 
 impl Values for One {
-    const FUNCTIONS: &'static str = "m";
+    const SIN_COS: [&'static str; 2] = ["m::sin_cos(", ")"];
 
     fn operand(operand: Operand) -> impl Display {
         Text(operand)
@@ -193,6 +193,15 @@ impl Values for One {
         let _ = match operation {
             Operation::Unary(op, a) => write!(out, "m::{}({})", op.name(), Scalar(a)),
             Operation::Binary(op, a, b) => write!(out, "m::{}({}, {})", op.name(), Scalar(a), Scalar(b)),
+            Operation::MulAdd(a, b, c) if !bundle.fused => {
+                write!(out, "{} * {} + {}", Text(a), Text(b), Text(c))
+            }
+            Operation::MulSub(a, b, c) if !bundle.fused => {
+                write!(out, "{} * {} - {}", Text(a), Text(b), Text(c))
+            }
+            Operation::NegMulAdd(a, b, c) if !bundle.fused => {
+                write!(out, "{} - {} * {}", Text(c), Text(a), Text(b))
+            }
             Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Text(b), Text(c)),
             Operation::MulSub(a, b, c) => match c {
                 Operand::Constant(value) => {

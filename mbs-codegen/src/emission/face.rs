@@ -19,6 +19,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
     };
     let doc = module_doc(program);
     let scalar = ident(program.options.scalar.name());
+    let functions = ident(super::functions(program));
     let constants = constants_of(program);
     let names = names_of(program);
     let parameters = parameters_of(program);
@@ -42,7 +43,7 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
         #visibility mod #module {
             use ::mbs_runtime as rt;
             use ::mbs_runtime::lanes as l;
-            use ::mbs_runtime::math as m;
+            use ::mbs_runtime::#functions as m;
             use ::mbs_runtime::rolled as r;
 
             /// The scalar the model is printed for.

@@ -4,7 +4,7 @@
 use super::face::{count, ident};
 use crate::program::{BundleKind, Program};
 use crate::symbols::Group;
-use mbs_bundles::{Argument, Entry, EventEntry, Pivots, ResultEntry, Size, Written};
+use mbs_bundles::{Argument, Entry, EventEntry, Family, Pivots, ResultEntry, Size, Written};
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -42,7 +42,11 @@ pub(super) fn implementations(program: &Program) -> TokenStream {
             }
         }
     };
-    program.kinds.chunk_by(same).map(of_trait).collect()
+    // Who steps asks whether steps are fused.
+    let fused = |kind: &BundleKind| kind.entry().family == Family::FusedSteps;
+    let separate = program.kinds.contains(&BundleKind::Residual) && !program.kinds.iter().any(fused);
+    let separate = separate.then(|| quote!(impl rt::FusedSteps for Model {}));
+    program.kinds.chunk_by(same).map(of_trait).chain(separate).collect()
 }
 
 /// A bundle as a method.
@@ -252,8 +256,15 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("holonomic", &pattern.holonomic),
                 ("nonholonomic", &pattern.nonholonomic),
             ];
-            vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))]
+            let mut methods =
+                vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))];
+            let dependent = &program.dependent;
+            if !dependent.is_empty() {
+                methods.push(("dependent", (quote!(&[bool]), quote!(&[#(#dependent),*]))));
+            }
+            methods
         }
+        "FusedSteps" => vec![("fuses_steps", (quote!(bool), quote!(true)))],
         "StartDerivatives" => vec![("start_places", (two, pair(&derivatives.start)))],
         "Sensitivities" => {
             let of = &derivatives.parameters;

@@ -54,7 +54,9 @@ fn statements(bundle: &Bundle, segment: &Segment) -> Option<String> {
             Statement::Result { index, value, .. } => {
                 format!("out_{}[{index}] = {}", bundle.results[0].name, lanes(value)?)
             }
-            Statement::Compute(value, operation) => format!("let v{} = {}", value.0, compute(operation)?),
+            Statement::Compute(value, operation) => {
+                format!("let v{} = {}", value.0, compute(operation, bundle.fused)?)
+            }
             Statement::SinCos(..) => return None,
         };
         let _ = writeln!(out, "        {text};");
@@ -84,7 +86,7 @@ fn product(a: Operand, b: Operand) -> Option<(String, String)> {
     number(a).zip(lanes(b)).or_else(|| number(b).zip(lanes(a)))
 }
 
-fn compute(operation: Operation) -> Option<String> {
+fn compute(operation: Operation, fused: bool) -> Option<String> {
     Some(match operation {
         Operation::Unary(UnaryOp::Neg, a) => format!("l::neg({})", lanes(a)?),
         Operation::Binary(BinaryOp::Add, a, b) => format!("l::add({}, {})", lanes(a)?, lanes(b)?),
@@ -92,6 +94,18 @@ fn compute(operation: Operation) -> Option<String> {
         Operation::Binary(BinaryOp::Mul, a, b) => {
             let (number, x) = product(a, b)?;
             format!("l::mul({number}, {x})")
+        }
+        Operation::MulAdd(a, b, c) if !fused => {
+            let (number, x) = product(a, b)?;
+            format!("l::add(l::mul({number}, {x}), {})", lanes(c)?)
+        }
+        Operation::MulSub(a, b, c) if !fused => {
+            let (number, x) = product(a, b)?;
+            format!("l::sub(l::mul({number}, {x}), {})", lanes(c)?)
+        }
+        Operation::NegMulAdd(a, b, c) if !fused => {
+            let (number, x) = product(a, b)?;
+            format!("l::sub({}, l::mul({number}, {x}))", lanes(c)?)
         }
         Operation::MulAdd(a, b, c) => {
             let (number, x) = product(a, b)?;

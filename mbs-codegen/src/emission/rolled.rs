@@ -62,14 +62,21 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
             Memory::Result(result) => format!("&*out_{}", bundle.results[result as usize].name),
         };
         let array = |array: &u32| read(Memory::Array(*array));
+        let fused = bundle.fused;
         let _ = match each {
             Loop::Products { left, right, width, stride, .. } => {
                 let (left, right) = (array(left), array(right));
-                writeln!(out, "        r::products({table}, {left}, {right}, {width}, {stride}, {to});")
+                writeln!(
+                    out,
+                    "        r::products::<{fused}, _>({table}, {left}, {right}, {width}, {stride}, {to});"
+                )
             }
             Loop::MinusProduct { a, b, rows, .. } => {
                 let (a, b) = (read(*a), array(b));
-                writeln!(out, "        r::minus_product({table}_STARTS, {table}, {a}, {b}, {rows}, {to});")
+                writeln!(
+                    out,
+                    "        r::minus_product::<{fused}, _>({table}_STARTS, {table}, {a}, {b}, {rows}, {to});"
+                )
             }
             Loop::Inverse { s, u, d, scratch, .. } => {
                 let range = bundle.array(*scratch);
@@ -81,7 +88,7 @@ pub(super) fn print_calls(bundle: &Bundle, path: &str, out: &mut String) {
                 writeln!(
                     out,
                     "        let (before, scratch) = w[..{}].split_at_mut({});\n        \
-                     r::inverse({table}, {s}, {u}, {d}, scratch, {to});",
+                     r::inverse::<{fused}, _>({table}, {s}, {u}, {d}, scratch, {to});",
                     range.end, range.start
                 )
             }

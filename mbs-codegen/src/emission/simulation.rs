@@ -6,7 +6,7 @@ use super::face::{self, ident, number};
 use super::names::fields;
 use super::{cases, named};
 use crate::corners;
-use crate::model::{Formulation, Integrator, Projection, Simulation};
+use crate::model::{Formulation, Integrator, Projection, Simulation, Tangent};
 use crate::program::{BundleKind, Program};
 use mbs_bundles::Size;
 use proc_macro2::{Literal, TokenStream};
@@ -457,6 +457,11 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
     }
     let tolerance = number(simulation.newton_tolerance);
     let iterations = Literal::u32_unsuffixed(simulation.newton_iterations);
+    let tangent = match simulation.newton_tangent {
+        Tangent::Exact => Some(quote!(tangent: rt::Tangent::Exact,)),
+        Tangent::Reused => None,
+        Tangent::Carried => Some(quote!(tangent: rt::Tangent::Carried,)),
+    };
     let (kind, value) = if constrained && simulation.formulation != Formulation::Ali3p {
         let value = quote! {
             rt::simulation::Stabilised {
@@ -464,6 +469,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                     integrator: #implicit,
                     tolerance: #tolerance,
                     max_iterations: #iterations,
+                    #tangent
                     ..rt::ImplicitIndex1::new(rt::Stabilisation { rate: 0.0, value: 0.0, compliance: 0.0 })
                 },
                 enforcement: #enforcement,
@@ -484,6 +490,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 integrator: #implicit,
                 tolerance: #tolerance,
                 max_iterations: #iterations,
+                #tangent
                 penalty: #penalty,
                 projection: #projection,
                 ..rt::Ali3p::DEFAULT

@@ -7,8 +7,8 @@ use std::fmt::{Display, Write};
 
 /// How values of one kind are written.
 pub(super) trait Values {
-    /// The module with their functions.
-    const FUNCTIONS: &'static str;
+    /// What stands before and behind the angle of a sine and cosine.
+    const SIN_COS: [&'static str; 2];
 
     /// An operand whose type follows from the context.
     fn operand(operand: Operand) -> impl Display;
@@ -31,8 +31,8 @@ pub(super) fn print_statements<V: Values>(bundle: &Bundle, statements: &[Stateme
                 write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, V::operand(value))
             }
             Statement::SinCos(sine, cosine, angle) => {
-                let functions = V::FUNCTIONS;
-                write!(out, "let (v{}, v{}) = {functions}::sin_cos({})", sine.0, cosine.0, V::typed(angle))
+                let [before, behind] = V::SIN_COS;
+                write!(out, "let (v{}, v{}) = {before}{}{behind}", sine.0, cosine.0, V::typed(angle))
             }
             Statement::Compute(value, operation) => {
                 let _ = write!(out, "let v{} = ", value.0);

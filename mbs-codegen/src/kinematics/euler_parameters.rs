@@ -10,6 +10,7 @@
 //! The division by |p|² makes every closed form exact for any |p|, and p the exact null vector of the mass
 //! matrix in coordinate form. [LopezVarela2023, Table 11] gives it for |p| = 1.
 
+use crate::graph::Comparison;
 use crate::graph::{ExprId, Graph, Mat3, Vec3};
 
 fn square_length(g: &mut Graph, p: [ExprId; 4]) -> ExprId {
@@ -39,6 +40,36 @@ pub fn rotation(g: &mut Graph, p: [ExprId; 4]) -> Mat3 {
         [g.add(p12, w3), d2, g.sub(p23, w1)],
         [g.sub(p13, w2), g.add(p23, w1), d3],
     ])
+}
+
+/// Euler parameters of a rotation, of unit length. With t_i = 4 e_i² from the diagonal and the products 4 e_i e_j from the rest,
+/// p = (4 e_i e_j)_j/(2 √t_i) for the i of the largest t_i, which is at least 1 [Shepperd, J. Guidance and Control, 1978].
+pub fn of_rotation(g: &mut Graph, a: Mat3) -> [ExprId; 4] {
+    let [[a11, a12, a13], [a21, a22, a23], [a31, a32, a33]] = a.0;
+    let one = g.one();
+    // t_i = 1 ± a11 ± a22 ± a33
+    let mut square = |signs: [bool; 3]| {
+        [a11, a22, a33].into_iter().zip(signs).fold(one, |sum, (entry, plus)| match plus {
+            true => g.add(sum, entry),
+            false => g.sub(sum, entry),
+        })
+    };
+    let t = [[true; 3], [true, false, false], [false, true, false], [false, false, true]].map(&mut square);
+    let products = [
+        [t[0], g.sub(a32, a23), g.sub(a13, a31), g.sub(a21, a12)],
+        [g.sub(a32, a23), t[1], g.add(a12, a21), g.add(a13, a31)],
+        [g.sub(a13, a31), g.add(a12, a21), t[2], g.add(a23, a32)],
+        [g.sub(a21, a12), g.add(a13, a31), g.add(a23, a32), t[3]],
+    ];
+    let (mut largest, mut row) = (t[0], products[0]);
+    for (t, products) in t.into_iter().zip(products).skip(1) {
+        row = std::array::from_fn(|j| g.select(Comparison::Less, largest, t, products[j], row[j]));
+        largest = g.select(Comparison::Less, largest, t, t, largest);
+    }
+    let root = g.sqrt(largest);
+    let half = g.constant(0.5);
+    let scale = g.div(half, root);
+    row.map(|product| g.mul(scale, product))
 }
 
 /// pd = N(p) ω = ½ Ḡᵀ ω: the rates, linear in p and in ω.

@@ -25,7 +25,8 @@ mod velocities;
 
 pub use accelerations::{Accelerations, accelerations};
 pub use euler_parameters::{
-    rates as euler_parameter_rates, rotation as euler_parameter_rotation, velocity_map,
+    of_rotation as euler_parameters_of_rotation, rates as euler_parameter_rates,
+    rotation as euler_parameter_rotation, velocity_map,
 };
 pub use positions::{Column, LinkPosition, Positions, positions};
 pub use velocities::{LinkVelocity, Velocities, velocities};

@@ -26,6 +26,9 @@ pub struct Joint {
     pub left_handed: bool,
     /// Whether the file wants this joint cut (true) or kept in the tree (false) where it is part of a loop.
     pub cut: Option<bool>,
+    /// Floating joints from ground only: the body on which its child lies. Its coordinates follow from those of others; at the
+    /// start they are the place and the Euler parameters of that body.
+    pub follows: Option<BodyId>,
     /// Where the file declares it.
     pub span: Span,
 }

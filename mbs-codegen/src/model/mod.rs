@@ -17,6 +17,7 @@ pub mod knots;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
+mod replace;
 pub mod sensitivity;
 pub mod shape;
 pub mod walk;
@@ -43,6 +44,8 @@ pub struct Model {
     pub name: String,
     /// Free text.
     pub description: String,
+    /// In which coordinates its equations are wanted.
+    pub coordinates: Coordinates,
     /// Acceleration of gravity in the ground frame, m/s².
     pub gravity: Vector,
     /// Parameters, independent and derived.
@@ -125,6 +128,29 @@ impl Model {
             }),
         };
         name.unwrap_or_default()
+    }
+}
+
+/// In which coordinates the equations of a model are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coordinates {
+    /// Of the joints of a spanning tree.
+    #[default]
+    Joint,
+    /// Of every body, with every joint as constraints.
+    Absolute,
+}
+
+impl Coordinates {
+    /// All of them.
+    pub const ALL: [Coordinates; 2] = [Coordinates::Joint, Coordinates::Absolute];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Coordinates::Joint => "joint",
+            Coordinates::Absolute => "absolute",
+        }
     }
 }
 
@@ -368,6 +394,8 @@ pub struct Simulation {
     pub newton_tolerance: f64,
     /// Most Newton iterations of a step.
     pub newton_iterations: u32,
+    /// The tangent of the Newton iteration.
+    pub newton_tangent: Tangent,
     /// Relative tolerance of step control.
     pub relative_tolerance: f64,
     /// Absolute tolerance of step control.
@@ -384,7 +412,7 @@ pub struct Simulation {
     pub gradient: GradientMethod,
 }
 
-/// How the gradient of a run is computed. All agree to rounding.
+/// How the gradient of a run is computed. All agree to rounding, but for the continuous adjoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GradientMethod {
     /// Forward, with a column for each parameter.
@@ -392,20 +420,27 @@ pub enum GradientMethod {
     Direct,
     /// Backward, with a column for each objective.
     Adjoint,
+    /// Backward by the adjoint of the continuous equations of ALI3-P: the same but for the error of the method, for comparison.
+    ContinuousAdjoint,
     /// Whichever is expected to be quicker.
     Auto,
 }
 
 impl GradientMethod {
     /// All of them.
-    pub const ALL: [GradientMethod; 3] =
-        [GradientMethod::Direct, GradientMethod::Adjoint, GradientMethod::Auto];
+    pub const ALL: [GradientMethod; 4] = [
+        GradientMethod::Direct,
+        GradientMethod::Adjoint,
+        GradientMethod::ContinuousAdjoint,
+        GradientMethod::Auto,
+    ];
 
     /// Its word in a model file.
     pub fn keyword(self) -> &'static str {
         match self {
             GradientMethod::Direct => "direct",
             GradientMethod::Adjoint => "adjoint",
+            GradientMethod::ContinuousAdjoint => "continuous_adjoint",
             GradientMethod::Auto => "auto",
         }
     }
@@ -424,6 +459,7 @@ impl Default for Simulation {
             projection: Projection::Mass,
             newton_tolerance: 1e-10,
             newton_iterations: 20,
+            newton_tangent: Tangent::Reused,
             relative_tolerance: 1e-8,
             absolute_tolerance: 1e-10,
             max_step: None,
@@ -459,6 +495,11 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// Whether its steps are explicit.
+    pub fn is_explicit(self) -> bool {
+        matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
+    }
+
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
         match self {
@@ -511,6 +552,31 @@ impl Projection {
         match self {
             Projection::Mass => "mass",
             Projection::Tangent => "tangent",
+        }
+    }
+}
+
+/// The tangent with which Newton's method iterates. It decides how fast steps converge, not where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tangent {
+    /// That of each iterate.
+    Exact,
+    /// That of a step's first iterate.
+    Reused,
+    /// That of a step before.
+    Carried,
+}
+
+impl Tangent {
+    /// All of them.
+    pub const ALL: [Tangent; 3] = [Tangent::Exact, Tangent::Reused, Tangent::Carried];
+
+    /// The word in the model file.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Tangent::Exact => "exact",
+            Tangent::Reused => "reused",
+            Tangent::Carried => "carried",
         }
     }
 }

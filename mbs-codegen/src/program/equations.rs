@@ -3,7 +3,7 @@
 use super::cases::{SharedCase, choose};
 use super::estimate::rolls;
 use super::observed::Observed;
-use super::{BundleKind, Pairs, ProgramError, Structure};
+use super::{BundleKind, Pairs, Products, ProgramError, Structure};
 use crate::bundle::{Rolled, Specification, Wanted};
 use crate::constrained::{
     CoordinateForm, Correction, JointForm, LeadingMatrix, Rows, Sections, Solution, States, reactions,
@@ -41,12 +41,16 @@ pub(super) struct Equations<'g, 'm, 'a> {
     pub(super) seeds: &'m [ExprId],
     /// Flat code or loops for pairs of joints.
     pub(super) pairs: Pairs,
+    /// Whether transposed products are wanted, if they are cheaper than lists.
+    pub(super) products: Option<Products>,
     /// Rounding of the program's scalar.
     pub(super) epsilon: f64,
     /// What the bundle being written leaves to loops.
     pub(super) rolled: Rolled,
     /// Cases that the program has beside the model's own run.
     pub(super) cases: Vec<SharedCase<'m>>,
+    /// Whether parts of a step may be fused.
+    pub(super) fuses: bool,
     /// How many independent parameters there are.
     parameters: usize,
     /// How many factors the last elimination has.
@@ -79,9 +83,11 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             states: None,
             seeds,
             pairs,
+            products: None,
             epsilon: f64::EPSILON,
             rolled: Rolled::default(),
             cases: Vec::new(),
+            fuses: false,
             parameters,
             factors: 0,
         }
@@ -201,11 +207,16 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             Group::U => model.inputs.len(),
             Group::Wrenches => 6 * (model.bodies.len() - 1),
             Group::Weights | Group::Stabilisation => 3,
-            Group::Lambda | Group::VelocityMultipliers | Group::AccelerationMultipliers => rows,
+            Group::Lambda
+            | Group::VelocityMultipliers
+            | Group::AccelerationMultipliers
+            | Group::Compliance => rows,
             Group::Matrix => self.structure.pattern.entries() + rows,
             Group::EventImpulses => model.events.iter().map(|event| event.conditions.len()).sum(),
             Group::Factors => self.factors,
-            Group::Rhs => unknowns + rows,
+            Group::Rhs | Group::Costate | Group::VelocityCostate | Group::AccelerationCostate => {
+                unknowns + rows
+            }
             Group::Parameters => self.parameters,
             Group::X | Group::Prepared | Group::Case | Group::Free => 0,
         }
@@ -318,11 +329,12 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             CoordinateForm::new(self.g, &mut mechanism, &inertias, &self.forces, self.rows, states)
         };
         self.coordinate_form = Some(form.clone());
-        let LeadingMatrix { factors, pivots, columns, solution, transposed } =
-            form.leading.ok_or(ProgramError::Singular)?;
-        self.structure.pattern = form.pattern;
-        self.structure.columns = columns;
-        self.factors = factors.len();
+        let leading = form.leading.clone().ok_or(ProgramError::Singular)?;
+        self.structure.pattern = form.pattern.clone();
+        self.structure.columns = leading.columns.clone();
+        self.factors = leading.factors.len();
+        let fused = if self.fuses { self.fused_steps(&form, &leading)? } else { Vec::new() };
+        let LeadingMatrix { factors, pivots, solution, transposed, .. } = leading;
         let (r, phi) = (form.residual, form.constraints);
         let bundles = [
             (BundleKind::Residual, vec![r.clone(), phi.clone()]),
@@ -334,7 +346,8 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             (BundleKind::Solve, vec![solution]),
             (BundleKind::SolveTransposed, vec![transposed]),
         ];
-        bundles.into_iter().map(|(kind, results)| self.specify(kind, results)).collect()
+        let separate = bundles.into_iter().map(|(kind, results)| self.specify(kind, results));
+        separate.chain(fused.into_iter().map(Ok)).collect()
     }
 
     /// Start values.

@@ -7,6 +7,7 @@ mod cases;
 mod equations;
 mod estimate;
 mod events;
+mod fused;
 mod observed;
 mod resolve;
 mod rolled;
@@ -24,18 +25,18 @@ use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{
-    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation,
+    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation, Tangent,
 };
 use crate::symbols::Group;
-use crate::topology::{self, Row, Tree};
+use crate::topology::{self, Link, Row, Tree};
 use crate::watch::{self, Watch};
 pub use cases::CaseInfo;
 use cases::{SharedCase, choose};
 use equations::Equations;
 use estimate::Measured;
 pub use events::Events;
-use mbs_bundles::Size;
 pub use mbs_bundles::{BundleKind, Family};
+use mbs_bundles::{Exists, Size};
 use resolve::resolve;
 
 /// Choices of how a model becomes a program.
@@ -49,8 +50,40 @@ pub struct Options {
     pub bundles: Vec<BundleKind>,
     /// How entries for pairs of a joint and an ancestor are computed.
     pub pairs: Pairs,
+    /// When transposed products are bundles of their own.
+    pub products: Products,
     /// What generated code computes with.
     pub scalar: ScalarType,
+    /// How generated code rounds.
+    pub fma: Fma,
+}
+
+/// Fused multiply-add and elementary functions of generated code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fma {
+    /// a b + c is rounded twice, and functions are those of `libm`: the same bits on every target.
+    Never,
+    /// Whatever is quickest on the target: fused operations where it has them, and functions of the standard library where it is used.
+    #[default]
+    Target,
+}
+
+impl Fma {
+    /// All.
+    pub const ALL: [Fma; 2] = [Fma::Never, Fma::Target];
+
+    /// As every setting names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fma::Never => "never",
+            Fma::Target => "target",
+        }
+    }
+
+    /// Of this name.
+    pub fn from_name(name: &str) -> Option<Fma> {
+        Fma::ALL.into_iter().find(|fma| fma.name() == name)
+    }
 }
 
 /// The numbers that generated code computes with.
@@ -101,6 +134,16 @@ pub enum Pairs {
     Rolled,
 }
 
+/// When transposed products are bundles of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Products {
+    /// Where they take fewer operations than lists, for as many columns.
+    #[default]
+    Cheaper,
+    /// For all columns: for tests.
+    Always,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -108,7 +151,9 @@ impl Default for Options {
             freeze: false,
             bundles: BundleKind::STANDARD.to_vec(),
             pairs: Pairs::default(),
+            products: Products::default(),
             scalar: ScalarType::default(),
+            fma: Fma::default(),
         }
     }
 }
@@ -167,6 +212,8 @@ pub struct DerivativePlaces {
     pub start: [Vec<(u32, u32)>; 2],
     /// By parameters, in coordinate form.
     pub parameters: ParameterPlaces,
+    /// Columns up to which transposed products are bundles of their own.
+    pub product_columns: usize,
     /// Of integrands and terminal terms by (z, zd, zdd, λ, parameters).
     pub objectives: [Vec<(u32, u32)>; 2],
     /// In joint form.
@@ -241,6 +288,8 @@ pub struct Program {
     pub corners: Option<Corners>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
+    /// Which coordinates follow from the others; none if there are none.
+    pub dependent: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
     pub structure: Structure,
     /// Offsets of the blocks of Euler parameters among z.
@@ -312,6 +361,8 @@ impl Program {
         let np = program.size(Size::np);
         let mut equations = Equations::new(&mut g, &mut mechanism, rows, &seeds, np, options.pairs);
         equations.epsilon = options.scalar.epsilon();
+        equations.products = program.kinds.contains(&BundleKind::NewtonProduct).then_some(options.products);
+        equations.fuses = program.kinds.contains(&BundleKind::NewtonStep);
         let signals = equations.signals_of(case);
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
@@ -338,6 +389,10 @@ impl Program {
             specifications.extend(equations.specifications(kind)?);
         }
         program.structure = equations.structure();
+        // What the generator chooses by counts is there if it has written it.
+        let written = |kind: &BundleKind| specifications.iter().any(|one| one.name == kind.name());
+        let chosen = |kind: &BundleKind| matches!(kind.entry().exists, Exists::Cheaper | Exists::Fused);
+        program.kinds.retain(|kind| !chosen(kind) || written(kind));
         for specification in &mut specifications {
             if specification.expressions().any(|id| g.depends(id).contains(Group::Case)) {
                 specification.arguments.push((Group::Case, 1));
@@ -360,7 +415,7 @@ impl Program {
             }
             program.corners = Some(corners);
         }
-        program.bundles = bundle::build(&g, &specifications, np as u32);
+        program.bundles = bundle::build(&g, &specifications, np as u32, options.fma == Fma::Target);
         program.watch = Watch::new(&mut g, &mechanism, &subjects, &seeds, np as u32);
         program.verify(&g)?;
         Ok(program)
@@ -426,6 +481,7 @@ impl Program {
             watch: None,
             corners: None,
             held: held(model, tree),
+            dependent: dependent(model, tree),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
             coordinate_units: unless_one(rows.scales.coordinates.clone()),
@@ -498,12 +554,25 @@ impl Program {
             // A diagonal of small numbers stands behind the entries.
             Size::n_matrix if self.structure.columns.is_empty() => 0,
             Size::n_matrix => self.size(Size::entries) + self.size(Size::rows),
+            // A tangent that steps carry: age, step size, sizes of the rows, factors.
+            Size::n_carried if self.carries_tangent() => {
+                2 + self.size(Size::rows) + self.size(Size::n_factors)
+            }
+            Size::n_carried => 0,
             Size::parameters => self.sensitivity.len(),
+            Size::product_columns => self.structure.derivatives.product_columns,
             Size::n_events => self.events.names.len(),
             Size::n_conditions => self.events.conditions.len(),
             Size::n_settings => self.events.inputs.len(),
             written => self.written_len(written),
         }
+    }
+
+    /// Whether implicit steps of a run carry their tangent.
+    fn carries_tangent(&self) -> bool {
+        let of_cases = self.cases.iter().map(|case| &case.simulation);
+        let mut simulations = of_cases.chain([&self.simulation]);
+        !self.structure.columns.is_empty() && simulations.any(|s| s.newton_tangent == Tangent::Carried)
     }
 
     /// How long the result is whose length is this size.
@@ -759,6 +828,14 @@ fn normalised(model: &Model, tree: &Tree) -> Vec<String> {
 /// Nothing where all units are one.
 fn unless_one(units: Vec<f64>) -> Vec<f64> {
     if units.iter().all(|unit| *unit == 1.0) { Vec::new() } else { units }
+}
+
+fn dependent(model: &Model, tree: &Tree) -> Vec<bool> {
+    let follows = |link: &Link| model.joints[link.joint.index()].follows.is_some();
+    if !tree.links.iter().any(follows) {
+        return Vec::new();
+    }
+    tree.links.iter().flat_map(|link| link.z_range().map(move |_| follows(link))).collect()
 }
 
 fn held(model: &Model, tree: &Tree) -> Vec<bool> {

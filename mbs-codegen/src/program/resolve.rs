@@ -1,6 +1,6 @@
 //! What a request for bundles means for a model.
 
-use crate::model::{Integrator, Simulation};
+use crate::model::{GradientMethod, Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
@@ -23,6 +23,8 @@ pub(super) fn resolve(
             }
             Exists::Unconstrained if constrained => {}
             Exists::Events if !has_events => {}
+            // Parts of steps come with what they are parts of, if the generator chooses them.
+            Exists::Fused => kinds.extend(BundleKind::COORDINATE_FORM),
             _ => kinds.push(kind),
         }
     }
@@ -35,11 +37,17 @@ pub(super) fn resolve(
             // Starts under constraints are found in coordinate form.
             if differentiated && (constrained || !explicit) {
                 kinds.extend(BundleKind::SENSITIVITIES);
+                if matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto) {
+                    kinds.extend(BundleKind::PRODUCTS);
+                }
             }
             if differentiated && (!constrained || explicit) {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
             }
         }
+    }
+    if BundleKind::PRODUCTS.iter().any(|kind| kinds.contains(kind)) {
+        kinds.extend(BundleKind::PRODUCTS);
     }
     let has = |kinds: &[BundleKind], family| kinds.iter().any(|kind| kind.entry().family == family);
     if has(&kinds, Family::Sensitivities) {
@@ -51,6 +59,7 @@ pub(super) fn resolve(
     }
     if has(&kinds, Family::CoordinateForm) {
         kinds.extend(BundleKind::COORDINATE_FORM);
+        kinds.extend(BundleKind::FUSED_STEPS);
     }
     if has_events {
         // Whoever runs the model meets its events.

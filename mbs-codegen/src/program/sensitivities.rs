@@ -1,10 +1,10 @@
 //! Which expressions the bundles of derivatives want.
 
 use super::equations::{Equations, Results, at_origin};
-use super::{BundleKind, ProgramError};
+use super::{BundleKind, Products, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::{
-    CoordinateDerivatives, JointDerivatives, Sections, Sparse, joint_to_coordinate_form,
+    CoordinateDerivatives, JointDerivatives, Sections, Sparse, TransposedProducts, joint_to_coordinate_form,
 };
 use crate::dynamics::body_inertias;
 use crate::graph::{ExprId, Graph, Vec3, gradient};
@@ -47,6 +47,7 @@ impl Equations<'_, '_, '_> {
                 self.seeds,
             )
         };
+        let products = self.products.and_then(|when| self.transposed_products(when, &derivatives));
         self.structure.derivatives.parameters = derivatives.places;
         let newton = self.list(BundleKind::Linearise, derivatives.newton)?;
         let projections = self.list(BundleKind::LineariseProjections, derivatives.projections)?;
@@ -54,6 +55,11 @@ impl Equations<'_, '_, '_> {
             self.specify(BundleKind::Linearise, vec![newton])?,
             self.specify(BundleKind::LineariseProjections, vec![projections])?,
         ];
+        if let Some(TransposedProducts { newton, acceleration, projection }) = products {
+            all.push(self.specify(BundleKind::NewtonProduct, newton.to_vec())?);
+            all.push(self.specify(BundleKind::AccelerationProduct, vec![acceleration])?);
+            all.push(self.specify(BundleKind::ProjectionProduct, projection.to_vec())?);
+        }
 
         // Objectives see v = L zd, vd = L zdd + h, and their multipliers among those of all rows.
         let mut replacements = joint_to_coordinate_form(self.g, self.mechanism.tree);
@@ -74,6 +80,22 @@ impl Equations<'_, '_, '_> {
             all.push(self.specify_objectives(kind, values, sparse.entries)?);
         }
         Ok(all)
+    }
+
+    /// The transposed products, and in the structure for how many columns; none where lists are cheaper even for one.
+    fn transposed_products(
+        &mut self,
+        when: Products,
+        derivatives: &CoordinateDerivatives,
+    ) -> Option<TransposedProducts> {
+        let form = self.coordinate_form.as_ref()?;
+        let products = TransposedProducts::new(self.g, form, &derivatives.impulses, self.seeds);
+        let columns = match when {
+            Products::Cheaper => products.columns(self.g, form, derivatives),
+            Products::Always => TransposedProducts::MOST,
+        };
+        self.structure.derivatives.product_columns = columns;
+        (columns > 0).then_some(products)
     }
 
     /// All bundles of derivatives in joint form.

@@ -82,6 +82,11 @@ pub fn factor(g: &mut Graph, matrix: &SparseMatrix, order: &Order) -> Factors {
 }
 
 impl Factors {
+    /// How many unknowns there are.
+    pub fn size(&self) -> usize {
+        self.steps.len()
+    }
+
     /// The pivots, in order.
     pub fn pivots(&self) -> Vec<ExprId> {
         self.steps.iter().map(|step| step.pivot).collect()

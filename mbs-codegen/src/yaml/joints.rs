@@ -76,6 +76,7 @@ impl<'t> Reader<'t> {
             start,
             left_handed: kind == JointKind::Cylindrical && scope.mirror.is_some(),
             cut,
+            follows: None,
             span: entry.key_span,
         })
     }

@@ -24,6 +24,7 @@ pub const MODEL: Keys = Keys {
         "mbs",
         "name",
         "description",
+        "coordinates",
         "gravity",
         "parameters",
         "inputs",
@@ -222,7 +223,7 @@ pub const SIMULATION: Keys = keys(
     ],
 );
 /// The `newton` of a simulation.
-pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations"]);
+pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations", "tangent"]);
 /// The `tolerance` of a simulation.
 pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
@@ -246,11 +247,11 @@ pub const PROBLEM: Keys = Keys {
     hints: &[("maximise", "minimise it with a negative weight: `minimise: {psi: -1}`")],
 };
 /// An entry of `minimise`.
-pub const TERM: Keys = keys("a term", &["weight", "case"]);
+pub const TERM: Keys = keys("a term", &["weight", "case", "sharpness"]);
 /// An entry of `over`.
-pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale"]);
+pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale", "history", "knots", "start"]);
 /// An entry of `subject_to`.
-pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case"]);
+pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case", "sharpness"]);
 
 /// All tables, by the name of their definition in the schema file.
 pub const ALL: [(&str, &Keys); 52] = [

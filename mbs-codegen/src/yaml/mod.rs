@@ -46,7 +46,7 @@ use std::rc::Rc;
 
 use crate::diagnostics::{Diagnostics, Span};
 use crate::model::evaluate::Values;
-use crate::model::{Model, Vector};
+use crate::model::{Coordinates, Model, Vector};
 use expression::resolve::Context;
 use fields::Fields;
 use load::shorten;
@@ -113,6 +113,11 @@ impl<'t> Reader<'t> {
         let name = self.read_name(&file, file_name);
         let description = file.value("description").and_then(|n| self.string(n)).unwrap_or_default();
 
+        let coordinates = file.value("coordinates").and_then(|node| {
+            let words = Coordinates::ALL.map(|coordinates| (coordinates.keyword(), coordinates));
+            self.word(node, "a kind of coordinates", &words)
+        });
+
         let declarations = self.declare(&file);
         let parameters = self.read_parameters(&declarations);
         let inputs = self.read_inputs(&declarations);
@@ -145,11 +150,12 @@ impl<'t> Reader<'t> {
             Around { parameters: &parameters, inputs: &inputs, joints: &joints, variables: &variables };
         let knots = self.check_knots(&self.values.clone());
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
-        let named = Named { choices, objectives: &objectives, cases: &cases };
+        let named = Named { choices, objectives: &objectives, outputs: &outputs, cases: &cases };
         let optimisation = self.read_optimisation(&file, named);
         let model = Model {
             name,
             description,
+            coordinates: coordinates.unwrap_or_default(),
             gravity: gravity.unwrap_or_else(|| Vector::constant([0.0; 3])),
             parameters,
             inputs,

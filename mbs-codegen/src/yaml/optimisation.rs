@@ -10,8 +10,11 @@ use super::node::{Entry, Kind, Node, Style, Text};
 use super::reader::Reader;
 use super::sensitivity::Choices;
 use crate::diagnostics::Span;
-use crate::model::optimisation::{Limit, Optimisation, OptimisationMethod, Scaling, Starts, Term, Unknown};
-use crate::model::{Case, Objective, SensitivityRef};
+use crate::model::optimisation::{
+    History, HistoryForm, Judged, JudgedError, Knots, Limit, Optimisation, OptimisationMethod, Scaling,
+    Starts, Term, Unknown,
+};
+use crate::model::{Case, InputId, Objective, Output, SensitivityRef};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -20,6 +23,7 @@ use std::rc::Rc;
 pub(super) struct Named<'m> {
     pub(super) choices: Choices<'m>,
     pub(super) objectives: &'m [Objective],
+    pub(super) outputs: &'m [Output],
     pub(super) cases: &'m [Case],
 }
 
@@ -57,10 +61,12 @@ impl<'t> Reader<'t> {
         let cases = self.problem_cases(&fields, named);
         let (minimise, over) = (fields.require("minimise", self), fields.require("over", self));
         let minimise = minimise.map_or_else(Vec::new, |entry| self.terms(entry, named, &cases));
-        let over = over.map_or_else(Vec::new, |entry| self.unknowns(entry, named.choices));
+        let (over, histories) =
+            over.map_or_else(Default::default, |entry| self.unknowns(entry, named.choices));
         let subject_to =
             fields.value("subject_to").map_or_else(Vec::new, |node| self.limits(node, named, &cases));
-        let starts = fields.value("starts").and_then(|node| self.starts(node, named.choices, &over));
+        let starts =
+            fields.value("starts").and_then(|node| self.starts(node, named.choices, &over, &histories));
         let words = OptimisationMethod::ALL.map(|method| (method.keyword(), method));
         let method = fields.value("method").and_then(|node| self.word(node, "a method", &words));
         if let (Some(OptimisationMethod::Lbfgs), Some(entry)) = (method, fields.get("method"))
@@ -78,6 +84,7 @@ impl<'t> Reader<'t> {
             description: fields.value("description").and_then(|n| self.string(n)).unwrap_or_default(),
             minimise,
             over,
+            histories,
             subject_to,
             cases,
             starts: starts.unwrap_or(Starts::Spread(1)),
@@ -122,12 +129,37 @@ impl<'t> Reader<'t> {
         found
     }
 
-    fn objective_by_name(&mut self, name: &str, at: Span, named: Named<'_>) -> Option<usize> {
-        let found = named.objectives.iter().position(|objective| objective.name == name);
-        if found.is_none() {
-            self.unknown_name(at, "objective", name, named.objectives.iter().map(|o| o.name.as_str()));
+    /// An objective, or `max(…)` and `min(…)` of what has values along the run.
+    fn judged_by_name(&mut self, name: &str, at: Span, named: Named<'_>) -> Option<Judged> {
+        match Judged::by_name(name, named.objectives, named.outputs) {
+            Ok(judged) => return Some(judged),
+            Err(JudgedError::Unknown) => {
+                self.unknown_name(at, "objective", name, named.objectives.iter().map(|o| o.name.as_str()));
+            }
+            Err(error) => {
+                self.diagnostics
+                    .error(at, format!("`{}`: {}", shorten(name), shorten(&error.to_string())))
+                    .help("`max(…)` and `min(…)` take an objective with an integrand, or an output of one number");
+            }
         }
-        found
+        None
+    }
+
+    /// The sharpness of an extreme; nothing else has one.
+    fn sharpness(&mut self, fields: &Fields<'t>, judged: &mut Judged) {
+        let Some(entry) = fields.get("sharpness") else { return };
+        match judged {
+            Judged::Extreme { sharpness, .. } => {
+                if let Some(given) = self.positive(&entry.value, "the sharpness") {
+                    *sharpness = given;
+                }
+            }
+            Judged::Objective(_) => {
+                self.diagnostics
+                    .error(entry.key_span, "only `max(…)` and `min(…)` have a sharpness")
+                    .help("leave it out");
+            }
+        }
     }
 
     fn unknown_name<'n>(
@@ -175,14 +207,15 @@ impl<'t> Reader<'t> {
         let names = self.names(&entry.value, "an objective, or weights of objectives");
         let mut terms = Vec::new();
         for (name, at, value) in names {
-            let Some(objective) = self.objective_by_name(&name, at, named) else { continue };
-            let mut term = Term { objective, weight: 1.0, case: None };
+            let Some(judged) = self.judged_by_name(&name, at, named) else { continue };
+            let mut term = Term { judged, weight: 1.0, case: None };
             match value {
                 Some(node) if matches!(node.kind, Kind::Mapping(_)) => {
                     let Some(fields) = self.fields(node, at, &keys::TERM) else { continue };
                     if let Some(weight) = fields.value("weight").and_then(|n| self.number(n)) {
                         term.weight = weight;
                     }
+                    self.sharpness(&fields, &mut term.judged);
                     term.case = self.only_case(&fields, named, cases);
                 }
                 Some(node) => term.weight = self.number(node).unwrap_or(1.0),
@@ -215,8 +248,8 @@ impl<'t> Reader<'t> {
     fn limits(&mut self, node: &'t Node, named: Named<'_>, cases: &[(usize, f64)]) -> Vec<Limit> {
         let mut all = Vec::new();
         for entry in self.entries(node, "constraints") {
-            let Some(objective) = self.objective_by_name(&entry.key, entry.key_span, named) else { continue };
-            let mut limit = Limit { objective, min: None, max: None, case: None };
+            let Some(judged) = self.judged_by_name(&entry.key, entry.key_span, named) else { continue };
+            let mut limit = Limit { judged, min: None, max: None, case: None };
             match &entry.value.kind {
                 Kind::Mapping(_) => {
                     let Some(fields) = self.fields(&entry.value, entry.key_span, &keys::LIMIT) else {
@@ -235,6 +268,7 @@ impl<'t> Reader<'t> {
                         limit.max = limit.min;
                     }
                     limit.case = self.only_case(&fields, named, cases);
+                    self.sharpness(&fields, &mut limit.judged);
                 }
                 Kind::Sequence(_) => (limit.min, limit.max) = self.interval(&entry.value),
                 _ => limit.max = self.number(&entry.value),
@@ -274,15 +308,25 @@ impl<'t> Reader<'t> {
     }
 
     /// What is varied: a list of names, or bounds and scales by name.
-    fn unknowns(&mut self, entry: &'t Entry, choices: Choices<'_>) -> Vec<Unknown> {
-        let mut all: Vec<Unknown> = Vec::new();
+    fn unknowns(&mut self, entry: &'t Entry, choices: Choices<'_>) -> (Vec<Unknown>, Vec<History>) {
+        let (mut all, mut histories): (Vec<Unknown>, Vec<History>) = Default::default();
         let mut places: HashMap<SensitivityRef, Span> = HashMap::new();
         for (name, at, value) in self.names(&entry.value, "parameters with bounds") {
             let Some(found) = self.varied(&name, at, choices) else { continue };
-            if all.len() + found.len() > limits::SENSITIVITY {
+            let mut history = None;
+            if let [SensitivityRef::Input(input)] = found.as_slice() {
+                history = self.history(&name, at, value, *input);
+                if history.is_none() {
+                    continue;
+                }
+            }
+            let known: usize = all.len() + histories.iter().map(|history| history.knots.len()).sum::<usize>();
+            if known + history.as_ref().map_or(found.len(), |history| history.knots.len())
+                > limits::SENSITIVITY
+            {
                 let limit = limits::SENSITIVITY;
                 let message = format!("a problem has at most {limit} unknowns");
-                self.diagnostics.error(at, message).help("every element of an array counts");
+                self.diagnostics.error(at, message).help("every element of an array and every knot counts");
                 break;
             }
             if let Some(first) = found.iter().find_map(|one| places.get(one)) {
@@ -291,30 +335,95 @@ impl<'t> Reader<'t> {
                 continue;
             }
             places.extend(found.iter().map(|one| (*one, at)));
+            if let Some(history) = history {
+                histories.push(history);
+                continue;
+            }
             let Some((min, max, scale)) = self.bounds(&name, at, value, found[0], choices) else { continue };
             all.extend(found.into_iter().map(|what| Unknown { what, min, max, scale }));
         }
-        if all.is_empty() && !self.diagnostics.has_errors() {
+        if all.is_empty() && histories.is_empty() && !self.diagnostics.has_errors() {
             self.diagnostics
                 .error(entry.key_span, "nothing is varied")
                 .help("name parameters: `over: {k: [10, 1000]}`");
         }
-        all
+        (all, histories)
     }
 
-    /// The values that a name stands for, none of which is an input.
+    /// The history of an input: its form, its knots, bounds and values at the start.
+    fn history(&mut self, name: &str, at: Span, value: Option<&'t Node>, input: InputId) -> Option<History> {
+        let example = format!("write `{0}: {{history: spline, knots: 20, min: -1, max: 1}}`", shorten(name));
+        let Some(node) = value.filter(|node| matches!(node.kind, Kind::Mapping(_))) else {
+            self.diagnostics
+                .error(at, format!("`{}` is an input: its history has a form and knots", shorten(name)))
+                .help(example);
+            return None;
+        };
+        let fields = self.fields(node, at, &keys::UNKNOWN)?;
+        let form = match fields.value("history") {
+            Some(node) => self.word(node, "the form of a history", &HistoryForm::WORDS)?,
+            None => HistoryForm::Spline,
+        };
+        let least = if form == HistoryForm::Constant { 1 } else { 2 };
+        let Some(entry) = fields.get("knots") else {
+            self.diagnostics
+                .error(at, format!("the history of `{}` has no knots", shorten(name)))
+                .help(example);
+            return None;
+        };
+        let knots = match &entry.value.kind {
+            Kind::Sequence(items) => {
+                let times: Vec<f64> = items.iter().filter_map(|item| self.number(item)).collect();
+                if times.len() != items.len() {
+                    return None;
+                }
+                if times.windows(2).any(|pair| pair[0] >= pair[1]) {
+                    self.diagnostics.error(entry.value.span, "the times of knots must increase");
+                    return None;
+                }
+                Knots::At(times)
+            }
+            _ => Knots::Count(self.count(&entry.value, "the number of knots", limits::SENSITIVITY)?),
+        };
+        if knots.len() < least {
+            let message = format!("a `{}` history has at least {least} knots", form.keyword());
+            self.diagnostics.error(entry.value.span, message);
+            return None;
+        }
+        let (mut min, mut max) = (None, None);
+        for (slot, key) in [(&mut min, "min"), (&mut max, "max")] {
+            *slot = fields.value(key).and_then(|n| self.number(n));
+        }
+        if !self.check_interval(node.span, name, min, max) {
+            return None;
+        }
+        let scale = fields.value("scale").map_or(Some(Scaling::Auto), |node| self.scale(node))?;
+        if !self.check_scale(node.span, name, min, max, scale) {
+            return None;
+        }
+        let start = match fields.get("start") {
+            None => None,
+            Some(entry) => match &entry.value.kind {
+                Kind::Sequence(items) => {
+                    let values: Vec<f64> = items.iter().filter_map(|item| self.number(item)).collect();
+                    if values.len() != knots.len() && values.len() == items.len() {
+                        let message = format!("{} knots have {} values", knots.len(), values.len());
+                        self.diagnostics.error(entry.value.span, message);
+                    }
+                    Some(values).filter(|values| values.len() == knots.len())
+                }
+                _ => self.number(&entry.value).map(|value| vec![value; knots.len()]),
+            },
+        };
+        Some(History { input, form, knots, min, max, scale, start })
+    }
+
+    /// The values that a name stands for.
     fn varied(&mut self, name: &Rc<str>, at: Span, choices: Choices<'_>) -> Option<Vec<SensitivityRef>> {
         let text = Text { value: Rc::clone(name), style: Style::Plain, in_flow: false };
         let item = Node { span: at, kind: Kind::Scalar(text) };
         let (syntax, text) = self.syntax(&item, "a parameter")?;
-        let found = self.sensitivity_entry(&item, text, &syntax, choices)?;
-        if matches!(found.first(), None | Some(SensitivityRef::Input(_))) {
-            self.diagnostics.error(at, format!("`{}` is an input, not a parameter", shorten(name))).help(
-                "make its history one of an array parameter: `inputs: {push: \"spline(t, knots, values)\"}` in a case",
-            );
-            return None;
-        }
-        Some(found)
+        self.sensitivity_entry(&item, text, &syntax, choices).filter(|found| !found.is_empty())
     }
 
     /// Bounds and scale of an unknown; what the entry does not say is the parameter's.
@@ -334,6 +443,15 @@ impl<'t> Reader<'t> {
             None => {}
             Some((node, Kind::Mapping(_))) => {
                 let fields = self.fields(node, at, &keys::UNKNOWN)?;
+                if let Some(entry) = ["history", "knots", "start"].iter().find_map(|key| fields.get(key)) {
+                    self.diagnostics
+                        .error(
+                            entry.key_span,
+                            format!("`{}` is a parameter: only inputs have a history", shorten(name)),
+                        )
+                        .help("values at the start are those of the model, or in `starts`");
+                    return None;
+                }
                 min = fields.value("min").and_then(|n| self.number(n));
                 max = fields.value("max").and_then(|n| self.number(n));
                 if let Some(node) = fields.value("scale") {
@@ -367,19 +485,31 @@ impl<'t> Reader<'t> {
         if !self.check_interval(place, name, min, max) {
             return None;
         }
+        self.check_scale(place, name, min, max, scale).then_some((min, max, scale))
+    }
+
+    /// Whether a scale goes with the bounds.
+    fn check_scale(
+        &mut self,
+        place: Span,
+        name: &str,
+        min: Option<f64>,
+        max: Option<f64>,
+        scale: Scaling,
+    ) -> bool {
         if scale == Scaling::Logarithm && min.is_none_or(|min| min <= 0.0) {
             self.diagnostics
                 .error(place, format!("`{}` cannot be scaled by logarithms: it may be zero", shorten(name)))
                 .help("give it a positive lower bound");
-            return None;
+            return false;
         }
         if scale == Scaling::Width && (min.is_none() || max.is_none()) {
             self.diagnostics
                 .error(place, format!("`{}` has no width to be scaled by", shorten(name)))
                 .help("give it two bounds");
-            return None;
+            return false;
         }
-        Some((min, max, scale))
+        true
     }
 
     fn scale(&mut self, node: &Node) -> Option<Scaling> {
@@ -392,10 +522,18 @@ impl<'t> Reader<'t> {
     }
 
     /// How many starts, or their values.
-    fn starts(&mut self, node: &'t Node, choices: Choices<'_>, over: &[Unknown]) -> Option<Starts> {
+    fn starts(
+        &mut self,
+        node: &'t Node,
+        choices: Choices<'_>,
+        over: &[Unknown],
+        histories: &[History],
+    ) -> Option<Starts> {
         let Kind::Sequence(items) = &node.kind else {
             let n = self.count(node, "the number of starts", limits::STARTS)?;
-            if n > 1 && over.iter().any(|unknown| unknown.min.is_none() || unknown.max.is_none()) {
+            let open = over.iter().any(|unknown| unknown.min.is_none() || unknown.max.is_none())
+                || histories.iter().any(|history| history.min.is_none() || history.max.is_none());
+            if n > 1 && open {
                 self.diagnostics
                     .error(node.span, "starts are spread over bounds, and an unknown has none")
                     .help("give every unknown two bounds, or list the starts: `starts: [{}, {k: 10}]`");
@@ -412,6 +550,14 @@ impl<'t> Reader<'t> {
             let mut start = Vec::new();
             for entry in self.entries(item, "start values") {
                 let Some(found) = self.varied(&entry.key, entry.key_span, choices) else { continue };
+                if matches!(found.as_slice(), [SensitivityRef::Input(_)]) {
+                    self.diagnostics
+                        .error(entry.key_span, format!("`{}` is an input", shorten(&entry.key)))
+                        .help(
+                            "the values of its history at the start stand under `over`: `start: [0, 1, 0]`",
+                        );
+                    continue;
+                }
                 if found.iter().any(|one| !over.iter().any(|u| u.what == *one)) {
                     self.diagnostics
                         .error(entry.key_span, format!("`{}` is not varied", shorten(&entry.key)))

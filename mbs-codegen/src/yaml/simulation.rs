@@ -16,8 +16,8 @@ use crate::model::evaluate::{Value, Values};
 use crate::model::knots::FallingKnot;
 use crate::model::{
     ArrayRef, Case, CoordinateRef, Formulation, GradientMethod, Input, InputId, Integrator, Joint, JointId,
-    Parameter, ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Variable, VariableId,
-    VariableStart,
+    Parameter, ParameterId, ParameterValue, Projection, Scalar, Simulation, Start, Tangent, Variable,
+    VariableId, VariableStart,
 };
 
 /// Most iterations a file may ask for: a step that has not converged by then never does.
@@ -196,6 +196,12 @@ impl<'t> Reader<'t> {
                 iterations.and_then(|n| self.whole(n, "iterations", u64::from(NEWTON_ITERATIONS)))
             {
                 simulation.newton_iterations = n as u32;
+            }
+            if let Some(node) = fields.value("tangent") {
+                let words = Tangent::ALL.map(|tangent| (tangent.keyword(), tangent));
+                if let Some(tangent) = self.word(node, "a tangent", &words) {
+                    simulation.newton_tangent = tangent;
+                }
             }
         }
     }

@@ -3,11 +3,11 @@
 //! Both are derivatives of the same discrete solution and agree to rounding. The direct one carries a column for each parameter along the
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
-use super::products::{self, Watcher, Weights, counting, own_len, span, unmoved};
+use super::products::{self, Watcher, Weights, counting, own_len, span};
 use super::{Effort, EventFound, Found, Start};
 use crate::Interpreted;
 use crate::method::Method;
-use crate::signals::Moved;
+use crate::signals::Signals;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
@@ -23,6 +23,8 @@ pub const MEMORY: usize = 1 << 30;
 pub struct Choice {
     /// By the adjoint, or directly.
     pub adjoint: bool,
+    /// By that of the continuous equations.
+    pub continuous: bool,
     /// Why.
     pub why: String,
     /// How the memory will be used; none for a direct run, or where the number of steps is not known before it.
@@ -34,7 +36,7 @@ pub struct Choice {
 impl Choice {
     /// The direct derivative.
     pub fn direct(why: impl Into<String>) -> Choice {
-        Choice { adjoint: false, why: why.into(), schedule: None, memory: 0 }
+        Choice { adjoint: false, continuous: false, why: why.into(), schedule: None, memory: 0 }
     }
 }
 
@@ -85,7 +87,12 @@ pub fn choose(
             Some(schedule.map_err(|error| counting(own, all, error))?)
         }
     };
-    let adjoint = |why: String| Choice { adjoint: true, why, schedule, memory };
+    let continuous = asked == GradientMethod::ContinuousAdjoint;
+    let adjoint = |why: String| Choice { adjoint: true, continuous, why, schedule, memory };
+    if continuous {
+        // It keeps all nodes, and says so if there is no room.
+        return Ok(Choice { schedule: None, ..adjoint("that of the continuous equations, as asked".into()) });
+    }
     if asked == GradientMethod::Adjoint {
         return Ok(adjoint("as asked".into()));
     }
@@ -126,7 +133,7 @@ pub fn run(
         }
         observe(node)
     };
-    let swept = sweep(model, &mut unmoved(model), method, simulation, start, memory, &mut watch)?;
+    let swept = sweep(model, &mut model.input_signals(), method, simulation, start, memory, &mut watch)?;
     Ok(Found {
         objectives: swept.objectives,
         derivatives: swept.derivatives,
@@ -151,7 +158,7 @@ pub(super) struct Swept<S> {
 /// The product with each objective alone, and what the start depends on.
 pub(super) fn sweep<S: Scalar>(
     model: &Interpreted<S>,
-    inputs: &mut Moved<'_, S>,
+    inputs: &mut Signals<'_, S>,
     method: &Method,
     simulation: &Simulation,
     start: Start<S>,

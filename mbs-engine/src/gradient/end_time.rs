@@ -9,7 +9,6 @@
 //! discrete solution, whose steps would all change with t_F: it has the order of the method.
 
 use super::explicit::dynamics;
-use super::products::unmoved;
 use crate::Interpreted;
 use crate::method::Method;
 use mbs_codegen::model::Simulation;
@@ -83,7 +82,7 @@ impl Instant<'_> {
             view.scale.iter_mut().zip(real.scale.iter()).for_each(|(to, &from)| to.re = from);
         }
         // zdd and λ of the equations of motion along the motion; positions and rates are on the constraints already.
-        let mut inputs = unmoved(model);
+        let mut inputs = model.input_signals();
         let mut scratch = vec![zero; Assembly::scratch_len(&dims)];
         Assembly::DEFAULT.start(model, &mut inputs, &mut state, &mut scratch)?;
         let view = State::of(&dims, &mut state)?;
@@ -108,7 +107,7 @@ impl Instant<'_> {
         let Instant { model, t, u } = self;
         let (dims, zero) = (model.dims(), Complex64::new(0.0, 0.0));
         let zeros = |n: usize| vec![zero; n];
-        let mut inputs = unmoved(model);
+        let mut inputs = model.input_signals();
         let (mut zd, mut vd) = (zeros(dims.nq), zeros(dims.nv));
         let (mut lambda, mut w) = (zeros(dims.joint_rows()), zeros(dynamics.dims().workspace));
         // Twice: the first time for the rates of z and v alone.

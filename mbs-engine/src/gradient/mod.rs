@@ -38,6 +38,7 @@
 pub mod adjoint;
 mod by_names;
 mod completed;
+pub mod continuous;
 mod end_time;
 mod explicit;
 mod implicit;
@@ -55,7 +56,7 @@ use completed::Completion;
 pub use end_time::by_end_time;
 pub(crate) use explicit::dynamics as explicit_dynamics;
 pub use input_history::InputHistory;
-use mbs_codegen::model::{Integrator, Simulation};
+use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
@@ -180,12 +181,8 @@ impl Found {
     /// some roundings of ψ and of what other parameters change it by.
     pub fn is_rounding(&self, model: &Interpreted, objective: usize) -> Vec<bool> {
         let gradient = self.of_objective(objective);
-        let size_of = |&(group, place): &(Group, u32)| match model.parameters().get(place as usize) {
-            Some(&p) if group == Group::Parameters && p != 0.0 => p.abs(),
-            _ => 1.0,
-        };
         let changes: Vec<f64> =
-            gradient.iter().zip(&model.program().seeds).map(|(d, seed)| (d * size_of(seed)).abs()).collect();
+            gradient.iter().zip(parameter_sizes(model)).map(|(d, size)| (d * size).abs()).collect();
         let value = self.objectives.get(objective).map_or(0.0, |value| value.abs());
         let largest = changes.iter().copied().fold(value, f64::max);
         changes.iter().map(|&change| change > 0.0 && change <= ROUNDING * largest).collect()
@@ -195,6 +192,14 @@ impl Found {
     pub fn of_objective(&self, index: usize) -> &[f64] {
         self.derivatives.get(index * self.parameters..(index + 1) * self.parameters).unwrap_or_default()
     }
+}
+
+/// For each entry of the `sensitivity` list the magnitude of the parameter, or one where it is zero or an input.
+pub(crate) fn parameter_sizes(model: &Interpreted) -> impl Iterator<Item = f64> {
+    model.program().seeds.iter().map(|&(group, place)| match model.parameters().get(place as usize) {
+        Some(&p) if group == Group::Parameters && p != 0.0 => p.abs(),
+        _ => 1.0,
+    })
 }
 
 /// Part of an objective below which a change of it says nothing: sums over a run carry some dozens of roundings.
@@ -259,11 +264,16 @@ fn is_explicit(simulation: &Simulation) -> bool {
     matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
-/// The bundles that a run with derivatives needs.
+/// The bundles that a run with derivatives needs by the method of these settings.
 pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
     if constrained || !is_explicit(simulation) {
         bundles.extend(BundleKind::SENSITIVITIES);
+        if !is_explicit(simulation)
+            && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto)
+        {
+            bundles.extend(BundleKind::PRODUCTS);
+        }
     }
     if is_explicit(simulation) {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);

@@ -44,7 +44,7 @@ pub fn simulate_as(
     if !choice.adjoint {
         return simulate(model, settings, (start, stride), follower, None);
     }
-    simulate_backward(model, settings, start, choice.memory, follower, None)
+    sweep(model, settings, start, (choice.continuous, choice.memory), follower, None)
 }
 
 /// The gradient of a run by its adjoint, in at most this many bytes, and derivatives by the history of its inputs.
@@ -53,6 +53,18 @@ pub fn simulate_backward(
     settings: &Settings,
     start: Start,
     memory: usize,
+    follower: &mut dyn Follower,
+    history: Option<&mut InputHistory>,
+) -> Result<Ran, RunFailure> {
+    sweep(model, settings, start, (false, memory), follower, history)
+}
+
+/// The same by the discrete or the continuous adjoint.
+fn sweep(
+    model: &Interpreted,
+    settings: &Settings,
+    start: Start,
+    (continuous, memory): (bool, usize),
     follower: &mut dyn Follower,
     mut history: Option<&mut InputHistory>,
 ) -> Result<Ran, RunFailure> {
@@ -68,7 +80,7 @@ pub fn simulate_backward(
         start.show(jumps, model, simulation.begin, &u);
     }
     let explicit = method.is_explicit();
-    let watch = |node: AdjointNode<'_, f64>| {
+    let mut watch = |node: AdjointNode<'_, f64>| {
         if let Some(history) = history.as_deref_mut() {
             history.see(&node);
         }
@@ -89,7 +101,10 @@ pub fn simulate_backward(
         stopped = flow.is_break().then_some(t).or(stopped);
         flow
     };
-    let found = super::adjoint::run(model, &method, simulation, start, memory, watch);
+    let found = match continuous {
+        true => super::continuous::run(model, &method, simulation, start, memory, &mut watch),
+        false => super::adjoint::run(model, &method, simulation, start, memory, watch),
+    };
     let seconds = begin.elapsed().as_secs_f64();
     match stopped {
         Some(t) => Err(RunFailure::Stopped(t)),

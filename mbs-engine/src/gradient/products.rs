@@ -17,7 +17,7 @@ use super::explicit::{dynamics, joint_start};
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
-use crate::signals::Moved;
+use crate::signals::Signals;
 use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
@@ -252,11 +252,6 @@ pub(super) fn counting(own: usize, found: usize, error: StepError) -> StepError 
     }
 }
 
-/// The model's own inputs.
-pub(super) fn unmoved<S: Scalar>(model: &Interpreted<S>) -> Moved<'_, S> {
-    Moved { signals: model.input_signals(), by: Vec::new() }
-}
-
 /// The product of a run's transposed derivative with weights, in at most this many bytes. The observer sees every step and every node
 /// of the way back; where it breaks, the product is meaningless.
 #[allow(clippy::too_many_arguments, reason = "a run, weights, and how to take them back")]
@@ -270,7 +265,7 @@ pub fn vector_jacobian(
     mut observe: impl FnMut(AdjointNode<'_, f64>) -> ControlFlow<()>,
 ) -> Result<Weighed, StepError> {
     let (state, _) = start.run_from(model, method)?;
-    weigh(model, &mut unmoved(model), method, simulation, state, weights, memory, &mut observe)
+    weigh(model, &mut model.input_signals(), method, simulation, state, weights, memory, &mut observe)
 }
 
 /// ρ̄ + x_ρᵀ x̄ for each column: the weights of the parameters of the whole run, the start included. Of column k by parameter i at
@@ -315,7 +310,7 @@ impl<S: Scalar> Start<S> {
 #[allow(clippy::too_many_arguments, reason = "a run, weights, and how to take them back")]
 pub(super) fn weigh<S: Scalar>(
     model: &Interpreted<S>,
-    inputs: &mut Moved<'_, S>,
+    inputs: &mut Signals<'_, S>,
     method: &Method,
     simulation: &Simulation,
     state: Vec<S>,
@@ -358,7 +353,7 @@ const AT_FIRST: usize = 1 << 22;
 /// A run, and weights of what it leaves.
 struct Way<'a, 'm, S: Scalar> {
     model: &'a Interpreted<S>,
-    inputs: &'a mut Moved<'m, S>,
+    inputs: &'a mut Signals<'m, S>,
     simulation: &'a Simulation,
     state: Vec<S>,
     weights: Weights<'a, S>,

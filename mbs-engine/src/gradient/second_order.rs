@@ -15,7 +15,6 @@ use super::products::refuse_events;
 use super::start_of;
 use crate::Interpreted;
 use crate::method::Method;
-use crate::signals::Moved;
 use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::{AdjointNode, Complex64, Quantity, StepError, System};
@@ -102,7 +101,7 @@ fn along(
         moves.push((place as usize, Complex64::new(0.0, STEP * v)));
     }
     model.move_parameters(parameters);
-    let mut inputs = Moved { signals: model.input_signals(), by };
+    let mut inputs = model.input_signals().moved(by);
     let start = start_of(&model, &mut inputs, simulation)?;
     let go_on = &mut |_: AdjointNode<'_, Complex64>| ControlFlow::Continue(());
     let found = sweep(&model, &mut inputs, method, simulation, start, memory, go_on)?;

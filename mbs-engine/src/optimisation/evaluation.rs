@@ -17,6 +17,8 @@ pub struct Evaluation {
     pub derivatives: Vec<Vec<f64>>,
     /// Jumps that the runs went through, in words.
     pub jumps: Vec<String>,
+    /// Of each run, the events that happened, by place, in the order of time.
+    pub events: Vec<Vec<usize>>,
 }
 
 /// A run of a problem's case.
@@ -51,7 +53,7 @@ impl Failed {
 /// How the gradient of a run is computed: the cheaper way, unless the model asks for the adjoint.
 pub(super) fn choice(model: &Interpreted, settings: &Settings) -> Result<Choice, StepError> {
     let asked = match settings.simulation.gradient {
-        GradientMethod::Adjoint => GradientMethod::Adjoint,
+        asked @ (GradientMethod::Adjoint | GradientMethod::ContinuousAdjoint) => asked,
         GradientMethod::Direct | GradientMethod::Auto => GradientMethod::Auto,
     };
     gradient::adjoint::choose(model, &settings.simulation, asked, None, false)
@@ -149,13 +151,14 @@ impl Run {
             reason: describe(&self.model, failure) + &within,
             stopped: matches!(failure, RunFailure::Stopped(_)),
         };
-        let (values, slopes) = if derivatives {
+        let (mut values, mut slopes) = if derivatives {
             let prepared = gradient::prepare(&self.model, &self.settings).map_err(|error| failed(&error))?;
             let choice =
                 choice(&self.model, &self.settings).map_err(|error| failed(&RunFailure::Step(error)))?;
             let ran = gradient::simulate_as(&self.model, &self.settings, prepared, &choice, follower);
             let ran = ran.map_err(|error| failed(&error))?;
             evaluation.jumps.extend(ran.jumps.iter().map(ToString::to_string));
+            evaluation.events.push(ran.found.events.iter().map(|event| event.event).collect());
             (ran.found.objectives, ran.found.derivatives)
         } else {
             let record = simulation::run(&self.model, &self.settings, follower);
@@ -163,6 +166,7 @@ impl Run {
                 return Err(failed(error));
             }
             evaluation.jumps.extend(record.seen.jumps.iter().map(ToString::to_string));
+            evaluation.events.push(record.seen.events.iter().map(|event| event.event).collect());
             (record.seen.objectives(), Vec::new())
         };
         let objectives = &self.model.program().objectives;
@@ -175,6 +179,20 @@ impl Run {
             let p = self.model.program().sensitivity.len().max(1);
             let name = objectives.get(at / p).map_or("", |(name, _)| name.as_str());
             return Err(Failed::because(format!("the gradient of objective `{name}` is not finite{within}")));
+        }
+        let p = self.model.program().sensitivity.len();
+        for (i, extreme) in self.extremes.iter().enumerate() {
+            let (Some(extreme), Some(value)) = (extreme, values.get_mut(i)) else { continue };
+            if *value <= 0.0 {
+                let name = objectives.get(i).map_or("", |(name, _)| name.as_str());
+                return Err(Failed::because(format!(
+                    "`{name}` is far from its value at the start, beyond what its sharpness resolves{within}"
+                )));
+            }
+            // K and dK = dI/(ρ I)
+            let (k, slope) = extreme.value(*value);
+            *value = k;
+            slopes.iter_mut().skip(i * p).take(p).for_each(|d| *d *= slope);
         }
         evaluation.values.push(values);
         evaluation.derivatives.push(slopes);

@@ -28,6 +28,8 @@
 //! ```
 
 mod evaluation;
+mod extremes;
+mod histories;
 mod optimality;
 mod problem;
 mod request;
@@ -35,8 +37,9 @@ mod scaling;
 mod search;
 
 pub use evaluation::{Evaluation, Failed, Motion};
+pub use histories::VariedInput;
 pub use optimality::{ActiveBound, ActiveRow, Optimality};
 pub(crate) use problem::variables;
-pub use problem::{Problem, ProblemError, Row, Setup, Variable};
+pub use problem::{Problem, ProblemError, Row, Setup, TrueExtreme, Variable};
 pub use request::{Request, unknowns};
 pub use search::{Iteration, Outcome, Search, SearchError, Status, Unwatched, Watch, solve};

@@ -147,6 +147,10 @@ fn multipliers(g: &[f64], rows: &[Vec<f64>], sides: &[f64]) -> Vec<f64> {
         return Vec::new();
     }
     let free: Vec<usize> = (0..g.len()).filter(|&k| sides[k] == 0.0).collect();
+    // In a corner of the bounds nothing is free, and nothing is asked of the constraints.
+    if free.is_empty() {
+        return vec![0.0; rows.len()];
+    }
     let c = DMatrix::from_fn(free.len(), rows.len(), |k, j| rows[j][free[k]]);
     let right = DVector::from_fn(free.len(), |k, _| -g[free[k]]);
     // Dependent constraints share what acts on them: the solution of least norm.

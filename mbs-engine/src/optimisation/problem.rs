@@ -1,12 +1,17 @@
 //! A problem that can be solved: instances of its cases, its unknowns by place, its functions.
 
+use super::extremes::{self, Extreme};
+use super::histories::{self, VariedInput};
 use super::scaling;
+use crate::failures::describe;
 use crate::gradient;
-use crate::simulation::{InstanceError, Overrides, Settings, interpret, refuse_held_signals, simulation};
+use crate::simulation::{
+    self, Instance, InstanceError, Overrides, Settings, interpret, refuse_held_signals, simulation,
+};
 use crate::sweep::sampling;
 use crate::{Engine, Fusing, Interpreted};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::optimisation::{Optimisation, OptimisationMethod, Scaling, Starts, Unknown};
+use mbs_codegen::model::optimisation::{Judged, Optimisation, OptimisationMethod, Scaling, Starts, Unknown};
 use mbs_codegen::model::{Case, Model, SensitivityRef};
 use std::fmt;
 
@@ -75,6 +80,10 @@ pub(super) struct Run {
     pub(super) case: Option<String>,
     pub(super) model: Interpreted,
     pub(super) settings: Settings,
+    /// Of each objective that is a smooth extreme.
+    pub(super) extremes: Vec<Option<Extreme>>,
+    /// A run whose integrands are those whose extremes are taken; none without extremes.
+    plain: Option<Box<Instance>>,
 }
 
 /// A weighted objective of one case.
@@ -106,6 +115,10 @@ pub struct Problem {
     pub iterations: usize,
     /// What is to be said before the search.
     pub notes: Vec<String>,
+    /// Inputs whose histories are varied.
+    pub inputs: Vec<VariedInput>,
+    /// The model that is run, in which histories stand in place of inputs.
+    pub model: Analysed,
     pub(super) parts: Vec<Part>,
     pub(super) runs: Vec<Run>,
 }
@@ -121,6 +134,24 @@ pub enum ProblemError {
         /// The problem.
         problem: String,
     },
+    /// A varied input that an event sets.
+    SetByEvent {
+        /// The input.
+        input: String,
+        /// The event.
+        event: String,
+    },
+    /// The first start cannot be run.
+    Start(String),
+}
+
+/// An extreme along a run: at its nodes, not smoothed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrueExtreme {
+    /// Its name, with its case if there are several.
+    pub name: String,
+    /// The largest or smallest value at a node.
+    pub value: f64,
 }
 
 impl fmt::Display for ProblemError {
@@ -130,51 +161,91 @@ impl fmt::Display for ProblemError {
             ProblemError::Case { problem } => {
                 write!(f, "the problem `{problem}` names its own cases; leave out the other")
             }
+            ProblemError::SetByEvent { input, event } => write!(
+                f,
+                "the history of `{input}` cannot be varied: event `{event}` sets this input, and what it sets would be lost"
+            ),
+            ProblemError::Start(why) => write!(f, "the search cannot begin: {why}"),
         }
     }
 }
 
 impl std::error::Error for ProblemError {}
 
-/// What a model with only the objectives of a problem, differentiated by its unknowns, is called.
-fn reduced(model: &Analysed, problem: &Optimisation) -> (Analysed, Vec<usize>) {
-    let mut reduced = model.clone();
-    let used = |i: usize| {
-        problem.minimise.iter().any(|term| term.objective == i)
-            || problem.subject_to.iter().any(|limit| limit.objective == i)
-    };
-    let kept: Vec<usize> = (0..model.objectives.len()).filter(|i| used(*i)).collect();
-    reduced.model.objectives = kept.iter().map(|&i| model.objectives[i].clone()).collect();
-    reduced.model.sensitivity = problem.over.iter().map(|unknown| unknown.what).collect();
-    reduced.model.cases.iter_mut().for_each(|case| case.sensitivity = None);
-    (reduced, kept)
+/// What a problem judges, each once, and the bound that an extreme has.
+fn functions(problem: &Optimisation) -> Vec<(Judged, Option<f64>)> {
+    let mut functions: Vec<(Judged, Option<f64>)> = Vec::new();
+    let terms = problem.minimise.iter().map(|term| (term.judged, None));
+    let limits = problem.subject_to.iter().map(|limit| (limit.judged, limit.max.or(limit.min)));
+    for (judged, bound) in terms.chain(limits) {
+        match functions.iter_mut().find(|(known, _)| *known == judged) {
+            Some((_, known)) => *known = known.or(bound),
+            None => functions.push((judged, bound)),
+        }
+    }
+    functions
 }
 
 impl Problem {
-    /// Prepares a problem of a model.
+    /// Prepares a problem of a model. One with smooth extremes makes a run, to know their sizes.
     pub fn new(model: &Analysed, problem: &Optimisation, setup: &Setup<'_>) -> Result<Problem, ProblemError> {
-        let (reduced, kept) = reduced(model, problem);
-        let place_of = |objective: usize| kept.iter().position(|&i| i == objective).unwrap_or_default();
         if setup.case.is_some() && !problem.cases.is_empty() {
             return Err(ProblemError::Case { problem: problem.name.clone() });
         }
-        let cases: Vec<(Option<usize>, Option<&Case>, f64)> = match problem.cases.as_slice() {
-            [] => vec![(None, setup.case, 1.0)],
-            some => some.iter().map(|&(i, weight)| (Some(i), model.cases.get(i), weight)).collect(),
+        let chosen = setup.case.and_then(|case| model.cases.iter().position(|own| own.name == case.name));
+        let cases: Vec<(Option<usize>, f64)> = match problem.cases.as_slice() {
+            [] => vec![(chosen, 1.0)],
+            some => some.iter().map(|&(i, weight)| (Some(i), weight)).collect(),
         };
-        let runs = cases.iter().map(|(_, case, _)| run(&reduced, *case, setup));
-        let runs = runs.collect::<Result<Vec<Run>, InstanceError>>().map_err(ProblemError::Instance)?;
-        let each = |objective: usize, only: Option<usize>| {
-            let of = move |(run, (case, _, _)): &(usize, &(Option<usize>, _, f64))| {
-                let _ = run;
-                only.is_none() || *case == only
+        fn case_of<'m>(model: &'m Model, case: Option<usize>) -> Option<&'m Case> {
+            case.and_then(|i| model.cases.get(i))
+        }
+        let all: Vec<Option<&Case>> = cases.iter().map(|(case, _)| case_of(model, *case)).collect();
+        let histories::Replaced { model: mut replaced, over, inputs, mut notes } =
+            histories::replace(model, problem, &all, setup)?;
+        replaced.model.sensitivity = over.iter().map(|unknown| unknown.what).collect();
+        replaced.model.cases.iter_mut().for_each(|case| case.sensitivity = None);
+        let functions = functions(problem);
+        let mut runs: Vec<Run> = Vec::new();
+        for (case, _) in &cases {
+            let case = case_of(&replaced, *case);
+            let plain = plain(&replaced, case, &functions, setup).map_err(ProblemError::Instance)?;
+            let begin = match (&plain, runs.first()) {
+                (Some(plain), None) => plain.model.parameters().to_vec(),
+                (Some(_), Some(first)) => first.model.parameters().to_vec(),
+                (None, _) => Vec::new(),
             };
-            let objective = place_of(objective);
-            cases.iter().enumerate().filter(of).map(move |(run, (_, _, weight))| (run, objective, *weight))
+            let (variables, values, _) = variables(&replaced, &over, &begin);
+            let start = starts(problem, &over, &variables, &values).into_iter().next().unwrap_or_default();
+            let found = sizes(&replaced, &functions, plain, &variables, &start)?;
+            let mut judged = replaced.clone();
+            let of = |((judged, _), extreme): (&(Judged, _), &Option<Extreme>)| match (*judged, extreme) {
+                (Judged::Extreme { of, .. }, Some(extreme)) => {
+                    extremes::objective(&replaced, judged, extreme.integrand(extremes::along(&replaced, of)))
+                }
+                (Judged::Objective(i), _) => replaced.objectives[i].clone(),
+                (Judged::Extreme { of, .. }, None) => {
+                    extremes::objective(&replaced, judged, extremes::along(&replaced, of))
+                }
+            };
+            judged.model.objectives = functions.iter().zip(&found.0).map(of).collect();
+            let case = case.cloned();
+            let mut run = run(&judged, case.as_ref(), setup).map_err(ProblemError::Instance)?;
+            (run.extremes, run.plain) = found;
+            runs.push(run);
+        }
+        let place_of =
+            |judged: &Judged| functions.iter().position(|(own, _)| own == judged).unwrap_or_default();
+        let each = |judged: &Judged, only: Option<usize>| {
+            let objective = place_of(judged);
+            let counted =
+                cases.iter().enumerate().filter(move |(_, (case, _))| only.is_none() || *case == only);
+            counted.map(move |(run, (_, weight))| (run, objective, *weight))
         };
+        let name_of = |objective: usize, run: usize| named(&functions[objective].0.name(model), &runs, run);
         let mut parts = Vec::new();
         for term in &problem.minimise {
-            parts.extend(each(term.objective, term.case).map(|(run, objective, weight)| Part {
+            parts.extend(each(&term.judged, term.case).map(|(run, objective, weight)| Part {
                 run,
                 objective,
                 weight: weight * term.weight,
@@ -182,8 +253,8 @@ impl Problem {
         }
         let mut rows = Vec::new();
         for limit in &problem.subject_to {
-            rows.extend(each(limit.objective, limit.case).map(|(run, objective, _)| Row {
-                name: named(&reduced.objectives[objective].name, &runs, run),
+            rows.extend(each(&limit.judged, limit.case).map(|(run, objective, _)| Row {
+                name: name_of(objective, run),
                 lower: limit.min.unwrap_or(f64::NEG_INFINITY),
                 upper: limit.max.unwrap_or(f64::INFINITY),
                 run,
@@ -191,13 +262,14 @@ impl Problem {
             }));
         }
         let goal = parts.iter().map(|part| {
-            let name = named(&reduced.objectives[part.objective].name, &runs, part.run);
+            let name = name_of(part.objective, part.run);
             if part.weight == 1.0 { name } else { format!("{} {name}", part.weight) }
         });
         let goal = goal.collect::<Vec<_>>().join(" + ");
-        let (variables, model_values, notes) =
-            variables(&reduced, &problem.over, runs.first().map_or(&[], |run| run.model.parameters()));
-        let starts = starts(problem, &variables, &model_values);
+        let (variables, model_values, more) =
+            variables(&replaced, &over, runs.first().map_or(&[], |run| run.model.parameters()));
+        notes.extend(more);
+        let starts = starts(problem, &over, &variables, &model_values);
         Ok(Problem {
             name: problem.name.clone(),
             goal,
@@ -208,9 +280,57 @@ impl Problem {
             tolerance: problem.tolerance,
             iterations: problem.iterations,
             notes,
+            inputs,
+            model: replaced,
             parts,
             runs,
         })
+    }
+
+    /// Extremes along the runs at x, at their nodes and not smoothed; of runs that come to their end.
+    pub fn true_extremes(&mut self, x: &[f64]) -> Vec<TrueExtreme> {
+        let mut all = Vec::new();
+        for i in 0..self.runs.len() {
+            let several = self.runs.len() > 1;
+            let run = &mut self.runs[i];
+            let Some(plain) = run.plain.as_deref_mut() else { continue };
+            let Ok(found) = ranges(plain, &self.variables, x) else { continue };
+            for ((extreme, (name, _)), (low, high)) in
+                run.extremes.iter().flatten().zip(&plain.model.program().objectives).zip(found)
+            {
+                let name = match run.case.as_deref().filter(|_| several) {
+                    Some(case) => format!("{name} ({case})"),
+                    None => name.clone(),
+                };
+                all.push(TrueExtreme { name, value: if extreme.is_least { low } else { high } });
+            }
+        }
+        all
+    }
+
+    /// What evaluations depend on beside the model, its case and its settings: smooth extremes and histories, in words.
+    pub fn depends_on(&self) -> String {
+        let extremes: Vec<&Vec<Option<Extreme>>> = self.runs.iter().map(|run| &run.extremes).collect();
+        format!("{extremes:?}{:?}", self.inputs)
+    }
+
+    /// What differs between two sequences of events, in words; none if nothing does.
+    pub(super) fn other_events(&self, before: &[Vec<usize>], after: &[Vec<usize>]) -> Option<String> {
+        let mut words = Vec::new();
+        for ((run, before), after) in self.runs.iter().zip(before).zip(after).filter(|((_, a), b)| a != b) {
+            let names = &run.model.program().events.names;
+            let count = |list: &[usize], event: usize| list.iter().filter(|own| **own == event).count();
+            let counts = names
+                .iter()
+                .enumerate()
+                .map(|(event, name)| (name, count(before, event), count(after, event)));
+            let counts: Vec<String> = counts
+                .filter(|(_, before, after)| before != after)
+                .map(|(name, before, after)| format!("{name} {before} → {after}"))
+                .collect();
+            words.push(if counts.is_empty() { "another order".into() } else { counts.join(", ") });
+        }
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// The method that `auto` stands for.
@@ -242,6 +362,72 @@ fn named(objective: &str, runs: &[Run], run: usize) -> String {
     }
 }
 
+/// A run whose objectives are what extremes are taken of; none without extremes.
+fn plain(
+    model: &Analysed,
+    case: Option<&Case>,
+    functions: &[(Judged, Option<f64>)],
+    setup: &Setup<'_>,
+) -> Result<Option<Instance>, InstanceError> {
+    let objective = |(judged, _): &(Judged, Option<f64>)| match judged {
+        Judged::Extreme { of, .. } => Some(extremes::objective(model, judged, extremes::along(model, *of))),
+        Judged::Objective(_) => None,
+    };
+    let objectives: Vec<_> = functions.iter().filter_map(objective).collect();
+    if objectives.is_empty() {
+        return Ok(None);
+    }
+    let mut model = model.clone();
+    model.model.objectives = objectives;
+    model.model.sensitivity.clear();
+    let case = case.cloned();
+    Instance::of_dynamics(&model, case.as_ref(), setup.set, setup.overrides).map(Some)
+}
+
+/// Smallest and largest values of the integrands of a run at x.
+fn ranges(plain: &mut Instance, variables: &[Variable], x: &[f64]) -> Result<Vec<(f64, f64)>, String> {
+    let mut parameters = plain.model.parameters().to_vec();
+    for (variable, x) in variables.iter().zip(x) {
+        if let Some(value) = parameters.get_mut(variable.place) {
+            *value = *x;
+        }
+    }
+    plain.model.set_parameters(&parameters).map_err(|error| error.to_string())?;
+    let record = simulation::run(&plain.model, &plain.settings, &mut simulation::Silent);
+    match &record.failure {
+        Some(failure) => Err(describe(&plain.model, failure)),
+        None => Ok(record.seen.ranges),
+    }
+}
+
+/// Smooth extremes with the sizes of a first run.
+#[allow(clippy::type_complexity, reason = "two fields of a run")]
+fn sizes(
+    model: &Model,
+    functions: &[(Judged, Option<f64>)],
+    plain: Option<Instance>,
+    variables: &[Variable],
+    start: &[f64],
+) -> Result<(Vec<Option<Extreme>>, Option<Box<Instance>>), ProblemError> {
+    let Some(mut plain) = plain else { return Ok((vec![None; functions.len()], None)) };
+    let mut found = ranges(&mut plain, variables, start).map_err(ProblemError::Start)?.into_iter();
+    let settings = &plain.settings.simulation;
+    let time = settings.end - settings.begin;
+    let mut extreme = |(judged, bound): &(Judged, Option<f64>)| match judged {
+        Judged::Extreme { is_least, sharpness, .. } => {
+            let (low, high) = found.next().unwrap_or((0.0, 0.0));
+            if !(low.is_finite() && high.is_finite()) {
+                let name = judged.name(model);
+                return Err(ProblemError::Start(format!("`{name}` is not finite")));
+            }
+            Ok(Some(Extreme::new(*is_least, *sharpness, *bound, (low, high), time)))
+        }
+        Judged::Objective(_) => Ok(None),
+    };
+    let extremes = functions.iter().map(&mut extreme).collect::<Result<Vec<_>, _>>()?;
+    Ok((extremes, Some(Box::new(plain))))
+}
+
 fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, InstanceError> {
     let constrained = model.is_constrained();
     let settings = Settings::of_dynamics(simulation(model, case), constrained, setup.overrides);
@@ -262,7 +448,8 @@ fn run(model: &Analysed, case: Option<&Case>, setup: &Setup<'_>) -> Result<Run, 
     // A search makes dozens of runs.
     let expected = settings.expected_evaluations().map(|n| n.saturating_mul(20));
     interpreted.set_engine(setup.engine, expected, setup.fusing);
-    Ok(Run { case: case.map(|case| case.name.clone()), model: interpreted, settings })
+    let case = case.map(|case| case.name.clone());
+    Ok(Run { case, model: interpreted, settings, extremes: Vec::new(), plain: None })
 }
 
 /// What is varied, the values that the search begins with, and what is to be said of them. `own`: all parameters.
@@ -302,7 +489,7 @@ pub(crate) fn place_of(model: &Model, parameter: usize, element: usize) -> usize
     model.parameters[..parameter].iter().map(|p| len(&p.value)).sum::<usize>() + element
 }
 
-fn starts(problem: &Optimisation, variables: &[Variable], values: &[f64]) -> Vec<Vec<f64>> {
+fn starts(problem: &Optimisation, over: &[Unknown], variables: &[Variable], values: &[f64]) -> Vec<Vec<f64>> {
     match &problem.starts {
         Starts::Given(given) => {
             let start = |some: &Vec<(SensitivityRef, f64)>| {
@@ -311,7 +498,7 @@ fn starts(problem: &Optimisation, variables: &[Variable], values: &[f64]) -> Vec
                     let found = some.iter().find(|(what, _)| *what == unknown.what);
                     found.map_or(*own, |(_, x)| *x).clamp(variable.lower, variable.upper)
                 };
-                problem.over.iter().zip(variables).zip(values).map(value).collect()
+                over.iter().zip(variables).zip(values).map(value).collect()
             };
             given.iter().map(start).collect()
         }

@@ -73,6 +73,8 @@ pub struct Iteration {
     pub projected_gradient: Option<f64>,
     /// Whether the runs go through other jumps than at the iteration before: the cost may have a kink between.
     pub jumps_changed: bool,
+    /// How the events of the runs differ from those at the iteration before, in words: the cost has a kink between.
+    pub other_events: Option<String>,
     /// Wall time since the start, s.
     pub seconds: f64,
 }
@@ -555,6 +557,9 @@ fn search(
         let mut iteration = bench.iteration(count as usize, &point, step, begin);
         let earlier = bench.accepted.as_ref().map(|before| before.evaluation.jumps.len());
         iteration.jumps_changed = earlier.is_some_and(|jumps| jumps != point.evaluation.jumps.len());
+        iteration.other_events = bench.accepted.as_ref().and_then(|before| {
+            bench.problem.other_events(&before.evaluation.events, &point.evaluation.events)
+        });
         bench.accepted = Some(point.clone());
         let flow = bench.watch.iterated(number, &iteration, &point.x);
         history.push(iteration);
@@ -606,7 +611,10 @@ fn search(
                 run!(Adapter::<true>::new(&bench, false), solver, SelectedState::new(y));
             }
             OptimisationMethod::Lbfgs | OptimisationMethod::Auto => {
-                let solver = Lbfgs::new().with_absolute_projected_gradient_tolerance(tolerance);
+                let memory = y.len().clamp(MEMORY.0, MEMORY.1);
+                let solver = Lbfgs::new()
+                    .with_absolute_projected_gradient_tolerance(tolerance)
+                    .with_m_capacity(memory);
                 run!(Adapter::<false>::new(&bench, true), solver, FirstOrderState::new(y));
             }
         }
@@ -614,6 +622,10 @@ fn search(
     let bench = bench.into_inner();
     Ok(bench.finish(start, first, start_cost, history, stopped, ended, begin))
 }
+
+/// Corrections that L-BFGS keeps: as many as unknowns, so that it is BFGS for dozens of them, but not fewer or more than these. Integrals of sizes
+/// (the bicycle's) have Hessians with condition numbers of 1e6, at which ten corrections end at 2e-3 of the first gradient.
+const MEMORY: (usize, usize) = (10, 100);
 
 /// Projected gradient, as a part of the first, that counts as an optimum where the optimiser finds no further decrease: costs carry
 /// roundings, gradients near an optimum their square root.
@@ -632,6 +644,7 @@ impl Bench<'_> {
             step,
             projected_gradient: optimality.map(|optimality| optimality.projected_gradient),
             jumps_changed: false,
+            other_events: None,
             seconds: begin.elapsed().as_secs_f64(),
         }
     }
@@ -719,7 +732,13 @@ impl Bench<'_> {
         let gradient = |found: &Optimality| found.projected_gradient;
         let first_gradient = history.first().and_then(|first| first.projected_gradient).unwrap_or(0.0);
         let small = optimality.as_ref().is_some_and(|found| {
-            let enough = self.problem.tolerance.max(ROUNDING * first_gradient.max(self.steepest));
+            // Under constraints, what is left of the gradient is a difference of terms of its size.
+            let steep = match self.problem.rows.is_empty() {
+                true => 0.0,
+                false => self.gradient(&point).iter().fold(0.0, |m: f64, g| m.max(g.abs())),
+            };
+            let first = first_gradient.max(self.steepest).max(steep);
+            let enough = self.problem.tolerance.max(ROUNDING * first);
             gradient(found) <= enough
         });
         let status = match ended {

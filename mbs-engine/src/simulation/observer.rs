@@ -198,6 +198,8 @@ pub struct Seen {
     pub norms_now: Option<Norms>,
     integrals: Vec<f64>,
     terminals: Vec<f64>,
+    /// Smallest and largest value of the integrand of each objective at a node.
+    pub ranges: Vec<(f64, f64)>,
     /// Jumps it went through.
     pub jumps: Vec<Jump>,
     /// Events that happened, in the order of time.
@@ -265,6 +267,7 @@ impl Seen {
             norms: settings.constrained.then(Norms::default),
             norms_now: settings.constrained.then(Norms::default),
             integrals: vec![0.0; dims.n_objectives],
+            ranges: vec![(f64::INFINITY, f64::NEG_INFINITY); dims.n_objectives],
             terminals: vec![0.0; dims.n_objectives],
             jumps: Vec::new(),
             events: Vec::new(),
@@ -405,10 +408,13 @@ impl<'a, A: Accelerate> Observer<'a, A> {
 
     /// ∫ g dt by the integrator's own weights, or by the trapezoidal rule over the nodes where it has none; and w at this one.
     fn add_objectives(&mut self) -> Result<(), EvalError> {
-        let Seen { now, integrals, terminals, .. } = &mut self.seen;
+        let Seen { now, integrals, terminals, ranges, .. } = &mut self.seen;
         let g = &mut self.integrands;
         self.model.objectives(now.at(), &now.vd, &now.lambda, &mut self.w, g, terminals)?;
         refuse_undefined(g)?;
+        for (range, &g) in ranges.iter_mut().zip(&*g) {
+            *range = (range.0.min(g), range.1.max(g));
+        }
         if now.integrals.len() == integrals.len() {
             integrals.copy_from_slice(&now.integrals);
             return Ok(());

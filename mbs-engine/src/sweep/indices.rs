@@ -14,7 +14,7 @@ use super::plan::{Design, Plan};
 pub struct Indices {
     /// The result.
     pub name: String,
-    /// Of each axis.
+    /// Of each axis; none if the result does not vary, so that there are no parts of its variance.
     pub axes: Vec<Index>,
     /// Samples or trajectories without a failed run.
     pub used: usize,
@@ -58,11 +58,17 @@ pub fn indices(plan: &Plan, name: &str, values: &[Option<f64>]) -> Option<Indice
 }
 
 fn sobol(values: &[Option<f64>], n: usize, d: usize) -> (Vec<Index>, usize) {
-    let at = |block: usize, i: usize| values.get(block * n + i).copied().flatten();
+    let at = |block: usize, i: usize| {
+        values.get(block * n + i).copied().flatten().filter(|value| value.is_finite())
+    };
     let whole: Vec<usize> = (0..n).filter(|&i| (0..d + 2).all(|block| at(block, i).is_some())).collect();
     let value = |block: usize, i: usize| at(block, i).unwrap_or(f64::NAN);
     let both: Vec<f64> = whole.iter().flat_map(|&i| [value(0, i), value(1, i)]).collect();
     let (centre, variance) = moments(&both);
+    // 0/0: a result that varies by roundings only has no parts of its variance.
+    if whole.is_empty() || !(variance.sqrt() > ROUNDING * centre.abs()) {
+        return (Vec::new(), whole.len());
+    }
     let axis = |k: usize| {
         // Centred: the estimate of S has less variance, the same mean.
         let first: Vec<f64> = whole
@@ -101,6 +107,9 @@ fn morris(plan: &Plan, values: &[Option<f64>], n: usize, d: usize) -> (Vec<Index
     };
     (effects.iter().map(axis).collect(), used)
 }
+
+/// Deviation, as a part of the mean, below which a result does not vary: sums over a run carry some dozens of roundings.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
 /// Mean and variance.
 fn moments(values: &[f64]) -> (f64, f64) {
@@ -143,6 +152,8 @@ mod tests {
             assert!((first - s).abs() < 0.01 && (total - t).abs() < 0.01, "{index:?}, {s}, {t}");
             assert!(*first_error < 0.05 && *total_error < 0.05);
         }
+        let still = indices(&plan, "still", &vec![Some(0.1 + 0.2); plan.len()]).unwrap();
+        assert!(still.axes.is_empty() && still.used == 4096);
         // Of a linear function every effect is its slope times the range.
         let plan = Plan::new(axes, Design::Morris, Some(6), 1).unwrap();
         let values: Vec<Option<f64>> =

@@ -319,6 +319,7 @@ fn program(seed: u64) -> (Bundle, Shape) {
         values: maker.values,
         slots: maker.slots,
         counts: OperationCounts::default(),
+        fused: true,
     };
     if let Err(why) = verify::verify(&bundle) {
         panic!("program {seed} is not valid: {why}");

@@ -96,6 +96,7 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
     newton(checks, point);
     linearise(checks, point);
     projections(checks, point);
+    products(checks, point);
     objective_derivatives(checks, point);
 }
 
@@ -233,6 +234,66 @@ fn projections(checks: &mut Checks, point: &Point<f64>) {
     checks.compare((name, "Ψd_zd"), (Of::Nonholonomic, BY_ZD), point, &psid_zd, &psid);
     checks.compare((name, "Φd_ρ"), (Of::Rows, By::Parameters), point, &rates_rho, &rates);
     checks.compare((name, "Φdd_ρ"), (Of::Rows, By::Parameters), point, &accelerations_rho, &accelerations);
+}
+
+/// Transposed products: derivatives of sums of equations with weights.
+fn products(checks: &mut Checks, point: &Point<f64>) {
+    let dims = checks.model.dims();
+    if dims.sensitivity.product_columns == 0 {
+        return;
+    }
+    let (nq, n, p) = (dims.nq, dims.nq + dims.rows(), dims.sensitivity.parameters);
+    let weights =
+        |first: usize| (0..n).map(|i| ((first + 7 * i) % 11) as f64 / 5.0 - 1.0).collect::<Vec<f64>>();
+    let [y, yd, ydd] = [1, 2, 3].map(weights);
+    let reversed: Vec<f64> = point.lambda.iter().rev().copied().collect();
+    let impulses = Impulses {
+        velocity: &point.zd,
+        velocity_multipliers: &point.lambda,
+        acceleration: &point.zdd,
+        acceleration_multipliers: &reversed,
+    };
+    let model = &checks.model;
+    let mut w = vec![0.0; dims.workspace];
+    let [mut z, mut zd, mut rho] = [nq, nq, p].map(|len| vec![0.0; len]);
+    let (mut acceleration_zd, mut both_z, mut both_rho) = (zd.clone(), z.clone(), rho.clone());
+    let at = point.motion();
+    if model.newton_product(at, &point.lambda, &y, &mut w, &mut z, &mut zd, &mut rho).is_err()
+        || model.acceleration_product(at, &ydd, &mut w, &mut acceleration_zd).is_err()
+        || model.projection_product(at, impulses, &yd, &ydd, &mut w, &mut both_z, &mut both_rho).is_err()
+    {
+        return checks.unreadable("newton_product");
+    }
+    let sum = |y: &[f64], values: &[Complex64]| {
+        y.iter().zip(values).fold(Complex64::ZERO, |sum, (&y, &x)| sum + Complex64::new(y, 0.0) * x)
+    };
+    let row = |values: &[f64]| values.iter().map(|&x| vec![x]).collect::<Vec<_>>();
+    let of = Of::Product;
+    let residual = |model: &_, at: &_| {
+        let (r, phi) = residual(model, at)?;
+        Some(vec![sum(&y, &[r, phi].concat())])
+    };
+    let name = "newton_product";
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_z"), (of, BY_Z), point, &row(&z), &residual);
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_zd"), (of, BY_ZD), point, &row(&zd), &residual);
+    checks.compare((name, "(yᵀ(r; Φ; Ψ))_ρ"), (of, By::Parameters), point, &row(&rho), &residual);
+    let accelerated = |model: &_, at: &_| Some(vec![sum(&ydd[nq..], &accelerations(model, at)?)]);
+    let name = "acceleration_product";
+    checks.compare((name, "(yᵀ(Φdd; Ψd))_zd"), (of, BY_ZD), point, &row(&acceleration_zd), &accelerated);
+    let projected = |model: &_, at: &_| {
+        let velocity = [impulse(model, at, &point.zd, &point.lambda)?, rates(model, at)?].concat();
+        let acceleration = [impulse(model, at, &point.zdd, &reversed)?, accelerations(model, at)?].concat();
+        Some(vec![sum(&yd, &velocity) + sum(&ydd, &acceleration)])
+    };
+    let name = "projection_product";
+    checks.compare((name, "(yᵀ(M d + Bᵀσ; Φd) + …)_z"), (of, BY_Z), point, &row(&both_z), &projected);
+    checks.compare(
+        (name, "(yᵀ(M d + Bᵀσ; Φd) + …)_ρ"),
+        (of, By::Parameters),
+        point,
+        &row(&both_rho),
+        &projected,
+    );
 }
 
 fn objective_derivatives(checks: &mut Checks, point: &Point<f64>) {

@@ -20,6 +20,7 @@
 
 mod adjoint;
 mod admissible;
+mod agreement;
 mod coordinate_form;
 mod events;
 mod joint_form;
@@ -34,6 +35,7 @@ mod whole_run;
 use crate::Interpreted;
 pub use adjoint::{AdjointCheck, TOLERANCE as TOLERANCE_OF_ADJOINTS};
 use admissible::Direction;
+pub use agreement::{Compared, agreement};
 use mbs_codegen::program::Program;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::linear::blocks::row;
@@ -194,6 +196,8 @@ enum Of {
     Events,
     /// Momenta, rates of constraints, rates that events set.
     Jumps,
+    /// A sum with weights.
+    Product,
 }
 
 /// The model in two kinds of numbers, and what was found.
@@ -445,6 +449,7 @@ impl Checks {
             }
             Of::CentreOfMass => format!("com.{}", ["x", "y", "z"][index % 3]),
             Of::Events => self.name(Quantity::Event, index),
+            Of::Product => String::new(),
             Of::Jumps if index < dims.nv => self.name(Quantity::Velocity, index),
             Of::Jumps if index < dims.nv + dims.joint_rows() => self.joint_row_name(index - dims.nv),
             Of::Jumps => {

@@ -5,7 +5,7 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
-use crate::signals::Moved;
+use crate::signals::Signals;
 use crate::{Damping, Interpreted, Method, gradient};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
@@ -66,12 +66,12 @@ impl<S: Scalar> Model<S> {
         }
     }
 
-    fn inputs(&self) -> Moved<'_, S> {
-        Moved { signals: self.model.input_signals(), by: self.input.into_iter().collect() }
+    fn inputs(&self) -> Signals<'_, S> {
+        self.model.input_signals().moved(self.input.into_iter().collect())
     }
 
     /// A consistent state.
-    fn assembled(&self, begin: f64, inputs: &mut Moved<'_, S>) -> Result<Vec<S>, StepError> {
+    fn assembled(&self, begin: f64, inputs: &mut Signals<'_, S>) -> Result<Vec<S>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut state = vec![S::ZERO; State::<S>::len(&dims)];
         let mut scratch = vec![S::ZERO; Assembly::scratch_len(&dims)];
@@ -219,7 +219,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
     model: &Interpreted<S>,
     dynamics: &D,
     method: &impl FixedStep,
-    inputs: &mut Moved<'_, S>,
+    inputs: &mut Signals<'_, S>,
     mut y: Vec<S>,
     times: &[f64],
     divided: bool,
@@ -258,7 +258,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
 fn with_events<S: Scalar, D: JointDynamics<S = S>>(
     model: &Interpreted<S>,
     dynamics: &D,
-    inputs: &mut Moved<'_, S>,
+    inputs: &mut Signals<'_, S>,
     mut y: Vec<S>,
     simulation: &Simulation,
 ) -> Result<Outcome<S>, StepError> {

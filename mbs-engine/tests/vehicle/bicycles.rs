@@ -5,6 +5,7 @@
 mod bicycle;
 
 use super::{load, psi, read, reference, text};
+use mbs_codegen::model::GradientMethod;
 use mbs_codegen::program::{Options, Program};
 use mbs_engine::{Interpreted, gradient};
 use mbs_runtime::Quantity;
@@ -157,6 +158,91 @@ fn gradient_of_the_bicycle() {
     }
     // A natural spline through values that come later still changes what was before, a little.
     assert!(gradient[15] != 0.0 && gradient[15].abs() < 1e-3 * gradient[0].abs());
+}
+
+/// Direct and adjoint gradient of a run, and the derivatives by its inputs at every node; the adjoint as its file would ask for it.
+fn both(
+    text: &str,
+    case: &str,
+    h: f64,
+    end: f64,
+) -> (Interpreted, [gradient::Found; 2], gradient::InputHistory) {
+    let model = read(text);
+    let case = model.cases.iter().find(|known| known.name == case).expect("a case");
+    let mut simulation = case.simulation.clone();
+    (simulation.step, simulation.end, simulation.gradient) = (h, end, GradientMethod::Adjoint);
+    let options = Options { bundles: gradient::bundles(&simulation, true), ..Options::default() };
+    let model = Interpreted::new(Program::new(&model, Some(case), &options).expect("a program"));
+    let start = gradient::start(&model, &simulation).expect("a start");
+    let method = start.method(&model, &simulation);
+    let direct = gradient::run(&model, &method, &simulation, start.clone(), |_| ControlFlow::Continue(()));
+    let mut history = gradient::InputHistory::new(&model, &method, &start).expect("inputs");
+    let watch = |node: mbs_runtime::AdjointNode<'_, f64>| {
+        history.see(&node);
+        ControlFlow::Continue(())
+    };
+    let adjoint = gradient::adjoint::run(&model, &method, &simulation, start, 1 << 30, watch);
+    history.finish();
+    let found =
+        [direct, adjoint].map(|found| found.unwrap_or_else(|error| panic!("{}", error.describe(&model))));
+    (model, found, history)
+}
+
+/// Direct and adjoint gradient of the vehicles agree: both manoeuvres of the buggy, bicycles with 32 to 1000 values; over parts of the runs
+/// or, if long runs are wanted, over all of them.
+#[test]
+fn adjoints_equal_direct_gradients() {
+    let long = super::long_runs();
+    let (h, turn) = (10.0 / 750.0, if long { 10.0 } else { 1.0 });
+    let buggy = text("buggy");
+    let mut runs = vec![
+        (buggy.clone(), "step_descent", if long { 1e-3 } else { 2e-3 }, if long { 4.5 } else { 0.1 }),
+        (buggy, "double_lane_change", 1e-2, if long { 12.0 } else { 0.3 }),
+    ];
+    let counts: &[usize] = if long { &[32, 100, 200, 500, 1000] } else { &[32, 100] };
+    runs.extend(counts.iter().map(|&p| (bicycle::yaml(p), "double_turn", h, turn)));
+    for (text, case, h, end) in runs {
+        let (model, [direct, adjoint], _) = both(&text, case, h, end);
+        let columns = mbs_runtime::System::dims(&model).sensitivity.product_columns;
+        for i in 0..direct.objectives.len() {
+            assert_eq!(direct.objectives[i], adjoint.objectives[i]);
+            let row = direct.of_objective(i);
+            // Parameters have units of their own: each counts in its size, or as one.
+            let size = |k: usize| {
+                model.parameter(&model.program().sensitivity[k]).map_or(1.0, |p| p.abs().max(1e-3))
+            };
+            let largest = row.iter().enumerate().fold(1e-12, |m: f64, (k, x)| m.max(x.abs() * size(k)));
+            let differences = adjoint.of_objective(i).iter().zip(row).enumerate();
+            let error = differences.fold(0.0, |m: f64, (k, (a, b))| m.max((a - b).abs() * size(k) / largest));
+            println!(
+                "{case}, p = {}, objective {i}: {error:.1e}, products up to {columns} columns",
+                row.len()
+            );
+            // Rounding, times what a run through the turns amplifies.
+            assert!(error < 1e-9, "{case}: {error:e}");
+        }
+    }
+}
+
+/// The torque on the steering at every step as unknowns: their derivatives summed with a signal are the derivative along that signal.
+#[test]
+fn the_bicycle_by_its_steering_torque() {
+    let signal = "inputs: {torque: {default: 0}}\n\nobjectives:";
+    let mut text = text("bicycle").replacen("objectives:", signal, 1);
+    text = text.replacen("\"spline(t, knots, steer)\"", "\"spline(t, knots, steer) + torque\"", 1);
+    text = text.replacen("sensitivity: [steer, drive]", "sensitivity: [torque]", 1);
+    text = text.replacen("parameters:\n  knots:", "parameters:\n  share: 0\n  knots:", 1);
+    let moved = text.replacen("double_turn: {}", "double_turn: {inputs: {torque: \"share*sin(3*t)\"}}", 1);
+    let (h, end) = if super::long_runs() { (2e-3, 10.0) } else { (1e-2, 2.0) };
+    let (_, [direct, adjoint], history) = both(&text, "double_turn", h, end);
+    assert_eq!(history.times.len(), (end / h).round() as usize + 1);
+    let sum: f64 = history.of(0, 0).sum();
+    assert!((sum - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
+    assert!((direct.of_objective(0)[0] - adjoint.of_objective(0)[0]).abs() < 1e-9 * sum.abs());
+    let along: f64 = history.of(0, 0).zip(&history.times).map(|(d, t)| d * (3.0 * t).sin()).sum();
+    let expected = differences(&mut load(&moved, Some("double_turn")), "psi", "share", 1e-4, h, end);
+    println!("by {} torques along a signal: {along:.9e} and {expected:.9e}", history.times.len());
+    assert!((along - expected).abs() < 1e-6 * expected.abs());
 }
 
 /// Gradients of the first objective at steps h, h/2, h/4, and extrapolated from h/8 and h/16.

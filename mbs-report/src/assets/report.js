@@ -57,21 +57,43 @@ function chartLayout(chart) {
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: FONT, size: 12, color: css("--text") },
     colorway: palette(),
-    hovermode: "x unified",
+    hovermode: chart.kind === "lines" ? "x unified" : "closest",
     dragmode: byFinger.matches ? false : "zoom",
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
     legend: legend(chart),
     shapes: marks(chart),
-    xaxis: { ...axis, title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
+    xaxis: { ...axis, type: chart.names.length > 0 ? "category" : "linear", title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
     modebar: MODEBAR(),
     uirevision: String(chart.set),
   };
 }
 
+// Polylines over the names, one after the other, with gaps between them.
+function polylines(chart, curve) {
+  const n = chart.names.length;
+  const [x, y] = [[], []];
+  curve.y.forEach((value, i) => {
+    x.push(chart.names[i % n]);
+    y.push(value);
+    if (i % n === n - 1) {
+      x.push(chart.names[n - 1]);
+      y.push(null);
+    }
+  });
+  return { type: "scatter", mode: "lines", name: curve.name, x, y, line: { width: 1 }, opacity: 0.5, hoverinfo: "name" };
+}
+
 function chartTraces(chart) {
   const x = DATA.times[chart.times];
+  const curves = chart.sets[chart.set];
+  if (chart.kind === "bars") return curves.map((curve) => ({ type: "bar", name: curve.name, x: chart.names, y: curve.y }));
+  if (chart.kind === "parallel") return curves.map((curve) => polylines(chart, curve));
+  if (chart.kind === "points") {
+    const marker = { size: 4, opacity: 0.6 };
+    return curves.map((curve) => ({ type: "scatter", mode: "markers", name: curve.name, x, y: curve.y, marker }));
+  }
   return chart.sets[chart.set].map((curve, k) => ({
     type: "scatter",
     mode: "lines",

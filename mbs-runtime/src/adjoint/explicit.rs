@@ -296,8 +296,9 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
         copy(place, &[step.end, step.h]);
         let (field, y) = run.parts();
         let Dims { nq, nv, .. } = field.dims();
-        let (z, rest) = y.split_at_checked(nq).unwrap_or_default();
-        let rates = rest.get(..nv).unwrap_or_default();
+        let fail = |error: EvalError| error.in_step(step.t.real(), step.h.real());
+        let (z, rest) = cut("y", y, nq).map_err(fail)?;
+        let (rates, _) = cut("y", rest, nv).map_err(fail)?;
         let node = AdjointNode::Forward { number: self.steps, t: step.end, again: false, z, rates };
         Ok(if (self.observe)(node).is_break() { Next::Stop } else { Next::Continue })
     }
@@ -892,7 +893,8 @@ where
             let step = StepStatistics { evaluations, ..StepStatistics::default() };
             self.statistics.add(end.real(), h.real(), &step);
         }
-        let (z, rates) = y.split_at_checked(self.dims.nq).unwrap_or_default();
+        let parts = cut("state", y, self.dims.nq);
+        let (z, rates) = parts.map_err(|error| error.in_step(t.real(), h.real()))?;
         // The first way of a run with events has been seen.
         let again = again || self.around.is_some();
         Ok((self.observe)(AdjointNode::Forward { number, t: end, again, z, rates }))

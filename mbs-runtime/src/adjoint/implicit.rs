@@ -505,8 +505,9 @@ where
             self.load(latches);
             self.reverse_item(number, record, kept)?;
         } else {
-            let mut linearised = self.method.linearise(self.system, record, self.scratch)?;
-            linearised.add_transposed(self.columns, self.bar, self.next, self.stepped)?;
+            let mut linearised =
+                self.method.linearise_transposed(self.columns, self.system, record, self.scratch)?;
+            linearised.add_transposed_of(record, self.columns, self.bar, self.next, self.stepped)?;
         }
         add_scaled(self.now, M::S::ONE, self.stepped);
         let flow = self.pass(number)?;

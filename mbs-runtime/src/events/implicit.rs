@@ -118,7 +118,8 @@ impl<M: Events> ImplicitDriver<'_, M> {
 
     /// Writes zd = N(z) (v + d); v is that after the event from then on.
     pub(crate) fn apply(&mut self, state: &mut [M::S], t: M::S) -> Result<(), StepError> {
-        let state = State::of(&self.dims, state)?;
+        let mut state = State::of(&self.dims, state)?;
+        state.forget_tangent();
         self.jump.apply(self.v);
         coordinate_rates(self.system, state.z, self.v, state.zd).map_err(|error| error.in_step(t.real(), 0.0))
     }

@@ -217,7 +217,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         for k in 0..rows {
             let mut left = self.row_rates.get(k).map_or(0.0, |rate| rate.real());
             let mut size = 1.0_f64;
-            for (column, d) in self.rows.chunks_exact(rows).zip(self.d.iter()) {
+            for (column, d) in self.rows.chunks_exact(rows.max(1)).zip(self.d.iter()) {
                 let slope = column.get(k).map_or(0.0, |slope| slope.real());
                 left += slope * d.real();
                 size = size.max(slope.abs());

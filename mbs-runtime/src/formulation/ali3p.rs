@@ -128,13 +128,14 @@ impl Ali3p {
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
             tangent: self.tangent,
+            fusible: true,
         };
         let (by_position, by_velocity) = (M::S::ONE / weights.position, M::S::ONE / weights.velocity);
         let (mut phi_left, mut psi_left) = (0.0, 0.0);
         let border = Border {
             left,
-            settles: false,
-            hardens: !rows.redundant,
+            exact: false,
+            reducible: !rows.redundant,
             redundant: rows.redundant,
             scale: rows.scale,
         };

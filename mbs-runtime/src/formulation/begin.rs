@@ -46,7 +46,7 @@ impl Assembly {
     /// ```
     /// # use mbs_runtime::constrained::{Motion, Pattern, Weights};
     /// # use mbs_runtime::system::{array, array_mut};
-    /// # use mbs_runtime::{Constrained, Dims, EvalError, Start, System};
+    /// # use mbs_runtime::{Constrained, Dims, EvalError, FusedSteps, Start, System};
     /// # struct Slide;
     /// # const DIMS: Dims = Dims { nq: 1, nv: 1, n_matrix: 1, n_factors: 1, ..Dims::ZERO };
     /// # impl System for Slide {
@@ -55,6 +55,7 @@ impl Assembly {
     /// #         DIMS
     /// #     }
     /// # }
+    /// # impl FusedSteps for Slide {}
     /// # impl Constrained for Slide {
     /// #     fn pattern(&self) -> Pattern<'_> {
     /// #         Pattern { tangent: &[(0, 0)], holonomic: &[], nonholonomic: &[] }

@@ -139,11 +139,12 @@ impl ImplicitIndex1 {
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
             tangent: self.tangent,
+            fusible: false,
         };
         let border = Border {
             left: least_part::<M::S>(),
-            settles: penalised,
-            hardens: false,
+            exact: penalised,
+            reducible: false,
             redundant: rows.redundant,
             scale: rows.scale,
         };

@@ -1,26 +1,27 @@
 //! The position nearest to a guess in which all constraints hold.
 //!
-//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ (z_j − z0_j)²/c_j² over free coordinates
+//! Input: a position z near the guess z0 in which they hold. Output: the one that makes Σ D_j (z_j − z0_j)²/c_j² over free coordinates
 //! smallest, with the natural scales c_j of coordinates (the model's length, or one for angles), so that a start is a function of its guess, with derivatives, and not of the way there.
 //!
 //! | symbol | meaning |
 //! |---|---|
 //! | f | free coordinates |
 //! | B | Φ_z times c_j, rows divided by their largest entries; z, g and d are in units of the coordinates |
-//! | g | z0 − z without its part in the range of Bᵀ: the way to go along the constraints |
-//! | y | that part: z0 − z = g + Bᵀ y on f |
-//! | H | 1 + (Bᵀ y)_z, the curvature |
+//! | D | 1, and 0 for dependent coordinates |
+//! | g | D (z0 − z) without its part in the range of Bᵀ: the way to go along the constraints |
+//! | y | that part: D (z0 − z) = D g + Bᵀ y on f |
+//! | H | D + (Bᵀ y)_z, the curvature |
 //!
 //! ```text
-//! [ 1_f  Bᵀ ] [g]   [z0 − z]        [ H_f  Bᵀ ] [d]   [g ]
-//! [ B    0  ] [y] = [0     ]        [ B    0  ] [·] = [−Φ]
+//! [ D_f  Bᵀ ] [g]   [D (z0 − z)]    [ H_f  Bᵀ ] [d]   [D g]
+//! [ B    0  ] [y] = [0         ]    [ B    0  ] [·] = [−Φ ]
 //! ```
 //!
 //! Newton's step d is taken where it leads down, g elsewhere; each is cut short until it does, and followed by a way back onto
 //! the constraints. Where constraints and held coordinates determine all others, g is zero from the beginning.
 
 use super::newton::size_of;
-use super::start::{Assembly, Work, least_damping};
+use super::start::{Assembly, Work, least_damping, weight};
 use crate::constrained::{Constrained, Motion, Weights};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, add_product, add_transposed_product};
@@ -78,7 +79,8 @@ impl<M: Constrained> Work<'_, M> {
         for (j, (b, (&guess, &z))) in self.b.iter_mut().zip(self.guess.iter().zip(self.z.iter())).enumerate()
         {
             if !held.get(j).is_some_and(|held| *held) {
-                *b = (guess - z) / M::S::from_f64(self.system.units().coordinate(j));
+                let unit = M::S::from_f64(self.system.units().coordinate(j));
+                *b = weight(self.system, j) * (guess - z) / unit;
             }
         }
         self.solve_refined(held, false)?;
@@ -99,6 +101,9 @@ impl<M: Constrained> Work<'_, M> {
         let at = Motion { t: self.t, z: self.z, zd: self.zd, zdd: self.zdd, u: self.u };
         let (g, _) = cut("kept", self.kept, nq)?;
         copy(self.b, g);
+        for (j, b) in self.b.iter_mut().take(nq).enumerate() {
+            *b *= weight(self.system, j);
+        }
         let (r, phi) = (&mut *self.r, &mut *self.phi);
         self.system.newton(at, self.scale, weights, self.w, r, phi, self.curved)?;
         self.system.newton(at, self.lambda, weights, self.w, r, phi, self.flat)?;
@@ -114,7 +119,10 @@ impl<M: Constrained> Work<'_, M> {
             self.solve_refined(held, true).is_ok()
         };
         let (g, _) = cut("kept", self.kept, nq)?;
-        let steep = |d: &[M::S]| d.iter().zip(g).map(|(d, g)| d.real() * g.real()).sum::<f64>();
+        let weighted = |j: usize, d: &M::S| weight(self.system, j).real() * d.real();
+        let steep = |d: &[M::S]| {
+            d.iter().zip(g).enumerate().map(|(j, (d, g))| weighted(j, d) * g.real()).sum::<f64>()
+        };
         let finite = self.x.iter().all(|x| x.is_finite());
         if !(solved && finite && steep(self.x) > 0.0) {
             copy(self.x, g);
@@ -153,8 +161,8 @@ impl<M: Constrained> Work<'_, M> {
             copy(self.spare, self.b);
             let (top, bottom) = cut_mut("spare", self.spare, nq)?;
             let (x, y) = cut("x", self.x, nq)?;
-            for (top, &x) in top.iter_mut().zip(x) {
-                *top -= x;
+            for (j, (top, &x)) in top.iter_mut().zip(x).enumerate() {
+                *top -= weight(self.system, j) * x;
             }
             for (&(k, j), &value) in pattern.holonomic.iter().zip(blocks.holonomic) {
                 let size = self.sizes.get(k as usize).map_or(1.0, |size| size_of(*size));
@@ -184,13 +192,14 @@ impl<M: Constrained> Work<'_, M> {
         }
     }
 
-    /// Σ (z_j − z0_j)²/c_j² over free coordinates.
+    /// Σ D_j (z_j − z0_j)²/c_j² over free coordinates.
     fn distance(&self, held: &[bool]) -> f64 {
         let changes = self.z.iter().zip(self.guess.iter()).enumerate();
         let free = changes.filter(|(j, _)| !held.get(*j).is_some_and(|held| *held));
         let units = self.system.units();
-        let change =
-            |(j, (z, guess)): (usize, (&M::S, &M::S))| (z.real() - guess.real()) / units.coordinate(j);
+        let change = |(j, (z, guess)): (usize, (&M::S, &M::S))| {
+            weight(self.system, j).real() * (z.real() - guess.real()) / units.coordinate(j)
+        };
         free.map(change).map(|change| change * change).sum()
     }
 

@@ -46,6 +46,8 @@
 //! Closer to a singular position than √E, the multipliers that keep a mechanism together are large and each iteration finds the
 //! part σ/(σ + E) of them. So E becomes smaller where corrections do not shrink, if rows are independent elsewhere: not
 //! before, since a smaller E amplifies more.
+//!
+//! A tangent of a step before has no contraction that is known before the second correction: the first is never the last then.
 
 use super::state::Moving;
 use crate::constrained::{Constrained, Motion, Pattern};
@@ -54,7 +56,7 @@ use crate::inputs::{Held, Inputs};
 use crate::integrator::{Formulas, Kinematics, StepStatistics};
 use crate::linear::blocks::{Blocks, BlocksMut, holonomic_rows, row};
 use crate::linear::{Leading, all_finite, copy, largest, leading};
-use crate::pieces::{Pieces, cut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
 use crate::system::{Dims, Quantity};
 
@@ -67,7 +69,19 @@ pub enum Tangent {
     /// that of the prediction is off by the order of the step only. Numbers with an imaginary part get exact ones.
     #[default]
     Reused,
+    /// That of a step before, with the same step size and not older than [`Tangent::MOST_STEPS`] steps; otherwise as [`Tangent::Reused`]. It is part
+    /// of the [`State`](super::State), so that a step still depends on the state alone; of systems whose [`Dims::n_carried`] is zero there is none.
+    /// It decides how fast the iteration converges, not where to, and never enters a derivative.
+    Carried,
 }
+
+impl Tangent {
+    /// Steps for which a tangent is carried.
+    pub const MOST_STEPS: usize = 50;
+}
+
+/// A step with a tangent of a step before that takes more iterations than this hands nothing on: the next makes its own.
+const PATIENCE: usize = 4;
 
 /// A correction that has shrunk by less than this is not taken from an old tangent.
 const POOR: f64 = 0.1;
@@ -89,6 +103,8 @@ pub(crate) struct Iteration {
     pub(crate) tolerance: f64,
     pub(crate) max_iterations: usize,
     pub(crate) tangent: Tangent,
+    /// Whether g is Φ/(βh²) and Ψ/(γh), which parts of steps that are fused assume.
+    pub(crate) fusible: bool,
 }
 
 /// What the diagonal E means for the rows.
@@ -97,9 +113,9 @@ pub(crate) struct Border<'a, S> {
     /// The largest part of a multiplier's error that E leaves.
     pub(crate) left: f64,
     /// E is the rows' true compliance, and leaves nothing.
-    pub(crate) settles: bool,
+    pub(crate) exact: bool,
     /// E may be made smaller.
-    pub(crate) hardens: bool,
+    pub(crate) reducible: bool,
     /// Rows depend on each other.
     pub(crate) redundant: bool,
     /// S of the rows at the start.
@@ -128,6 +144,8 @@ pub(crate) struct Step<'a, M: Constrained> {
     pub(crate) w: &'a mut [M::S],
     /// Activity of the rows, if some are not.
     pub(crate) active: Option<&'a [M::S]>,
+    /// The tangent to hand on, of [`Dims::n_carried`] values.
+    pub(crate) kept: &'a mut [M::S],
     /// V
     pub(crate) speed: f64,
     /// Z
@@ -137,7 +155,7 @@ pub(crate) struct Step<'a, M: Constrained> {
 
 /// Length of the scratch of a step, with its inputs.
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
-    3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.workspace
+    3 * dims.nu + 6 * dims.nq + 4 * dims.rows() + leading::scratch_len(dims) + dims.n_carried + dims.workspace
 }
 
 /// The instant of a step's end; a macro, since it borrows some fields only.
@@ -182,12 +200,14 @@ impl<'a, M: Constrained> Step<'a, M> {
             r: pieces.next(nq)?,
             phi: pieces.next(rows)?,
             sizes: pieces.next(rows)?,
+            kept: pieces.next(dims.n_carried)?,
             w: pieces.next(dims.workspace)?,
             active,
             speed: 0.0,
             size: 1.0,
             statistics: StepStatistics::default(),
         };
+        copy(step.kept, moving.tangent);
         // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
         formulas.predict(&moving.now, &mut step.next);
         copy(step.lambda, moving.lambda);
@@ -213,6 +233,7 @@ impl<'a, M: Constrained> Step<'a, M> {
         copy(moving.now.zdd, zdd);
         copy(moving.now.a, a);
         copy(moving.lambda, self.lambda);
+        copy(moving.tangent, self.kept);
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)
@@ -275,7 +296,8 @@ impl<M: Constrained> Step<'_, M> {
         border: Border<'_, M::S>,
         mut rows: impl FnMut(&M, Motion<'_, M::S>, &[M::S], &mut [M::S], &mut [M::S]) -> Result<(), EvalError>,
     ) -> Result<(), StepError> {
-        let Border { mut left, settles, hardens, redundant, scale } = border;
+        let Border { mut left, exact, reducible, redundant, scale } = border;
+        let border_left = left;
         self.measure();
         let failure = self.failure();
         let fail = |error| failure.of(error);
@@ -285,22 +307,41 @@ impl<M: Constrained> Step<'_, M> {
         let rounding = M::S::EPSILON * self.size;
         let threshold = (settings.tolerance * h * self.speed).max(ROUNDING * rounding);
 
-        let (mut reuse, mut dense) = (false, false);
+        let fusible = settings.fusible && self.active.is_none() && self.system.fuses_steps();
+        // A tangent of a step before: of its matrix nothing is left but factors and sizes of rows.
+        let age = self.take_tangent(settings.tangent == Tangent::Carried && self.active.is_none());
+        let mut old = age > 0.0;
+        let (mut reuse, mut dense) = (old, false);
         let mut previous = f64::INFINITY;
         for iteration in 1..=settings.max_iterations {
             self.statistics.iterations = iteration;
             let (increment, contraction) = loop {
-                self.evaluate(reuse, dense, iteration == 1).map_err(fail)?;
+                let sized = iteration == 1 || old;
+                let solved = fusible && !dense && self.evaluate_fused(reuse, sized).map_err(fail)?;
+                if !solved {
+                    self.evaluate(reuse, dense, sized).map_err(fail)?;
+                }
+                old &= reuse;
                 rows(self.system, instant!(self), self.lambda, self.w, self.phi).map_err(fail)?;
                 if let Some(active) = self.active {
                     zero_inactive_rows(active, self.phi);
                 }
-                // x = (−r, −g)
-                let right_hand_side = self.r.iter().chain(self.phi.iter());
-                for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
-                    *x = -value;
+                if !solved {
+                    // x = (−r, −g)
+                    let right_hand_side = self.r.iter().chain(self.phi.iter());
+                    for (x, &value) in self.x.iter_mut().zip(right_hand_side) {
+                        *x = -value;
+                    }
+                    if old {
+                        let solved = self.system.solve(self.leading.factors, self.w, self.x);
+                        if solved.is_err() || !all_finite(self.x) {
+                            reuse = false;
+                            continue;
+                        }
+                    } else {
+                        self.leading.solve(self.w, self.x).map_err(fail)?;
+                    }
                 }
-                self.leading.solve(self.w, self.x).map_err(fail)?;
                 let (delta, _) = cut("x", self.x, dims.nq).map_err(fail)?;
                 let increment = position * units.largest(delta);
                 let contraction = increment / previous;
@@ -319,7 +360,7 @@ impl<M: Constrained> Step<'_, M> {
             }
 
             let converged = |allowed: f64, matrix: &[M::S], sizes: &[M::S]| {
-                if settles {
+                if exact {
                     return Ok(true);
                 }
                 let least = if redundant { ROUNDING * rounding * units.largest_row(sizes) } else { 0.0 };
@@ -331,15 +372,21 @@ impl<M: Constrained> Step<'_, M> {
             };
             // Where the tangent is exact, what remains is quadratic in the correction.
             let remains = if reuse { 1.0 - contraction } else { 1.0 };
-            if increment <= threshold * remains
+            let judged = !(old && iteration == 1);
+            if judged
+                && increment <= threshold * remains
                 && converged(threshold, self.leading.matrix, self.sizes).map_err(fail)?
             {
+                if settings.tangent == Tangent::Carried {
+                    let usual = left == border_left && (!old || iteration <= PATIENCE);
+                    self.keep_tangent(usual, if old { age } else { 0.0 });
+                }
                 return Ok(());
             }
             let stagnant = contraction > STAGNANT && !reuse && left <= SLOW;
             let correction = increment.max(previous);
             let harder = stagnant
-                && hardens
+                && reducible
                 && left > LEAST_COMPLIANCE * M::S::EPSILON
                 && correction > BAD_ROUNDING * rounding;
             if stagnant && !harder && correction <= BAD_ROUNDING.max(0.5 * ROUNDING / sqrt(left)) * rounding {
@@ -359,11 +406,85 @@ impl<M: Constrained> Step<'_, M> {
                 }
             }
             dense = dense || (stagnant && iteration > 2);
-            reuse = settings.tangent == Tangent::Reused && contraction <= POOR && M::S::REAL;
+            reuse = settings.tangent != Tangent::Exact && contraction <= POOR && M::S::REAL;
             previous = increment;
         }
         let limits = (position, threshold);
         Err(not_converged(&dims, failure, self.statistics, limits, self.phi, self.sizes, self.x))
+    }
+
+    /// Takes the tangent of a step before from `kept`, where the state's has been copied to, if it is wanted and there is one: its age. The next
+    /// step finds none, unless it is kept.
+    #[inline(always)]
+    fn take_tangent(&mut self, wanted: bool) -> f64 {
+        let rows = self.system.dims().rows();
+        let [age, h, rest @ ..] = &mut *self.kept else { return 0.0 };
+        let taken = core::mem::replace(age, M::S::ZERO);
+        match rest.split_at_checked(rows) {
+            Some((sizes, factors)) if wanted && M::S::REAL && *h == self.formulas.h => {
+                copy(self.sizes, sizes);
+                copy(self.leading.factors, factors);
+                taken.real()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Keeps the tangent in use for the next step, if its elimination has gone well; its age so far is zero if it is this step's.
+    #[inline(always)]
+    fn keep_tangent(&mut self, usual: bool, before: f64) {
+        let rows = self.system.dims().rows();
+        let [age, h, rest @ ..] = &mut *self.kept else { return };
+        let good = usual && self.active.is_none() && !self.leading.uses_dense();
+        if !good || before >= Tangent::MOST_STEPS as f64 {
+            return;
+        }
+        (*age, *h) = (M::S::from_f64(before + 1.0), self.formulas.h);
+        if before == 0.0
+            && let Some((sizes, factors)) = rest.split_at_mut_checked(rows)
+        {
+            copy(sizes, self.sizes);
+            copy(factors, self.leading.factors);
+        }
+    }
+
+    /// x and the rows at the iterate by bundles that do all of it at once; false if their elimination fails, or if the factors in use are
+    /// dense.
+    #[inline(always)]
+    fn evaluate_fused(&mut self, reuse: bool, first: bool) -> Result<bool, EvalError> {
+        let (at, weights, system) = (instant!(self), self.formulas.weights, self.system);
+        if reuse {
+            if self.leading.uses_dense() {
+                return Ok(false);
+            }
+            system.correct_step(at, self.lambda, weights, self.leading.factors, self.w, self.phi, self.x)?;
+            return Ok(all_finite(self.x));
+        }
+        let (dims, pattern) = (system.dims(), system.pattern());
+        let entries = self.leading.matrix.len() - dims.rows();
+        let (matrix, compliance) = cut_mut("matrix", self.leading.matrix, entries)?;
+        let factors = &mut *self.leading.factors;
+        let solved = system.newton_step(
+            at,
+            self.lambda,
+            weights,
+            compliance,
+            self.w,
+            self.phi,
+            matrix,
+            factors,
+            self.x,
+        );
+        if solved.is_err() || !all_finite(self.x) {
+            return Ok(false);
+        }
+        self.statistics.tangents += 1;
+        self.leading.use_factors();
+        if first {
+            let blocks = Blocks::of(&dims, &pattern, self.leading.matrix)?;
+            blocks.row_sizes(&dims, &pattern, system.units(), self.sizes)?;
+        }
+        Ok(true)
     }
 
     /// r and the rows at the iterate; unless the old one is reused, also the leading matrix and its factors.

@@ -28,8 +28,8 @@ use super::record::Record;
 use crate::constrained::{Constrained, Motion};
 use crate::error::{EvalError, Level, StepError};
 use crate::linear::blocks::{Blocks, BlocksMut, row};
-use crate::linear::{Leading, add_scaled, copy, largest};
-use crate::pieces::cut;
+use crate::linear::{Leading, add_scaled, all_finite, copy, largest};
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::Dims;
 
@@ -66,7 +66,19 @@ impl<M: Constrained> Step<'_, M> {
         redundant: bool,
         mut record: Option<&mut Record<'_, M::S>>,
     ) -> Result<(), StepError> {
+        if self.system.dims().rows() == 0 {
+            return Ok(());
+        }
         let failure = self.failure();
+        if settings.matrix == ProjectionMatrix::Mass
+            && !redundant
+            && self.active.is_none()
+            && self.system.fuses_steps()
+            && settings.max_solutions > 1
+            && self.project_fused(settings, scale, &mut record).map_err(|error| failure.of(error))?
+        {
+            return Ok(());
+        }
         self.prepare_projection(settings.matrix, scale, redundant).map_err(|error| failure.of(error))?;
         if redundant {
             // On their way rows contradicted each other: what that put into the null space, divided by E, is large.
@@ -89,6 +101,54 @@ impl<M: Constrained> Step<'_, M> {
             self.least_multipliers().map_err(|error| failure.of(error))?;
         }
         Ok(())
+    }
+
+    /// Both projections by one bundle; false, and nothing done, if its elimination fails or it leaves more than rounding.
+    #[inline(always)]
+    fn project_fused(
+        &mut self,
+        settings: &Projection,
+        scale: &[M::S],
+        record: &mut Option<&mut Record<'_, M::S>>,
+    ) -> Result<bool, EvalError> {
+        let (dims, units, h) = (self.system.dims(), self.system.units(), self.formulas.h.real().abs());
+        let entries = self.leading.matrix.len() - dims.rows();
+        let (_, compliance) = cut_mut("matrix", self.leading.matrix, entries)?;
+        write_least(scale, units, false, compliance);
+        // Of the dense factors' memory, which is not in use.
+        let n = dims.nq + dims.rows();
+        let (acceleration, rest) = cut_mut("dense", self.leading.dense, n)?;
+        let (phidd, _) = cut_mut("dense", rest, dims.rows())?;
+        let at = instant!(self);
+        let solved = self.system.project_step(at, compliance, self.w, self.x, acceleration, self.phi, phidd);
+        if solved.is_err() || !all_finite(self.x) || !all_finite(acceleration) {
+            return Ok(false);
+        }
+        // As `project_level` judges it; where what is left is neither rounding nor small, that one decides.
+        let rounding = ROUNDING * M::S::EPSILON;
+        let allowed = settings.max_violation * self.speed + rounding * self.size / h;
+        let sizes = [units.largest(self.next.zd), units.largest(self.next.zdd)];
+        for ((left, size), time) in [&*self.phi, &*phidd].into_iter().zip(sizes).zip([1.0, h]) {
+            for (residual, n) in left.iter().zip(self.sizes.iter()) {
+                let (residual, n) = (residual.real().abs(), size_of(*n));
+                if !(residual <= rounding * n * size && residual * time <= allowed * n) {
+                    return Ok(false);
+                }
+            }
+        }
+        let (d, sigma) = cut("x", self.x, dims.nq)?;
+        let (e, kappa) = cut("x", acceleration, dims.nq)?;
+        if let Some(record) = record {
+            copy(record.lambda_star, self.lambda);
+            copy(record.sigma, sigma);
+        }
+        add_scaled(self.next.zd, M::S::ONE, d);
+        add_scaled(self.next.zdd, M::S::ONE, e);
+        add_scaled(self.lambda, M::S::ONE, kappa);
+        let statistics = &mut self.statistics;
+        (statistics.velocity_projections, statistics.phid) = (2, largest(self.phi));
+        (statistics.acceleration_projections, statistics.phidd) = (2, largest(phidd));
+        Ok(true)
     }
 
     /// Replaces λ by its representative of least norm, without a projection.

@@ -7,7 +7,7 @@
 //! | symbol | meaning |
 //! |---|---|
 //! | c_j | natural scale of coordinate j, see `newton`; every change d is measured in them |
-//! | D | 1 for every coordinate; columns of held ones are removed from B |
+//! | D | 1, and 0 for dependent coordinates; columns of held ones are removed from B |
 //! | B | rows of Φ_z (positions), of Φ_z and A (velocities, accelerations), times c_j, each divided by n_k |
 //! | n_k | largest entry of row k, times c_j |
 //! | μ | Levenberg's damping of positions, relative to scaled rows |
@@ -97,7 +97,8 @@ impl Assembly {
     ) -> Result<StartStatistics, StepError> {
         let dims = system.dims();
         refuse_first_order_states(&dims)?;
-        let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, .. } = State::of(&dims, state)?;
+        let State { t, z, zd, zdd, a, lambda, active, scale, redundant: flag, tangent, .. } =
+            State::of(&dims, state)?;
         let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
         work.find_positions(self, system.held())?;
         work.find_nearest(self, system.held())?;
@@ -112,6 +113,7 @@ impl Assembly {
         copy(scale, work.scale);
         let redundant = work.statistics.rank < work.statistics.rows;
         *flag = if redundant { M::S::ONE } else { M::S::ZERO };
+        tangent.fill(M::S::ZERO);
         Ok(work.statistics)
     }
 
@@ -326,7 +328,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             }
         };
         for j in 0..nq {
-            put(j, j, M::S::ONE);
+            put(j, j, weight(self.system, j));
         }
         for k in 0..self.dims.rows() {
             put(nq + k, nq + k, M::S::from_f64(-damping));
@@ -549,6 +551,14 @@ impl<'a, M: Constrained> Work<'a, M> {
             None => Ok(()),
             Some(coordinate) => Err(StepError::NotDriven { t: self.t.real(), coordinate }),
         }
+    }
+}
+
+/// D_j: what a change of coordinate j counts for.
+pub(crate) fn weight<M: Constrained>(system: &M, j: usize) -> M::S {
+    match system.dependent().get(j) {
+        Some(true) => M::S::ZERO,
+        _ => M::S::ONE,
     }
 }
 

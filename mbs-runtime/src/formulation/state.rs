@@ -11,6 +11,7 @@
 //! | S | row scale: Σ_j Φ_kj²/M_jj at the start | rows |
 //! | α | penalty of each row, for [`Penalty::Rows`](super::Penalty::Rows) | rows |
 //! | redundant | one if rows depend on each other, otherwise zero | 1 |
+//! | tangent | what [`Tangent::Carried`](super::Tangent::Carried) hands on: age, step size, sizes of the rows, factors | n_carried |
 
 use crate::constrained::Motion;
 use crate::error::StepError;
@@ -42,12 +43,14 @@ pub struct State<'a, S> {
     pub penalty: &'a mut [S],
     /// One if rows depend on each other, otherwise zero.
     pub redundant: &'a mut S,
+    /// A tangent of a step before, where steps carry one; its first number is its age, zero if there is none.
+    pub tangent: &'a mut [S],
 }
 
 impl<'a, S: Scalar> State<'a, S> {
     /// Length of the slice; a constant for generated models.
     pub const fn len(dims: &Dims) -> usize {
-        2 + 4 * dims.nq + 4 * dims.rows()
+        2 + 4 * dims.nq + 4 * dims.rows() + dims.n_carried
     }
 
     /// The parts of `state`.
@@ -67,6 +70,7 @@ impl<'a, S: Scalar> State<'a, S> {
             scale: pieces.next(rows)?,
             penalty: pieces.next(rows)?,
             redundant: pieces.next(1)?.first_mut().ok_or(wrong)?,
+            tangent: pieces.next(dims.n_carried)?,
         };
         pieces.end()?;
         Ok(view)
@@ -76,11 +80,16 @@ impl<'a, S: Scalar> State<'a, S> {
     pub fn reset(&mut self, t: S) {
         *self.t = t;
         *self.redundant = S::ZERO;
-        for part in [&mut *self.z, self.zd, self.zdd, self.a, self.lambda, self.penalty] {
+        for part in [&mut *self.z, self.zd, self.zdd, self.a, self.lambda, self.penalty, self.tangent] {
             part.fill(S::ZERO);
         }
         self.active.fill(S::ONE);
         self.scale.fill(S::ONE);
+    }
+
+    /// Forgets the tangent of a step before: after a change of the parameters, or of anything else that the equations depend on.
+    pub fn forget_tangent(&mut self) {
+        self.tangent.fill(S::ZERO);
     }
 
     /// Its instant, with inputs `u`.
@@ -92,10 +101,10 @@ impl<'a, S: Scalar> State<'a, S> {
     /// What a step moves, and what it only reads.
     #[inline(always)]
     pub(crate) fn split(self) -> (Moving<'a, S>, Rows<'a, S>) {
-        let Self { t, z, zd, zdd, a, lambda, active, scale, penalty, redundant } = self;
+        let Self { t, z, zd, zdd, a, lambda, active, scale, penalty, redundant, tangent } = self;
         let masked = active.contains(&S::ZERO);
         (
-            Moving { t, now: Kinematics { z, zd, zdd, a }, lambda },
+            Moving { t, now: Kinematics { z, zd, zdd, a }, lambda, tangent },
             Rows { active: masked.then_some(&*active), scale, penalty, redundant: *redundant != S::ZERO },
         )
     }
@@ -106,6 +115,8 @@ pub(crate) struct Moving<'a, S> {
     pub(crate) t: &'a mut S,
     pub(crate) now: Kinematics<'a, S>,
     pub(crate) lambda: &'a mut [S],
+    /// A tangent of a step before.
+    pub(crate) tangent: &'a mut [S],
 }
 
 /// What a step reads of its rows.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Rk4`] | [`Fixed`] |
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
+//! | [`Dop853`] | [`Fixed`] |
 //!
 //! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
@@ -18,6 +19,7 @@
 //!   not finite is ever returned.
 
 mod adaptive;
+mod dop853;
 mod dormand_prince;
 mod drive;
 mod explicit;
@@ -30,6 +32,7 @@ mod statistics;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
+pub use dop853::Dop853;
 pub use dormand_prince::DormandPrince;
 pub(crate) use dormand_prince::Stages;
 pub(crate) use drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};

@@ -26,8 +26,8 @@ pub(crate) struct Leading<'a, M: Constrained> {
     system: &'a M,
     /// The values of the matrix, [`Dims::n_matrix`].
     pub(crate) matrix: &'a mut [M::S],
-    factors: &'a mut [M::S],
-    dense: &'a mut [M::S],
+    pub(crate) factors: &'a mut [M::S],
+    pub(crate) dense: &'a mut [M::S],
     pivots: &'a mut [M::S],
     /// The right-hand side, for a second solution.
     kept: &'a mut [M::S],
@@ -89,6 +89,12 @@ impl<'a, M: Constrained> Leading<'a, M> {
         self.uses_dense = true;
         self.root = factor_dense(self.system, self.matrix, self.dense, self.pivots)?;
         Ok(())
+    }
+
+    /// The factors have been written.
+    #[inline(always)]
+    pub(crate) fn use_factors(&mut self) {
+        self.uses_dense = false;
     }
 
     /// Whether the factors in use are the dense ones.

@@ -1,7 +1,9 @@
-//! The only place where elementary functions of floating-point numbers come from: `std`, or `libm` without it.
+//! The only place where elementary functions of floating-point numbers come from, but for `portable`: `std`, or `libm` without it.
+//!
+//! Stable Rust has fused multiply-add in `std` alone; `core` has it behind `core_float_math`, which the feature `nightly` unlocks.
 
 macro_rules! functions {
-    ($module:ident, $float:ty, $($name:ident => $libm:ident ( $($argument:ident),+ );)+) => {
+    ($module:ident, $float:ident, $fused:meta, $($name:ident => $libm:ident ( $($argument:ident),+ );)+) => {
         pub(crate) mod $module {
             $(
                 #[inline(always)]
@@ -17,15 +19,22 @@ macro_rules! functions {
                 }
             )+
 
-            /// One rounding only where the target has the instruction: an emulated one would be slow, and without
-            /// `std` the compiler's intrinsic cannot be reached.
+            /// Whether `mul_add` rounds once.
+            #[allow(dead_code, reason = "asked of doubles")]
+            pub(crate) const FUSED: bool = cfg!(all(any(feature = "std", feature = "nightly"), $fused));
+
+            /// One rounding only where the target has the instruction: an emulated one would be slow.
             #[inline(always)]
             pub(crate) fn mul_add(a: $float, b: $float, c: $float) -> $float {
-                #[cfg(all(feature = "std", target_feature = "fma"))]
+                #[cfg(all(feature = "nightly", $fused))]
+                {
+                    core::$float::math::mul_add(a, b, c)
+                }
+                #[cfg(all(feature = "std", not(feature = "nightly"), $fused))]
                 {
                     a.mul_add(b, c)
                 }
-                #[cfg(not(all(feature = "std", target_feature = "fma")))]
+                #[cfg(not(all(any(feature = "std", feature = "nightly"), $fused)))]
                 {
                     a * b + c
                 }
@@ -34,7 +43,16 @@ macro_rules! functions {
     };
 }
 
+// Where the instruction is. Of ARM and RISC-V only an unstable compiler tells: vfp4; a Cortex-M with a floating-point unit, in which
+// vfp2 stands for doubles; the extensions F and D.
 functions! { double, f64,
+    any(
+        target_feature = "fma",
+        all(target_arch = "aarch64", target_feature = "neon"),
+        all(target_arch = "arm", target_feature = "vfp4"),
+        all(target_arch = "arm", target_abi = "eabihf", target_feature = "mclass", target_feature = "vfp2"),
+        all(any(target_arch = "riscv32", target_arch = "riscv64"), target_feature = "d"),
+    ),
     sqrt => sqrt(x);
     sin => sin(x);
     cos => cos(x);
@@ -55,6 +73,13 @@ functions! { double, f64,
 }
 
 functions! { single, f32,
+    any(
+        target_feature = "fma",
+        all(target_arch = "aarch64", target_feature = "neon"),
+        all(target_arch = "arm", target_feature = "vfp4"),
+        all(target_arch = "arm", target_abi = "eabihf", target_feature = "mclass"),
+        all(any(target_arch = "riscv32", target_arch = "riscv64"), target_feature = "f"),
+    ),
     sqrt => sqrtf(x);
     sin => sinf(x);
     cos => cosf(x);

@@ -103,4 +103,12 @@ mod tests {
         assert_eq!(f32::from_f64(0.1).real(), f64::from(0.1_f32));
         assert_eq!(Scalar::mul_add(2.0_f32, 3.0, 4.0), 10.0);
     }
+
+    /// (1 + x)² − (1 + 2x) is x², which only one rounding keeps.
+    #[test]
+    fn products_are_fused_where_the_target_can() {
+        let tiny = 1.0 / f64::from(1_u32 << 30);
+        let rest = Scalar::mul_add(1.0 + tiny, 1.0 + tiny, -(1.0 + 2.0 * tiny));
+        assert_eq!(rest, if crate::math::FUSED { tiny * tiny } else { 0.0 });
+    }
 }

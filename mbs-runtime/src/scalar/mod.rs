@@ -14,7 +14,9 @@ mod float;
 pub use complex::Complex64;
 
 /// Real functions for decisions.
-pub(crate) use elementary::double::{floor, powf, sqrt};
+pub(crate) use elementary::double::{FUSED, floor, sqrt};
+/// Not exact: of `libm`, so that decisions are the same on every target.
+pub(crate) use libm::pow as powf;
 
 use core::fmt::Debug;
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -127,8 +129,8 @@ pub trait Scalar:
     /// Largest integer not above the real part.
     fn floor(self) -> Self;
 
-    /// `self * b + c`, with one rounding where the target has the instruction (`target_feature = "fma"`) and
-    /// two otherwise; never emulated.
+    /// `self * b + c`, with one rounding where the target has the instruction ([`crate::math::FUSED`]) and two otherwise; never
+    /// emulated.
     fn mul_add(self, b: Self, c: Self) -> Self;
 
     /// `if a < b { x } else { y }`, by real part.

@@ -227,7 +227,6 @@ where
 
 impl<D: JointDynamics> Tangent<'_, D> {
     /// θ_ρ, v_ρ, vd_ρ, λ_ρ at an instant whose vd and λ are known.
-    #[inline(always)]
     fn differentiate(&mut self, at: At<'_, D::S>, y: &Parts<'_, D::S>) -> Result<(), EvalError> {
         let (dims, columns) = (self.dims, self.dims.sensitivity.parameters);
         let model = self.system.model();
@@ -275,7 +274,6 @@ where
         self.h = t1 - t0;
     }
 
-    #[inline(always)]
     fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let tangent = &mut self.tangent;
@@ -315,7 +313,7 @@ where
             let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
             let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
             for (rates, changes) in parts {
-                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns)) {
+                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
                     add_scaled(changes, rate / self.h, self.h_rho);
                 }
             }
@@ -323,7 +321,6 @@ where
         Ok(())
     }
 
-    #[inline(always)]
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         self.normalise(y)?;
         if D::CORRECTS_STEPS {
@@ -334,7 +331,6 @@ where
         check_finite(&self.tangent.dims, y)
     }
 
-    #[inline(always)]
     fn normalise(&self, y: &mut [D::S]) -> Result<(), EvalError> {
         let Tangent { system, dims, .. } = &self.tangent;
         let parts = PartsMut::of(dims, y)?;

@@ -95,6 +95,53 @@ pub trait Sensitivities: Constrained {
         w: &mut [Self::S],
         values: &mut [Self::S],
     ) -> Result<(), EvalError>;
+
+    /// Writes the derivatives of yᵀ (r; Φ; Ψ) by z, zd and ρ: Jᵀ y by reverse accumulation, without J. `y`: a weight for each coordinate and
+    /// row.
+    ///
+    /// The three products are there where [`SensitivityDims::product_columns`] is not zero; a system that has the lists alone leaves them out.
+    #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
+    fn newton_product(
+        &self,
+        at: Motion<'_, Self::S>,
+        lambda: &[Self::S],
+        y: &[Self::S],
+        w: &mut [Self::S],
+        z: &mut [Self::S],
+        zd: &mut [Self::S],
+        rho: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        let _ = (at, lambda, y, w, z, zd, rho);
+        Err(EvalError::Absent { bundle: "newton_product" })
+    }
+
+    /// Writes the derivatives of ydd_rowsᵀ (Φdd; Ψd) by zd.
+    fn acceleration_product(
+        &self,
+        at: Motion<'_, Self::S>,
+        ydd: &[Self::S],
+        w: &mut [Self::S],
+        zd: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        let _ = (at, ydd, w, zd);
+        Err(EvalError::Absent { bundle: "acceleration_product" })
+    }
+
+    /// Writes the derivatives of ydᵀ (M d + Bᵀσ; Φd; Ψ) + yddᵀ (M e + Bᵀκ; Φdd; Ψd) by z and ρ.
+    #[allow(clippy::too_many_arguments, reason = "what a product reads and writes")]
+    fn projection_product(
+        &self,
+        at: Motion<'_, Self::S>,
+        impulses: Impulses<'_, Self::S>,
+        yd: &[Self::S],
+        ydd: &[Self::S],
+        w: &mut [Self::S],
+        z: &mut [Self::S],
+        rho: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        let _ = (at, impulses, yd, ydd, w, z, rho);
+        Err(EvalError::Absent { bundle: "projection_product" })
+    }
 }
 
 /// Objectives and their derivatives, in coordinate form.

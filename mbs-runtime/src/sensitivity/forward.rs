@@ -73,7 +73,6 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     }
 
     /// The right-hand side of a stage, its solution, and what that makes of the derivatives.
-    #[inline(always)]
     fn stage(
         &mut self,
         stage: Stage,
@@ -158,7 +157,6 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     }
 
     /// x from b with the matrix of a stage, or with its transpose.
-    #[inline(always)]
     pub(super) fn solve(&mut self, stage: Stage, transposed: bool, columns: usize) -> Result<(), Unsolved> {
         let n = (self.system.dims().nq + self.system.dims().rows()) * columns;
         let ((b, _), (x, _)) = (cut("b", self.b, n)?, cut_mut("x", self.x, n)?);

@@ -25,6 +25,7 @@ mod joint_values;
 mod least_norm;
 pub(crate) mod objectives;
 mod redundancy;
+mod products;
 mod residual;
 pub(crate) mod run;
 pub(crate) mod explicit_run;

@@ -74,7 +74,6 @@ impl<'a, S: Scalar> Integrals<'a, S> {
     }
 
     /// Adds the node at `at`, where the state has these derivatives.
-    #[inline(always)]
     pub(crate) fn add_node<M: ObjectiveDerivatives<S = S>>(
         &mut self,
         system: &M,
@@ -115,7 +114,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let half = S::from_f64(0.5);
         let (_, gradient) = self.sums.split_at_mut_checked(dims.n_objectives).unwrap_or_default();
         let values = self.last.iter().zip(self.now.iter()).take(dims.n_objectives);
-        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len()).zip(values) {
+        for (gradient, (&g, &before)) in gradient.chunks_exact_mut(h_rho.len().max(1)).zip(values) {
             add_scaled(gradient, half * (g + before), h_rho);
         }
     }

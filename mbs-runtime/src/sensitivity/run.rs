@@ -50,6 +50,16 @@ pub trait DifferentiableStep: ImplicitStep {
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 
+    /// The same for transposed products of this many columns alone, which may be less work: by the bundles of products where the model has
+    /// them. The record must stay as it is.
+    fn linearise_transposed<'a, M: Sensitivities>(
+        &self,
+        columns: usize,
+        system: &'a M,
+        record: &mut [M::S],
+        scratch: &'a mut [M::S],
+    ) -> Result<LinearisedStep<'a, M>, StepError>;
+
     /// [`DifferentiableStep::step_recorded`] and the derivative of the step at once, which is less work. Where rows depend on each other and
     /// `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
     #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
@@ -93,6 +103,18 @@ macro_rules! differentiable_step {
                 }
 
                 #[inline(always)]
+                fn linearise_transposed<'a, M: Sensitivities>(
+                    &self,
+                    columns: usize,
+                    system: &'a M,
+                    record: &mut [M::S],
+                    scratch: &'a mut [M::S],
+                ) -> Result<LinearisedStep<'a, M>, StepError> {
+                    let purpose = Purpose::transposed(&system.dims(), columns);
+                    self.linearise_for(purpose, system, record, scratch)
+                }
+
+                #[inline(always)]
                 fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
                     &self,
                     multipliers: bool,
@@ -105,7 +127,7 @@ macro_rules! differentiable_step {
                 ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError> {
                     let step = self.step_recorded(system, inputs, state, h, record, scratch)?;
                     // Factors of the dense LU stand elsewhere.
-                    let purpose = Purpose { multipliers, kept: step.fallbacks == 0 };
+                    let purpose = Purpose { multipliers, kept: step.fallbacks == 0, products: false };
                     Ok((step, self.linearise_for(purpose, system, record, scratch)?))
                 }
             }
@@ -234,7 +256,7 @@ fn add_size<S: Scalar>(
     let change = StateDerivatives::of(dims, derivatives)?;
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
-    let changes = change.z.chunks_exact_mut(columns).zip(change.zd.chunks_exact_mut(columns));
+    let changes = change.z.chunks_exact_mut(columns.max(1)).zip(change.zd.chunks_exact_mut(columns.max(1)));
     for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
     {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;

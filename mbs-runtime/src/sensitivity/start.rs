@@ -8,12 +8,12 @@
 //! rates, and indices f of what is free,
 //!
 //! ```text
-//! z_f − z0_f + (Bᵀ y)_f = 0      Φ = 0                    z_f′ + (Bᵀ y′)_f = z0_f′ − ((Bᵀ y)_z z′ + (Bᵀ y)_ρ)_f      B z′ = −Φ_ρ
-//! zd_f − zd0_f + (Bᵀ η)_f = 0    Φd = 0, Ψ = 0            zd_f′ + (Bᵀ η′)_f = zd0_f′ − ((Bᵀ η)_z z′ + (Bᵀ η)_ρ)_f   B zd′ = −(Φd; Ψ)_z z′ − (Φd; Ψ)_ρ
+//! D z_f − D z0_f + (Bᵀ y)_f = 0      Φ = 0                D z_f′ + (Bᵀ y′)_f = D z0_f′ − ((Bᵀ y)_z z′ + (Bᵀ y)_ρ)_f      B z′ = −Φ_ρ
+//! D zd_f − D zd0_f + (Bᵀ η)_f = 0    Φd = 0, Ψ = 0        D zd_f′ + (Bᵀ η′)_f = D zd0_f′ − ((Bᵀ η)_z z′ + (Bᵀ η)_ρ)_f   B zd′ = −(Φd; Ψ)_z z′ − (Φd; Ψ)_ρ
 //! r = 0                          Φdd = 0, Ψd = 0          the step of index 1 with h = 0, see `step`
 //! ```
 //!
-//! Where constraints and held coordinates determine the others, z′ does not depend on y. Rows are divided by their largest
+//! D is 1, and 0 for dependent coordinates. Where constraints and held coordinates determine the others, z′ does not depend on y. Rows are divided by their largest
 //! entry, and damped a little for those that depend on each other, which refinement takes back.
 
 use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
@@ -25,7 +25,7 @@ use crate::constrained::{Motion, Stabilisation};
 use crate::error::{EvalError, Level, StepError};
 use crate::euler_parameters::normalised;
 use crate::formulation::newton::{Failure, size_of};
-use crate::formulation::start::least_damping;
+use crate::formulation::start::{least_damping, weight};
 use crate::formulation::{Assembly, Record, StartStatistics, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Formulas, renormalise};
@@ -268,7 +268,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             }
         }
         for j in 0..nq {
-            add_to(n, j, j, M::S::ONE, self.matrix);
+            add_to(n, j, j, weight(self.system, j), self.matrix);
         }
         if whole {
             let values = ProjectionValues::of(&pattern, &places, self.projections)?;
@@ -334,7 +334,8 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         b.fill(M::S::ZERO);
         for (j, (b, (&guess, &now))) in b.iter_mut().zip(guess.iter().zip(now)).enumerate() {
             if !self.system.held().get(j).is_some_and(|held| *held) {
-                *b = (guess - now) / M::S::from_f64(self.system.units().coordinate(j));
+                let unit = M::S::from_f64(self.system.units().coordinate(j));
+                *b = weight(self.system, j) * (guess - now) / unit;
             }
         }
         self.solve(1).map_err(fail)?;
@@ -433,7 +434,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 *b *= unit;
             }
             let place = [(0, j as u32)];
-            add_product(&place, &[one / unit], columns, guess, b);
+            add_product(&place, &[weight(self.system, j) / unit], columns, guess, b);
         }
         let holonomic = holonomic_rows(&self.dims);
         for (k, b) in rows.chunks_exact_mut(columns.max(1)).enumerate() {

@@ -42,6 +42,7 @@
 
 use super::bordered::{Bordered, Lower, Memory};
 use super::derivatives::{Impulses, Sensitivities};
+use super::products;
 use super::stages::Lists;
 use super::state::rows as rows_of_state;
 use super::values::{MotionValues, ProjectionValues};
@@ -77,11 +78,18 @@ pub(crate) struct Purpose {
     pub(crate) multipliers: bool,
     /// The scratch begins with the matrix of the projections and its factors, as the step left them.
     pub(crate) kept: bool,
+    /// Transposed products alone are wanted, and by bundles of their own where there are some and rows do not depend on each other.
+    pub(crate) products: bool,
 }
 
 impl Purpose {
     /// Everything, from the record alone.
-    pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false };
+    pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false, products: false };
+
+    /// Transposed products alone, of this many columns.
+    pub(crate) fn transposed(dims: &Dims, columns: usize) -> Self {
+        Self { products: columns <= dims.sensitivity.product_columns, ..Self::WHOLE }
+    }
 }
 
 /// The derivative of a step.
@@ -95,6 +103,8 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) redundant: bool,
     /// Whether λ′ is made that of the multipliers of least norm.
     pub(super) least_norm: bool,
+    /// Whether transposed products are bundles of their own; then there are no lists.
+    pub(super) products: bool,
     /// Largest |z|, |zd|, |zdd|, if rows depend on each other.
     pub(super) sizes: [f64; 3],
     pub(super) lists: Lists<'a, M::S>,
@@ -102,6 +112,9 @@ pub struct LinearisedStep<'a, M: Sensitivities> {
     pub(super) projection: Bordered<'a, M>,
     pub(super) b: &'a mut [M::S],
     pub(super) x: &'a mut [M::S],
+    /// Of transposed products: weights of the projection of accelerations, and a column of all they read and write.
+    pub(super) costates: &'a mut [M::S],
+    pub(super) column: &'a mut [M::S],
     /// Weights of the state at the end, on their way to the start.
     pub(super) bar: &'a mut [M::S],
     pub(super) memory: Memory<'a, M::S>,
@@ -121,7 +134,8 @@ pub(crate) const fn max_columns(dims: &Dims) -> usize {
 pub(crate) const fn scratch_len(dims: &Dims) -> usize {
     let (n, columns) = (dims.nq + dims.rows(), max_columns(dims));
     let lists = dims.sensitivity.newton + 2 * dims.sensitivity.projections + 3 * dims.n_matrix;
-    let solutions = (2 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
+    let solutions = (3 * n + rows_of_state(dims)) * columns + Memory::<f64>::len(dims, columns);
+    let solutions = solutions + products::column_len(dims);
     dims.rows() + lists + 2 * leading::scratch_len(dims) + solutions + dims.nq + n + dims.workspace
 }
 
@@ -199,7 +213,6 @@ impl ImplicitIndex1 {
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
-    #[inline(always)]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
@@ -235,6 +248,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             active: masked.then_some(&*active),
             redundant,
             least_norm: redundant && purpose.multipliers,
+            products: purpose.products && !redundant && lower.is_none(),
             sizes: match redundant {
                 true => [&record.z, &record.zd, &record.zdd].map(|part| system.units().largest(part)),
                 false => [0.0; 3],
@@ -255,6 +269,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             projection: Bordered { leading: projection, lower: None, redundant, trusted: false },
             b: pieces.next(n * columns)?,
             x: pieces.next(n * columns)?,
+            costates: pieces.next(n * columns)?,
+            column: pieces.next(products::column_len(&dims))?,
             bar: pieces.next(rows_of_state(&dims) * columns)?,
             memory: Memory::new(&dims, columns, &mut pieces)?,
             spare: [pieces.next(nq)?, pieces.next(nq)?, pieces.next(rows)?],
@@ -275,8 +291,10 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// Evaluates and factors everything at the accepted instant.
-    #[inline(always)]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+        if self.products {
+            return self.evaluate_matrices(record);
+        }
         let (dims, pattern, places) =
             (self.system.dims(), self.system.pattern(), self.system.parameter_places());
         self.system.linearise(record.motion(), record.lambda_star, self.w, self.lists.motion)?;
@@ -328,9 +346,8 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
         Ok(())
     }
 
-    /// `linearise_projections` at the end of the step.
-    #[inline(always)]
-    pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+    /// What the projections did: d, e and κ in `spare`.
+    pub(super) fn differ(&mut self, record: &Record<'_, M::S>) {
         // d = zd − zd*, e = zdd − zdd*, κ = λ − λ*: so that λ* and κ make up the λ that is kept.
         let [d, e, kappa] = &mut self.spare;
         let differences = [
@@ -343,6 +360,12 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
                 *to = a - b;
             }
         }
+    }
+
+    /// `linearise_projections` at the end of the step.
+    pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
+        self.differ(record);
+        let [d, e, kappa] = &self.spare;
         let impulses = Impulses {
             velocity: d,
             velocity_multipliers: record.sigma,
@@ -415,7 +438,12 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
 
 /// E that leaves nothing but rounding; where rows depend on each other the same for all.
 #[inline(always)]
-fn write_compliance<S: Scalar>(scale: &[S], units: Units<'_>, redundant: bool, compliance: &mut [S]) {
+pub(super) fn write_compliance<S: Scalar>(
+    scale: &[S],
+    units: Units<'_>,
+    redundant: bool,
+    compliance: &mut [S],
+) {
     if redundant {
         write_least(scale, units, true, compliance);
     } else {

@@ -9,8 +9,9 @@ use super::stages::Stage;
 use super::state::{Parts, StateDerivatives};
 use super::step::LinearisedStep;
 use crate::error::StepError;
+use crate::formulation::Record;
 use crate::linear::{add_scaled, copy};
-use crate::pieces::cut_mut;
+use crate::pieces::{cut, cut_mut};
 use crate::scalar::Scalar;
 
 impl<M: Sensitivities> LinearisedStep<'_, M> {
@@ -36,14 +37,35 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         start: &mut [M::S],
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
+        if self.products {
+            let what = "a step that is linearised for transposed products alone needs its record";
+            return Err(StepError::NotDifferentiable { what });
+        }
         let bar = core::mem::take(&mut self.bar);
-        let reversed = self.reverse(columns, end, bar, start, rho);
+        let reversed = self.reverse(None, columns, end, bar, start, rho);
+        self.bar = bar;
+        reversed
+    }
+
+    /// The same with the record of the step, for one that is linearised for transposed products.
+    pub(crate) fn add_transposed_of(
+        &mut self,
+        record: &mut [M::S],
+        columns: usize,
+        end: &[M::S],
+        start: &mut [M::S],
+        rho: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let record = Record::of(&self.system.dims(), record)?;
+        let bar = core::mem::take(&mut self.bar);
+        let reversed = self.reverse(Some(&record), columns, end, bar, start, rho);
         self.bar = bar;
         reversed
     }
 
     fn reverse(
         &mut self,
+        record: Option<&Record<'_, M::S>>,
         columns: usize,
         end: &[M::S],
         bar: &mut [M::S],
@@ -64,11 +86,16 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         if self.least_norm {
             self.least_norm_transposed(columns, &mut bar, rho).map_err(fail)?;
         }
-        if self.projected() {
-            self.stage_transposed(Stage::Accelerations, columns, &mut bar, rho)?;
-            self.stage_transposed(Stage::Rates, columns, &mut bar, rho)?;
+        match record.filter(|_| self.products) {
+            Some(record) => self.reverse_by_products(record, columns, &mut bar, rho)?,
+            None => {
+                if self.projected() {
+                    self.stage_transposed(Stage::Accelerations, columns, &mut bar, rho)?;
+                    self.stage_transposed(Stage::Rates, columns, &mut bar, rho)?;
+                }
+                self.stage_transposed(Stage::Newton, columns, &mut bar, rho)?;
+            }
         }
-        self.stage_transposed(Stage::Newton, columns, &mut bar, rho)?;
         let mut start = StateDerivatives::with_columns(&dims, columns, start)?;
         copy(start.z, bar.z);
         copy(start.zd, bar.zd);
@@ -80,13 +107,12 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         Ok(())
     }
 
-    /// From weights of what a stage leaves to weights of what enters it.
-    fn stage_transposed(
+    /// From weights of what a stage leaves to those of its equations, in `x`.
+    pub(super) fn solve_transposed(
         &mut self,
         stage: Stage,
         columns: usize,
         bar: &mut StateDerivatives<'_, M::S>,
-        rho: &mut [M::S],
     ) -> Result<(), StepError> {
         let (dims, failure) = (self.system.dims(), self.failure);
         let fail = |error| failure.of(error);
@@ -116,7 +142,21 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         if let Some(active) = self.active {
             zero_inactive_rows(active, columns, rows);
         }
-        scale_rows(&dims, columns, self.formulas.scales(stage, self.enforcement), rows).map_err(fail)?;
+        scale_rows(&dims, columns, self.formulas.scales(stage, self.enforcement), rows).map_err(fail)
+    }
+
+    /// From weights of what a stage leaves to weights of what enters it.
+    fn stage_transposed(
+        &mut self,
+        stage: Stage,
+        columns: usize,
+        bar: &mut StateDerivatives<'_, M::S>,
+        rho: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let failure = self.failure;
+        let fail = |error| failure.of(error);
+        self.solve_transposed(stage, columns, bar)?;
+        let (x, _) = cut("x", self.x, self.equations() * columns).map_err(fail)?;
         let mut product = TransposedProduct { columns, y: x, x: bar.kinematics_mut(), rho };
         self.lists.read(self.system, stage, self.enforcement, &mut product).map_err(fail)
     }

@@ -11,6 +11,7 @@ mod error;
 mod eventful;
 mod gradient;
 mod method;
+mod problem;
 
 pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_by_adjoint};
 pub use clock::{Clock, Results, Target};
@@ -25,6 +26,7 @@ pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
     Stabilised, Tree, Work, damping_frequency, largest,
 };
+pub use problem::{Problem, Unknown};
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -32,6 +34,7 @@ use core::ops::ControlFlow;
 
 use crate::constrained::Reactions;
 use crate::error::StepError;
+use crate::formulation;
 use crate::inputs::{Constant, Inputs, NoInputs, Stop};
 use crate::integrator::{Accepted, Statistics};
 use crate::linear::copy;
@@ -483,6 +486,10 @@ impl<M: Simulated, U> Simulation<M, U> {
         M::check(case, &parameters)?;
         let model = M::with(case, parameters);
         let mut state = self.state;
+        // What an implicit step has handed on belongs to the old parameters; the state of an explicit one has another length.
+        if let Ok(mut implicit) = formulation::State::of(&model.dims(), state.method.values_mut()) {
+            implicit.forget_tangent();
+        }
         state.observe(
             &self.method,
             &model,

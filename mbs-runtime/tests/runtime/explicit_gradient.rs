@@ -12,7 +12,7 @@ use mbs_runtime::integrator::{FixedStep, renormalise};
 use mbs_runtime::sensitivity::{JointDynamics, StateDerivatives};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
-    Differentiated, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
+    Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
     Integrator, JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, Start, State, StepError, System,
 };
 
@@ -303,6 +303,7 @@ fn adaptive(tolerance: f64) -> Adaptive {
 fn gradients_of_trees() {
     check!(Top::DEFAULT, Fixed { method: Rk4, h: 0.02 }, Rk4, 0.91, |system| *system);
     check!(Top::DEFAULT, Fixed { method: DormandPrince, h: 0.05 }, DormandPrince, 0.91, |system| *system);
+    check!(Top::DEFAULT, Fixed { method: Dop853, h: 0.07 }, Dop853, 0.91, |system| *system);
     let adaptive = adaptive(1e-7);
     check!(Top::DEFAULT, adaptive, DormandPrince, 1.1, |system| *system);
 }
@@ -329,6 +330,8 @@ fn gradients_of_runs_on_constraints() {
     let adaptive = adaptive(1e-5);
     check!(Pendulum::<1>::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(FourBar::DEFAULT, fixed, Rk4, 0.4, |system| OnConstraints(Index1::new(system)));
+    let eighth = Fixed { method: Dop853, h: 0.1 };
+    check!(FourBar::DEFAULT, eighth, Dop853, 0.4, |system| OnConstraints(Index1::new(system)));
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));

@@ -7,8 +7,8 @@ use mbs_runtime::inputs::{Constant, NoInputs, from_fn};
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::system::{Recursive, array, array_mut};
 use mbs_runtime::{
-    At, Complex64, Dims, DormandPrince, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive, Hold,
-    Inputs, Integrator, Output, Quantity, Rk4, Scalar, Span, Statistics, StepError, System,
+    At, Complex64, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, ForwardDynamicsRecursive,
+    Hold, Inputs, Integrator, Output, Quantity, Rk4, Scalar, Span, Statistics, StepError, System,
 };
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
@@ -63,6 +63,16 @@ fn dormand_prince_has_order_5() {
     let body = FreeBody { across: 1.0, along: 2.5 };
     let measured = measured_order(DormandPrince, &body, body.start(), &body.exact(2.0), 2.0, 1.0 / 32.0);
     assert!((measured - 5.0).abs() < 0.1, "{measured}");
+}
+
+#[test]
+fn dop853_has_order_8() {
+    let kepler = Kepler { eccentricity: 0.7 };
+    let measured = measured_order(Dop853, &kepler, kepler.start(), &kepler.exact(3.0), 3.0, 1.0 / 16.0);
+    assert!((measured - 8.0).abs() < 0.2, "{measured}");
+    let body = FreeBody { across: 1.0, along: 2.5 };
+    let measured = measured_order(Dop853, &body, body.start(), &body.exact(2.0), 2.0, 1.0 / 4.0);
+    assert!((measured - 8.0).abs() < 0.5, "{measured}");
 }
 
 #[test]

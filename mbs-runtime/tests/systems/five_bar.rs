@@ -6,7 +6,9 @@
 #![allow(clippy::needless_range_loop, reason = "the index is the bar's number, in several arrays")]
 
 use mbs_runtime::system::{array, array_mut};
-use mbs_runtime::{Constrained, Dims, EvalError, Motion, Names, Pattern, Quantity, System, Weights};
+use mbs_runtime::{
+    Constrained, Dims, EvalError, FusedSteps, Motion, Names, Pattern, Quantity, System, Weights,
+};
 
 const L: [f64; 4] =
     [std::f64::consts::SQRT_2, 1.802_775_637_731_994_6, 1.802_775_637_731_994_6, std::f64::consts::SQRT_2];
@@ -164,6 +166,8 @@ impl Names for FiveBar {
         }
     }
 }
+
+impl FusedSteps for FiveBar {}
 
 impl Constrained for FiveBar {
     #[inline(always)]

@@ -9,8 +9,8 @@ use mbs_runtime::inputs::{Inputs, NoInputs};
 use mbs_runtime::linear::blocks::Blocks;
 use mbs_runtime::linear::lu;
 use mbs_runtime::{
-    Assembly, Constrained, Dims, EvalError, Hold, Motion, Names, Pattern, Quantity, Scalar, SensitivityDims,
-    State, StepError, StepStatistics, System, Weights,
+    Assembly, Constrained, Dims, EvalError, FusedSteps, Hold, Motion, Names, Pattern, Quantity, Scalar,
+    SensitivityDims, State, StepError, StepStatistics, System, Weights,
 };
 
 use super::dual::Dual;
@@ -135,6 +135,7 @@ impl<T: Mechanism, S: Scalar> Lagrangian<T, S> {
             joint_factors: 2 * Self::JOINT * Self::JOINT + Self::JOINT,
             joint_integrands: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
             joint_terminals: T::OBJECTIVES * (1 + 3 * Self::NV + Self::JOINT_ROWS + p),
+            product_columns: 0,
         }
     };
     pub(crate) const DIMS: Dims = Dims {
@@ -339,6 +340,8 @@ impl<T: Mechanism, S: Scalar> System for Lagrangian<T, S> {
         self.mechanism.holds()
     }
 }
+
+impl<T: Mechanism, S: Scalar> FusedSteps for Lagrangian<T, S> {}
 
 impl<T: Mechanism, S: Scalar> Constrained for Lagrangian<T, S> {
     fn pattern(&self) -> Pattern<'_> {

@@ -5,7 +5,7 @@ use crate::random_model::Random;
 use mbs_codegen::Request;
 use mbs_codegen::emission::Target;
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{BundleKind, Options, Pairs, ScalarType};
+use mbs_codegen::program::{BundleKind, Fma, Options, Pairs, ScalarType};
 
 /// One try.
 #[derive(Clone, Debug)]
@@ -62,10 +62,19 @@ fn request(r: &mut Random) -> Request {
     let reference = if r.chance(0.5) { ReferencePoint::Origin } else { ReferencePoint::CentreOfMass };
     let pairs = [Pairs::Auto, Pairs::Flat, Pairs::Rolled][r.below(3)];
     let scalar = if r.chance(0.2) { ScalarType::F32 } else { ScalarType::F64 };
+    let fma = if r.chance(0.3) { Fma::Never } else { Fma::Target };
     let module =
         r.chance(0.2).then(|| FREE_TEXTS[r.below(FREE_TEXTS.len())].replace(super::CANARY, "module"));
     Request {
-        options: Options { reference, freeze: r.chance(0.25), bundles, pairs, scalar },
+        options: Options {
+            reference,
+            freeze: r.chance(0.25),
+            bundles,
+            pairs,
+            scalar,
+            fma,
+            ..Options::default()
+        },
         target: Target { module, ..Target::default() },
         case: r.chance(0.15).then(|| ["c0", "c1", "pushed", "no such case"][r.below(4)].into()),
     }

@@ -1,7 +1,7 @@
 //! The five-bar linkage [López Varela et al. 2023, section 10.1; Dopico et al. 2018, section 6]: objectives, order for every step
 //! from 1e−2 s to 1e−5 s, and what a given penalty does.
 
-use mbs_runtime::{Ali3p, Fixed, Index1, Penalty, Rk4, StepError};
+use mbs_runtime::{Ali3p, Fixed, Index1, Penalty, Rk4, State, StepError, System, Tangent};
 use mbs_tests::closed::{Outcome, distance, long_runs, reference, run, run_explicit, shipped};
 
 /// ψ1, ψ2, ψ3 over 5 s, from an independent integration of high order that reproduces Table 7 of [López Varela et al. 2023].
@@ -115,4 +115,42 @@ fn a_given_penalty_changes_the_effort_and_not_the_result() {
 
 fn effort(run: &Outcome) -> f64 {
     run.statistics.iterations as f64 / run.statistics.steps as f64
+}
+
+/// A tangent of a step before changes nothing but the number of iterations, and a step still depends on the state alone.
+#[test]
+fn tangents_are_carried() {
+    let path = format!("{}/../models/five_bar.yaml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("a shipped model");
+    let carried = text.replace("step: 1e-3}", "step: 1e-3, newton: {tangent: carried}}");
+    assert_ne!(text, carried);
+    let (plain, model) = (shipped("five_bar"), mbs_tests::closed::model(&carried));
+    let method = Ali3p { tangent: Tangent::Carried, ..Ali3p::DEFAULT };
+    assert_eq!(model.dims().n_carried, model.dims().tangent_len());
+    let usual = run(&plain, Ali3p::DEFAULT, 1e-3, 1.0, |_| ()).expect("converges");
+    let found = run(&model, method, 1e-3, 1.0, |_| ()).expect("converges");
+    // Both converge to a part of 1e-10 of the motion in a step; errors add up over 1000 of them.
+    for (found, usual) in errors(&found, &usual).into_iter().zip([1e-9, 1e-8, 1e-6, 1e-5]) {
+        assert!(found < usual, "{found} and {usual}");
+    }
+    let (tangents, steps) = (found.statistics.tangents, found.statistics.steps);
+    println!("{tangents} tangents, {} iterations for {steps} steps", found.statistics.iterations);
+    assert!(tangents * 4 < steps, "{tangents} tangents for {steps} steps");
+
+    // The state has all of it: a copy makes the same step; another step size makes its own tangent, and so does a state that forgets.
+    let (mut state, _) = mbs_tests::closed::start(&model, 0.0).expect("assembles");
+    let mut scratch = vec![0.0; Ali3p::scratch_len(&model.dims())];
+    let inputs = &mut model.input_signals();
+    let mut step = |state: &mut Vec<f64>, h: f64| {
+        scratch.fill(f64::NAN);
+        method.step(&model, inputs, state, h, &mut scratch).expect("converges").tangents
+    };
+    assert_eq!(step(&mut state, 1e-3), 1);
+    assert_eq!(step(&mut state, 1e-3), 0);
+    let mut copy = state.clone();
+    assert_eq!((step(&mut state, 1e-3), step(&mut copy, 1e-3)), (0, 0));
+    assert_eq!(state, copy);
+    assert_eq!(step(&mut copy, 0.5e-3), 1);
+    State::of(&model.dims(), &mut state).expect("length").forget_tangent();
+    assert_eq!(step(&mut state, 1e-3), 1);
 }

@@ -3,7 +3,7 @@
 use super::FUSED;
 use mbs_codegen::bundle::interpret::{Arguments, run, scratch_len};
 use mbs_codegen::kinematics::ReferencePoint;
-use mbs_codegen::program::{Options, Program};
+use mbs_codegen::program::{BundleKind, Options, Products, Program};
 use mbs_codegen::symbols::Group;
 use mbs_engine::Interpreted;
 use mbs_runtime::{
@@ -173,6 +173,16 @@ fn derivatives(model: &impl Differentiated, given: &Given) -> Vec<(&'static str,
     let mut values = vec![f64::NAN; s.joint_terminals];
     model.joint_terminal_derivatives(here, vd, multipliers, &mut w, &mut values).expect("lengths");
     all.push(("joint_terminal_derivatives", values));
+    if s.product_columns > 0 {
+        let out = |n: usize| vec![f64::NAN; n];
+        let (mut by_z, mut by_zd, mut rho) = (out(d.nq), out(d.nq), out(s.parameters));
+        model.newton_product(at, lambda, rhs, &mut w, &mut by_z, &mut by_zd, &mut rho).expect("lengths");
+        all.push(("newton_product", [&by_z[..], &by_zd, &rho].concat()));
+        model.acceleration_product(at, rhs, &mut w, &mut by_zd).expect("lengths");
+        all.push(("acceleration_product", by_zd));
+        model.projection_product(at, impulses, rhs, rhs, &mut w, &mut by_z, &mut rho).expect("lengths");
+        all.push(("projection_product", [by_z, rho].concat()));
+    }
     all
 }
 
@@ -246,7 +256,7 @@ fn interpret(
         .with(Group::Factors, joint_factors)
         .with(Group::Rhs, &given.rhs[..d.nv + d.joint_rows()])
         .with(Group::Prepared, &prepared);
-    vec![
+    let mut all = vec![
         named("start_derivatives", &motion),
         named("linearise", &in_coordinates),
         named("linearise_projections", &in_coordinates),
@@ -256,7 +266,16 @@ fn interpret(
         named("joint_solve", &joint_solving),
         named("joint_integrand_derivatives", &in_joints),
         named("joint_terminal_derivatives", &in_joints),
-    ]
+    ];
+    if d.sensitivity.product_columns > 0 {
+        let weighed = in_coordinates
+            .with(Group::Costate, &given.rhs)
+            .with(Group::VelocityCostate, &given.rhs)
+            .with(Group::AccelerationCostate, &given.rhs);
+        let names = ["newton_product", "acceleration_product", "projection_product"];
+        all.extend(names.map(|name| named(name, &weighed)));
+    }
+    all
 }
 
 fn program(index: Option<u64>) -> Program {
@@ -270,8 +289,10 @@ fn program(index: Option<u64>) -> Program {
     };
     let (model, _) = mbs_codegen::read("closed.yaml", &text).expect("a valid model");
     let reference = if about_com { ReferencePoint::CentreOfMass } else { ReferencePoint::Origin };
-    let options =
-        Options { reference, freeze, bundles: compiled::bundles(differentiated), ..Options::default() };
+    let mut bundles = compiled::bundles(differentiated);
+    // The shipped module has direct gradients.
+    bundles.retain(|kind| index.is_some() || !BundleKind::PRODUCTS.contains(kind));
+    let options = Options { reference, freeze, bundles, products: Products::Always, ..Options::default() };
     Program::new(&model, None, &options).expect("a program of moderate size")
 }
 

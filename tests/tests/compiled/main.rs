@@ -17,14 +17,16 @@ use mbs_runtime::{
 use mbs_tests::random_model::{Random, compiled};
 
 mod closed;
+mod embedded;
 mod no_allocation;
+mod problem;
 
 #[cfg(not(clippy))]
 include!(concat!(env!("OUT_DIR"), "/random_models.rs"));
 #[cfg(clippy)]
 include!(concat!(env!("OUT_DIR"), "/random_models_linted.rs"));
 
-const FUSED: bool = cfg!(target_feature = "fma");
+const FUSED: bool = mbs_runtime::math::FUSED;
 
 /// Every bundle a model can have.
 trait Complete:

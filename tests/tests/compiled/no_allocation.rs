@@ -89,7 +89,12 @@ fn simulations_do_not_allocate() {
         setup.settings.end = end;
         let mut memory: five_bar::GradientMemory = [0.0; _];
         let found = five_bar::gradient_with(&setup, &mut memory).expect("small steps");
-        moved =
+        let problem = mbs_runtime::simulation::Problem::new(setup, &five_bar::Parameters::BOUNDS);
+        let (mut x, mut gradient) = ([0.0; 5], [0.0; 5]);
+        x.iter_mut().zip(problem.unknowns()).for_each(|(x, unknown)| *x = unknown.value);
+        let value = problem.value_and_gradient(0, &x, &mut memory, &mut gradient).expect("small steps");
+        moved = value - found.psi1.value;
+        moved +=
             cart.output().position + top.energy().kinetic + bars.reactions().A.force[1] + found.psi1.value;
     });
     assert_eq!(counted.count_total, 0);

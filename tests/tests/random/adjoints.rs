@@ -3,7 +3,7 @@
 
 use crate::mechanisms;
 use mbs_codegen::model::{Formulation, Integrator, Model, Simulation};
-use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
+use mbs_codegen::program::{BundleKind, Options, Products, Program, ProgramError};
 use mbs_codegen::symbols::Group;
 use mbs_engine::gradient::products::{Directions, Weights, gauss_newton, jacobian_vector, vector_jacobian};
 use mbs_engine::gradient::{self, Found, InputHistory, adjoint, by_end_time, hessian_vectors, hessians};
@@ -28,13 +28,21 @@ fn read(text: &str) -> Model {
     read.unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("model.yaml", text))).0
 }
 
-/// With the bundles of all runs.
+/// With the bundles of all runs, and lists of derivatives in the adjoint.
 fn interpreted(model: &Model, constrained: bool) -> Option<Interpreted> {
+    interpreted_with(model, constrained, false)
+}
+
+/// The same with transposed products as bundles of their own, or with lists.
+fn interpreted_with(model: &Model, constrained: bool, by_products: bool) -> Option<Interpreted> {
     let explicit = Simulation { integrator: Integrator::Rk4, ..model.simulation.clone() };
     let mut bundles: Vec<BundleKind> = gradient::bundles(&explicit, constrained);
     bundles.extend(BundleKind::SENSITIVITIES);
+    if by_products {
+        bundles.extend(BundleKind::PRODUCTS);
+    }
     bundles.dedup();
-    let options = Options { bundles, ..Options::default() };
+    let options = Options { bundles, products: Products::Always, ..Options::default() };
     match Program::new(model, None, &options) {
         Ok(program) => Some(Interpreted::new(program)),
         // There is no derivative by what violates a row that no coordinate can correct.
@@ -124,7 +132,9 @@ fn adjoints_of_random_mechanisms() {
         let text = parametrised(&random_closed(9000 + seed, shape), 6, &mut random);
         let mut model = read(&text);
         model.sensitivity = everything(&model);
-        let Some(program) = interpreted(&model, true) else { continue };
+        let by_products = seed / 2 % 2 == 0;
+        let Some(program) = interpreted_with(&model, true, by_products) else { continue };
+        assert_eq!(program.dims().sensitivity.product_columns > 0, by_products);
         for (k, &(formulation, integrator)) in METHODS.iter().enumerate() {
             let settings = model.simulation.clone();
             let simulation = Simulation { end: 0.02, step: 2e-3, formulation, integrator, ..settings };
@@ -159,7 +169,7 @@ fn adjoints_of_random_trees() {
         text.push_str("objectives:\n  path: {integrand: \"dot(vel(b0.tip), acc(b0.tip))\", terminal: norm(pos(b0.tip))}\n");
         let mut model = read(&text);
         model.sensitivity = everything(&model);
-        let program = interpreted(&model, false).expect("a tree");
+        let program = interpreted_with(&model, false, seed % 2 == 0).expect("a tree");
         for integrator in [Integrator::Rk4, Integrator::DormandPrince, Integrator::Trapezoidal] {
             let simulation = Simulation { end: 0.05, step: 5e-3, integrator, ..model.simulation.clone() };
             let found = match compare(&program, &simulation, &mut random) {
@@ -173,6 +183,60 @@ fn adjoints_of_random_trees() {
         }
     }
     assert!(compared > 30, "{compared} compared");
+}
+
+/// The continuous adjoint has its own error: with half the step, a quarter of the difference to the discrete gradient.
+#[test]
+fn the_continuous_adjoint_converges_with_order_two() {
+    let mut compared = 0;
+    for name in ["five_bar", "slider_crank", "two_point_masses", "double_pendulum"] {
+        let (model, end) = (closed::shipped(name), 0.4);
+        let dims = model.dims();
+        if dims.n_objectives == 0 || dims.sensitivity.parameters == 0 {
+            continue;
+        }
+        compared += 1;
+        let errors = [4e-3, 2e-3, 1e-3].map(|step| {
+            let settings = model.program().simulation.clone();
+            let (formulation, integrator) = METHODS[0];
+            let simulation = Simulation { end, step, formulation, integrator, ..settings };
+            let start = gradient::start(&model, &simulation).expect("a start");
+            let method = start.method(&model, &simulation);
+            let discrete =
+                adjoint::run(&model, &method, &simulation, start.clone(), MEMORY, go_on).expect("it runs");
+            let found = gradient::continuous::run(&model, &method, &simulation, start, MEMORY, &mut go_on);
+            let found = found.expect("it runs");
+            let rows = 0..found.objectives.len();
+            for (a, b) in found.objectives.iter().zip(&discrete.objectives) {
+                assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{a} is not {b}");
+            }
+            rows.map(|i| distance(found.of_objective(i), discrete.of_objective(i))).fold(0.0, f64::max)
+        });
+        println!("{name}: {errors:?}, ratios {:.2} {:.2}", errors[0] / errors[1], errors[1] / errors[2]);
+        assert!(errors[2] < 1e-3, "{name}: {errors:?}");
+        for pair in errors.windows(2) {
+            assert!((3.5..4.6).contains(&(pair[0] / pair[1])), "{name}: {errors:?}");
+        }
+    }
+    assert!(compared >= 2, "{compared} compared");
+}
+
+/// What has no continuous adjoint is refused by name, and so is a memory that does not hold all nodes.
+#[test]
+fn the_continuous_adjoint_refuses_what_it_is_not_for() {
+    let model = closed::shipped("five_bar");
+    let run = |formulation, memory| {
+        let settings = model.program().simulation.clone();
+        let simulation = Simulation { end: 0.1, step: 1e-3, formulation, ..settings };
+        let start = gradient::start(&model, &simulation).expect("a start");
+        let method = start.method(&model, &simulation);
+        gradient::continuous::run(&model, &method, &simulation, start, memory, &mut go_on)
+            .expect_err("refused")
+    };
+    assert!(
+        matches!(run(Formulation::Index1, MEMORY), StepError::NotDifferentiable { what } if what.contains("ALI3-P"))
+    );
+    assert!(matches!(run(Formulation::Ali3p, 1000), StepError::Length { what: "memory", .. }));
 }
 
 /// The signals of a model, one of them moved at one node of steps of size h.

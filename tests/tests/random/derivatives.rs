@@ -1,7 +1,7 @@
 //! Every emitted derivative of random mechanisms, by state and by parameters, against complex steps of the values.
 
 use crate::mechanisms;
-use mbs_codegen::program::{BundleKind, Options, Program, ProgramError};
+use mbs_codegen::program::{BundleKind, Options, Products, Program, ProgramError};
 use mbs_engine::Interpreted;
 use mbs_engine::verify::{Check, Instant, verify};
 use mbs_runtime::System;
@@ -18,7 +18,7 @@ fn program(text: &str, bundles: &[BundleKind]) -> Program {
     let (mut model, _) = mbs_codegen::read("random.yaml", text)
         .unwrap_or_else(|problems| panic!("{}\n{text}", problems.render("random.yaml", text)));
     model.sensitivity = everything(&model);
-    let options = Options { bundles: bundles.to_vec(), ..Options::default() };
+    let options = Options { bundles: bundles.to_vec(), products: Products::Always, ..Options::default() };
     loop {
         match Program::new(&model, None, &options) {
             Ok(program) => return program,
@@ -70,7 +70,8 @@ fn derivatives_of_random_mechanisms_in_coordinate_form() {
         };
         let mut random = Random::new(seed);
         let text = parametrised(&random_closed(seed, shape), 12, &mut random);
-        let bundles = [&BundleKind::SENSITIVITIES[..], &[BundleKind::Objectives]].concat();
+        let bundles =
+            [&BundleKind::SENSITIVITIES[..], &BundleKind::PRODUCTS, &[BundleKind::Objectives]].concat();
         let program = program(&text, &bundles);
         let checks = verify(&program, &[instant(&program, &mut random)]);
         for check in &checks {
@@ -79,6 +80,7 @@ fn derivatives_of_random_mechanisms_in_coordinate_form() {
         worst(&mut all, checks);
     }
     show(&all);
+    assert!(all.iter().filter(|check| check.bundle.ends_with("_product")).count() == 6);
     assert!(all.len() > 25 && all.iter().all(|check| check.entries > 0));
 }
 

@@ -63,14 +63,18 @@ fn a_crate_depends_only_on_those_below_it() {
     }
 }
 
+/// In every crate with modules in layers: all but `mbs-bundles`, whose types describe one table and name each other.
 #[test]
 fn a_module_uses_only_those_above_it() {
     let mut wrong = Vec::new();
     for (folder, root_file) in [
         ("mbs-codegen", "lib.rs"),
         ("mbs-runtime", "lib.rs"),
+        ("mbs-macros", "lib.rs"),
         ("mbs-jit", "lib.rs"),
         ("mbs-engine", "lib.rs"),
+        ("mbs-urdf", "lib.rs"),
+        ("mbs-report", "lib.rs"),
         ("mbs-cli", "main.rs"),
     ] {
         let sources = root().join(folder).join("src");
@@ -78,7 +82,7 @@ fn a_module_uses_only_those_above_it() {
         let modules = modules(&top);
         let order: HashMap<&str, usize> =
             modules.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-        assert!(order.len() > 3, "the modules of {folder}");
+        assert!(order.len() > 1, "the modules of {folder}");
         let exports = exports(&top, &order);
         for module in &modules {
             for file in files(&sources, module) {

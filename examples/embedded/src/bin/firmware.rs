@@ -13,7 +13,7 @@ mod firmware {
     fn main() -> ! {
         loop {
             if let Some(mut board) = Board::take() {
-                let success = mbs_embedded::run(&mut board);
+                let success = mbs_embedded::scenario::run(&mut board);
                 board.exit(success);
             }
         }

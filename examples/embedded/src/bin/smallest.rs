@@ -1,4 +1,4 @@
-//! The five-bar linkage by ALI3-P with its gradient in single precision, and nothing else: what it takes of flash and RAM.
+//! The five-bar linkage by ALI3-P with its gradient in single precision, and nothing else (features: `double`, `without_gradient`): what it takes of flash and RAM.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
@@ -7,23 +7,37 @@ mod firmware {
     #[cfg(target_arch = "arm")]
     use cortex_m_rt::entry;
     use mbs_embedded::board as _;
-    use mbs_embedded::models::single::five_bar::{
-        GradientMemory, Parameters, Setup, Simulation, gradient_with,
-    };
+    #[cfg(feature = "double")]
+    use mbs_embedded::models::five_bar;
+    #[cfg(not(feature = "double"))]
+    use mbs_embedded::models::single::five_bar;
     #[cfg(target_arch = "riscv64")]
     use riscv_rt::entry;
 
     #[entry]
     fn main() -> ! {
-        let mut memory = <GradientMemory as mbs_runtime::named::Memory>::ZERO;
         loop {
-            let parameters = black_box(Parameters::default());
-            let _ = black_box(gradient_with(&Setup::new(parameters), &mut memory).is_ok());
-            if let Ok(mut simulation) = Simulation::new(parameters) {
-                while simulation.step().is_ok() {
-                    black_box(simulation.z());
-                }
-            }
+            let parameters = black_box(five_bar::Parameters::default());
+            #[cfg(not(feature = "without_gradient"))]
+            black_box(gradient(&parameters));
+            black_box(steps(&parameters));
+        }
+    }
+
+    #[cfg(not(feature = "without_gradient"))]
+    /// Not inlined, like [`steps`]: the memory of one is that of the other.
+    #[inline(never)]
+    fn gradient(parameters: &five_bar::Parameters) -> Option<five_bar::Gradient> {
+        let mut memory = <five_bar::GradientMemory as mbs_runtime::named::Memory>::ZERO;
+        five_bar::gradient_with(&five_bar::Setup::new(*parameters), black_box(&mut memory)).ok()
+    }
+
+    #[inline(never)]
+    fn steps(parameters: &five_bar::Parameters) -> Option<()> {
+        let mut simulation = five_bar::Simulation::new(*parameters).ok()?;
+        loop {
+            simulation.step().ok()?;
+            black_box(simulation.z());
         }
     }
 }

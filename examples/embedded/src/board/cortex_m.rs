@@ -2,7 +2,7 @@
 //!
 //! QEMU with `-icount shift=0` executes an instruction each nanosecond, and SysTick counts at 25 MHz: a tick is 40 instructions.
 
-use crate::Platform;
+use crate::platform::Platform;
 use core::sync::atomic::{AtomicU32, Ordering};
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
@@ -16,8 +16,8 @@ const PERIOD: u32 = 25_000;
 const INSTRUCTIONS: u64 = 40;
 /// What unused stack holds.
 const PAINT: u32 = 0xcccc_cccc;
-/// Below the stack pointer this is left alone: the frames of this module and of an interrupt.
-const MARGIN: usize = 512;
+/// Below the stack pointer this is left alone: what the function that paints may call.
+const MARGIN: usize = 32;
 
 /// Periods since the start; the handler of SysTick counts them.
 pub static TICKS: AtomicU32 = AtomicU32::new(0);
@@ -90,8 +90,8 @@ impl Platform for Board {
         let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
         self.top = msp::read() as usize;
         while (at as usize) < end {
-            // Sound: the addresses are between the end of static memory and the stack pointer less a margin for the frames of this
-            // function and of an interrupt. They are RAM, aligned, and belong to no value: there is no heap.
+            // Sound: the addresses are between the end of static memory and the stack pointer less a margin for what this
+            // function may call; interrupts return before the next word is written. They are RAM, aligned, and belong to no value: there is no heap.
             unsafe { at.write_volatile(PAINT) };
             at = at.wrapping_add(1);
         }

@@ -1,6 +1,6 @@
 //! RV64GC: the processor counts its instructions, output goes to the debugger. Nothing gives a period here: the loop runs freely.
 
-use crate::Platform;
+use crate::platform::Platform;
 use semihosting::io::{self, Stdout, Write};
 
 /// Nobody counts periods.

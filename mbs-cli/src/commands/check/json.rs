@@ -84,12 +84,17 @@ impl Summary<'_> {
                 "name": problem.name,
                 "description": problem.description,
                 "minimise": problem.minimise.iter().map(|term| json!({
-                    "objective": model.objectives[term.objective].name,
+                    "objective": term.judged.name(model),
                     "weight": term.weight,
                 })).collect::<Vec<_>>(),
                 "over": model.sensitivity_names(&problem.over.iter().map(|unknown| unknown.what).collect::<Vec<_>>()),
+                "histories": problem.histories.iter().map(|history| json!({
+                    "input": model.inputs[history.input.index()].name,
+                    "form": history.form.keyword(),
+                    "knots": history.knots.len(),
+                })).collect::<Vec<_>>(),
                 "constraints": problem.subject_to.iter().map(|limit| json!({
-                    "objective": model.objectives[limit.objective].name,
+                    "objective": limit.judged.name(model),
                     "min": limit.min,
                     "max": limit.max,
                 })).collect::<Vec<_>>(),
@@ -108,6 +113,7 @@ impl Summary<'_> {
                 "projection": simulation.projection.keyword(),
                 "newton_tolerance": simulation.newton_tolerance,
                 "newton_iterations": simulation.newton_iterations,
+                "newton_tangent": simulation.newton_tangent.keyword(),
                 "relative_tolerance": simulation.relative_tolerance,
                 "absolute_tolerance": simulation.absolute_tolerance,
                 "max_step": simulation.max_step,

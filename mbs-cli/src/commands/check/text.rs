@@ -315,13 +315,13 @@ impl Summary<'_> {
         let mut table =
             Table::new(&["name", "minimises", ">unknowns", ">constraints", "cases", "description"]);
         for problem in &self.model.optimisation {
-            let terms =
-                problem.minimise.iter().map(|term| self.model.objectives[term.objective].name.as_str());
+            let terms = problem.minimise.iter().map(|term| term.judged.name(&self.model));
+            let knots: usize = problem.histories.iter().map(|history| history.knots.len()).sum();
             let cases = problem.cases.iter().map(|(case, _)| self.model.cases[*case].name.as_str());
             table.row([
                 problem.name.clone(),
                 cut(&terms.collect::<Vec<_>>().join(" + "), 40),
-                problem.over.len().to_string(),
+                (problem.over.len() + knots).to_string(),
                 if problem.subject_to.is_empty() {
                     String::new()
                 } else {

@@ -25,6 +25,8 @@ crate-type = [\"staticlib\"]
 default = [\"std\"]
 # Without it: for targets without an operating system.
 std = [\"mbs-runtime/std\"]
+# Fused multiply-add also without std, with a nightly compiler.
+nightly = [\"mbs-runtime/nightly\"]
 
 [dependencies]
 # The crates are not published: this is where they are.

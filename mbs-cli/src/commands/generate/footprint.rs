@@ -1,5 +1,6 @@
 //! What a generated module takes: operations and constants of its bundles, memory of its simulation and of its gradient.
 
+use super::code::Code;
 use crate::output::number::count;
 use mbs_codegen::bundle::{Bundle, Operand, Segment};
 use mbs_codegen::emission::{self, MemoryKind};
@@ -79,19 +80,54 @@ fn bytes(program: &Program) -> usize {
     }
 }
 
-/// The report of a module.
-pub(super) fn report(program: &Program) -> String {
-    let mut out = format!("{}: {}\n\n", program.name, program.options.scalar.name());
-    out.push_str("| bundle | operations | workspace, bytes | constants, bytes |\n|---|---|---|---|\n");
+/// The report of a module, with its code in a linked program if there is one.
+pub(super) fn report(program: &Program, code: Option<&Code>) -> String {
+    let mut out = format!(
+        "{}: {}, fma: {}\n\n",
+        program.name,
+        program.options.scalar.name(),
+        program.options.fma.name()
+    );
+    out.push_str("| bundle | operations | workspace, bytes | constants, bytes |");
+    out.push_str(if code.is_some() {
+        " code, bytes |\n|---|---|---|---|---|\n"
+    } else {
+        "\n|---|---|---|---|\n"
+    });
     for bundle in &program.bundles {
+        let own = match code.map(|code| code.bundles.get(bundle.name)) {
+            Some(Some(bytes)) => format!(" {bytes} |"),
+            Some(None) => " – |".into(),
+            None => String::new(),
+        };
         let _ = writeln!(
             out,
-            "| `{}` | {} | {} | {} |",
+            "| `{}` | {} | {} | {} |{own}",
             bundle.name,
             bundle.counts.total(),
             bytes(program) * bundle.slots as usize,
             bytes(program) * constants(bundle)
         );
+    }
+    if let Some(code) = code {
+        out.push_str(
+            "\nA dash: not in the program, or part of its callers.\n\n| program | bytes |\n|---|---|\n",
+        );
+        let bundles = code.bundles.values().sum();
+        let [initialised, zeroed] = code.memory;
+        let rest = code.all.saturating_sub(bundles + code.module + code.runtime + code.functions);
+        for (what, bytes) in [
+            ("code of bundles", bundles),
+            ("other code of the module", code.module),
+            ("the runtime for it", code.runtime),
+            ("elementary functions", code.functions),
+            ("other code", rest),
+            ("constants", code.constants),
+            ("static memory with initial values", initialised),
+            ("other static memory", zeroed),
+        ] {
+            let _ = writeln!(out, "| {what} | {bytes} |");
+        }
     }
     if let Some(footprint) = Footprint::of(program) {
         out.push_str("\n| memory | bytes |\n|---|---|\n");

@@ -6,7 +6,7 @@ use super::{Instant, Mechanism, add, derivative, imaginary};
 use crate::mechanisms;
 use mbs_codegen::program::BundleKind;
 use mbs_engine::Interpreted;
-use mbs_runtime::{Complex64, Constrained, Dims, System, Weights};
+use mbs_runtime::{Complex64, Constrained, Dims, FusedSteps, System, Weights};
 use mbs_tests::instant::largest;
 use mbs_tests::random_model::Random;
 
@@ -250,4 +250,93 @@ fn coordinate_form_is_exact() {
         println!("case {case}: backward error {worst:e} of seed {seed}");
         assert!(worst < tolerance, "case {case}, seed {seed}: backward error {worst:e}");
     }
+}
+
+/// Parts of steps are what the bundles are that they are made of, one after the other.
+fn parts_of_steps_are_their_sum(m: &Mechanism) -> bool {
+    let model = &m.model;
+    if !model.fuses_steps() {
+        return false;
+    }
+    let at = Instant::random(model, &mut Random::new(m.seed));
+    let d = model.dims();
+    let (n, holonomic) = (d.nq + d.rows(), d.n_holonomic + d.n_normalisation);
+    let weights = Weights { velocity: 0.37, position: 0.21, ratio: 0.53 };
+    // Rows may depend on each other: then small numbers leave nothing to compare.
+    let small = vec![0.3; d.rows()];
+    let (mut w, mut r, mut phi) = (vec![0.0; d.workspace], vec![0.0; d.nq], vec![0.0; d.rows()]);
+    let (mut matrix, mut factors) = (vec![0.0; d.n_matrix], vec![0.0; d.n_factors]);
+    let entries = d.n_matrix - d.rows();
+    matrix[entries..].copy_from_slice(&small);
+    model.newton(at.motion(), &at.lambda, weights, &mut w, &mut r, &mut phi, &mut matrix).expect("newton");
+    model.factor(&matrix, &mut w, &mut factors).expect("regular");
+    let g = |k: usize, phi: f64| phi / if k < holonomic { weights.position } else { weights.velocity };
+    let rows = phi.iter().enumerate().map(|(k, &phi)| -g(k, phi));
+    let mut x: Vec<f64> = r.iter().map(|r| -r).chain(rows).collect();
+    model.solve(&factors, &mut w, &mut x).expect("lengths");
+
+    let (mut phi_at_once, mut matrix_at_once) = (vec![0.0; d.rows()], vec![0.0; entries]);
+    let (mut factors_at_once, mut x_at_once) = (vec![0.0; d.n_factors], vec![0.0; n]);
+    let (motion, lambda) = (at.motion(), &at.lambda);
+    let (phi_out, matrix_out) = (&mut phi_at_once, &mut matrix_at_once);
+    let (factors_out, x_out) = (&mut factors_at_once, &mut x_at_once);
+    model
+        .newton_step(motion, lambda, weights, &small, &mut w, phi_out, matrix_out, factors_out, x_out)
+        .expect("regular");
+    m.same("phi at once", &phi, &phi_at_once);
+    m.same("matrix at once", &matrix[..entries], &matrix_at_once);
+    // Solutions by factors of other roundings.
+    m.close("x at once", &x, &x_at_once, 1e-9 * largest(&x));
+    model
+        .correct_step(motion, lambda, weights, &factors, &mut w, &mut phi_at_once, &mut x_at_once)
+        .expect("lengths");
+    m.same("phi again", &phi, &phi_at_once);
+    m.close("x again", &x, &x_at_once, 1e-9 * largest(&x));
+
+    // Projections: M d + Bᵀ σ = 0, and B d − E σ + Φd = 0 up to what the refinement adds, E (σ of the refinement).
+    let (mut velocity, mut acceleration) = (vec![0.0; n], vec![0.0; n]);
+    let (mut phid, mut phidd) = (vec![0.0; d.rows()], vec![0.0; d.rows()]);
+    let (v, a) = (&mut velocity, &mut acceleration);
+    model.project_step(motion, &small, &mut w, v, a, &mut phid, &mut phidd).expect("regular");
+    model.projection(at.t, &at.z, &at.u, &mut w, &mut matrix).expect("projection");
+    model.factor(&matrix, &mut w, &mut factors).expect("regular");
+    let blocks = dense(model, &matrix);
+    let mut moved = at.zd.clone();
+    for (what, found, left) in [("velocity", &velocity, &phid), ("acceleration", &acceleration, &phidd)] {
+        let mut residual = vec![0.0; d.rows()];
+        let now = mbs_runtime::Motion { zd: &moved, ..motion };
+        if what == "velocity" {
+            model.constraint_rates(now, &mut w, &mut residual).expect("rates");
+        } else {
+            model.constraint_accelerations(now, &mut w, &mut residual).expect("accelerations");
+        }
+        let mut x = vec![0.0; n];
+        let mut rest = residual.clone();
+        for _ in 0..2 {
+            let mut change: Vec<f64> = vec![0.0; d.nq];
+            change.extend(rest.iter().map(|r| -r));
+            model.solve(&factors, &mut w, &mut change).expect("lengths");
+            for (k, rest) in rest.iter_mut().enumerate() {
+                *rest = small[k] * change[d.nq + k];
+            }
+            x.iter_mut().zip(&change).for_each(|(x, c)| *x += c);
+        }
+        m.close(what, &x, found, 1e-9 * largest(&x));
+        let full = whole(&d, &blocks, &small);
+        let remains: Vec<f64> = (0..d.rows())
+            .map(|k| residual[k] + (0..d.nq).map(|j| full[d.nq + k][j] * x[j]).sum::<f64>())
+            .collect();
+        m.close("what is left", &remains, left, 1e-9 * largest(&residual).max(largest(&x)));
+        if what == "velocity" {
+            moved.iter_mut().zip(&x).for_each(|(zd, d)| *zd += d);
+        }
+    }
+    true
+}
+
+#[test]
+fn parts_of_steps() {
+    let fused = (0..mechanisms(60))
+        .filter(|&seed| parts_of_steps_are_their_sum(&Mechanism::new(seed, &[BundleKind::Residual])));
+    assert!(fused.count() > 10);
 }
