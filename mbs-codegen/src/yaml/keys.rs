@@ -207,6 +207,7 @@ pub const SIMULATION: Keys = keys(
         "step",
         "output_step",
         "formulation",
+        "independent",
         "integrator",
         "beta",
         "gamma",

@@ -216,6 +216,7 @@ fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
         BundleKind::LineariseProjections,
         BundleKind::IntegrandDerivatives,
         BundleKind::TerminalDerivatives,
+        BundleKind::ConstraintRows,
         BundleKind::JointLinearise,
         BundleKind::JointIntegrandDerivatives,
         BundleKind::JointTerminalDerivatives,
