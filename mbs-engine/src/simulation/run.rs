@@ -65,7 +65,10 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         return failed_before_start(model, settings, guess, failure);
     }
     if settings.is_explicit() && !settings.constrained {
-        let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
+        // Lengths of Euler parameters mean nothing; every start normalises them.
+        let mut start = guess;
+        mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
+        let job = Job { model, settings, start, assembly: None, damping: None, stride, follower };
         return if settings.recursive {
             job.explicit_tree(&Recursive(model))
         } else {
