@@ -14,12 +14,14 @@ pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod knots;
+pub mod mode;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
 mod replace;
 pub mod sensitivity;
 pub mod shape;
+pub mod switches;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
@@ -30,6 +32,7 @@ pub use ids::{
     VariableId, VelocityRef,
 };
 pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use mode::{Activity, Mode};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
@@ -62,6 +65,8 @@ pub struct Model {
     pub variables: Vec<Variable>,
     /// Forces other than gravity.
     pub forces: Vec<Force>,
+    /// States of which one holds at a time.
+    pub modes: Vec<Mode>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
     /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
@@ -305,6 +310,8 @@ pub struct Force {
     pub name: String,
     /// What it does.
     pub kind: ForceKind,
+    /// In which states it acts.
+    pub activity: Activity,
     /// Where the file declares it.
     pub span: Span,
 }

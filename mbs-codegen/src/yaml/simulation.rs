@@ -317,6 +317,10 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                if let Some(node) = fields.value("modes") {
+                    let modes = self.case_modes(node, &root.scope);
+                    case.inputs.extend(modes);
+                }
                 let choices = Choices { scope: &root.scope, parameters, inputs };
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));

@@ -584,6 +584,11 @@ where
                 aside.around.actions.save(latches);
                 Ok(true)
             }
+            (Item::Switch(event), Some(aside)) => {
+                aside.around.actions.switch(event, self.nodes.size(number));
+                aside.around.actions.save(latches);
+                Ok(true)
+            }
             (Item::Restart, _) => {
                 Assembly::DEFAULT.start(self.system, self.inputs, state, self.scratch)?;
                 Ok(true)
@@ -602,6 +607,10 @@ where
         let (t, columns) = (self.time(number), self.columns);
         match self.nodes.item(number) {
             Item::Act(event) => self.transpose_act(t, event, kept),
+            Item::Switch(_) => {
+                copy(self.next, self.bar);
+                Ok(())
+            }
             Item::Restart => {
                 copy(self.next, self.bar);
                 Assembly::DEFAULT.start_transposed(
