@@ -289,6 +289,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept: pieces.next(State::<M::S>::len(&dims))?,
             next: pieces.next(StateDerivatives::<M::S>::len(&dims))?,
             h_rho,
+            shows_multipliers: true,
             judges_multipliers: judges_multipliers(system),
             scratch: pieces.rest(),
         };
