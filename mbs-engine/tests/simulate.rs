@@ -3,6 +3,8 @@
 mod common;
 #[path = "simulate/events.rs"]
 mod events;
+#[path = "simulate/kinematics.rs"]
+mod kinematics;
 
 use common::{interpreted, run, shipped};
 use mbs_codegen::program::{BundleKind, Options, Program};
