@@ -29,7 +29,7 @@ pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
 };
-pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use joint::{Joint, JointKind, JointPoint, JointSide, SharedParts, Start};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;

@@ -35,6 +35,7 @@ mod reader;
 mod scope;
 mod sensitivity;
 mod shapes;
+mod shared_joints;
 mod simulation;
 mod start;
 mod tree;
