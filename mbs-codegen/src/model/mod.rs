@@ -495,6 +495,15 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// All integrators, with the coefficients that they have if a file does not say.
+    pub const ALL: [Integrator; 5] = [
+        Integrator::Rk4,
+        Integrator::DormandPrince,
+        Integrator::Trapezoidal,
+        Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+        Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+    ];
+
     /// Whether its steps are explicit.
     pub fn is_explicit(self) -> bool {
         matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
