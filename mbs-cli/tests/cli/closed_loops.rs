@@ -613,3 +613,52 @@ fn coarse_drives_stay_on_their_branch() {
     let jumping = folder.file("jumping.yaml", model("if(t < 1, 0, 2)"));
     fails(2, &["perhaps another branch"], &["kinematics", &jumping, "--step", "0.1"]);
 }
+
+/// Camber over travel by a point of the suspension, against differences of the motion itself.
+#[test]
+fn kinematics_has_gradients() {
+    let folder = Folder::new();
+    let model = shipped("suspension");
+    let options = ["--step", "0.1", "--sensitivity", "upper_inner_z,lower_outer_y"];
+    let run = |more: &[&str]| json(&[&["kinematics", &model], &options[..], more].concat());
+    let direct = run(&["--method", "direct"]);
+    let adjoint = run(&["--method", "adjoint"]);
+    assert_eq!(adjoint["method"]["gradient"], "adjoint");
+    for (name, found) in direct["objectives"].as_object().expect("objectives") {
+        for by in ["upper_inner_z", "lower_outer_y"] {
+            let [a, b] = [found, &adjoint["objectives"][name]].map(|one| number(&one["gradient"][by]));
+            assert!((a - b).abs() < 1e-12 * a.abs().max(1e-3), "{name} {by}: {a} {b}");
+        }
+    }
+    let file = folder.path("camber.csv");
+    run(&["--trajectories", &file]);
+    let (names, rows) = table(&file);
+    let place = |name: &str| names.iter().position(|n| n == name).expect(name);
+    let camber = |value: f64| {
+        let out = folder.path("motion.csv");
+        let set = format!("upper_inner_z={value}");
+        json(&["kinematics", &model, "--step", "0.1", "--set", &set, "--out", &out]);
+        let (names, rows) = table(&out);
+        let k = names.iter().position(|n| n == "camber").expect("an output");
+        rows.iter().map(|row| row[k]).collect::<Vec<f64>>()
+    };
+    let (h, z) = (1e-5, 0.46);
+    let [low, middle, high] = [z - h, z, z + h].map(camber);
+    assert_eq!(rows.len(), middle.len());
+    let (value, slope) = (place("integrand(camber)"), place("d(integrand(camber))/d(upper_inner_z)"));
+    let mut largest = 0.0_f64;
+    for (i, row) in rows.iter().enumerate() {
+        assert!((row[value] - middle[i]).abs() < 1e-14);
+        // Central differences: h² and rounding over h.
+        assert!((row[slope] - (high[i] - low[i]) / (2.0 * h)).abs() < 1e-8, "{} at {}", row[slope], row[0]);
+        largest = largest.max(row[slope].abs());
+    }
+    assert!(largest > 1.0, "{largest}");
+    fails(2, &["is not integrated"], &["kinematics", &model, "--method", "continuous_adjoint"]);
+    fails(
+        2,
+        &["choose the direct method"],
+        &["kinematics", &model, "--method", "adjoint", "--trajectories", &file],
+    );
+    fails(1, &["needs a drive"], &["kinematics", &shipped("five_bar"), "--gradient"]);
+}

@@ -31,7 +31,7 @@ pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
 };
-pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use joint::{Joint, JointKind, JointPoint, JointSide, SharedParts, Start};
 pub use mode::{Activity, Mode};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
@@ -502,6 +502,15 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// All integrators, with the coefficients that they have if a file does not say.
+    pub const ALL: [Integrator; 5] = [
+        Integrator::Rk4,
+        Integrator::DormandPrince,
+        Integrator::Trapezoidal,
+        Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+        Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+    ];
+
     /// Whether its steps are explicit.
     pub fn is_explicit(self) -> bool {
         matches!(self, Integrator::Rk4 | Integrator::DormandPrince)

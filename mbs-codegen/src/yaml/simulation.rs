@@ -139,14 +139,7 @@ impl<'t> Reader<'t> {
             settings.formulation = self.word(node, "a formulation", &words).or(settings.formulation);
         }
         if let Some(node) = fields.value("integrator") {
-            let words = [
-                Integrator::Rk4,
-                Integrator::DormandPrince,
-                Integrator::Trapezoidal,
-                Integrator::Newmark { beta: 0.25, gamma: 0.5 },
-                Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
-            ]
-            .map(|integrator| (integrator.keyword(), integrator));
+            let words = Integrator::ALL.map(|integrator| (integrator.keyword(), integrator));
             // A case that names the same integrator keeps what belongs to it.
             if let Some(new) = self.word(node, "an integrator", &words)
                 && settings.integrator.is_none_or(|old| old.keyword() != new.keyword())

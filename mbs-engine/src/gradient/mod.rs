@@ -43,6 +43,7 @@ mod end_time;
 mod explicit;
 mod implicit;
 mod input_history;
+pub mod kinematics;
 mod observed;
 pub mod products;
 mod second_order;

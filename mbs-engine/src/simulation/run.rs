@@ -86,7 +86,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
 }
 
 /// What events do not go together with.
-fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
+pub(crate) fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
     if model.program().events.names.is_empty() {
         None
     } else if settings.analysis == Analysis::Kinematics {
