@@ -12,8 +12,8 @@ use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
-    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
-    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    ConstraintCorrection, ConstraintRows, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable,
+    Events, ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
     FusedSteps, GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
     InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
     JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,

@@ -537,11 +537,14 @@ pub enum Formulation {
     Penalty,
     /// Accelerations with Baumgarte's stabilisation; projected onto the constraints after explicit steps.
     Index1,
+    /// Independent coordinates are integrated, the others follow from the constraints.
+    MatrixR,
 }
 
 impl Formulation {
     /// All formulations.
-    pub const ALL: [Formulation; 3] = [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1];
+    pub const ALL: [Formulation; 4] =
+        [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1, Formulation::MatrixR];
 
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
@@ -549,6 +552,7 @@ impl Formulation {
             Formulation::Ali3p => "ali3p",
             Formulation::Penalty => "penalty",
             Formulation::Index1 => "index1",
+            Formulation::MatrixR => "matrix_r",
         }
     }
 }

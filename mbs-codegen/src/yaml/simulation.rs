@@ -54,7 +54,8 @@ impl Settings {
             None if self.constrained && explicit => Formulation::Index1,
             None => Formulation::Ali3p,
         };
-        let implicit = self.constrained && self.simulation.formulation != Formulation::Index1;
+        let explicit = matches!(self.simulation.formulation, Formulation::Index1 | Formulation::MatrixR);
+        let implicit = self.constrained && !explicit;
         self.simulation.integrator = match self.integrator {
             Some(integrator) => integrator,
             None if implicit => Integrator::Trapezoidal,
@@ -159,6 +160,15 @@ impl<'t> Reader<'t> {
             self.diagnostics.error(at, message).help(
                 "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
             );
+        }
+        if settings.constrained && formulation == Formulation::MatrixR && !is_explicit(integrator) {
+            let at =
+                fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
+            let message =
+                format!("`matrix_r` is not there with the implicit integrator `{}`", integrator.keyword());
+            self.diagnostics
+                .error(at, message)
+                .help("choose `rk4` or `dormand_prince`, or another formulation");
         }
         let simulation = &mut settings.simulation;
         if let Some(penalty) = fields.value("penalty").and_then(|n| self.positive(n, "the penalty")) {

@@ -55,9 +55,9 @@ use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
 pub use end_time::by_end_time;
-pub(crate) use explicit::dynamics as explicit_dynamics;
+pub(crate) use explicit::{dynamics as explicit_dynamics, no_choice, with_dynamics};
 pub use input_history::InputHistory;
-use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
+use mbs_codegen::model::{Formulation, GradientMethod, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
@@ -279,7 +279,10 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     if is_explicit(simulation) {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);
         bundles.extend(match constrained {
-            true => [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection].as_slice(),
+            true if simulation.formulation == Formulation::MatrixR => {
+                [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows].as_slice()
+            }
+            true => &[BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection],
             false => &[BundleKind::ForwardDynamics],
         });
     }

@@ -10,6 +10,7 @@ use super::judged::Judged;
 use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
+use crate::gradient::no_choice;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
@@ -17,8 +18,8 @@ use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4,
-    Sight, Span, State, Statistics, StepError, System, WithEvents,
+    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
+    Rk4, Sight, Span, State, Statistics, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -221,6 +222,15 @@ impl<'a> Job<'a> {
                     None => Index1::new(model),
                 };
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
+                if damping.is_some_and(|damping| damping.matrix_r) {
+                    let mut choice = no_choice(model);
+                    let (system, accelerate) =
+                        (MatrixR::new(model, &mut choice), OfConstraints(model, dynamics));
+                    return match self.has_events() {
+                        true => self.explicit_with_events(&system, multipliers, accelerate),
+                        false => self.explicit(&system, multipliers, accelerate),
+                    };
+                }
                 let (system, accelerate) = (OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
                 match self.has_events() {
                     true => self.explicit_with_events(&system, multipliers, accelerate),

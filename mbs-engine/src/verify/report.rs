@@ -88,7 +88,7 @@ impl Report {
 
 /// The bundles of a full verification, for a model with or without constraints.
 pub fn bundles(constrained: bool) -> Vec<BundleKind> {
-    let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
+    let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::ConstraintRows];
     // The accelerations of a tree are those of forward dynamics.
     BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind)).collect()
 }
