@@ -15,7 +15,6 @@ use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
-use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4,
     Sight, Span, State, Statistics, StepError, System, WithEvents,
@@ -66,11 +65,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
     }
     if settings.is_explicit() && !settings.constrained {
         let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
-        return if settings.recursive {
-            job.explicit_tree(&Recursive(model))
-        } else {
-            job.explicit_tree(model)
-        };
+        return job.explicit_tree(model);
     }
     match start::assemble(model, settings.simulation.begin, settings.analysis) {
         Ok(found) => {
