@@ -338,6 +338,10 @@ pub(crate) struct Gradient {
     /// Change of objectives and of the last state along a direction among the parameters: the Jacobian–vector product; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) along: Vec<(String, f64)>,
+    /// Accelerations by the articulated-body recursion (fully recursive) instead of the mass matrix (semi-recursive); explicit
+    /// integrators of open trees.
+    #[arg(long, help_heading = METHOD)]
+    pub(crate) recursive: bool,
     /// Gradient of a weighted sum of objectives and of coordinates `NAME` and rates `rate(NAME)` at the end: the vector–Jacobian product; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) weight: Vec<(String, f64)>,

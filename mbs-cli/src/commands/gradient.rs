@@ -16,6 +16,7 @@ pub(crate) use driven::driven;
 use further::Further;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::{GradientMethod, Model, Objective};
+use mbs_codegen::program::BundleKind;
 use mbs_engine::Interpreted;
 use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
@@ -44,14 +45,19 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let overrides = overrides(common, *output_step, Some(method));
     let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
     let mut settings = settings.map_err(|error| settings::refuse(&error))?;
+    if arguments.recursive {
+        settings.make_recursive().map_err(|error| settings::refuse(&error))?;
+    }
     let asked = asked(arguments, settings.simulation.gradient)?;
     settings.simulation.gradient = asked;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
-    let bundles = gradient::bundles(&settings.simulation, constrained);
+    let mut bundles = gradient::bundles(&settings.simulation, constrained);
+    bundles.extend(settings.recursive.then_some(BundleKind::ForwardDynamicsRecursive));
     let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(model::explain(&source, &InstanceError::NothingMoves));
     }
+    interpreted.set_recursive(settings.recursive);
     settings::choose_engine(&mut interpreted, common.engine, &settings);
     settings::note_idle(&settings);
 

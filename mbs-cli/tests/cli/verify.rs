@@ -84,6 +84,10 @@ fn other_methods_pass() {
     for (name, more) in [
         ("five_bar", &["--formulation", "index1"][..]),
         ("five_bar", &["--formulation", "penalty", "--integrator", "generalized_alpha"]),
+        (
+            "five_bar",
+            &["--projection", "none", "--integrator", "generalized_alpha", "--spectral-radius", "0.5"],
+        ),
         ("five_bar", &["--integrator", "rk4"]),
         ("five_bar", &["--integrator", "dormand_prince", "--formulation", "penalty"]),
         ("two_point_masses", &["--integrator", "rk4"]),
@@ -300,6 +304,8 @@ fn ways_to_run_a_model_are_compared() {
         "1e-5",
         "--sensitivity",
         "k_1",
+        "--accuracy",
+        "1e-2",
         "--report",
         &page,
     ];
@@ -336,11 +342,10 @@ fn ways_to_run_a_model_are_compared() {
     }
     let recommended = &found["recommended"];
     for of in ["state", "objectives", "gradient"] {
-        assert!(recommended["errors"][of].as_f64().expect("an error") <= 1e-4);
+        assert!(recommended["errors"][of].as_f64().expect("an error") <= 1e-2);
     }
     let text = std::fs::read_to_string(&page).expect("a page");
     assert!(text.contains("Error of the gradient over time") && text.contains("ali3p with trapezoidal"));
-    // What fails is a row: step control sees nothing of held signals.
     let refused = mbs(&["compare", &model, "--steps", "0"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
 }

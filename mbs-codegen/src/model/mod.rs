@@ -557,21 +557,27 @@ impl Formulation {
     }
 }
 
-/// The matrix in whose metric velocities and accelerations are projected.
+/// The matrix in whose metric velocities and accelerations are projected, if they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// M
     Mass,
     /// The symmetric part of M + γh C + βh² K.
     Tangent,
+    /// They are not projected.
+    None,
 }
 
 impl Projection {
+    /// All of them.
+    pub const ALL: [Projection; 3] = [Projection::Mass, Projection::Tangent, Projection::None];
+
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
         match self {
             Projection::Mass => "mass",
             Projection::Tangent => "tangent",
+            Projection::None => "none",
         }
     }
 }

@@ -175,8 +175,7 @@ impl<'t> Reader<'t> {
             simulation.penalty = Some(penalty);
         }
         if let Some(node) = fields.value("projection") {
-            let words =
-                [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
+            let words = Projection::ALL.map(|projection| (projection.keyword(), projection));
             if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
                 simulation.projection = projection;
             }

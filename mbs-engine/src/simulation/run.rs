@@ -16,7 +16,6 @@ use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
-use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
     Rk4, Sight, Span, State, Statistics, StepError, System, WithEvents,
@@ -70,11 +69,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         let mut start = guess;
         mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
         let job = Job { model, settings, start, assembly: None, damping: None, stride, follower };
-        return if settings.recursive {
-            job.explicit_tree(&Recursive(model))
-        } else {
-            job.explicit_tree(model)
-        };
+        return job.explicit_tree(model);
     }
     match start::assemble(model, settings.simulation.begin, settings.analysis) {
         Ok(found) => {
