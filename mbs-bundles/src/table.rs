@@ -201,7 +201,7 @@ macro_rules! bundles {
                 { pivots: None, exists: Always, cost: [1 link, 1 entry, 1 eliminations], sections: none }
         }
         trait ConstraintRows in MatrixR {
-            places {}
+            places { independent: &[bool] }
             /// Constraints, their rates and how velocities change them, in joint form.
             ConstraintRows = constraint_rows(at: At) reads [Time Z V]
                 -> slices(

@@ -288,6 +288,10 @@ mod places {
         &program.held
     }
 
+    pub(super) fn independent(program: &Program) -> &[bool] {
+        &program.independent
+    }
+
     pub(super) fn dependent(program: &Program) -> &[bool] {
         &program.dependent
     }

@@ -333,6 +333,11 @@ pub trait ConstraintCorrection: System {
 
 /// Constraints in joint form.
 pub trait ConstraintRows: System {
+    /// Which velocities are to be independent, nv of them; none lets elimination choose.
+    fn independent(&self) -> &[bool] {
+        &[]
+    }
+
     /// Writes Φ; Φd then Ψ; and (Φ_v; A), by columns.
     fn constraint_rows(
         &self,

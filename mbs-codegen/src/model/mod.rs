@@ -393,6 +393,8 @@ pub struct Simulation {
     pub integrator: Integrator,
     /// How constraints are enforced; without meaning for a model that has none.
     pub formulation: Formulation,
+    /// Coordinates that `matrix_r` integrates, by name, and where the file names them; none lets it choose.
+    pub independent: Vec<(String, Span)>,
     /// Penalty of every constraint; scaled by step and inertia when absent.
     pub penalty: Option<f64>,
     /// The matrix of the projections.
@@ -462,6 +464,7 @@ impl Default for Simulation {
             output_step: None,
             integrator: Integrator::Rk4,
             formulation: Formulation::Ali3p,
+            independent: Vec::new(),
             penalty: None,
             projection: Projection::Mass,
             newton_tolerance: 1e-10,

@@ -229,6 +229,7 @@ pub const SIMULATION: Keys = keys(
         "step",
         "output_step",
         "formulation",
+        "independent",
         "integrator",
         "beta",
         "gamma",

@@ -170,6 +170,16 @@ impl<'t> Reader<'t> {
                 .error(at, message)
                 .help("choose `rk4` or `dormand_prince`, or another formulation");
         }
+        if let Some(entry) = fields.get("independent") {
+            if formulation != Formulation::MatrixR {
+                let message =
+                    format!("`independent` belongs to `matrix_r`, not to `{}`", formulation.keyword());
+                self.diagnostics.error(entry.key_span, message).help("write `formulation: matrix_r`");
+            }
+            let names = self.names(&entry.value, "names of coordinates");
+            settings.simulation.independent =
+                names.into_iter().map(|(name, at, _)| (name.to_string(), at)).collect();
+        }
         let simulation = &mut settings.simulation;
         if let Some(penalty) = fields.value("penalty").and_then(|n| self.positive(n, "the penalty")) {
             simulation.penalty = Some(penalty);

@@ -223,6 +223,7 @@ fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
         BundleKind::LineariseProjections,
         BundleKind::IntegrandDerivatives,
         BundleKind::TerminalDerivatives,
+        BundleKind::ConstraintRows,
         BundleKind::JointLinearise,
         BundleKind::JointIntegrandDerivatives,
         BundleKind::JointTerminalDerivatives,

@@ -42,8 +42,6 @@ use crate::system::{At, Dims, ForwardDynamics, Quantity, System, Units};
 pub struct MatrixR<'a, M: System> {
     pub(crate) index1: Index1<'a, M>,
     choice: &'a [Cell<M::S>],
-    /// Velocities that must be independent; those beyond the slice need not.
-    named: &'a [bool],
 }
 
 /// A choice is kept while no following velocity is larger than this many times an independent one, in natural scales, or than this many times what it
@@ -61,12 +59,7 @@ const AT_ROUNDING: f64 = 16.0;
 impl<'a, M: ConstrainedDynamics> MatrixR<'a, M> {
     /// `choice`: [`MatrixR::choice_len`] numbers, zero before the first step of a run, and a part of its state from then on.
     pub fn new(system: &'a M, choice: &'a mut [M::S]) -> Self {
-        Self { index1: Index1::new(system), choice: Cell::from_mut(choice).as_slice_of_cells(), named: &[] }
-    }
-
-    /// The same, with velocities that must be independent.
-    pub fn with_independent(self, named: &'a [bool]) -> Self {
-        Self { named, ..self }
+        Self { index1: Index1::new(system), choice: Cell::from_mut(choice).as_slice_of_cells() }
     }
 
     /// How many numbers a choice has; a constant for generated models.
@@ -199,10 +192,10 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             kept = size.is_some_and(|size| size <= choice.limit()) && choice.is_near_reference(system, at.z);
         }
         if !kept {
-            choice.make(system, at.z, jacobian, memory, self.named)?;
+            choice.make(system, at.z, jacobian, memory, system.independent())?;
             let size = self.size(choice, jacobian, matrix, pivots, x).unwrap_or(f64::INFINITY);
             if size > SINGULAR {
-                let failure = match self.named.contains(&true) {
+                let failure = match system.independent().contains(&true) {
                     true => IndependentFailure::Named,
                     false => IndependentFailure::Singular,
                 };
