@@ -42,6 +42,7 @@ impl<S: Scalar> Interpreted<S> {
         w: &mut [S],
         results: [&mut [S]; N],
     ) -> Result<(), EvalError> {
+        let kind = self.answering(kind);
         let (entry, tape) = (kind.entry(), self.bundle(kind)?);
         let mut arguments: Arguments<'_, S> = arguments;
         arguments[Group::Prepared as usize] = self.prepared();

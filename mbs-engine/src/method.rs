@@ -105,11 +105,14 @@ impl Method {
             return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, tangent, ..base });
         }
         let projection = match simulation.projection {
-            model::Projection::Mass => ProjectionMatrix::Mass,
+            model::Projection::Mass | model::Projection::None => ProjectionMatrix::Mass,
             model::Projection::Tangent => ProjectionMatrix::Tangent,
         };
         let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
-        let base = Ali3p::DEFAULT;
+        let mut base = Ali3p::DEFAULT;
+        if simulation.projection == model::Projection::None {
+            base.max_projections = 0;
+        }
         Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, tangent, penalty, projection, ..base })
     }
 

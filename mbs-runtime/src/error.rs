@@ -273,11 +273,15 @@ impl IndependentFailure {
 }
 
 /// Why an event cannot happen as it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventFailure {
     /// Its function is beyond zero at the start.
     Past,
+    /// Its function is beyond zero as soon as it counts.
+    Late,
+    /// Both branches of its switch lead back to the other.
+    Slides,
     /// Its function is zero, with rate zero, and then crosses.
     AtRest,
     /// It comes ever faster.
@@ -290,6 +294,25 @@ pub enum EventFailure {
     Contradicts,
     /// Its function meets zero without crossing it: its time has no derivative.
     Tangential,
+    /// A constraint that acts after it does not hold where it happens.
+    Violates {
+        /// The row, in joint form.
+        row: usize,
+        /// Its value.
+        by: f64,
+    },
+    /// A constraint that acts after it holds where it happens, but not where it happens for other parameters.
+    Leaves {
+        /// The row, in joint form.
+        row: usize,
+        /// The parameter.
+        parameter: usize,
+    },
+    /// A constraint that acts after it holds where it happens, but its function does not tell that it does for other parameters.
+    Unseen {
+        /// The row, in joint form.
+        row: usize,
+    },
 }
 
 impl EventFailure {
@@ -298,6 +321,14 @@ impl EventFailure {
         match self {
             Self::Past => {
                 "has happened before the start: its function is beyond zero there; change the start, or its `direction`"
+            }
+            Self::Late => {
+                "is past its threshold as soon as it begins to count: another event has led to where its function is beyond zero; \
+                 let that event lead elsewhere"
+            }
+            Self::Slides => {
+                "does not let go of zero: on either side the motion leads back to the other one, it sticks or slides there; make sticking a \
+                 state of a mode with its constraint, or smooth the law"
             }
             Self::AtRest => {
                 "is at rest: its function is zero there with rate zero, and crosses zero without having been on the other side; \
@@ -313,6 +344,9 @@ impl EventFailure {
             Self::Tangential => {
                 "is met tangentially: its function touches zero without crossing it, and its time has no derivative"
             }
+            Self::Violates { .. } => "enters a state whose constraints do not hold there",
+            Self::Unseen { .. } => "enters a state whose constraints may not hold there for other parameters",
+            Self::Leaves { .. } => "enters a state whose constraints do not hold there for other parameters",
         }
     }
 }
@@ -540,6 +574,34 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 )
             }
             StepError::NotDifferentiable { what } | StepError::Unsupported { what } => write!(f, "{what}"),
+            StepError::Event { t, event, failure: EventFailure::Violates { row, by } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which is violated by {by:e} there: let the event happen where all constraints \
+                     hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Leaves { row, parameter } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                let parameter = entry(Quantity::Sensitivity, parameter);
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which holds there, but not where the event happens after a change of \
+                     {parameter}: there is no gradient; let the event happen where all constraints hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Unseen { row } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which holds there, but the function of the event does not tell the adjoint that it \
+                     does after a change of parameters: take the direct method, or let the event happen where the constraint holds"
+                )
+            }
             StepError::Event { t, event, failure } => {
                 write!(f, "at t = {} {} {}", time(t), entry(Quantity::Event, event), failure.words())
             }

@@ -88,6 +88,8 @@ pub(crate) enum ProjectionName {
     Mass,
     /// The mass matrix with damping and stiffness
     Tangent,
+    /// No projections
+    None,
 }
 
 impl From<ProjectionName> for model::Projection {
@@ -95,6 +97,7 @@ impl From<ProjectionName> for model::Projection {
         match name {
             ProjectionName::Mass => model::Projection::Mass,
             ProjectionName::Tangent => model::Projection::Tangent,
+            ProjectionName::None => model::Projection::None,
         }
     }
 }

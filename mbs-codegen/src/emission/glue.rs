@@ -342,12 +342,19 @@ fn event_table(program: &Program) -> TokenStream {
     let events = &program.events;
     let entry = |entry: &EventEntry| {
         let direction = ident(entry.direction.name());
-        let EventEntry { minimum_interval, stop, has_rate, .. } = *entry;
+        let EventEntry { minimum_interval, stop, has_rate, adds_rows, .. } = *entry;
         let range = |(first, end): (usize, usize)| {
             let (first, end) = (count(first), count(end));
             quote!((#first, #end))
         };
         let (conditions, settings) = (range(entry.conditions), range(entry.settings));
+        let switch = match entry.switch {
+            Some(input) => {
+                let input = count(input as usize);
+                quote!(Some(#input))
+            }
+            None => quote!(None),
+        };
         quote! {
             rt::EventEntry {
                 direction: rt::Direction::#direction,
@@ -355,6 +362,8 @@ fn event_table(program: &Program) -> TokenStream {
                 stop: #stop,
                 has_rate: #has_rate,
                 conditions: #conditions,
+                adds_rows: #adds_rows,
+                switch: #switch,
                 settings: #settings,
             }
         }

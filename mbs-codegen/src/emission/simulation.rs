@@ -421,8 +421,9 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         (quote!(rt::simulation::Stabilised), value)
     } else {
         let projection = match simulation.projection {
-            Projection::Mass => quote!(rt::ProjectionMatrix::Mass),
-            Projection::Tangent => quote!(rt::ProjectionMatrix::Tangent),
+            Projection::Mass => quote!(projection: rt::ProjectionMatrix::Mass),
+            Projection::Tangent => quote!(projection: rt::ProjectionMatrix::Tangent),
+            Projection::None => quote!(max_projections: 0),
         };
         let penalty = match simulation.penalty.map(number) {
             Some(penalty) => quote!(rt::Penalty::Given(#penalty)),
@@ -435,7 +436,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                 max_iterations: #iterations,
                 #tangent
                 penalty: #penalty,
-                projection: #projection,
+                #projection,
                 ..rt::Ali3p::DEFAULT
             }
         };

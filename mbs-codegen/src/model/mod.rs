@@ -14,12 +14,14 @@ pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod knots;
+pub mod mode;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
 mod replace;
 pub mod sensitivity;
 pub mod shape;
+pub mod switches;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
@@ -29,7 +31,8 @@ pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
 };
-pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use joint::{Joint, JointKind, JointPoint, JointSide, SharedParts, Start};
+pub use mode::{Activity, Mode};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
@@ -62,6 +65,8 @@ pub struct Model {
     pub variables: Vec<Variable>,
     /// Forces other than gravity.
     pub forces: Vec<Force>,
+    /// States of which one holds at a time.
+    pub modes: Vec<Mode>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
     /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
@@ -305,6 +310,8 @@ pub struct Force {
     pub name: String,
     /// What it does.
     pub kind: ForceKind,
+    /// In which states it acts.
+    pub activity: Activity,
     /// Where the file declares it.
     pub span: Span,
 }
@@ -498,6 +505,15 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// All integrators, with the coefficients that they have if a file does not say.
+    pub const ALL: [Integrator; 5] = [
+        Integrator::Rk4,
+        Integrator::DormandPrince,
+        Integrator::Trapezoidal,
+        Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+        Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+    ];
+
     /// Whether its steps are explicit.
     pub fn is_explicit(self) -> bool {
         matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
@@ -544,21 +560,27 @@ impl Formulation {
     }
 }
 
-/// The matrix in whose metric velocities and accelerations are projected.
+/// The matrix in whose metric velocities and accelerations are projected, if they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// M
     Mass,
     /// The symmetric part of M + γh C + βh² K.
     Tangent,
+    /// They are not projected.
+    None,
 }
 
 impl Projection {
+    /// All of them.
+    pub const ALL: [Projection; 3] = [Projection::Mass, Projection::Tangent, Projection::None];
+
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
         match self {
             Projection::Mass => "mass",
             Projection::Tangent => "tangent",
+            Projection::None => "none",
         }
     }
 }

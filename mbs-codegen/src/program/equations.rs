@@ -153,6 +153,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
             BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
             BundleKind::EventFunctions => self.event_functions(),
+            BundleKind::EventSides => self.event_sides(),
             BundleKind::EventJumps => self.event_jumps()?,
             kind => return Err(ProgramError::invalid(kind.name(), "nobody writes it")),
         };

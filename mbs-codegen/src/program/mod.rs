@@ -360,7 +360,10 @@ impl Program {
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
         let mut conditions = match options.freeze {
             true => Conditions::default(),
-            false => Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon()),
+            false => {
+                let implicit = program.kinds.contains(&BundleKind::Residual);
+                Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon(), implicit)
+            }
         };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
@@ -372,7 +375,8 @@ impl Program {
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
             let signals = equations.signals_of(Some(shared.case));
-            if equations.differentiated_signals(&signals).is_empty() {
+            let scaled = conditions.are_scaled_for(equations.g, &shared.model.default_parameters());
+            if scaled && equations.differentiated_signals(&signals).is_empty() {
                 equations.cases.push(shared);
             } else {
                 program.separate_cases.push(shared.case.name.clone());

@@ -140,14 +140,7 @@ impl<'t> Reader<'t> {
             settings.formulation = self.word(node, "a formulation", &words).or(settings.formulation);
         }
         if let Some(node) = fields.value("integrator") {
-            let words = [
-                Integrator::Rk4,
-                Integrator::DormandPrince,
-                Integrator::Trapezoidal,
-                Integrator::Newmark { beta: 0.25, gamma: 0.5 },
-                Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
-            ]
-            .map(|integrator| (integrator.keyword(), integrator));
+            let words = Integrator::ALL.map(|integrator| (integrator.keyword(), integrator));
             // A case that names the same integrator keeps what belongs to it.
             if let Some(new) = self.word(node, "an integrator", &words)
                 && settings.integrator.is_none_or(|old| old.keyword() != new.keyword())
@@ -192,8 +185,7 @@ impl<'t> Reader<'t> {
             simulation.penalty = Some(penalty);
         }
         if let Some(node) = fields.value("projection") {
-            let words =
-                [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
+            let words = Projection::ALL.map(|projection| (projection.keyword(), projection));
             if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
                 simulation.projection = projection;
             }
@@ -337,6 +329,10 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                if let Some(node) = fields.value("modes") {
+                    let modes = self.case_modes(node, &root.scope);
+                    case.inputs.extend(modes);
+                }
                 let choices = Choices { scope: &root.scope, parameters, inputs };
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));

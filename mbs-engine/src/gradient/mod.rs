@@ -43,6 +43,7 @@ mod end_time;
 mod explicit;
 mod implicit;
 mod input_history;
+pub mod kinematics;
 mod observed;
 pub mod products;
 mod second_order;
@@ -219,7 +220,7 @@ pub struct Node<'a> {
     /// Derivatives of accelerations.
     pub zdd: &'a [f64],
     /// Derivatives of multipliers. Empty where they are not known: of constraints that depend on each other, under an explicit
-    /// integrator.
+    /// integrator or for an observer that does not read them.
     pub lambda_derivatives: &'a [f64],
 }
 
@@ -315,21 +316,22 @@ pub fn run(
     start: Start,
     mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
-    observed(model, method, simulation, start, &mut observe)
+    observed(model, method, simulation, start, true, &mut observe)
 }
 
-/// The same, compiled once for all observers.
+/// The same, compiled once for all observers. `multipliers`: whether this one reads their derivatives, which are work where rows depend on each other.
 fn observed(
     model: &Interpreted,
     method: &Method,
     simulation: &Simulation,
     start: Start,
+    multipliers: bool,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     model.begin_run();
     match *method {
-        Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
-        Method::Index1(method) => implicit::run(model, method, simulation, start, observe),
+        Method::Ali3p(method) => implicit::run(model, method, simulation, start, multipliers, observe),
+        Method::Index1(method) => implicit::run(model, method, simulation, start, multipliers, observe),
         Method::Rk4(damping) => {
             let integrator = Differentiated(Fixed { method: Rk4, h: simulation.step });
             explicit::run(model, method, integrator, damping, simulation, Output::Steps, start, observe)

@@ -16,7 +16,6 @@ use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
-use mbs_runtime::system::Recursive;
 use mbs_runtime::{
     EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
     Rk4, Sight, Span, State, Statistics, StepError, System, WithEvents,
@@ -66,12 +65,11 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         return failed_before_start(model, settings, guess, failure);
     }
     if settings.is_explicit() && !settings.constrained {
-        let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
-        return if settings.recursive {
-            job.explicit_tree(&Recursive(model))
-        } else {
-            job.explicit_tree(model)
-        };
+        // Lengths of Euler parameters mean nothing; every start normalises them.
+        let mut start = guess;
+        mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
+        let job = Job { model, settings, start, assembly: None, damping: None, stride, follower };
+        return job.explicit_tree(model);
     }
     match start::assemble(model, settings.simulation.begin, settings.analysis) {
         Ok(found) => {
@@ -84,7 +82,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
 }
 
 /// What events do not go together with.
-fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
+pub(crate) fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
     if model.program().events.names.is_empty() {
         None
     } else if settings.analysis == Analysis::Kinematics {

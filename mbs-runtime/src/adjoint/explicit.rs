@@ -963,7 +963,13 @@ where
         let (y, kept) = cut_mut("state", state, n).map_err(fail)?;
         self.load(kept).map_err(fail)?;
         if let Some(around) = &mut self.around {
-            if let Item::Act(event) = self.times.item(number) {
+            let item = self.times.item(number);
+            if let Item::Switch(event) = item {
+                around.actions.switch(event, h);
+                self.save(kept).map_err(fail)?;
+                return Ok(ControlFlow::Continue(()));
+            }
+            if let Item::Act(event) = item {
                 let at = At::of_state(&self.dims, t, y, self.field.inputs.at_node(t)).map_err(fail)?;
                 let d = around.actions.act(event, at)?;
                 let (_, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
@@ -1021,7 +1027,7 @@ where
         self.load(kept).map_err(fail)?;
         match self.times.item(number) {
             Item::Act(event) => self.transpose_act(t, event, y)?,
-            Item::Restart => {}
+            Item::Switch(_) | Item::Restart => {}
             Item::Step(End::Located(event)) => self.transpose_located(t, h, event, y)?,
             Item::Step(end) => {
                 self.transpose(t, h, y).map_err(fail)?;

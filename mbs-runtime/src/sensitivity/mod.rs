@@ -3,6 +3,7 @@
 //! | what | input → output |
 //! |---|---|
 //! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
+//! | [`Assembly::driven_differentiated`](crate::Assembly::driven_differentiated) | a driven state → its derivatives |
 //! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |
 //! | [`Differentiated`] | a run, implicit or explicit → its derivatives at every node, objectives and their gradient |
 //!
@@ -17,6 +18,7 @@ mod bordered;
 pub(crate) mod columns;
 mod completion;
 mod correction;
+mod driven;
 mod forward;
 mod guess;
 mod jacobian_vector;
@@ -46,6 +48,7 @@ pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub use driven::Term;
 pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use jacobian_vector::JacobianVector;
