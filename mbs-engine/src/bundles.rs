@@ -12,8 +12,8 @@ use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
-    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
-    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    ConstraintCorrection, ConstraintRows, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable,
+    Events, ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
     FusedSteps, GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
     InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
     JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,
@@ -286,6 +286,10 @@ mod places {
 
     pub(super) fn held(program: &Program) -> &[bool] {
         &program.held
+    }
+
+    pub(super) fn independent(program: &Program) -> &[bool] {
+        &program.independent
     }
 
     pub(super) fn dependent(program: &Program) -> &[bool] {

@@ -162,6 +162,18 @@ impl<S: Scalar> Interpreted<S> {
         &mut self,
         values: &[(&str, S)],
     ) -> Result<(), (Option<String>, ParameterError)> {
+        let all = self.with_values(values)?;
+        self.check_conditions(&all).map_err(|error| (None, error))?;
+        self.parameters = all;
+        self.run_prepare();
+        Ok(())
+    }
+
+    /// All parameters, some of them with other values, each within its own bounds.
+    pub(crate) fn with_values(
+        &self,
+        values: &[(&str, S)],
+    ) -> Result<Vec<S>, (Option<String>, ParameterError)> {
         let mut all = self.parameters.clone();
         for &(name, value) in values {
             let mut set = || {
@@ -173,10 +185,7 @@ impl<S: Scalar> Interpreted<S> {
             };
             set().map_err(|error| (Some(name.into()), error))?;
         }
-        self.check_conditions(&all).map_err(|error| (None, error))?;
-        self.parameters = all;
-        self.run_prepare();
-        Ok(())
+        Ok(all)
     }
 
     /// Whether a mechanism can have these parameters: a mass is not negative, an inertia is that of a body, knots increase,
@@ -192,7 +201,8 @@ impl<S: Scalar> Interpreted<S> {
         let [margins, shown] =
             [margins, shown].map(|values| values.iter().map(|x| x.real()).collect::<Vec<_>>());
         match Conditions::broken(conditions, &margins, &shown) {
-            Some(message) => Err(ParameterError::Condition { message }),
+            Some((condition, message)) if condition.of_scale => Err(ParameterError::Scale { message }),
+            Some((_, message)) => Err(ParameterError::Condition { message }),
             None => Ok(()),
         }
     }

@@ -29,6 +29,8 @@ pub struct Damping {
     pub frequency: f64,
     /// The penalty; none for exact accelerations.
     pub penalty: Option<f64>,
+    /// Whether independent coordinates are integrated, so that there is nothing to answer.
+    pub matrix_r: bool,
 }
 
 /// How `index1` and `penalty` answer a violation, before the scale of the rows is known.
@@ -60,6 +62,7 @@ impl Damping {
         Some(Damping {
             frequency: if explicit { 0.0 } else { damping_frequency(simulation.step) },
             penalty: enforcement(simulation).penalty(scale),
+            matrix_r: simulation.formulation == Formulation::MatrixR,
         })
     }
 }

@@ -65,6 +65,9 @@ pub(crate) enum FormulationName {
     Penalty,
     /// At the level of accelerations
     Index1,
+    /// Independent coordinates are integrated, the others follow
+    #[value(name = "matrix_r")]
+    MatrixR,
 }
 
 impl From<FormulationName> for model::Formulation {
@@ -73,6 +76,7 @@ impl From<FormulationName> for model::Formulation {
             FormulationName::Ali3p => model::Formulation::Ali3p,
             FormulationName::Penalty => model::Formulation::Penalty,
             FormulationName::Index1 => model::Formulation::Index1,
+            FormulationName::MatrixR => model::Formulation::MatrixR,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::thread;
 
 /// Each shipped model, and how much of its run is enough here.
-const SHIPPED: [(&str, &[&str]); 23] = [
+const SHIPPED: [(&str, &[&str]); 28] = [
     ("andrews", &["--end", "3e-3"]),
     ("arm7", &["--end", "0.1"]),
     ("bicycle", &["--end", "0.02"]),
@@ -13,6 +13,7 @@ const SHIPPED: [(&str, &[&str]); 23] = [
     ("bricard", &["--end", "0.2"]),
     ("buggy", &["--end", "0.004"]),
     ("cart_pole", &["--end", "1"]),
+    ("catch_and_release", &["--end", "0.5", "--step", "5e-3"]),
     ("crank_rocker", &["--end", "0.2"]),
     ("double_pendulum", &["--end", "1"]),
     ("five_bar", &["--end", "0.5"]),
@@ -20,15 +21,19 @@ const SHIPPED: [(&str, &[&str]); 23] = [
     // Through a singular position, at 0.7 s.
     ("four_bar_2", &["--end", "1"]),
     ("governor", &["--end", "0.5"]),
+    ("hopping_leg", &["--end", "0.6"]),
     ("human43", &["--end", "0.02", "--sensitivity", "L2,thickness"]),
+    ("knee_lock", &["--end", "0.6"]),
     ("mirrored", &["--end", "0.3"]),
     ("pendulum", &["--end", "2"]),
+    ("ratchet", &["--end", "1.2"]),
     ("slider_crank", &["--end", "1"]),
     ("spinning_top", &["--end", "0.3"]),
     ("suspension", &["--end=-0.8"]),
     ("torque_free_top", &["--end", "0.5"]),
     ("tree20", &["--end", "0.02"]),
     ("two_point_masses", &["--end", "1"]),
+    ("vehicle_drop", &["--end", "0.23"]),
     ("whipple", &["--end", "0.1"]),
 ];
 

@@ -270,6 +270,24 @@ impl<'t> Reader<'t> {
             unit.joints.push(Declared { id, name, entry });
         }
         self.declare_variables(fields, prefix, local, global.as_deref_mut(), spaces, &mut unit);
+        for entry in self.section(fields, "modes") {
+            let Some(name) = self.declare_name(entry, prefix, "mode", &mut spaces.things) else { continue };
+            if self.symbols.modes.len() >= limits::MODES {
+                self.diagnostics.error(entry.key_span, format!("more than {} modes", limits::MODES));
+                break;
+            }
+            let thing = match self.mode_symbol(&name, entry) {
+                Some(symbol) => {
+                    self.symbols.modes.push(symbol);
+                    Thing::Mode(self.symbols.modes.len() - 1)
+                }
+                None => Thing::Broken,
+            };
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), thing);
+            }
+            local.things.insert(entry.key.to_string(), thing);
+        }
         for (key, what) in
             [("forces", "force"), ("outputs", "output"), ("objectives", "objective"), ("events", "event")]
         {

@@ -54,7 +54,8 @@ impl Settings {
             None if self.constrained && explicit => Formulation::Index1,
             None => Formulation::Ali3p,
         };
-        let implicit = self.constrained && self.simulation.formulation != Formulation::Index1;
+        let explicit = matches!(self.simulation.formulation, Formulation::Index1 | Formulation::MatrixR);
+        let implicit = self.constrained && !explicit;
         self.simulation.integrator = match self.integrator {
             Some(integrator) => integrator,
             None if implicit => Integrator::Trapezoidal,
@@ -159,6 +160,25 @@ impl<'t> Reader<'t> {
             self.diagnostics.error(at, message).help(
                 "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
             );
+        }
+        if settings.constrained && formulation == Formulation::MatrixR && !is_explicit(integrator) {
+            let at =
+                fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
+            let message =
+                format!("`matrix_r` is not there with the implicit integrator `{}`", integrator.keyword());
+            self.diagnostics
+                .error(at, message)
+                .help("choose `rk4` or `dormand_prince`, or another formulation");
+        }
+        if let Some(entry) = fields.get("independent") {
+            if formulation != Formulation::MatrixR {
+                let message =
+                    format!("`independent` belongs to `matrix_r`, not to `{}`", formulation.keyword());
+                self.diagnostics.error(entry.key_span, message).help("write `formulation: matrix_r`");
+            }
+            let names = self.names(&entry.value, "names of coordinates");
+            settings.simulation.independent =
+                names.into_iter().map(|(name, at, _)| (name.to_string(), at)).collect();
         }
         let simulation = &mut settings.simulation;
         if let Some(penalty) = fields.value("penalty").and_then(|n| self.positive(n, "the penalty")) {
@@ -309,6 +329,10 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                if let Some(node) = fields.value("modes") {
+                    let modes = self.case_modes(node, &root.scope);
+                    case.inputs.extend(modes);
+                }
                 let choices = Choices { scope: &root.scope, parameters, inputs };
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));

@@ -433,12 +433,11 @@ impl<'a, M: Constrained> Work<'a, M> {
             let merit = self.merit();
             let size = self.size(self.z).max(1.0);
             loop {
-                let (worst, _) = self.worst();
                 if merit == 0.0 {
                     return self.assembled(held);
                 }
                 if tried >= settings.max_iterations || damping > LARGEST_DAMPING {
-                    return self.not_assembled(worst, size);
+                    return self.not_assembled(size);
                 }
                 tried += 1;
                 self.statistics.iterations = tried;
@@ -463,7 +462,7 @@ impl<'a, M: Constrained> Work<'a, M> {
                     break;
                 }
                 self.positions(false).map_err(|error| self.failed(error))?;
-                if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+                if self.is_rounding(size) {
                     // Rounding leaves nothing to improve.
                     return self.assembled(held);
                 }
@@ -489,9 +488,20 @@ impl<'a, M: Constrained> Work<'a, M> {
         Ok(())
     }
 
+    /// Whether what is left of Φ is rounding: of positions of this size, or of the terms of a row that positions hardly change.
+    fn is_rounding(&self, size: f64) -> bool {
+        let units = self.system.units();
+        let rows = self.phi.iter().zip(self.sizes.iter()).enumerate();
+        rows.fold(true, |all, (k, (phi, n))| {
+            let left = phi.real().abs();
+            let of_positions = left / size_of(*n) <= BAD_ROUNDING * M::S::EPSILON * size;
+            all && (of_positions || left <= ROUNDING * M::S::EPSILON * size * units.row(k))
+        })
+    }
+
     #[cold]
-    fn not_assembled(&self, worst: f64, size: f64) -> Result<(), StepError> {
-        if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+    fn not_assembled(&self, size: f64) -> Result<(), StepError> {
+        if self.is_rounding(size) {
             return Ok(());
         }
         let (violation, quantity, index) = self.violation(self.worst().1);

@@ -16,6 +16,7 @@ pub(crate) mod augmented;
 mod blocks;
 mod bordered;
 pub(crate) mod columns;
+mod completion;
 mod correction;
 mod driven;
 mod forward;
@@ -29,6 +30,7 @@ pub(crate) mod objectives;
 mod redundancy;
 mod products;
 mod residual;
+mod row_lists;
 pub(crate) mod run;
 pub(crate) mod explicit_run;
 mod stages;
@@ -40,6 +42,7 @@ mod transposed;
 mod values;
 
 pub(crate) use blocks::TransposedProduct;
+pub(crate) use completion::Completion;
 pub(crate) use correction::Correction;
 pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
@@ -50,6 +53,7 @@ pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
+pub(crate) use joint_dynamics::{load_choice, save_choice};
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;
 pub use objectives::Gradient;
