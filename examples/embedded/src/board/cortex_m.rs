@@ -27,6 +27,8 @@ pub struct Board {
     output: Option<HostStream>,
     period: u32,
     top: usize,
+    /// The deepest stack of what has been painted over.
+    deepest: usize,
 }
 
 impl Board {
@@ -38,7 +40,7 @@ impl Board {
         timer.clear_current();
         timer.enable_counter();
         timer.enable_interrupt();
-        Some(Self { output: hio::hstdout().ok(), period: 0, top: 0 })
+        Some(Self { output: hio::hstdout().ok(), period: 0, top: 0, deepest: usize::MAX })
     }
 
     /// Ends the emulation.
@@ -52,6 +54,18 @@ impl Board {
     /// The stack that may be painted: from the end of static memory to below what is in use.
     fn stack_pointer() -> usize {
         (msp::read() as usize).saturating_sub(MARGIN)
+    }
+
+    /// The lowest address that has been written to since the stack was painted.
+    #[allow(unsafe_code, reason = "nobody else may read unused stack")]
+    fn lowest() -> usize {
+        let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
+        // Sound: the addresses are between the end of static memory and the stack pointer: RAM, aligned, of no value, since there is no heap. Every one of these
+        // words was written by the start-up code, which paints all of it, by `paint_stack`, or by the program since.
+        while (at as usize) < end && unsafe { at.read_volatile() } == PAINT {
+            at = at.wrapping_add(1);
+        }
+        at as usize
     }
 }
 
@@ -78,8 +92,10 @@ impl Platform for Board {
         let now = TICKS.load(Ordering::SeqCst);
         // The first period begins with the first call.
         let in_time = self.period == 0 || now <= self.period;
+        // Awake: while a processor sleeps, QEMU moves its clock to the next tick, and on a busy host sometimes to the one after it, which
+        // looks like a missed deadline. Hardware would sleep here (`wfi`, with interrupts masked).
         while TICKS.load(Ordering::SeqCst) == now {
-            cortex_m::asm::wfi();
+            core::hint::spin_loop();
         }
         self.period = TICKS.load(Ordering::SeqCst);
         in_time
@@ -87,6 +103,7 @@ impl Platform for Board {
 
     #[allow(unsafe_code, reason = "nobody else may write to unused stack")]
     fn paint_stack(&mut self) {
+        self.deepest = self.deepest.min(Self::lowest());
         let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
         self.top = msp::read() as usize;
         while (at as usize) < end {
@@ -97,13 +114,16 @@ impl Platform for Board {
         }
     }
 
-    #[allow(unsafe_code, reason = "nobody else may read unused stack")]
     fn stack(&mut self) -> Option<usize> {
-        let (mut at, end) = (cortex_m_rt::heap_start(), Self::stack_pointer());
-        // Sound: as above; every one of these words was written by `paint_stack` or by the program since.
-        while (at as usize) < end && unsafe { at.read_volatile() } == PAINT {
-            at = at.wrapping_add(1);
+        Some(self.top.saturating_sub(Self::lowest()))
+    }
+
+    #[allow(unsafe_code, reason = "a symbol of the linker")]
+    fn deepest_stack(&mut self) -> Option<usize> {
+        // Sound: its address alone is used, the end of RAM.
+        unsafe extern "C" {
+            static _stack_start: u32;
         }
-        Some(self.top.saturating_sub(at as usize))
+        Some((&raw const _stack_start as usize).saturating_sub(self.deepest.min(Self::lowest())))
     }
 }
