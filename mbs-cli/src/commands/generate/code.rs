@@ -128,8 +128,8 @@ mod tests {
         ] {
             code.add(name, size, "five_bar", &["factor", "newton", "linearise", "solve"]);
         }
-        let expected =
-            [("factor", 512), ("linearise", 4), ("newton", 3), ("solve", 8)].map(|(name, size)| (name.into(), size));
+        let expected = [("factor", 512), ("linearise", 4), ("newton", 3), ("solve", 8)]
+            .map(|(name, size)| (name.into(), size));
         assert_eq!(code.bundles, BTreeMap::from(expected));
         assert_eq!((code.runtime, code.module, code.functions), (16, 32 + 256, 64));
     }
