@@ -91,7 +91,7 @@ pub struct Errors {
 impl Errors {
     /// The largest of them.
     pub fn worst(&self) -> f64 {
-        [Some(self.state), self.objectives, self.gradient].into_iter().flatten().fold(0.0, f64::max)
+        [Some(self.state), self.objectives, self.gradient].into_iter().flatten().fold(0.0, worse)
     }
 }
 
@@ -147,9 +147,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether the reference is good enough to say that an error is at most this.
+    pub fn judges(&self, accuracy: f64) -> bool {
+        self.reference.errors.worst() * BETTER <= accuracy
+    }
+
     /// The quickest way whose errors are at most this, if the reference can judge that.
     pub fn recommended(&self, accuracy: f64) -> Option<&Row> {
-        if self.reference.errors.worst() * BETTER > accuracy {
+        if !self.judges(accuracy) {
             return None;
         }
         let good = |row: &&Row| row.outcome.as_ref().is_ok_and(|found| found.errors.worst() <= accuracy);

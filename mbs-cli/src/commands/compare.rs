@@ -178,7 +178,7 @@ impl Shown<'_> {
                     duration(found.time())
                 )
             }
-            _ if !(reference * 3.0 <= accuracy) => format!(
+            _ if !self.found.judges(accuracy) => format!(
                 "none for errors of at most {}: the reference itself is known to {} only",
                 short(accuracy),
                 error(Some(reference))
