@@ -58,14 +58,12 @@ fn no_choice<M: ConstrainedDynamics<S = f64>>(system: &M) -> &'static mut [f64] 
 #[test]
 fn independent_coordinates_keep_the_order() {
     let (once, twice) = (Lagrangian::<_, f64>::new(PENDULUM), Lagrangian::<_, f64>::new(TWICE));
-    let error = |method: &dyn Fn(&MatrixR<'_, Lagrangian<Pendulum<1>, f64>>) -> f64| {
-        method(&MatrixR::new(&once, no_choice(&once)))
-    };
-    let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: Rk4, h }));
+    let system = || MatrixR::new(&once, no_choice(&once));
+    let of = |h: f64| pendulum_error(&system(), &Fixed { method: Rk4, h });
     let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
     assert!((measured - 4.0).abs() < 0.15, "{measured}");
     let alone = of(0.01);
-    let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: DormandPrince, h }));
+    let of = |h: f64| pendulum_error(&system(), &Fixed { method: DormandPrince, h });
     let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
     // Where choices change depends on the step, and with it the constant of the error.
     assert!((measured - 5.0).abs() < 0.3, "{measured}");
@@ -80,23 +78,27 @@ fn independent_coordinates_change_over_full_turns() {
     let system = Lagrangian::<_, f64>::new(TWICE);
     let start = [1.1, 9.0];
     let exact = pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, start, 2.0));
-    let run_by = |integrator: &dyn Fn(&MatrixR<'_, Lagrangian<Pendulum<2>, f64>>, &mut [f64])| {
-        let matrix_r = MatrixR::new(&system, no_choice(&system));
-        let mut y = pendulum_motion(&PENDULUM, start)[..4].to_vec();
-        integrator(&matrix_r, &mut y);
+    let kept = |y: &[f64]| {
         let rows = system.rows(&[], 0.0, &y[..2], &y[2..]);
         let rates = system.rates(&[], 0.0, &y[..2], &y[2..]);
         assert!(rows.iter().chain(&rates).all(|row| row.abs() < 1e-12), "{rows:?} {rates:?}");
-        (distance(&y, &exact[..4]), matrix_r.choices())
+        distance(y, &exact[..4])
     };
-    let fixed = |h: f64| run_by(&|system, y| run(system, &Fixed { method: Rk4, h }, y, 2.0));
+    let begin = || pendulum_motion(&PENDULUM, start)[..4].to_vec();
+    let fixed = |h: f64| {
+        let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)), begin());
+        run(&matrix_r, &Fixed { method: Rk4, h }, &mut y, 2.0);
+        (kept(&y), matrix_r.choices())
+    };
     let ((coarse, changes), (fine, _)) = (fixed(1e-2), fixed(2.5e-3));
     let measured = 0.5 * order(coarse, fine);
     assert!(
         changes > 4 && fine < 2e-4 && (measured - 4.0).abs() < 0.5,
         "{changes} {measured} {coarse:e} {fine:e}"
     );
-    let (error, changes) = run_by(&|system, y| run(system, &Adaptive::new(1e-10, 1e-10), y, 2.0));
+    let (matrix_r, mut y) = (MatrixR::new(&system, no_choice(&system)), begin());
+    run(&matrix_r, &Adaptive::new(1e-10, 1e-10), &mut y, 2.0);
+    let (error, changes) = (kept(&y), matrix_r.choices());
     assert!(error < 5e-7 && changes > 4, "{error:e} {changes}");
 }
 
