@@ -815,6 +815,7 @@ pub mod slider_crank {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -2017,7 +2018,7 @@ pub mod slider_crank {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 55 (1 add, 2 div, 24 mul, 17 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[8] * v1;

@@ -225,6 +225,9 @@ fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, scales: &Scales, wanted: &[
     (0..STATES)
         .map(|state| {
             let mut interpreter = Interpreter::new();
+            for (i, input) in mechanism.model.inputs.iter().enumerate() {
+                interpreter.set(Group::U, i as u32, input.default);
+            }
             for (i, &value) in start.iter().enumerate() {
                 // Irrational steps: no two coordinates meet in a special configuration by accident.
                 let step = 0.37 * state as f64 * (1.0 + (i as f64 * 0.754_877_666).fract());

@@ -99,6 +99,7 @@ impl Conditions {
         conditions.bounds(g, mechanism);
         conditions.bodies(g, mechanism, epsilon);
         conditions.directions(g, mechanism);
+        conditions.shared(g, mechanism, epsilon);
         conditions.knots(g, mechanism, &mechanism.model.knots);
         conditions.knots(g, mechanism, case.map_or(&[], |case| &case.knots));
         conditions.rows(g, mechanism, rows, epsilon);
@@ -224,6 +225,24 @@ impl Conditions {
             for (name, vector) in &body.vectors {
                 let message = format!("vector `{}.{name}` has no length", body.name);
                 self.direction(g, mechanism, message, vector);
+            }
+        }
+    }
+
+    /// What is shared has the same lengths and angles on both bodies of a joint, to nine digits.
+    fn shared(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, epsilon: f64) {
+        for joint in &mechanism.model.joints {
+            let equal = joint.shared.iter().flat_map(|shared| &shared.equal);
+            for [of_parent, of_child] in equal.filter(|[a, b]| a != b) {
+                let (a, b) = (scalar(g, mechanism, of_parent), scalar(g, mechanism, of_child));
+                let (difference, holds) = (g.sub(a, b), g.constant(HOLDS.max(ROUNDING * epsilon)));
+                let magnitude = g.abs(difference);
+                let margin = g.sub(holds, magnitude);
+                let message = format!(
+                    "what the bodies of joint `{}` share does not fit together on both: lengths or cosines differ by",
+                    joint.name
+                );
+                self.push(g, message, false, margin, difference);
             }
         }
     }

@@ -32,6 +32,8 @@ pub struct Interpreted<S: Scalar = f64> {
     /// In the order of [`BundleKind::ALL`]; copies of a model share them, and their machine code.
     bundles: Arc<[Option<Tape<S>>; BundleKind::ALL.len()]>,
     policy: Policy,
+    /// Whether forward dynamics is the recursion of articulated bodies.
+    recursive: bool,
 }
 
 impl<S: Scalar> Interpreted<S> {
@@ -70,10 +72,25 @@ impl<S: Scalar> Interpreted<S> {
             conditions,
             bundles: Arc::new(bundles),
             policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
+            recursive: false,
             program: Arc::new(program),
         };
         this.run_prepare();
         this
+    }
+
+    /// Takes accelerations of an open tree from the recursion of articulated bodies (fully recursive) instead of the mass matrix
+    /// (semi-recursive): wherever forward dynamics is asked for, in runs with derivatives, too. The program needs that bundle.
+    pub fn set_recursive(&mut self, recursive: bool) {
+        self.recursive = recursive;
+    }
+
+    /// The bundle that answers for another.
+    pub(crate) fn answering(&self, kind: BundleKind) -> BundleKind {
+        match kind {
+            BundleKind::ForwardDynamics if self.recursive => BundleKind::ForwardDynamicsRecursive,
+            kind => kind,
+        }
     }
 
     /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.

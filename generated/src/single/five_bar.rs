@@ -824,6 +824,7 @@ pub mod five_bar {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -2662,7 +2663,7 @@ pub mod five_bar {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let v2 = c[1] * v0;
         let v3 = c[1] * v1 + -0.5;

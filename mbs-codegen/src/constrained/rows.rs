@@ -14,7 +14,8 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, ConstraintKind, JointPoint, Model, Parameter, ParameterValue, Scalar, SensitivityRef, Vector,
+    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, Scalar, SensitivityRef,
+    Vector,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
@@ -265,7 +266,9 @@ impl Sample {
         scale_variables(model, length, &mut z);
         scale_variables(model, length, &mut v);
         let u = model.inputs.iter().zip(some(model.inputs.len()));
-        let u = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
+        let mut u: Vec<f64> = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
+        // Every row acts.
+        model.modes.iter().flat_map(Mode::inputs).for_each(|state| u[state.index()] = 1.0);
         let knots: Vec<_> =
             model.knots.iter().chain(model.cases.iter().flat_map(|case| &case.knots)).collect();
         let mut parameters = Vec::new();

@@ -116,6 +116,7 @@ impl Instance {
         let mut bundles = settings.bundles();
         bundles.extend(further);
         let mut interpreted = interpret(model, case, set, bundles)?;
+        interpreted.set_recursive(settings.recursive);
         interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
         if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
             return Err(InstanceError::NothingMoves);

@@ -88,7 +88,7 @@ impl Report {
 
 /// The bundles of a full verification, for a model with or without constraints.
 pub fn bundles(constrained: bool) -> Vec<BundleKind> {
-    let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
+    let own = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection, BundleKind::ConstraintRows];
     // The accelerations of a tree are those of forward dynamics.
     BundleKind::ALL.into_iter().filter(|kind| constrained || !own.contains(kind)).collect()
 }
@@ -223,6 +223,7 @@ fn unseen(program: &Program, checks: &[Check]) -> Vec<&'static str> {
         BundleKind::LineariseProjections,
         BundleKind::IntegrandDerivatives,
         BundleKind::TerminalDerivatives,
+        BundleKind::ConstraintRows,
         BundleKind::JointLinearise,
         BundleKind::JointIntegrandDerivatives,
         BundleKind::JointTerminalDerivatives,

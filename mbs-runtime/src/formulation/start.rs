@@ -143,6 +143,27 @@ impl Assembly {
         lambda.fill(M::S::ZERO);
         Ok(work.statistics)
     }
+
+    /// What it takes to move a state that [`Assembly::driven`] left as it does: multipliers from the equations of motion, and the scale of
+    /// the rows. After an error the state is as before.
+    pub fn driven_forces<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        let State { t, z, zd, lambda, active, scale, redundant: flag, .. } =
+            State::of(&system.dims(), state)?;
+        let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
+        work.scale_and_rank_rows()?;
+        work.find_accelerations()?;
+        copy(lambda, work.lambda);
+        copy(scale, work.scale);
+        let redundant = work.statistics.rank < work.statistics.rows;
+        *flag = if redundant { M::S::ONE } else { M::S::ZERO };
+        Ok(work.statistics)
+    }
 }
 
 impl Default for Assembly {
