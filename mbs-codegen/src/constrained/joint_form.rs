@@ -252,7 +252,9 @@ fn small_numbers(
     if are_dependent(rows) {
         scales.iter_mut().zip(units).for_each(|(scale, unit)| *scale = mean * unit * unit);
     }
-    let small = |scale: &f64| g.constant(2f64.powi((part * scale).log2().round() as i32));
+    // Within the range of numbers, whatever the samples.
+    let small =
+        |scale: &f64| g.constant(2f64.powi((part * scale).log2().round().clamp(-1000.0, 1000.0) as i32));
     scales.iter().map(small).collect()
 }
 

@@ -324,7 +324,7 @@ impl Sample {
 /// lengths remain lengths; what is zero by default gets a value.
 fn moved(default: f64, x: f64, (min, max): (Option<f64>, Option<f64>)) -> f64 {
     let by = if default == 0.0 { 0.1 * x } else { 0.2 * x * default };
-    let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+    let (min, max) = (min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX));
     let value = if (min..=max).contains(&(default + by)) { default + by } else { default - by };
     // Not `clamp`, which panics on bounds in a wrong order.
     value.max(min).min(max)
