@@ -12,7 +12,7 @@
 //! | φ | ⅓ arccos(½ det(B/p)), so that the principal moments are q + 2p cos(φ + 2πk/3) |
 //! | ℓ | the model's length at default parameters |
 
-use crate::constrained::{Rows, Sample, lengths, row_values};
+use crate::constrained::{Rows, Sample, lengths, row_values, start_lengths};
 use crate::elements::Mechanism;
 use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Interpreter, UnaryOp};
 use crate::lowering::{Lowering, ParametersOnly};
@@ -34,6 +34,26 @@ const LENGTHS: f64 = 256.0;
 /// Inertias may leave those of the defaults by this factor: the regularisation of constraints, 1e−10 of Φ M⁻¹ Φᵀ, stays between the rounding of a
 /// solve and 1e−6, of which the refined solution keeps the square.
 const INERTIAS: f64 = 8192.0;
+
+/// The largest of some sizes.
+fn largest(g: &mut Graph, of: Vec<ExprId>) -> ExprId {
+    let (mut constant, mut others) = (0.0f64, Vec::new());
+    for x in of {
+        match g.constant_value(x) {
+            Some(value) => constant = constant.max(value.abs()),
+            None => others.push(g.abs(x)),
+        }
+    }
+    let constant = g.constant(constant);
+    others.into_iter().fold(constant, |largest, size| g.binary(BinaryOp::Max, largest, size))
+}
+
+/// A measure at default parameters.
+fn by_default(g: &Graph, mechanism: &Mechanism<'_>, measure: ExprId) -> f64 {
+    let mut interpreter = Interpreter::new();
+    interpreter.set_all(Group::Parameters, &mechanism.model.default_parameters());
+    interpreter.evaluate(g, &[measure])[0]
+}
 
 /// One condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -279,27 +299,40 @@ impl Conditions {
         }
     }
 
-    /// The largest length stays near that of the defaults, from which the scales of coordinates and rows are.
+    /// The largest length stays near that of the defaults, from which the scales of coordinates and rows are: of points, or of starts where all points
+    /// are at their origins, or one metre.
     fn lengths(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
-        let (mut constant, mut others) = (0.0f64, Vec::new());
-        for length in lengths(mechanism.model) {
-            for component in Lowering::new(g, mechanism.parameters, &mut ParametersOnly).vector(length).0 {
-                match g.constant_value(component) {
-                    Some(value) => constant = constant.max(value.abs()),
-                    None => others.push(g.abs(component)),
-                }
-            }
+        let mut only = ParametersOnly;
+        let mut lower = Lowering::new(g, mechanism.parameters, &mut only);
+        let points: Vec<ExprId> = lengths(mechanism.model).flat_map(|point| lower.vector(point).0).collect();
+        let starts: Vec<ExprId> = start_lengths(mechanism.model).map(|start| lower.scalar(start)).collect();
+        let [points, starts] = [points, starts].map(|of| largest(g, of));
+        let what = "the largest length of the bodies [m]";
+        let (points_by_default, starts_by_default) =
+            (by_default(g, mechanism, points), by_default(g, mechanism, starts));
+        if points_by_default > 0.0 {
+            self.near(g, what, points, points_by_default, [1.0 / LENGTHS, LENGTHS]);
+        } else if starts_by_default > 0.0 {
+            self.near(
+                g,
+                "the largest displacement at the start [m]",
+                starts,
+                starts_by_default,
+                [1.0 / LENGTHS, LENGTHS],
+            );
+            self.near(g, what, points, starts_by_default, [0.0, LENGTHS]);
+        } else {
+            self.near(g, what, points, 1.0, [0.0, LENGTHS]);
         }
-        let constant = g.constant(constant);
-        let largest =
-            others.into_iter().fold(constant, |largest, size| g.binary(BinaryOp::Max, largest, size));
-        self.near(g, mechanism, "the largest length of the bodies [m]", largest, [1.0 / LENGTHS, LENGTHS]);
     }
 
     /// No body becomes much heavier than by default, nor all of them much lighter: the regularisation of constraints is a constant.
     fn inertias(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, length: f64) {
-        let length = g.constant(length);
-        let square = g.square(length);
+        // Beyond the range of numbers nothing is scaled.
+        if !(length * length).is_normal() {
+            return;
+        }
+        let square = g.constant(length * length);
         let mut all = g.zero();
         for body in mechanism.model.bodies.iter().skip(1) {
             let Inertia { xx, yy, zz, .. } = &body.inertia;
@@ -309,37 +342,27 @@ impl Conditions {
             let turning = g.div(trace, square);
             let inertia = g.add(mass, turning);
             let what = format!("m + tr J/l² of body `{}` with the default's length l [kg]", body.name);
-            self.near(g, mechanism, &what, inertia, [0.0, INERTIAS]);
+            let usual = by_default(g, mechanism, inertia);
+            self.near(g, &what, inertia, usual, [0.0, INERTIAS]);
             all = g.add(all, inertia);
         }
-        self.near(
-            g,
-            mechanism,
-            "m + tr J/l² of all bodies with the default's length l [kg]",
-            all,
-            [1.0 / INERTIAS, INERTIAS],
-        );
+        let usual = by_default(g, mechanism, all);
+        let what = "m + tr J/l² of all bodies with the default's length l [kg]";
+        self.near(g, what, all, usual, [1.0 / INERTIAS, INERTIAS]);
     }
 
-    /// A measure stays between parts of its value at default parameters.
-    fn near(
-        &mut self,
-        g: &mut Graph,
-        mechanism: &Mechanism<'_>,
-        what: &str,
-        measure: ExprId,
-        parts: [f64; 2],
-    ) {
-        let mut interpreter = Interpreter::new();
-        interpreter.set_all(Group::Parameters, &mechanism.model.default_parameters());
-        let by_default: f64 = interpreter.evaluate(g, &[measure])[0];
-        if !(by_default > 0.0 && by_default.is_finite()) {
+    /// A measure stays between parts of what is usual.
+    fn near(&mut self, g: &mut Graph, what: &str, measure: ExprId, usual: f64, parts: [f64; 2]) {
+        if !(usual > 0.0 && usual.is_finite()) {
             return;
         }
         // Powers of two, so that no rounding of the defaults reaches generated code.
-        let by_default = 2f64.powi(by_default.log2().round() as i32);
+        let usual = 2f64.powi(usual.log2().round() as i32);
         for (part, sign) in parts.into_iter().zip([1.0, -1.0]).filter(|(part, _)| *part > 0.0) {
-            let limit = part * by_default;
+            let limit = part * usual;
+            if !limit.is_finite() {
+                continue;
+            }
             let (bound, sign) = (g.constant(limit), g.constant(sign));
             let difference = g.sub(measure, bound);
             let margin = g.mul(sign, difference);

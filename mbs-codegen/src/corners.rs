@@ -2,7 +2,8 @@
 //!
 //! Enters: the expressions of forces, constraints, integrands and inputs. Leaves: [`Corners`], a bundle that tells at a time for every
 //! condition (of `if`, `sign`, `abs`, `min`, `max`, the knots of tables and splines, an index into an array) its function, the rate of
-//! that and its side.
+//! that and its side. Smooth functions that may be short pulses (`exp(-((t - 3)/w)^2)`, `1/(1 + (t/w)^2)`, `tanh`) have a condition that changes at their peak or
+//! where they are steepest: a step that ends there sees them.
 
 use crate::bundle::{self, Bundle, Rolled, Specification, Wanted};
 use crate::graph::{ArrayId, BinaryOp, Comparison, ExprId, Graph, Node, Tangents, UnaryOp};
@@ -49,6 +50,10 @@ enum Decision {
     Meet(ExprId, ExprId),
     Knots(ArrayId, ExprId),
     Index(ArrayId, ExprId),
+    /// What is steepest where a is zero.
+    Steep(ExprId),
+    /// What has its peak where a turns: da/dt = 0. If a has a constant rate, what is steepest where a is zero, or nothing.
+    Peak(ExprId, bool),
 }
 
 impl Corners {
@@ -107,6 +112,11 @@ impl Found {
                 {
                     Decision::Index(array, index)
                 }
+                Node::Unary(UnaryOp::Tanh | UnaryOp::Atan | UnaryOp::Cosh, a) => Decision::Steep(a),
+                Node::Unary(UnaryOp::Exp, a) => Decision::Peak(a, true),
+                Node::Binary(BinaryOp::Div, _, a) | Node::Binary(BinaryOp::Pow, a, _) => {
+                    Decision::Peak(a, false)
+                }
                 _ => continue,
             };
             if known.insert(decision) {
@@ -140,6 +150,21 @@ impl Found {
                 let places = g.new_array(places);
                 (index, g.gather(places, index))
             }
+            Decision::Steep(a) => (a, g.select(Comparison::Less, a, zero, one, zero)),
+            Decision::Peak(a, steep) => {
+                if !follows_time(g, a) || overflows(g, a) {
+                    return;
+                }
+                let a = g.substitute(&[a], signals)[0];
+                let time = g.symbol(Group::Time, 0);
+                let rate = Tangents::with_respect_to(g, time).of(g, a);
+                let turns = g.depends(rate).contains(Group::Time);
+                if !turns && !steep {
+                    return;
+                }
+                let function = if turns { rate } else { a };
+                (function, g.select(Comparison::Less, function, zero, one, zero))
+            }
         };
         if !follows_time(g, function) || !follows_time(g, side) {
             return;
@@ -154,13 +179,24 @@ impl Found {
         let moves = g.reachable(&actual).iter().any(|id| seeds.contains(id));
         self.all.push(Corner {
             levels: matches!(decision, Decision::Knots(..) | Decision::Index(..)),
-            apart: moves
-                || matches!(decision, Decision::Compare(..) | Decision::Sign(_) | Decision::Index(..)),
+            apart: match decision {
+                Decision::Compare(..) | Decision::Sign(_) | Decision::Index(..) => true,
+                Decision::Meet(..) | Decision::Knots(..) => moves,
+                // Nothing has a corner there.
+                Decision::Steep(_) | Decision::Peak(..) => false,
+            },
         });
         self.functions.push(actual[0]);
         self.rates.push(rate);
         self.sides.push(actual[1]);
     }
+}
+
+/// Whether an expression has exponentials, which leave the range of numbers, and with them its rate.
+fn overflows(g: &Graph, id: ExprId) -> bool {
+    let grows =
+        |&id: &ExprId| matches!(g.node(id), Node::Unary(UnaryOp::Exp | UnaryOp::Cosh | UnaryOp::Sinh, _));
+    g.reachable(&[id]).iter().any(grows)
 }
 
 /// Whether an expression is one of time, parameters and inputs.

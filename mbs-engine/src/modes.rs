@@ -33,10 +33,12 @@ const UNSTEADY: f64 = 1e-6;
 /// The matrix of small changes of a motion.
 #[derive(Clone, Debug)]
 pub struct Linearisation {
-    /// n, square.
+    /// n, square, in units of the frequency.
     pub matrix: DMatrix<f64>,
-    /// T: rows are z' without cyclic coordinates, then zd', in natural units.
+    /// T: rows are z' without cyclic coordinates, then zd' over the frequency, in natural units.
     pub basis: DMatrix<f64>,
+    /// ω: the unit of time is 1/ω, so that fast and slow machines have the same matrix. A power of two, rad/s.
+    pub frequency: f64,
     /// Natural units of the coordinates.
     pub units: Vec<f64>,
     /// Coordinates nothing depends on.
@@ -127,12 +129,6 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     let by_zdd = equations.slopes(at, By::Acceleration)?;
     let by_lambda = equations.slopes(at, By::Multiplier)?;
 
-    // G: Φ, then Φd and Ψ
-    let mut g = DMatrix::zeros(holonomic + rows, 2 * nq);
-    g.view_mut((0, 0), (holonomic, nq)).copy_from(&by_z.phi.rows(0, holonomic));
-    g.view_mut((holonomic, 0), (rows, nq)).copy_from(&by_z.phid);
-    g.view_mut((holonomic, nq), (rows, nq)).copy_from(&by_zd.phid);
-
     // [ M  Bᵀ ] [zdd']     [ r_z   r_zd  ]
     // [ B  0  ] [λ'  ] = − [ Φdd_z Φdd_zd ] s
     let inertia = by_zdd.r.amax();
@@ -145,12 +141,26 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     right.view_mut((0, nq), (nq, nq)).copy_from(&(&by_zd.r / -inertia));
     right.view_mut((nq, 0), (rows, nq)).copy_from(&-&by_z.phidd);
     right.view_mut((nq, nq), (rows, nq)).copy_from(&-&by_zd.phidd);
-    if !left.iter().chain(right.iter()).chain(g.iter()).all(|x| x.is_finite()) {
+    let all = left.iter().chain(right.iter()).chain(by_z.phi.iter()).chain(by_z.phid.iter());
+    if !all.chain(by_zd.phid.iter()).all(|x| x.is_finite()) {
         return Err(ModesError::Singular);
     }
-    let cyclic: Vec<usize> =
-        (0..nq).filter(|&j| right.column(j).iter().chain(g.column(j).iter()).all(|&x| x == 0.0)).collect();
-    let (solution, _) = least_norm(left, &right, RANK).ok_or(ModesError::Singular)?;
+    let unread = |matrix: &DMatrix<f64>, j: usize| matrix.column(j).iter().all(|&x| x == 0.0);
+    let constraints =
+        |j: usize| unread(&by_z.phi.rows(0, holonomic).into_owned(), j) && unread(&by_z.phid, j);
+    let cyclic: Vec<usize> = (0..nq).filter(|&j| unread(&right, j) && constraints(j)).collect();
+    let (mut solution, _) = least_norm(left, &right, RANK).ok_or(ModesError::Singular)?;
+    // ω² = |∂zdd/∂z| or ω = |∂zdd/∂zd|
+    let [stiffness, damping] = [0, nq].map(|first| solution.view((0, first), (nq, nq)).amax());
+    let frequency = power_of_two(stiffness.sqrt().max(damping));
+    solution.columns_range_mut(..nq).scale_mut(1.0 / (frequency * frequency));
+    solution.columns_range_mut(nq..).scale_mut(1.0 / frequency);
+
+    // G: Φ, then Φd and Ψ over ω
+    let mut g = DMatrix::zeros(holonomic + rows, 2 * nq);
+    g.view_mut((0, 0), (holonomic, nq)).copy_from(&by_z.phi.rows(0, holonomic));
+    g.view_mut((holonomic, 0), (rows, nq)).copy_from(&(&by_z.phid / frequency));
+    g.view_mut((holonomic, nq), (rows, nq)).copy_from(&by_zd.phid);
 
     // A, without rows and columns of cyclic coordinates
     let kept: Vec<usize> = (0..2 * nq).filter(|j| !cyclic.contains(j)).collect();
@@ -165,12 +175,12 @@ pub fn linearise(model: &Interpreted, at: &Instant) -> Result<Linearisation, Mod
     let size = image.amax().max(f64::MIN_POSITIVE);
     // The motion's own zddd = A (zd, zdd)
     let units: Vec<f64> = (0..nq).map(|j| model.units().coordinate(j)).collect();
-    let [zd, zdd] =
-        [&at.zd, &at.zdd].map(|of| of.iter().zip(&units).map(|(x, unit)| x / unit).collect::<Vec<_>>());
+    let [zd, zdd] = [(&at.zd, frequency), (&at.zdd, frequency * frequency)]
+        .map(|(of, rate)| of.iter().zip(&units).map(|(x, unit)| x / unit / rate).collect::<Vec<_>>());
     let jerk = solution.rows(0, nq) * DVector::from_iterator(2 * nq, zd.iter().chain(&zdd).copied());
     let moves = (0..nq).map(|j| (j, (zdd[j].abs() / size).max(jerk[j].abs() / (size * size))));
     let restless = moves.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    Ok(Linearisation { matrix, basis, units, cyclic, nq, drift: left_over / size, restless })
+    Ok(Linearisation { matrix, basis, frequency, units, cyclic, nq, drift: left_over / size, restless })
 }
 
 impl Linearisation {
@@ -184,8 +194,13 @@ impl Linearisation {
         (self.restless.1 > UNSTEADY).then_some(self.restless.0)
     }
 
-    /// All eigenvalues, by real part, largest first.
+    /// All eigenvalues, by real part, largest first, 1/s.
     pub fn eigenvalues(&self) -> Vec<Complex<f64>> {
+        self.eigenvalues_of_matrix().into_iter().map(|value| value * self.frequency).collect()
+    }
+
+    /// The same in units of the frequency.
+    fn eigenvalues_of_matrix(&self) -> Vec<Complex<f64>> {
         let Deflated { zeros, rest } = self.deflate();
         let mut values = vec![Complex::new(0.0, 0.0); zeros.iter().map(DMatrix::ncols).sum()];
         if !rest.is_empty() {
@@ -236,7 +251,7 @@ impl Linearisation {
             );
         }
         let mut still = still.into_iter().peekable();
-        let values = self.eigenvalues().into_iter().filter(|value| value.im >= 0.0);
+        let values = self.eigenvalues_of_matrix().into_iter().filter(|value| value.im >= 0.0);
         let values: Vec<Complex<f64>> = values.collect();
         let mut modes: Vec<Mode> = Vec::new();
         while modes.len() < values.len() {
@@ -255,6 +270,7 @@ impl Linearisation {
                 new.map(|(&eigenvalue, s)| Mode { eigenvalue, shape: self.shape(eigenvalue, s.into()) }),
             );
         }
+        modes.iter_mut().for_each(|mode| mode.eigenvalue *= Complex::new(self.frequency, 0.0));
         modes
     }
 
@@ -316,6 +332,15 @@ impl Linearisation {
             shape.iter_mut().for_each(|x| *x /= largest);
         }
         shape
+    }
+}
+
+/// The power of two nearest to a size; one if there is none.
+fn power_of_two(size: f64) -> f64 {
+    if size > 0.0 && size.is_finite() {
+        2f64.powi((size.log2().round() as i32).clamp(-300, 300))
+    } else {
+        1.0
     }
 }
 

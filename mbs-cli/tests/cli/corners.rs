@@ -3,10 +3,10 @@
 use crate::command::{Folder, done, mbs};
 use serde_json::Value;
 
-/// Four bars with a redundant equation, a spring and a bob; lengths, masses and times are multiples of parameters.
+/// Four bars with a redundant equation, a spring and a bob; lengths, masses and times are multiples of parameters, and so is a row.
 const SCALED: &str = r#"mbs: 1
 name: scaled
-parameters: {L: 1, M: 1, T: 1, q: 0.5, c: 0.3, k: 20}
+parameters: {L: 1, M: 1, T: 1, q: 0.5, c: 0.3, k: 20, w: 1}
 gravity: [0, -9.81*L/T^2, 0]
 simulation: {step: 1e-3, end: 0.1}
 bodies:
@@ -24,7 +24,7 @@ joints:
   S: {type: spherical, parent: rod.end, child: bob, start: {angular_velocity: [1/T, 0.5/T, 0]}}
   P: {type: prismatic, parent: ground, child: slider, axis: [1, 0, 0], start: 0.2*L}
 constraints:
-  gear: {type: coupling, value: P.displacement - 0.2*L - 0.1*L*(O.angle - 1)}
+  gear: {type: coupling, value: w*(P.displacement - 0.2*L - 0.1*L*(O.angle - 1))}
   again: {type: equation, value: "dot(pos(crank.end), pos(crank.end)) - (0.3*L)^2 + 0.5*L*(pos(slider).x - 0.2*L - 0.1*L*(O.angle - 1))"}
 forces:
   pull: {type: spring, from: ground, to: bob.com, stiffness: k*M/T^2, natural_length: 0.4*L, damping: c*M/T}
@@ -61,6 +61,23 @@ fn parameters_far_from_the_defaults() {
             }
         }
     }
+    // A row means the same whatever it is multiplied by; the motion was wrong by 5e−7.
+    let alone: Vec<&str> = SCALED.lines().filter(|line| !line.contains("again:")).collect();
+    let alone = folder.file("alone.yaml", alone.join("\n"));
+    for method in [&["--integrator", "trapezoidal"][..], &["--integrator", "rk4"]] {
+        let expected = psi(&alone, method);
+        for set in ["w=3e-5", "w=1e-7", "w=-1e5"] {
+            let found = psi(&alone, &[method, &["--set", set]].concat());
+            for (a, b) in found.iter().zip(&expected) {
+                assert!((a - b).abs() < 1e-9 * expected[0], "{method:?}, {set}: {found:?}, {expected:?}");
+            }
+        }
+    }
+    // In coordinates of bodies, rows of drives and couplings reach no inertia. Orders of elimination compared them with one: explicit runs diverged.
+    let method = ["--integrator", "rk4", "--coordinates", "absolute", "--end", "0.01"];
+    let expected = psi(&alone, &method);
+    let small = psi(&alone, &[&method[..], &["--set", "L=1e-8", "--set", "M=1e-18"]].concat());
+    assert!((small[0] / expected[0] - 1.0).abs() < 1e-9, "{small:?}, {expected:?}");
     // A sweep keeps its equations: what they are not scaled for is a failed run with its reason.
     let out = mbs(&["sweep", &file, "--over", "M=1,1e9", "--end", "0.01", "--json"]);
     assert!(out.out.contains("for which the equations are scaled"), "{out:?}");
@@ -69,6 +86,32 @@ fn parameters_far_from_the_defaults() {
     done(&["generate", &file, "-o", &code]);
     let code = std::fs::read_to_string(code).expect("the module");
     assert!(!code.contains("Case::large") && code.contains("for which the equations are scaled"));
+}
+
+/// Without points in bodies, starts tell the model's length.
+#[test]
+fn lengths_of_starts() {
+    let folder = Folder::new();
+    let model = "mbs: 1\nname: trammel\nparameters: {L: 1, m: 1}\ngravity: [0, -9.81*L, 0]\nbodies: {a: {mass: m}, b: {mass: 1}}\n\
+         joints:\n  x: {type: prismatic, parent: ground, child: a, axis: [1, 0, 0], start: 0.6*L}\n  \
+         y: {type: prismatic, parent: ground, child: b, axis: [0, 1, 0], start: 0.8*L}\n\
+         constraints: {rod: {type: distance, from: a, to: b, value: L}}\n\
+         objectives: {psi: (x.displacement/L)^2}\nsensitivity: [m]\nsimulation: {step: 1e-3, end: 0.1}\n";
+    let file = folder.file("trammel.yaml", model);
+    for integrator in ["trapezoidal", "rk4"] {
+        let found = |set: &str| -> [f64; 2] {
+            let out = done(&["gradient", &file, "--integrator", integrator, "--set", set, "--json"]);
+            let psi = serde_json::from_str::<Value>(&out).expect("JSON")["objectives"]["psi"].clone();
+            [&psi["value"], &psi["gradient"]["m"]].map(|x| x.as_f64().expect("a number"))
+        };
+        let expected = found("L=1");
+        for set in ["L=1e7", "L=1e-8"] {
+            let apart = found(set).iter().zip(expected).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
+            assert!(apart < 1e-8 * expected[0], "{integrator}, {set}: {apart}");
+        }
+    }
+    let out = mbs(&["sweep", &file, "--over", "L=1,1e7", "--end", "0.01", "--json"]);
+    assert!(out.out.contains("the largest displacement at the start"), "{out:?}");
 }
 
 /// Exactly at rest all derivatives are rounding; they were compared with each other.
@@ -141,4 +184,107 @@ fn indices_of_a_constant() {
         ["sweep", &file, "--over", "k=50:200", "--over", "c=1:3", "--samples", "8", "--design", "saltelli"];
     let out = done(&sweep);
     assert!(!out.contains("NaN") && out.contains("still"), "{out}");
+}
+
+/// Late times round steps: the state advances by what time does. At 1e12 s it was wrong by 1e−4.
+#[test]
+fn late_times() {
+    let folder = Folder::new();
+    let model = |begin: &str, end: &str| {
+        format!(
+            "mbs: 1\nname: late\nparameters: {{k: 1}}\nbodies: {{b: {{mass: 1}}}}\n\
+             joints: {{j: {{type: prismatic, parent: ground, child: b, axis: [1, 0, 0], start: {{value: 0, rate: 1}}}}}}\n\
+             forces: {{pull: {{type: torsional_spring, coordinate: j, stiffness: k}}}}\n\
+             objectives: {{far: {{terminal: j.displacement}}}}\nsensitivity: [k]\n\
+             simulation: {{begin: {begin}, end: {end}, step: 1e-3, integrator: dormand_prince}}\n"
+        )
+    };
+    // x = sin t, and dx/dk = (t cos t − sin t)/2 at k = 1
+    let (sin, cos) = 1f64.sin_cos();
+    for (begin, end) in [("0", "1"), ("1e9", "1000000001"), ("1e12", "1000000000001")] {
+        let file = folder.file("late.yaml", model(begin, end));
+        for integrator in ["dormand_prince", "rk4"] {
+            for method in ["direct", "adjoint"] {
+                let options = ["--integrator", integrator, "--method", method, "--json"];
+                let out = done(&[&["gradient", &file], &options[..]].concat());
+                let far = &serde_json::from_str::<Value>(&out).expect("JSON")["objectives"]["far"];
+                for (found, exact) in [(&far["value"], sin), (&far["gradient"]["k"], 0.5 * (cos - sin))] {
+                    let error = (found.as_f64().expect("a number") - exact).abs();
+                    assert!(error < 1e-8, "{integrator}, {method}, from {begin} on: {error}");
+                }
+            }
+        }
+    }
+}
+
+/// A planar loop in a plane whose tilt is almost zero: rows across the plane are roundings of rows that do not change. The gradient by the tilt was refused.
+#[test]
+fn loops_in_a_tilted_plane() {
+    let folder = Folder::new();
+    let at = |x: &str, y: &str| format!("[{x}, {y}*cos(tilt), {y}*sin(tilt)]");
+    let body = |name: &str, length: &str| {
+        let [com, end] = [at("0.2", "0"), at(length, "0")];
+        format!("  {name}: {{mass: 1, com: {com}, inertia: [0.1, 0.1, 0.1], points: {{end: {end}}}}}\n")
+    };
+    let joint = |name: &str, ends: &str, more: &str| {
+        format!("  {name}: {{type: revolute, {ends}, axis: [0, -sin(tilt), cos(tilt)], {more}}}\n")
+    };
+    let model = format!(
+        "mbs: 1\nname: tilted\nparameters: {{tilt: 0.001}}\ngravity: [0, -9.81, 0]\nsimulation: {{step: 1e-2, end: 0.1}}\n\
+         bodies:\n  ground: {{points: {{B: {}}}}}\n{}{}{}joints:\n{}{}{}{}objectives: {{psi: rate(A)^2}}\nsensitivity: [tilt]\n",
+        at("1.3", "0.1"),
+        body("crank", "0.4"),
+        body("coupler", "1.1"),
+        body("rocker", "0.9"),
+        joint("A", "parent: ground, child: crank", "start: {value: 1, hold: true}"),
+        joint("P", "parent: crank.end, child: coupler", "start: -0.8"),
+        joint("B", "parent: ground.B, child: rocker", "start: 1.6"),
+        joint("Q", "parent: coupler.end, child: rocker.end", "cut: true"),
+    );
+    let file = folder.file("tilted.yaml", model);
+    for integrator in ["trapezoidal", "rk4"] {
+        let slope = |tilt: &str| {
+            let set = format!("tilt={tilt}");
+            let out = done(&["gradient", &file, "--integrator", integrator, "--set", &set, "--json"]);
+            let found: Value = serde_json::from_str(&out).expect("JSON");
+            found["objectives"]["psi"]["gradient"]["tilt"].as_f64().expect("a number")
+        };
+        // Gravity along the plane is g cos(tilt): ψ changes with the square of the tilt.
+        let curvature = slope("1e-3") / 1e-3;
+        for tilt in ["0", "1e-7", "1e-6", "1e-5"] {
+            let expected = curvature * tilt.parse::<f64>().expect("a number");
+            let found = slope(tilt);
+            assert!(
+                (found - expected).abs() < 1e-5 * expected.abs() + 5e-9,
+                "{integrator}, {tilt}: {found}, {expected}"
+            );
+        }
+    }
+}
+
+/// Modes of fast and of slow machines: beyond 1e6 rad/s and below 1e−7 all eigenvalues were zero.
+#[test]
+fn frequencies_of_any_size() {
+    let folder = Folder::new();
+    for stiffness in ["1e-30", "1e-14", "1e-6", "1", "1e12", "1e14", "1e24"] {
+        let model = format!(
+            "mbs: 1\nname: two\nbodies: {{a: {{mass: 1}}, b: {{mass: 1}}}}\njoints:\n  \
+             p: {{type: prismatic, parent: ground, child: a, axis: [1, 0, 0]}}\n  \
+             q: {{type: prismatic, parent: a, child: b, axis: [1, 0, 0]}}\nforces:\n  \
+             k: {{type: torsional_spring, coordinate: p.displacement, stiffness: {stiffness}}}\n  \
+             l: {{type: torsional_spring, coordinate: q.displacement, stiffness: {stiffness}}}\n"
+        );
+        let file = folder.file("two.yaml", model);
+        let found: Value = serde_json::from_str(&done(&["modes", &file, "--json"])).expect("JSON");
+        let unit = stiffness.parse::<f64>().expect("a number").sqrt();
+        let part = |mode: &Value, of: &str| mode[of].as_f64().expect("a number") / unit;
+        let modes = found["modes"].as_array().expect("modes");
+        let mut frequencies: Vec<f64> = modes.iter().map(|mode| part(mode, "imaginary")).collect();
+        frequencies.sort_by(f64::total_cmp);
+        // (ω² − 2)(ω² − 1) = 1 in units of k/m: the golden ratio and its inverse
+        let golden = 0.5 * (1.0 + 5f64.sqrt());
+        let apart = frequencies.iter().zip([golden - 1.0, golden]).map(|(a, b)| (a - b).abs());
+        assert!(modes.len() == 2 && apart.fold(0.0, f64::max) < 1e-9, "{stiffness}: {frequencies:?}");
+        assert!(modes.iter().all(|mode| part(mode, "real").abs() < 1e-9), "{stiffness}: {found}");
+    }
 }

@@ -370,6 +370,11 @@ fn pulses_are_not_stepped_over() {
         (by("step(t, t0 - w, 0, t0, F) - step(t, t0, 0, t0 + w, F)"), None, 1.0),
         (by("table(t, knots, values)"), None, 0.6),
         (signal, Some("kicked"), 1.0),
+        // Smooth pulses have no corner; ∫ exp(−x²) = √π, ∫ 1/(1 + x⁴) = π/√2, ∫ 1/cosh² x = 2, ∫ (tanh(x + 1) − tanh(x − 1)) = 4.
+        (by("F*exp(-((t - t0)/w)^2)"), None, std::f64::consts::PI.sqrt()),
+        (by("F/(1 + ((t - t0)/w)^4)"), None, std::f64::consts::PI / 2f64.sqrt()),
+        (by("F/cosh((t - t0)/w)^2"), None, 2.0),
+        (by("F*(tanh((t - t0)/w + 1) - tanh((t - t0)/w - 1))"), None, 4.0),
     ] {
         let file = folder.file("pushed.yaml", &model);
         let case: Vec<&str> = case.iter().flat_map(|case| ["--case", case]).collect();

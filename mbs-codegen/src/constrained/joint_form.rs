@@ -238,16 +238,23 @@ fn small_numbers(
         }
     }
     let reached = |row: &BTreeMap<usize, f64>| Some(row.values().map(|x| x * x).sum()).filter(|x| *x > 0.0);
-    let mut scales: Vec<f64> = rows.iter().map(|row| reached(row).unwrap_or(1.0)).collect();
+    let known: Vec<Option<f64>> = rows.iter().map(reached).collect();
+    // A row that reaches no inertia goes with the others.
+    let weights =
+        known.iter().zip(units).filter_map(|(scale, unit)| scale.map(|scale| scale / (unit * unit)));
+    let (sum, count) = weights.fold((0.0, 0), |(sum, count), weight| (sum + weight, count + 1));
+    let mean = if count > 0 { sum / count as f64 } else { 1.0 };
+    let mut scales: Vec<f64> =
+        known.iter().zip(units).map(|(scale, unit)| scale.unwrap_or(mean * unit * unit)).collect();
     for (row, scale) in rows.iter_mut().zip(&scales) {
         row.values_mut().for_each(|x| *x /= scale.sqrt());
     }
     if are_dependent(rows) {
-        let sum: f64 = scales.iter().zip(units).map(|(scale, unit)| scale / (unit * unit)).sum();
-        let mean = sum / m as f64;
         scales.iter_mut().zip(units).for_each(|(scale, unit)| *scale = mean * unit * unit);
     }
-    let small = |scale: &f64| g.constant(2f64.powi((part * scale).log2().round() as i32));
+    // Within the range of numbers, whatever the samples.
+    let small =
+        |scale: &f64| g.constant(2f64.powi((part * scale).log2().round().clamp(-1000.0, 1000.0) as i32));
     scales.iter().map(small).collect()
 }
 

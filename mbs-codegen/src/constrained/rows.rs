@@ -14,7 +14,8 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, SensitivityRef, Vector,
+    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, Scalar, SensitivityRef,
+    Vector,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
@@ -323,7 +324,7 @@ impl Sample {
 /// lengths remain lengths; what is zero by default gets a value.
 fn moved(default: f64, x: f64, (min, max): (Option<f64>, Option<f64>)) -> f64 {
     let by = if default == 0.0 { 0.1 * x } else { 0.2 * x * default };
-    let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+    let (min, max) = (min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX));
     let value = if (min..=max).contains(&(default + by)) { default + by } else { default - by };
     // Not `clamp`, which panics on bounds in a wrong order.
     value.max(min).min(max)
@@ -347,14 +348,19 @@ pub fn lengths(model: &Model) -> impl Iterator<Item = &Vector> {
     vectors.chain(joints)
 }
 
+/// Displacements at the start.
+pub fn start_lengths(model: &Model) -> impl Iterator<Item = &Scalar> {
+    model.joints.iter().flat_map(|joint| {
+        let lengths = joint.kind.coordinates().iter().take_while(is_length);
+        joint.start.values.iter().zip(lengths).map(|(start, _)| start)
+    })
+}
+
 /// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
 pub(super) fn length_scale(model: &Model) -> f64 {
     let values = Values::defaults(model);
     let components = lengths(model).filter_map(|vector| values.vector(vector).ok()).flatten();
-    let starts = model.joints.iter().flat_map(|joint| {
-        let lengths = joint.kind.coordinates().iter().take_while(is_length);
-        joint.start.values.iter().zip(lengths).filter_map(|(start, _)| values.scalar(start).ok())
-    });
+    let starts = start_lengths(model).filter_map(|start| values.scalar(start).ok());
     let largest =
         |of: &mut dyn Iterator<Item = f64>| of.map(f64::abs).filter(|x| x.is_finite()).fold(0.0, f64::max);
     let sizes = [largest(&mut { components }), largest(&mut { starts }), 1.0];

@@ -120,13 +120,24 @@ impl Numeric {
                 .sum();
             scale[k] = reached.sqrt().recip();
         }
-        for k in 0..n {
-            if !scale[k].is_finite() {
+        // Of the others, from neighbours whose scale is known; no number without a unit takes part.
+        loop {
+            let unknown: Vec<usize> = (0..n).filter(|&k| !scale[k].is_finite()).collect();
+            let mut found = false;
+            for &k in &unknown {
                 let largest = pattern
                     .range((k, 0)..(k + 1, 0))
-                    .map(|&(_, j)| (value(k, j) * if scale[j].is_finite() { scale[j] } else { 1.0 }).abs())
+                    .filter(|&&(_, j)| scale[j].is_finite())
+                    .map(|&(_, j)| (value(k, j) * scale[j]).abs())
                     .fold(0.0, f64::max);
-                scale[k] = if largest > 0.0 { largest.recip() } else { 1.0 };
+                if largest > 0.0 {
+                    scale[k] = largest.recip();
+                    found |= scale[k].is_finite();
+                }
+            }
+            if !found {
+                unknown.into_iter().for_each(|k| scale[k] = 1.0);
+                break;
             }
         }
         let entries = pattern.iter().map(|&(i, j)| ((i, j), value(i, j) * scale[i] * scale[j])).collect();

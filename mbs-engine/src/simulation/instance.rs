@@ -173,9 +173,12 @@ pub fn interpret(
     };
     let mut interpreted = written(model, case)?;
     let values: Vec<(&str, f64)> = set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let all = interpreted.with_values(&values);
     let mut done = interpreted.set_parameters_by_name(&values);
     let unscaled = matches!(done, Err((_, ParameterError::Scale { .. })));
-    if let (true, Ok(all)) = (unscaled, interpreted.with_values(&values)) {
+    let pairs = all.iter().flatten().zip(interpreted.program().parameters.iter().flat_map(|p| &p.defaults));
+    let far = model.is_constrained() && pairs.into_iter().any(|(value, default)| is_far(*value, *default));
+    if let (true, Ok(all)) = (unscaled || far, all) {
         // The same equations, scaled for these values, which are those of the case, too.
         let scaled = model.under(case).with_defaults(&all);
         let own = case.map(|case| Case { parameters: Vec::new(), ..case.clone() });
@@ -187,6 +190,14 @@ pub fn interpret(
         None => InstanceError::Together { names: set.iter().map(|(name, _)| name.clone()).collect(), error },
     })?;
     Ok(interpreted)
+}
+
+/// Values that are this many times the defaults, a part of them, or of another sign, have samples of their own, from which the regularisation of rows and
+/// orders of elimination are. Within it a coefficient of a row changes Φ M⁻¹ Φᵀ at most 256-fold.
+const FAR: f64 = 16.0;
+
+fn is_far(value: f64, default: f64) -> bool {
+    value != default && !(1.0 / FAR..=FAR).contains(&(value / default))
 }
 
 fn refused(model: &Model, name: &str, error: ParameterError) -> InstanceError {

@@ -241,10 +241,13 @@ impl Adaptive {
             let (h_trial, t_next) = if lands {
                 (limit - t, limit)
             } else {
-                let h = F::S::from_f64(h);
-                (h, t + h)
+                // Late times round the step: the state advances by what time does.
+                let (h, late) = (F::S::from_f64(h), scale > LATE * h);
+                let t_next = t + h;
+                (if late { t_next - t } else { h }, t_next)
             };
             let h_real = h_trial.real();
+            let least_tried = h_real.min(h) <= least;
             match self.try_step(field, stages, t, h_trial, t_next) {
                 Ok(error) if error <= 1.0 => {
                     // h_next = h / (error^EXPONENT / previous error^BETA / SAFETY)       [ODEs II, IV.2, Eq. 2.43c]
@@ -263,8 +266,8 @@ impl Adaptive {
                 }
                 // A wrong length does not mend with a smaller step.
                 Err(error @ EvalError::Length { .. }) => return Err(error.in_step(t.real(), h_real)),
-                Err(error) if h_real <= least => return Err(error.in_step(t.real(), h_real)),
-                Ok(error) if h_real <= least => {
+                Err(error) if least_tried => return Err(error.in_step(t.real(), h_real)),
+                Ok(error) if least_tried => {
                     let (quantity, index) = self.worst(field, stages);
                     return Err(StepError::StepTooSmall { t: t.real(), h: h_real, error, quantity, index });
                 }
@@ -358,6 +361,9 @@ impl Adaptive {
         h1.min(100.0 * h0)
     }
 }
+
+/// Times beyond this many steps round a step by more than 1e−12 of itself.
+const LATE: f64 = 4096.0;
 
 /// Steps up to the end of a span, as many as are allowed.
 pub(crate) struct Limits<S> {

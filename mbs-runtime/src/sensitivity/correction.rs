@@ -174,12 +174,17 @@ impl<'a, S: Scalar> Correction<'a, S> {
                 put(nv + k, nv + k, -S::ONE);
             }
         }
-        // E_k is a small part of Σ B_kj²/M_jj.
+        // E_k is a small part of Σ B_kj²/M_jj over what has inertia; of the largest where nothing has.
         copy(self.lu, self.dense);
+        let entry = |i: usize, j: usize| self.dense.get(j * n + i).map_or(0.0, |entry| entry.real());
+        let reached = |k: usize| {
+            let terms = (0..nv).map(|j| entry(nv + k, j) * entry(nv + k, j) / entry(j, j));
+            terms.filter(|term| *term > 0.0 && term.is_finite()).sum::<f64>()
+        };
+        let largest = (0..dims.joint_rows()).map(reached).fold(0.0, f64::max);
+        let others = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         for k in 0..dims.joint_rows() {
-            let entry = |i: usize, j: usize| self.dense.get(j * n + i).map_or(0.0, |entry| entry.real());
-            let scale: f64 = (0..nv).map(|j| entry(nv + k, j) * entry(nv + k, j) / entry(j, j)).sum();
-            let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
+            let scale = Some(reached(k)).filter(|scale| *scale > 0.0 && scale.is_finite()).unwrap_or(others);
             if let Some(entry) = self.lu.get_mut((nv + k) * n + nv + k).filter(|entry| **entry == S::ZERO) {
                 *entry = S::from_f64(-least_part::<S>() * scale);
             }

@@ -494,6 +494,13 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             let wrong = StepError::Length { what, expected: place + 1, found: matrix.len() };
             matrix.get(place).copied().ok_or(wrong)
         };
+        // What is violated by the rounding of positions is not. A row that positions hardly change has the rounding of its unit, and shares it with
+        // the rows that it depends on; as far as no more than half of the digits are left to doubt.
+        let units = self.system.units();
+        let sizes = self.sizes.iter().enumerate().map(|(k, n)| units.row(k) / size_of(*n));
+        let weakest = sizes.filter(|weak| weak.is_finite()).fold(1.0, f64::max);
+        let of_positions = ROUNDING * M::S::EPSILON * units.largest(self.at.z).max(1.0);
+        let rounding = (of_positions * weakest).min(of_positions.max(sqrt(M::S::EPSILON)));
         for k in 0..columns {
             for i in nq..n {
                 let right = entry("b", self.b, i * columns + k)?;
@@ -503,9 +510,6 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                     residual -= term;
                     size += term.real().abs();
                 }
-                // What is violated by the rounding of positions is not.
-                let size_of_motion = self.system.units().largest(self.at.z).max(1.0);
-                let rounding = ROUNDING * M::S::EPSILON * size_of_motion;
                 let holds = residual.real().abs() <= sqrt(M::S::EPSILON) * size + rounding;
                 if !holds {
                     let (quantity, index) = name_row(&self.dims, i - nq);

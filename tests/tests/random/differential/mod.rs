@@ -125,7 +125,8 @@ fn none(wrong: &[String]) {
 #[test]
 fn accelerations_reactions_and_energies_are_those_of_newton_and_euler() {
     let (mut wrong, mut redundant, mut unique, mut all) = (Vec::new(), 0, 0, 0);
-    for seed in seeds(240) {
+    // Of seed 7187 a row that positions hardly change is violated by 4.5e−16 at the start, and was refused.
+    for seed in seeds(240).chain([7187]) {
         let Drawn { mechanism, at, redundant: more } = draw(seed);
         redundant += usize::from(more > 0);
         let oracle = Oracle { mechanism: &mechanism };
