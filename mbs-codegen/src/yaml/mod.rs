@@ -166,6 +166,7 @@ impl<'t> Reader<'t> {
             variables,
             forces,
             modes: self.read_modes(),
+            clock: None,
             constraints,
             objectives,
             events,
@@ -186,6 +187,7 @@ impl<'t> Reader<'t> {
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);
+        model.add_clock();
         Some(model)
     }
 

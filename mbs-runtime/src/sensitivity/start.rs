@@ -70,6 +70,19 @@ impl Assembly {
         derivatives: &mut [M::S],
         scratch: &mut [M::S],
     ) -> Result<StartStatistics, StepError> {
+        self.start_along(system, inputs, state, derivatives, Directions::Each, scratch)
+    }
+
+    /// The same for other directions of the parameters, as many as there are parameters.
+    pub(crate) fn start_along<M: Sensitivities, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        directions: Directions<'_, M::S>,
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
         let dims = system.dims();
         let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
         let (z0, zd0) = (pieces.next(dims.nq)?, pieces.next(dims.nq)?);
@@ -98,7 +111,7 @@ impl Assembly {
         let mut work = Work::new(system, &view, u, scratch)?;
         work.evaluate(z0, zd0)?;
         for level in [Level::Position, Level::Velocity] {
-            work.differentiate(level, change.z, change.zd)?;
+            work.differentiate(level, change.z, change.zd, directions)?;
         }
 
         // Accelerations and multipliers: index 1, standing still.
@@ -114,7 +127,10 @@ impl Assembly {
             &recorded,
             scratch,
         )?;
-        step.sensitivities(derivatives, end)?;
+        match directions {
+            Directions::Each => step.sensitivities(derivatives, end)?,
+            Directions::Along(rho) => step.apply(columns, derivatives, rho, end)?,
+        }
         copy(derivatives, end);
         Ok(statistics)
     }
@@ -382,12 +398,18 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     /// z′ or zd′ in the place of the guess's.
-    fn differentiate(&mut self, level: Level, z: &mut [M::S], zd: &mut [M::S]) -> Result<(), StepError> {
+    fn differentiate(
+        &mut self,
+        level: Level,
+        z: &mut [M::S],
+        zd: &mut [M::S],
+        directions: Directions<'_, M::S>,
+    ) -> Result<(), StepError> {
         let failure = self.failure;
         let columns = self.dims.sensitivity.parameters;
         self.fill(level, true)
             .and_then(|()| self.factor(level))
-            .and_then(|()| self.right_hand_side(level, z, zd))
+            .and_then(|()| self.right_hand_side(level, z, zd, directions))
             .map_err(|error| failure.of(error))?;
         self.solve(columns).map_err(|error| failure.of(error))?;
         self.check(columns)?;
@@ -401,7 +423,13 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         Ok(())
     }
 
-    fn right_hand_side(&mut self, level: Level, z: &[M::S], zd: &[M::S]) -> Result<(), EvalError> {
+    fn right_hand_side(
+        &mut self,
+        level: Level,
+        z: &[M::S],
+        zd: &[M::S],
+        each: Directions<'_, M::S>,
+    ) -> Result<(), EvalError> {
         let (nq, columns) = (self.dims.nq, self.dims.sensitivity.parameters);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
@@ -409,7 +437,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let held = self.system.held();
         self.b.fill(M::S::ZERO);
         let (top, rows) = cut_mut("b", self.b, nq * columns)?;
-        let (each, one) = (Directions::Each, M::S::ONE);
+        let one = M::S::ONE;
         match level {
             Level::Position => {
                 subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, each, top);

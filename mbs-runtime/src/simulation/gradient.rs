@@ -240,21 +240,34 @@ where
         let y = pieces.next(dims.state())?;
         let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
         let scratch = pieces.rest();
-        let mut pieces =
-            Pieces::of(scratch, GradientMemory::projected_len(&dims) - y.len() - derivatives.len());
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        Assembly::DEFAULT.begin_differentiated(
-            model,
-            inputs,
-            M::S::from_f64(settings.begin),
-            state,
-            changes,
-            pieces.rest(),
-        )?;
-        self.settle(State::of(&dims, state)?.scale);
-        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        self.start_differentiated(model, inputs, settings, y, derivatives, scratch)?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<T> Projected<T> {
+    /// The start of a run and its derivatives, in joint form; fixes the numbers of the method that depend on it.
+    pub(super) fn start_differentiated<M, I>(
+        &mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        y: &mut [M::S],
+        derivatives: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<(), StepError>
+    where
+        M: Sensitivities + StartDerivatives,
+        I: Inputs<M::S>,
+    {
+        let dims = model.dims();
+        let mut pieces = Pieces::of(scratch, GradientMemory::projected_len(&dims));
+        let state = pieces.next(State::<f64>::len(&dims))?;
+        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+        let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
+        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
+        self.settle(State::of(&dims, state)?.scale);
+        JointDerivatives::of_state(model, state, changes, y, derivatives)
     }
 }
