@@ -200,6 +200,17 @@ macro_rules! bundles {
                 )
                 { pivots: None, exists: Always, cost: [1 link, 1 entry, 1 eliminations], sections: none }
         }
+        trait ConstraintRows in MatrixR {
+            places { independent: &[bool] }
+            /// Constraints, their rates and how velocities change them, in joint form.
+            ConstraintRows = constraint_rows(at: At) reads [Time Z V]
+                -> slices(
+                    phi: [n_holonomic] "holonomic rows",
+                    phid: [joint_rows] "their rates, and the nonholonomic rows",
+                    jacobian: [joint_rows nv] "their derivatives by the velocities, by columns",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 1 entry], sections: none }
+        }
         trait Reactions in JointForm {
             places {}
             /// Reactions of the joints.

@@ -86,12 +86,12 @@ fn broken_condition(model: &Model, tree: &Tree, rows: &Rows, case: Option<&Case>
     let mut g = Graph::new();
     let parameters = Parameters::lower(&mut g, model, false);
     let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
-    let conditions = Conditions::of(&mut g, &mut mechanism, rows, case, f64::EPSILON);
+    let conditions = Conditions::of(&mut g, &mut mechanism, rows, case, f64::EPSILON, false);
     let mut interpreter = Interpreter::new();
     interpreter.set_all(Group::Parameters, &model.default_parameters());
     let margins = interpreter.evaluate(&g, &conditions.margins);
     let shown = interpreter.evaluate(&g, &conditions.shown);
-    Conditions::broken(&conditions.all, &margins, &shown)
+    Conditions::broken(&conditions.all, &margins, &shown).map(|(_, text)| text)
 }
 
 /// More velocities than this are not checked: the check is dense.

@@ -47,6 +47,15 @@ pub enum EvalError {
         /// Its value, which should be zero.
         violation: f64,
     },
+    /// Independent coordinates do not determine the others.
+    Independent {
+        /// Why.
+        failure: IndependentFailure,
+        /// What is not determined: a velocity, or a row that depends on others.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
     /// Parameters that no such mechanism has.
     Refused {
         /// What is wrong.
@@ -232,6 +241,37 @@ pub enum StepError {
     },
 }
 
+/// Why independent coordinates do not determine the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndependentFailure {
+    /// The step goes over a position in which they do not.
+    Lost,
+    /// No choice does in this position: a dead point of a drive, or a bifurcation.
+    Singular,
+    /// Those that were named do not.
+    Named,
+}
+
+impl IndependentFailure {
+    /// What is wrong, and what to do.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Lost => {
+                "is not determined by the independent coordinates along this step: they were lost on the way, at a dead point or a bifurcation; \
+                 take a smaller step, or the formulation `ali3p` to go through"
+            }
+            Self::Singular => {
+                "is not determined in this position, a dead point or a bifurcation, whatever coordinates are independent: start elsewhere, \
+                 or take the formulation `ali3p`"
+            }
+            Self::Named => {
+                "cannot be independent together with the others that are named as such: name other coordinates, or none, to have them chosen"
+            }
+        }
+    }
+}
+
 /// Why an event cannot happen as it should.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -349,6 +389,8 @@ impl EvalError {
 
 impl EvalError {
     /// The error of the step from `t` with size `h` in which this one happened.
+    #[cold]
+    #[inline(never)]
     pub fn in_step(self, t: f64, h: f64) -> StepError {
         match self {
             Self::Length { what, expected, found } => StepError::Length { what, expected, found },
@@ -425,6 +467,9 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             EvalError::Violated { quantity, index, violation } => {
                 let entry = entry(quantity, index);
                 write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
+            }
+            EvalError::Independent { failure, quantity, index } => {
+                write!(f, "{} {}", entry(quantity, index), failure.words())
             }
             EvalError::Refused { message } => write!(f, "no such mechanism has these parameters: {message}"),
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),

@@ -83,6 +83,7 @@ pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     let integrator = simulation.integrator.keyword();
     let method = match simulation.formulation {
         _ if !settings.constrained => integrator.to_string(),
+        Formulation::MatrixR => format!("{integrator} in independent coordinates"),
         formulation if settings.is_explicit() => {
             format!("{integrator} of {}, projected", formulation.keyword())
         }

@@ -14,7 +14,7 @@ use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::evaluate::Values;
 use crate::model::{
-    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, SensitivityRef,
+    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, SensitivityRef, Vector,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
@@ -334,9 +334,8 @@ pub(super) fn is_length(name: &&&str) -> bool {
     ["displacement", "x", "y", "z"].contains(*name)
 }
 
-/// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
-pub(super) fn length_scale(model: &Model) -> f64 {
-    let values = Values::defaults(model);
+/// Points and centres of mass in their bodies.
+pub fn lengths(model: &Model) -> impl Iterator<Item = &Vector> {
     let vectors =
         model.bodies.iter().flat_map(|body| body.points.iter().map(|(_, point)| point).chain([&body.com]));
     let joints = model.joints.iter().flat_map(|joint| [&joint.parent, &joint.child]).filter_map(|side| {
@@ -345,7 +344,13 @@ pub(super) fn length_scale(model: &Model) -> f64 {
             JointPoint::Point(_) => None,
         }
     });
-    let components = vectors.chain(joints).filter_map(|vector| values.vector(vector).ok()).flatten();
+    vectors.chain(joints)
+}
+
+/// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
+pub(super) fn length_scale(model: &Model) -> f64 {
+    let values = Values::defaults(model);
+    let components = lengths(model).filter_map(|vector| values.vector(vector).ok()).flatten();
     let starts = model.joints.iter().flat_map(|joint| {
         let lengths = joint.kind.coordinates().iter().take_while(is_length);
         joint.start.values.iter().zip(lengths).filter_map(|(start, _)| values.scalar(start).ok())

@@ -312,6 +312,8 @@ pub enum MemoryKind {
     Tree,
     /// That of explicit methods, under constraints.
     Projected,
+    /// That of explicit methods, in independent coordinates.
+    Independent,
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
@@ -328,6 +330,7 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
     let kind = |method: &Method| match method.scratch.to_string() {
         scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
         scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
+        scratch if scratch.contains("IndependentMemory") => MemoryKind::Independent,
         _ => MemoryKind::Implicit,
     };
     Some((methods.iter().map(kind).collect(), methods.iter().all(|method| method.gradient.is_some())))
@@ -346,7 +349,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     }
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
     // Its steps would pass over events.
-    if !has(&BundleKind::EVENTS) {
+    if !has(&BundleKind::EVENTS) || simulation.formulation == Formulation::MatrixR {
         return None;
     }
     let Method { kind, value, state, scratch, gradient } = method;
@@ -430,6 +433,17 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "tree_len");
                 return Some(Method::new(tree, "ExplicitMemory", "tree_scratch_len", gradient));
             }
+            let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+            if simulation.formulation == Formulation::MatrixR {
+                let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows];
+                if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+                    return None;
+                }
+                let independent =
+                    (quote!(rt::simulation::Independent<#kind>), quote!(rt::simulation::Independent(#value)));
+                let gradient = differentiated(&families, "independent_len");
+                return Some(Method::new(independent, "IndependentMemory", "scratch_len", gradient));
+            }
             let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
             if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
                 return None;
@@ -438,7 +452,6 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 quote!(rt::simulation::Projected<#kind>),
                 quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
             );
-            let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
             let gradient = differentiated(&families, "projected_len");
             return Some(Method::new(projected, "ExplicitMemory", "projected_scratch_len", gradient));
         }
@@ -478,8 +491,9 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
         (quote!(rt::simulation::Stabilised), value)
     } else {
         let projection = match simulation.projection {
-            Projection::Mass => quote!(rt::ProjectionMatrix::Mass),
-            Projection::Tangent => quote!(rt::ProjectionMatrix::Tangent),
+            Projection::Mass => quote!(projection: rt::ProjectionMatrix::Mass),
+            Projection::Tangent => quote!(projection: rt::ProjectionMatrix::Tangent),
+            Projection::None => quote!(max_projections: 0),
         };
         let penalty = match simulation.penalty.map(number) {
             Some(penalty) => quote!(rt::Penalty::Given(#penalty)),
@@ -492,7 +506,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
                 max_iterations: #iterations,
                 #tangent
                 penalty: #penalty,
-                projection: #projection,
+                #projection,
                 ..rt::Ali3p::DEFAULT
             }
         };

@@ -40,6 +40,8 @@ pub struct Events {
     pub inputs: Vec<u32>,
     /// Whether every setting is a number or follows from other inputs.
     pub constant_settings: bool,
+    /// Whether constraints come and go.
+    pub changes_rows: bool,
     /// The column of derivatives by the clock.
     pub clock: Option<u32>,
     /// Whether signals of inputs do not name the time.
@@ -50,6 +52,7 @@ impl Events {
     /// Of a model; rates are not yet known.
     pub(super) fn of(model: &Model) -> Events {
         let mut events = Events { autonomous: true, constant_settings: true, ..Events::default() };
+        events.changes_rows = model.constraints.iter().any(|constraint| !constraint.activity.is_always());
         let is_clock = |one: &SensitivityRef| model.clock.is_some_and(|id| *one == SensitivityRef::Input(id));
         events.clock = model.sensitivity.iter().position(is_clock).map(|place| place as u32);
         for event in &model.events {

@@ -17,6 +17,7 @@ use super::names::{CONSTANTS, Unique, check_name, is_name, is_reserved};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, RowNames, Scope, Symbol, Thing};
+use super::shared_joints::{Counts, SHARED};
 use crate::diagnostics::Span;
 use crate::model::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId,
@@ -519,7 +520,12 @@ impl<'t> Reader<'t> {
         let Some(Kind::Scalar(word)) = field("type").map(|f| &f.value.kind) else {
             return symbol;
         };
-        let Some(kind) = JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value) else {
+        let named = || JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value);
+        let kind = match &*word.value {
+            SHARED => Counts::of(|key| field(key).map(|f| &*f.value)).recognise().ok(),
+            _ => named(),
+        };
+        let Some(kind) = kind else {
             return symbol;
         };
         let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();

@@ -82,7 +82,23 @@ pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
 pub const JOINT: Keys = keys(
     "a joint",
-    &["type", "parent", "child", "axis", "axes", "reference", "dh", "names", "start", "cut", "description"],
+    &[
+        "type",
+        "parent",
+        "child",
+        "axis",
+        "axes",
+        "reference",
+        "dh",
+        "points",
+        "vectors",
+        "aligned",
+        "zero",
+        "names",
+        "start",
+        "cut",
+        "description",
+    ],
 );
 /// The `dh` of a joint.
 pub const DH: Keys = keys("Denavit–Hartenberg parameters", &["theta", "d", "a", "alpha"]);
@@ -213,6 +229,7 @@ pub const SIMULATION: Keys = keys(
         "step",
         "output_step",
         "formulation",
+        "independent",
         "integrator",
         "beta",
         "gamma",

@@ -36,6 +36,7 @@ mod reader;
 mod scope;
 mod sensitivity;
 mod shapes;
+mod shared_joints;
 mod simulation;
 mod start;
 mod tree;

@@ -55,5 +55,6 @@ pub use instance::{
 };
 pub use observer::{EventSeen, Norms, Now, Seen, history_columns};
 pub use run::{Effort, Record, run, stride, undefined, undefined_along};
+pub(crate) use run::{refused_choice, refused_with_events};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};

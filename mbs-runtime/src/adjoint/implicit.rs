@@ -509,8 +509,11 @@ where
             self.load(latches);
             self.reverse_item(number, record, kept)?;
         } else {
+            // The next step does not read λ, so it has weights from objectives and the end of the run alone.
+            let lambda = StateDerivatives::with_columns(&dims, self.columns, self.bar)?.lambda;
+            let (columns, weighs) = (self.columns, lambda.iter().any(|&weight| weight != M::S::ZERO));
             let mut linearised =
-                self.method.linearise_transposed(self.columns, self.system, record, self.scratch)?;
+                self.method.linearise_transposed(columns, weighs, self.system, record, self.scratch)?;
             linearised.add_transposed_of(record, self.columns, self.bar, self.next, self.stepped)?;
         }
         add_scaled(self.now, M::S::ONE, self.stepped);

@@ -296,6 +296,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             t_rho,
             clock: table.clock.map(|column| column as usize),
             rho,
+            shows_multipliers: true,
             judges_multipliers: judges_multipliers(system),
             scratch: pieces.rest(),
         };

@@ -40,7 +40,7 @@ pub(crate) mod implicit_differentiated;
 
 use crate::constrained::ConstrainedDynamics;
 use crate::error::EvalError;
-use crate::formulation::{Index1, OnConstraints};
+use crate::formulation::{Index1, MatrixR, OnConstraints};
 use crate::sensitivity::Places;
 use crate::system::{At, ForwardDynamics, System};
 pub use adjoint::AdjointEventIntegrator;
@@ -181,6 +181,25 @@ impl<M: ConstrainedDynamics + Events> WithEvents for Index1<'_, M> {
         lambda: &mut [M::S],
     ) -> Result<(), EvalError> {
         self.multipliers(at, w, zd, vd, lambda)
+    }
+}
+
+impl<M: ConstrainedDynamics + Events> WithEvents for MatrixR<'_, M> {
+    type Model = M;
+
+    fn events(&self) -> &M {
+        self.index1.system
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, M::S>,
+        w: &mut [M::S],
+        zd: &mut [M::S],
+        vd: &mut [M::S],
+        lambda: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.index1.multipliers(at, w, zd, vd, lambda)
     }
 }
 

@@ -7,7 +7,7 @@
 use core::ops::ControlFlow;
 
 use super::augmented::write_clock;
-use super::columns::Directions;
+use super::columns::{Directions, row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Sensitivities};
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::objectives::Gradient;
@@ -53,28 +53,26 @@ pub trait DifferentiableStep: ImplicitStep {
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 
     /// The same for transposed products of this many columns alone, which may be less work: by the bundles of products where the model has
-    /// them. The record must stay as it is.
+    /// them. The record must stay as it is. `multipliers`: whether their weights are other than zero.
     fn linearise_transposed<'a, M: Sensitivities>(
         &self,
         columns: usize,
+        multipliers: bool,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 
-    /// [`DifferentiableStep::step_recorded`] and the derivative of the step at once, which is less work. Where rows depend on each other and
-    /// `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
+    /// [`DifferentiableStep::linearise`] right after the step that has been `made` in the same scratch, which is less work. Where rows depend
+    /// on each other and `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
+    fn linearise_made<'a, M: Sensitivities>(
         &self,
+        made: &StepStatistics,
         multipliers: bool,
         system: &'a M,
-        inputs: &mut I,
-        state: &mut [M::S],
-        h: M::S,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
-    ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError>;
+    ) -> Result<LinearisedStep<'a, M>, StepError>;
 }
 
 macro_rules! differentiable_step {
@@ -108,29 +106,27 @@ macro_rules! differentiable_step {
                 fn linearise_transposed<'a, M: Sensitivities>(
                     &self,
                     columns: usize,
+                    multipliers: bool,
                     system: &'a M,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
-                    let purpose = Purpose::transposed(&system.dims(), columns);
+                    let purpose = Purpose::transposed(&system.dims(), columns, multipliers);
                     self.linearise_for(purpose, system, record, scratch)
                 }
 
                 #[inline(always)]
-                fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
+                fn linearise_made<'a, M: Sensitivities>(
                     &self,
+                    made: &StepStatistics,
                     multipliers: bool,
                     system: &'a M,
-                    inputs: &mut I,
-                    state: &mut [M::S],
-                    h: M::S,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
-                ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError> {
-                    let step = self.step_recorded(system, inputs, state, h, record, scratch)?;
+                ) -> Result<LinearisedStep<'a, M>, StepError> {
                     // Factors of the dense LU stand elsewhere.
-                    let purpose = Purpose { multipliers, kept: step.fallbacks == 0, products: false };
-                    Ok((step, self.linearise_for(purpose, system, record, scratch)?))
+                    let purpose = Purpose { multipliers, kept: made.fallbacks == 0, products: false };
+                    self.linearise_for(purpose, system, record, scratch)
                 }
             }
         )+
@@ -163,8 +159,32 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     /// run so far. After an error state and derivatives are those after the last good step, and the gradient is meaningless. Where rows
     /// depend on each other, derivatives of multipliers are those of least norm at observed nodes, or if objectives name them.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    #[inline(never)]
     pub fn run<M, I, O>(
         &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        span: &Span<M::S>,
+        gradient: &mut [M::S],
+        scratch: &mut [M::S],
+        observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        M: Sensitivities + ObjectiveDerivatives,
+        I: Inputs<M::S>,
+        O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
+    {
+        self.run_showing(true, system, inputs, state, derivatives, span, gradient, scratch, observe)
+    }
+
+    /// The same. If the observer is not to see `multipliers` and rows depend on each other, derivatives of multipliers are those of some that give
+    /// the same forces, which is less work; unless objectives name them.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    pub fn run_showing<M, I, O>(
+        &self,
+        multipliers: bool,
         system: &M,
         inputs: &mut I,
         state: &mut [M::S],
@@ -204,6 +224,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept,
             next,
             scratch,
+            shows_multipliers: multipliers,
             judges_multipliers,
             h_rho: &mut [],
             t_rho: &mut [],
@@ -229,6 +250,8 @@ pub(crate) struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
     /// Derivatives after it.
     pub(crate) next: &'a mut [M::S],
     pub(crate) scratch: &'a mut [M::S],
+    /// Whether the observer reads derivatives of multipliers.
+    pub(crate) shows_multipliers: bool,
     /// Whether objectives read multipliers.
     pub(crate) judges_multipliers: bool,
     /// Derivatives of the size of the step by the parameters; empty where it has none.
@@ -267,13 +290,13 @@ fn add_size<S: Scalar>(
     let change = StateDerivatives::of(dims, derivatives)?;
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
-    let changes = change.z.chunks_exact_mut(columns.max(1)).zip(change.zd.chunks_exact_mut(columns.max(1)));
-    for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
-    {
+    for (i, (&rate, (&a, &a_next))) in before.zd.iter().zip(a.iter().zip(record.a.iter())).enumerate() {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
-        add_scaled(z, p - h * q, h_rho);
-        add_scaled(zd, q, h_rho);
+        if let (Some(z), Some(zd)) = (row_mut(change.z, i, columns), row_mut(change.zd, i, columns)) {
+            add_scaled(z, p - h * q, h_rho);
+            add_scaled(zd, q, h_rho);
+        }
     }
     Ok(())
 }
@@ -293,13 +316,13 @@ pub(crate) fn size_transposed<S: Scalar>(
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two) = (formulas.h, S::from_f64(2.0));
     to.fill(S::ZERO);
-    let weights = weights.z.chunks_exact(columns.max(1)).zip(weights.zd.chunks_exact(columns.max(1)));
-    for ((z, zd), (&rate, (&a, &a_next))) in weights.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
-    {
+    for (i, (&rate, (&a, &a_next))) in before.zd.iter().zip(a.iter().zip(record.a.iter())).enumerate() {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
-        add_scaled(to, p - h * q, z);
-        add_scaled(to, q, zd);
+        if let (Some(z), Some(zd)) = (row(weights.z, i, columns), row(weights.zd, i, columns)) {
+            add_scaled(to, p - h * q, z);
+            add_scaled(to, q, zd);
+        }
     }
     Ok(())
 }
@@ -315,17 +338,27 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
     #[inline(always)]
     fn advance(&mut self, planned: &Planned<M::S>) -> Result<StepStatistics, StepError> {
         let Planned { t, h, observed, .. } = *planned;
+        let (system, inputs, record) = (self.system, &mut *self.inputs, &mut *self.record);
+        let made = self.method.step_recorded(system, inputs, self.state, h, record, self.scratch)?;
         // The next step does not read λ′.
-        let multipliers = observed || self.judges_multipliers;
-        let (step, mut linearised) = self.method.step_linearised(
-            multipliers,
-            self.system,
-            self.inputs,
-            self.state,
-            h,
-            self.record,
-            self.scratch,
-        )?;
+        let multipliers = (observed && self.shows_multipliers) || self.judges_multipliers;
+        self.differentiate(&made, multipliers)?;
+        if !all_finite(self.next) {
+            let bad = self.next.iter().position(|x| !x.is_finite()).unwrap_or(0);
+            let index = bad % self.dims.sensitivity.parameters.max(1);
+            let (t, h) = (t.real(), h.real());
+            return Err(StepError::NotFinite { t, h, quantity: Quantity::Sensitivity, index });
+        }
+        Ok(made)
+    }
+
+    /// Into `next`: the derivatives after the step that has been made. By itself it has the stack that the step had before it.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn differentiate(&mut self, made: &StepStatistics, multipliers: bool) -> Result<(), StepError> {
+        let record = &mut *self.record;
+        let mut linearised =
+            self.method.linearise_made(made, multipliers, self.system, record, self.scratch)?;
         if !self.h_rho.is_empty() {
             let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
             add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
@@ -333,19 +366,10 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
         if let Some(clock) = self.clock {
             write_clock(self.rho, clock, self.t_rho, M::S::ONE, self.h_rho);
         }
-        match self.rho.is_empty() {
-            true => linearised.sensitivities(self.derivatives, self.next)?,
-            false => {
-                linearised.apply(self.dims.sensitivity.parameters, self.derivatives, self.rho, self.next)?
-            }
+        if self.rho.is_empty() {
+            return linearised.sensitivities(self.derivatives, self.next);
         }
-        if !all_finite(self.next) {
-            let bad = self.next.iter().position(|x| !x.is_finite()).unwrap_or(0);
-            let index = bad % self.dims.sensitivity.parameters.max(1);
-            let (t, h) = (t.real(), h.real());
-            return Err(StepError::NotFinite { t, h, quantity: Quantity::Sensitivity, index });
-        }
-        Ok(step)
+        linearised.apply(self.dims.sensitivity.parameters, self.derivatives, self.rho, self.next)
     }
 }
 

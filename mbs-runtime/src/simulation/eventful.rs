@@ -18,7 +18,7 @@ use core::ops::ControlFlow;
 
 use super::Settings;
 use super::clock::{Clock, Target};
-use super::gradient::{DifferentiableExplicit, DifferentiableMethod, GradientMemory};
+use super::gradient::{DifferentiableExplicit, DifferentiableMethod, GradientMemory, assembled_start};
 use super::method::{Explicit, ImplicitMethod, Method, Node, Projected, Tree, Work, larger, projected};
 use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection};
 use crate::error::{EvalError, EventFailure, StepError};
@@ -585,7 +585,7 @@ where
         let y = pieces.next(dims.state())?;
         let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
         let scratch = pieces.rest();
-        self.method.start_differentiated(model, inputs, settings, y, derivatives, scratch)?;
+        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.method.settle(scale))?;
         let system = OnConstraints(self.method.dynamics(model));
         let run = self.method.integrator.differentiated(settings);
         run_explicit(run, &system, inputs, settings, y, derivatives, scratch, values)

@@ -10,6 +10,7 @@ mod either;
 mod error;
 mod eventful;
 mod gradient;
+mod independent;
 mod method;
 mod problem;
 
@@ -22,9 +23,10 @@ pub use eventful::{
     MOST_EVENTS, Occurred,
 };
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
+pub use independent::Independent;
 pub use method::{
-    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
-    Stabilised, Tree, Work, damping_frequency, largest,
+    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
+    Projected, Stabilised, Tree, Work, damping_frequency, largest,
 };
 pub use problem::{Problem, Unknown};
 
