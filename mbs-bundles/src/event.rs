@@ -73,6 +73,8 @@ pub struct EventTable<'a> {
     pub inputs: &'a [u32],
     /// Whether every setting is a number or follows from other inputs: it has no derivative.
     pub constant_settings: bool,
-    /// Whether neither the equations of motion, nor the objectives, nor signals of inputs name the time.
+    /// The column of derivatives by the clock, if laws name the time: they name t + clock.
+    pub clock: Option<u32>,
+    /// Whether signals of inputs do not name the time.
     pub autonomous: bool,
 }

@@ -335,6 +335,7 @@ mod places {
             conditions: events.conditions.len(),
             inputs: &events.inputs,
             constant_settings: events.constant_settings,
+            clock: events.clock,
             autonomous: events.autonomous,
         }
     }

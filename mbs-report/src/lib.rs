@@ -30,6 +30,8 @@ pub struct Report {
     pub scene: Option<Scene>,
     /// Times of curves, s; charts refer to them by index.
     pub times: Vec<Vec<f64>>,
+    /// Instants that plots over time mark, s, with names.
+    pub marks: Vec<(f64, String)>,
     /// Plots over time.
     pub charts: Vec<Chart>,
     /// Tables.

@@ -139,7 +139,9 @@ fn data(report: &Report) -> String {
         )
     }));
     let scene = report.scene.as_ref().map_or("null".into(), scene);
-    format!("{{\"times\":{times},\n\"charts\":{charts},\n\"scene\":{scene}}}")
+    let marks = report.marks.iter().map(|(t, name)| format!("{{\"t\":{t:?},\"name\":{}}}", string(name)));
+    let marks = list(marks);
+    format!("{{\"times\":{times},\n\"marks\":{marks},\n\"charts\":{charts},\n\"scene\":{scene}}}")
 }
 
 fn scene(scene: &Scene) -> String {

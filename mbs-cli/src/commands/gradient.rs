@@ -266,6 +266,7 @@ impl Shown<'_> {
             self.further.tell(&mut out, program, i);
         }
         self.further.tell_products(&mut out, program);
+        out.push_str(&crate::output::gradient::events(self.model, &self.ran.found));
         let (steps, word, times) = self.effort();
         let _ = writeln!(
             out,

@@ -41,6 +41,32 @@ pub(crate) fn table(model: &Interpreted, found: &Found, objective: usize) -> Str
     table.print() + note
 }
 
+/// Events that a table shows; `--json` has all.
+const EVENTS: usize = 12;
+/// Parameters whose derivatives stand in a table of events.
+const COLUMNS: usize = 6;
+
+/// Times of events, and their derivatives where they are known; nothing for a run without events.
+pub(crate) fn events(model: &Interpreted, found: &Found) -> String {
+    let program = model.program();
+    if found.events.is_empty() {
+        return String::new();
+    }
+    let known = found.events.iter().all(|event| !event.derivatives.is_empty());
+    let by = program.sensitivity.iter().take(if known { COLUMNS } else { 0 });
+    let heads: Vec<String> = by.map(|name| format!(">by {name}")).collect();
+    let heads: Vec<&str> = ["event", ">t [s]"].into_iter().chain(heads.iter().map(String::as_str)).collect();
+    let mut table = Table::new(&heads);
+    for event in found.events.iter().take(EVENTS) {
+        let slopes = event.derivatives.iter().take(heads.len() - 2).map(|&slope| significant(slope, 6));
+        let first = [program.events.names[event.event].clone(), significant(event.t, 12)];
+        table.cells(first.into_iter().chain(slopes));
+    }
+    let more = found.events.len().saturating_sub(EVENTS);
+    let more = if more > 0 { format!("  and {more} more, in `--json`\n") } else { String::new() };
+    format!("\n{}{more}", table.print())
+}
+
 /// The unit of a parameter or an input.
 fn unit(model: &Interpreted, group: Group, place: usize) -> &str {
     let program = model.program();

@@ -34,6 +34,7 @@ pub(crate) fn page(
         description: program.description.clone(),
         run: run.trim_end().replace("\n  ", ", "),
         trouble: trouble.or(note).map(String::from),
+        marks: marks(shown),
         ..Report::default()
     };
     if let Some(history) = shown.record.seen.history.as_ref().filter(|history| !history.times().is_empty()) {
@@ -57,6 +58,16 @@ pub(crate) fn page(
     .filter(|table| !table.rows.is_empty())
     .collect();
     page
+}
+
+/// Marks of a page; of more events, the first ones.
+const MARKS: usize = 400;
+
+/// Where events happened.
+fn marks(shown: &Shown<'_>) -> Vec<(f64, String)> {
+    let names = &shown.model.program().events.names;
+    let mark = |event: &EventSeen| (event.t, names[event.event].clone());
+    shown.record.seen.events.iter().take(MARKS).map(mark).collect()
 }
 
 fn scene(shown: &Shown<'_>, history: &Curves) -> Option<Scene> {

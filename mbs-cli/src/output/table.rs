@@ -23,6 +23,11 @@ impl Table {
         self.rows.push(cells.into());
     }
 
+    /// Adds a row of any length.
+    pub(crate) fn cells(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
     /// Whether there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() < 2

@@ -82,6 +82,67 @@ model_solver! {
     mod planar = "../models/four_bar_2.yaml";
     mod spatial = "tests/cli/face/spatial.yaml";
     mod moved = "tests/cli/face/spatial.yaml" { case: "moved" }
+    mod ball = "../models/bouncing_ball.yaml";
+    mod linkage = "../models/five_bar_bouncing.yaml";
+    mod leg = "../models/hopping_leg.yaml"
+}
+
+/// The text has all of these numbers, to the last digit. The parser of JSON may round them.
+fn says(text: &str, numbers: impl IntoIterator<Item = f64>) {
+    let is_number = |c: char| c.is_ascii_digit() || "+-.e".contains(c);
+    let said: Vec<f64> = text.split(|c| !is_number(c)).filter_map(|word| word.parse().ok()).collect();
+    for number in numbers {
+        assert!(said.contains(&number), "{number:?} is not in {text}");
+    }
+}
+
+/// Steps a module's simulation past its events: times of events, the state at the end and the gradient are those of the command.
+macro_rules! bounces {
+    ($module:ident, $model:expr, $least:expr, $step:ident) => {{
+        let model = shipped($model);
+        let mut simulation = $module::Simulation::new(Default::default()).expect("a start");
+        let mut times = Vec::new();
+        while simulation.t() < $module::SETTINGS.end {
+            let begun = simulation.t();
+            let happened = simulation.$step().expect("small steps");
+            assert!(happened.iter().all(|seen| begun < seen.t && seen.t <= simulation.t()));
+            times.extend(happened.iter().map(|seen| seen.t));
+        }
+        let found = json("simulate", &[&model]);
+        assert!(times.len() >= $least, "{times:?}");
+        assert_eq!(times.len(), found["events"].as_array().expect("events").len());
+        let text = done(&["simulate", &model, "--json"]);
+        says(&text, times);
+        says(&text, simulation.z().to_array());
+        says(&text, simulation.v().to_array());
+        // From a state in the middle the same bits.
+        simulation.restart().expect("a start");
+        simulation.run_to(0.5 * $module::SETTINGS.end).expect("small steps");
+        let kept = simulation.state();
+        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        let end = simulation.z().to_array();
+        simulation.restore(kept);
+        simulation.run_to($module::SETTINGS.end).expect("small steps");
+        assert_eq!(printed(simulation.z().to_array()), printed(end));
+
+        let found = $module::gradient(&Default::default()).expect("a gradient").to_array();
+        says(&done(&["gradient", &model, "--json"]), found);
+    }};
+}
+
+#[test]
+fn a_ball_bounces_in_generated_code() {
+    bounces!(ball, "bouncing_ball", 14, step);
+}
+
+#[test]
+fn a_linkage_bounces_in_generated_code() {
+    bounces!(linkage, "five_bar_bouncing", 3, step);
+}
+
+#[test]
+fn a_leg_hops_in_generated_code() {
+    bounces!(leg, "hopping_leg", 4, step_by_signals);
 }
 
 /// The README's example, which prints into [`LINES`].

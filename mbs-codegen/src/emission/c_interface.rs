@@ -268,12 +268,14 @@ fn library(program: &Program, code: &str, module: &str, lists: &named::Lists, me
         )
     };
     let known = if nu == 0 { "" } else { "    let Some(inputs) = inputs else { return NULL };\n" };
+    // Events are not said.
+    let what = if program.events.names.is_empty() { "()" } else { "_" };
     function(
         "step",
         &inputs,
         "i32",
         &format!(
-            "{}{known}    match {step} {{\n        Ok(()) => OK,\n        Err(error) => code_of(error),\n    }}\n",
+            "{}{known}    match {step} {{\n        Ok({what}) => OK,\n        Err(error) => code_of(error),\n    }}\n",
             simulation(true)
         ),
     );

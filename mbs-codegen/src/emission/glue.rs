@@ -372,12 +372,20 @@ fn event_table(program: &Program) -> TokenStream {
     let (conditions, autonomous) = (count(events.conditions.len()), events.autonomous);
     let constant_settings = events.constant_settings;
     let inputs = events.inputs.iter().map(|&input| count(input as usize));
+    let clock = match events.clock {
+        Some(column) => {
+            let column = count(column as usize);
+            quote!(Some(#column))
+        }
+        None => quote!(None),
+    };
     quote! {
         rt::EventTable {
             events: &[#(#entries),*],
             conditions: #conditions,
             inputs: &[#(#inputs),*],
             constant_settings: #constant_settings,
+            clock: #clock,
             autonomous: #autonomous,
         }
     }

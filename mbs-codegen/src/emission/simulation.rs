@@ -3,10 +3,12 @@
 //! What is printed are names and sizes; the work is the runtime's.
 
 use super::face::{self, ident, number};
+use super::names::fields;
 use super::{cases, named};
 use crate::corners;
 use crate::model::{Formulation, Integrator, Projection, Simulation, Tangent};
 use crate::program::{BundleKind, Program};
+use mbs_bundles::Size;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -41,10 +43,11 @@ pub(super) fn print(program: &Program) -> TokenStream {
     let [coordinates, velocities, inputs, multipliers, outputs, markers, reactions] =
         [&coordinates, &velocities, &inputs, &multipliers, &outputs, &markers, &reactions].map(|n| &n.kind);
     let given = if program.inputs.is_empty() { quote!(rt::inputs::NoInputs) } else { quote!(Inputs) };
-    let next_stop = next_stop(program);
+    let (next_stop, events) = (next_stop(program), events(program));
     quote! {
         #(#structs)*
         #settings
+        #events
         /// A run of the model by the method of its file, with all its memory.
         pub type Simulation = rt::Simulation<Model, #given>;
         /// Why a simulation does not start or go on.
@@ -314,8 +317,12 @@ pub enum MemoryKind {
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
-/// none if it has no simulation.
+/// none if it has no simulation, or events.
 pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
+    // What events need is not counted.
+    if !program.events.names.is_empty() {
+        return None;
+    }
     let own = method(program, &program.simulation)?;
     let of_cases = cases::offered(program).into_iter().map(|(case, _)| &case.simulation);
     let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
@@ -336,11 +343,74 @@ pub(super) fn has_method(program: &Program, simulation: &Simulation) -> bool {
 
 /// The method that a simulation of the file names, if its bundles are there.
 fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
+    let method = method_between_events(program, simulation)?;
+    if program.events.names.is_empty() {
+        return Some(method);
+    }
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
-    if !program.events.names.is_empty() {
-        // Steps of a simulation would pass over events: `rt::EventIntegrator` runs such a module.
+    // Its steps would pass over events.
+    if !has(&BundleKind::EVENTS) || simulation.formulation == Formulation::MatrixR {
         return None;
     }
+    let Method { kind, value, state, scratch, gradient } = method;
+    let gradient = gradient.filter(|_| has(&BundleKind::EVENT_SENSITIVITIES));
+    Some(Method {
+        kind: quote!(rt::simulation::Eventful<#kind, Event>),
+        value: quote!(rt::simulation::Eventful::new(#value)),
+        state: quote!(EVENT_MEMORY.state_len(#state, &DIMS)),
+        scratch: quote!(EVENT_MEMORY.scratch_len(#scratch, &DIMS)),
+        gradient: gradient.map(|len| quote!(EVENT_MEMORY.gradient_len(#len, &DIMS))),
+    })
+}
+
+/// The events of a model by name, and the memory that they need; nothing for a model without any.
+fn events(program: &Program) -> TokenStream {
+    let events = &program.events;
+    if events.names.is_empty() {
+        return quote!();
+    }
+    let variants = fields(events.names.iter().map(String::as_str));
+    let variants: Vec<_> = variants.iter().map(|name| ident(name)).collect();
+    let docs = events.names.iter().map(|name| format!(" `{name}`."));
+    let names = &events.names;
+    let places = (0..variants.len()).map(Literal::usize_unsuffixed);
+    let partials = program.size(Size::event_partials) + program.size(Size::jump_partials);
+    let [count, conditions, settings, partials] =
+        [variants.len(), events.conditions.len(), events.inputs.len(), partials]
+            .map(Literal::usize_unsuffixed);
+    quote! {
+        /// Events of the model.
+        #[allow(non_camel_case_types, reason = "spelt as in the model")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Event { #(#[doc = #docs] #variants,)* }
+
+        impl Event {
+            /// The name of the event, as the model spells it.
+            pub const fn name(self) -> &'static str {
+                match self { #(Event::#variants => #names,)* }
+            }
+        }
+
+        impl rt::simulation::EventName for Event {
+            const COUNT: usize = #count;
+
+            fn of_place(place: usize) -> Option<Self> {
+                match place { #(#places => Some(Event::#variants),)* _ => None }
+            }
+        }
+
+        const EVENT_MEMORY: rt::simulation::EventMemory = rt::simulation::EventMemory {
+            events: #count,
+            conditions: #conditions,
+            settings: #settings,
+            partials: #partials,
+        };
+    }
+}
+
+/// The method without events.
+fn method_between_events(program: &Program, simulation: &Simulation) -> Option<Method> {
+    let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
     let judged = !program.objectives.is_empty() && !program.sensitivity.is_empty();
     let differentiated = |families: &[[BundleKind; 5]], len: &'static str| {
         (judged && families.iter().all(|family| has(family))).then_some(len)

@@ -61,6 +61,14 @@ pub enum EventCondition {
 }
 
 impl EventCondition {
+    /// The two expressions it has, to be changed.
+    pub(crate) fn expressions_mut(&mut self) -> [&mut Scalar; 2] {
+        match self {
+            EventCondition::Impact { gap, restitution } => [gap, restitution],
+            EventCondition::Reset { rate, to } => [rate, to],
+        }
+    }
+
     /// The two expressions it has.
     pub fn expressions(&self) -> [&Scalar; 2] {
         match self {

@@ -6,6 +6,7 @@
 //! Holds afterwards: names are unique; every id points into its table; elements and mirrored assemblies are
 //! expanded; `bodies[0]` is `ground`.
 
+pub mod clock;
 pub mod constraint;
 pub mod dependencies;
 pub mod evaluate;
@@ -67,6 +68,8 @@ pub struct Model {
     pub forces: Vec<Force>,
     /// States of which one holds at a time.
     pub modes: Vec<Mode>,
+    /// The input that is added to the time in laws that name it, if there are events to be differentiated.
+    pub clock: Option<InputId>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
     /// What happens at instants that the motion determines, in the order in which simultaneous ones act.

@@ -240,13 +240,13 @@ fn put_in_part(part: PartMut<'_>, length: &Scalar, rate: &Scalar) {
 }
 
 /// A part of an expression, to be changed.
-enum PartMut<'e> {
+pub(super) enum PartMut<'e> {
     Scalar(&'e mut Scalar),
     Vector(&'e mut Vector),
 }
 
 /// The parts one level down.
-fn for_each_part_mut(e: &mut Scalar, f: &mut dyn FnMut(PartMut<'_>)) {
+pub(super) fn for_each_part_mut(e: &mut Scalar, f: &mut dyn FnMut(PartMut<'_>)) {
     match e {
         Scalar::Number(_)
         | Scalar::Time
@@ -284,7 +284,7 @@ fn for_each_part_mut(e: &mut Scalar, f: &mut dyn FnMut(PartMut<'_>)) {
     }
 }
 
-fn for_each_part_of_vector(e: &mut Vector, f: &mut dyn FnMut(PartMut<'_>)) {
+pub(super) fn for_each_part_of_vector(e: &mut Vector, f: &mut dyn FnMut(PartMut<'_>)) {
     match e {
         Vector::Components(c) => c.iter_mut().for_each(|a| f(PartMut::Scalar(a))),
         Vector::Position(_)

@@ -22,7 +22,7 @@ use crate::constrained::row_values;
 use crate::graph::{BinaryOp, ExprId, Graph, gradient};
 use crate::lowering::{Environment, Lowering};
 use crate::model::walk::Part;
-use crate::model::{Constraint, ConstraintKind, Event, EventCondition, Model, Scalar};
+use crate::model::{Constraint, ConstraintKind, Event, EventCondition, Model, Scalar, SensitivityRef};
 use crate::symbols::Group;
 use hashbrown::HashMap;
 use mbs_bundles::EventEntry;
@@ -40,7 +40,11 @@ pub struct Events {
     pub inputs: Vec<u32>,
     /// Whether every setting is a number or follows from other inputs.
     pub constant_settings: bool,
-    /// Whether nothing but events and outputs names the time.
+    /// Whether constraints come and go.
+    pub changes_rows: bool,
+    /// The column of derivatives by the clock.
+    pub clock: Option<u32>,
+    /// Whether signals of inputs do not name the time.
     pub autonomous: bool,
 }
 
@@ -48,6 +52,9 @@ impl Events {
     /// Of a model; rates are not yet known.
     pub(super) fn of(model: &Model) -> Events {
         let mut events = Events { autonomous: true, constant_settings: true, ..Events::default() };
+        events.changes_rows = model.constraints.iter().any(|constraint| !constraint.activity.is_always());
+        let is_clock = |one: &SensitivityRef| model.clock.is_some_and(|id| *one == SensitivityRef::Input(id));
+        events.clock = model.sensitivity.iter().position(is_clock).map(|place| place as u32);
         for event in &model.events {
             let (conditions, settings) = (events.conditions.len(), events.inputs.len());
             for (k, condition) in event.conditions.iter().enumerate() {
@@ -310,13 +317,14 @@ fn by_columns(columns: usize, rows: &[Vec<ExprId>]) -> Vec<ExprId> {
     (0..columns).flat_map(|j| rows.iter().map(move |row| row[j])).collect()
 }
 
-/// Whether an expression names the time.
-pub(super) fn names_time(g: &Graph, specifications: &[Specification]) -> bool {
+/// Whether something names the time whose derivative by it is not known: signals of inputs, and laws without a clock.
+pub(super) fn names_time(g: &Graph, events: &Events, specifications: &[Specification]) -> bool {
     let judged = |specification: &&Specification| {
         let event = BundleKind::from_name(specification.name).is_some_and(|kind| {
             BundleKind::EVENTS.contains(&kind) || BundleKind::EVENT_SENSITIVITIES.contains(&kind)
         });
-        !event && !["outputs", "energy", "markers"].contains(&specification.name)
+        let is_law = !event && !["outputs", "energy", "markers"].contains(&specification.name);
+        if events.clock.is_some() { specification.name == "input_signals" } else { is_law }
     };
     let mut expressions = specifications.iter().filter(judged).flat_map(Specification::expressions);
     expressions.any(|expression| g.depends(expression).contains(Group::Time))

@@ -348,6 +348,11 @@ impl Program {
             let sensitivity = &mut analysed.to_mut().model.sensitivity;
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
+        if !analysed.sensitivity.is_empty() {
+            if let Some(column) = analysed.model.clock_column() {
+                analysed.to_mut().model.sensitivity.push(column);
+            }
+        }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
         let (shared, separate) = if with_cases { cases::shared(&analysed) } else { Default::default() };
@@ -411,7 +416,7 @@ impl Program {
             entry.has_rate = *known;
         }
         program.events.autonomous =
-            program.events.names.is_empty() || !events::names_time(&g, &specifications);
+            program.events.names.is_empty() || !events::names_time(&g, &program.events, &specifications);
         refuse_large(&g, &specifications)?;
         let subjects = watch::subjects(&mut g, &mut mechanism, rows);
         let along = subjects.iter().filter(|subject| !subject.terminal);

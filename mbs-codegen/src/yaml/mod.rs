@@ -167,6 +167,7 @@ impl<'t> Reader<'t> {
             variables,
             forces,
             modes: self.read_modes(),
+            clock: None,
             constraints,
             objectives,
             events,
@@ -187,6 +188,7 @@ impl<'t> Reader<'t> {
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);
+        model.add_clock();
         Some(model)
     }
 

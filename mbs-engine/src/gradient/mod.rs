@@ -52,6 +52,7 @@ mod trajectory;
 use crate::Interpreted;
 use crate::jumps::Jumps;
 use crate::method::Method;
+use crate::simulation::refused_choice;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
 pub use end_time::by_end_time;
@@ -300,6 +301,9 @@ fn start_of<S: Scalar>(
     inputs: &mut impl Inputs<S>,
     simulation: &Simulation,
 ) -> Result<Start<S>, StepError> {
+    if let Some(what) = refused_choice(model, simulation) {
+        return Err(StepError::Unsupported { what });
+    }
     if is_explicit(simulation) && !is_constrained(model) {
         explicit::start(model)
     } else {

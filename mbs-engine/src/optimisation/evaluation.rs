@@ -127,9 +127,11 @@ impl Problem {
         run: usize,
         objective: usize,
     ) -> &'e [f64] {
-        let p = self.variables.len();
         let all = evaluation.derivatives.get(run).map_or(&[][..], Vec::as_slice);
-        all.get(objective * p..(objective + 1) * p).unwrap_or_default()
+        // The clock of laws may have a column behind the unknowns.
+        let columns = all.len() / evaluation.values.get(run).map_or(1, |values| values.len().max(1));
+        let row = all.get(objective * columns..).unwrap_or_default();
+        row.get(..self.variables.len()).unwrap_or_default()
     }
 
     /// The largest violation of a constraint.

@@ -13,7 +13,7 @@ use super::start::{self, Start};
 use crate::gradient::no_choice;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::{Case, Model, Simulation};
+use mbs_codegen::model::{Case, Formulation, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::{
@@ -92,8 +92,19 @@ pub(crate) fn refused_with_events(model: &Interpreted, settings: &Settings) -> O
     } else if settings.recursive {
         Some("the articulated-body recursion does not know events: leave `--recursive` out")
     } else {
-        None
+        refused_choice(model, &settings.simulation)
     }
+}
+
+/// Independent coordinates of constraints that come and go.
+pub(crate) fn refused_choice<S: mbs_runtime::Scalar>(
+    model: &Interpreted<S>,
+    simulation: &Simulation,
+) -> Option<&'static str> {
+    let refused = model.program().events.changes_rows && simulation.formulation == Formulation::MatrixR;
+    refused.then_some(
+        "matrix R chooses independent coordinates of constraints that all act: where they come and go, take another `formulation`",
+    )
 }
 
 /// The force or constraint that is not finite where a run ended, or within the next step, with the time and the operation that made

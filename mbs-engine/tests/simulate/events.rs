@@ -308,6 +308,18 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
         ("leg, ali3p", shipped("hopping_leg"), Overrides { step: Some(3e-3), ..implicit.clone() }),
         ("ratchet, index 1", shipped("ratchet"), Overrides { end: Some(5.0), ..explicit.clone() }),
         ("ratchet, ali3p", shipped("ratchet"), Overrides { end: Some(5.0), ..implicit.clone() }),
+        (
+            "driven, rk4",
+            DRIVEN.into(),
+            Overrides { step: Some(0.013), end: Some(4.0), ..Overrides::default() },
+        ),
+        (
+            "driven, trapezoidal",
+            DRIVEN.into(),
+            Overrides { step: Some(0.013), end: Some(4.0), ..implicit.clone() },
+        ),
+        ("shaken, index 1", shaken(), Overrides { end: Some(1.0), ..explicit.clone() }),
+        ("shaken, ali3p", shaken(), Overrides { end: Some(1.0), ..implicit.clone() }),
     ];
     for (what, text, overrides) in cases {
         let found = differentiated(&text, &overrides);
@@ -351,6 +363,40 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
             }
         }
     }
+}
+
+/// A ball on a plate that shakes, in wind that changes: forces, the gap and objectives name the time; the run ends where the ball stands still.
+const DRIVEN: &str = "
+mbs: 1
+name: driven
+gravity: [0, 0, -9.81]
+parameters: {A: 2.5, w: 7, e: 0.8, h: 0.4}
+bodies: {ball: {mass: 0.7}, load: {mass: 0.2}}
+joints:
+  fall: {type: prismatic, parent: ground, child: ball, axis: [0, 0, 1], start: h}
+  hang: {type: prismatic, parent: ball, child: load, axis: [0, 0, 1], start: 0}
+forces:
+  wind: {type: joint_force, coordinate: fall, value: A*sin(w*t)}
+  spring: {type: torsional_spring, coordinate: hang, stiffness: 40*(1 + 0.2*cos(w*t)), damping: 0.1, natural_angle: 0}
+events:
+  bounce: {when: fall.displacement - 0.02*sin(w*t), direction: falling, then: {impact: {restitution: e}}}
+  ends: {when: rate(fall), direction: falling, armed: t - 1.2, then: {stop: true}}
+objectives:
+  path: {integrand: \"cos(3*t)*fall.displacement^2 + t*acc(load).z\", terminal: t*hang.displacement}
+sensitivity: [A, w, e, h]
+simulation: {end: 4, step: 0.013, integrator: rk4}
+";
+
+/// The five-bar linkage on a platform that moves, and that it leaves where the force of the platform changes its sign.
+fn shaken() -> String {
+    let gap = "pos(bar_12.p2).y - y_g";
+    let moving = "pos(bar_12.p2).y - y_g - 0.05*sin(14*t)";
+    let release = "release: {when: t - t_r, direction: rising,";
+    let text = shipped("catch_and_release");
+    assert!(text.contains(release));
+    text.replace(gap, moving)
+        .replace(release, "release: {when: multiplier(platform), direction: both,")
+        .replace("sensitivity: [L_s1, y_g, t_r]", "sensitivity: [L_s1, y_g, k_1]")
 }
 
 /// Values and their derivatives of independent code.
@@ -757,6 +803,13 @@ fn adjoints_through_events_are_transposes() {
         ("ratchet, ali3p", shipped("ratchet"), with(Integrator::Trapezoidal, ali3p, 0.01, 4.0)),
         ("promoted, index 1", promoted(), with(Integrator::Rk4, index1, 0.05, 10.0)),
         ("promoted, ali3p", promoted(), with(Integrator::Trapezoidal, ali3p, 0.05, 10.0)),
+        ("driven, rk4", DRIVEN.into(), with(Integrator::Rk4, None, 0.013, 4.0)),
+        ("driven, step control", DRIVEN.into(), with(Integrator::DormandPrince, None, 0.013, 4.0)),
+        ("driven, trapezoidal", DRIVEN.into(), with(Integrator::Trapezoidal, None, 0.013, 4.0)),
+        ("driven, generalized-alpha", DRIVEN.into(), with(alpha, None, 0.013, 4.0)),
+        ("shaken, index 1", shaken(), with(Integrator::Rk4, index1, 0.011, 1.0)),
+        ("shaken, step control", shaken(), with(Integrator::DormandPrince, index1, 0.011, 1.0)),
+        ("shaken, ali3p", shaken(), with(Integrator::Trapezoidal, ali3p, 0.011, 1.0)),
         ("wall, rk4", WALL.into(), with(Integrator::Rk4, None, 0.013, 1.5)),
         ("wall, trapezoidal", WALL.into(), with(Integrator::Trapezoidal, None, 0.013, 1.5)),
     ];

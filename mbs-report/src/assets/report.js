@@ -37,6 +37,18 @@ function makeRoom(chart) {
   chart.div.style.height = 315 + 19 * extra + "px";
 }
 
+// Events, in charts over time. Names are shown while there is room for them.
+const NAMED_MARKS = 12;
+function marks(chart) {
+  if (chart.over) return [];
+  const isNamed = DATA.marks.length <= NAMED_MARKS && !isNarrow(chart);
+  const line = { color: "#888", width: 1, dash: "dot" };
+  return DATA.marks.map(({ t, name }) => ({
+    type: "line", x0: t, x1: t, y0: 0, y1: 1, yref: "paper", layer: "below", line,
+    label: isNamed ? { text: name, textposition: "end", textangle: -90, font: { size: 9, color: "#888" } } : undefined,
+  }));
+}
+
 function chartLayout(chart) {
   const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), automargin: true };
   return {
@@ -50,6 +62,7 @@ function chartLayout(chart) {
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
     legend: legend(chart),
+    shapes: marks(chart),
     xaxis: { ...axis, type: chart.names.length > 0 ? "category" : chart.kind === "paths" ? "log" : "linear", title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
     modebar: MODEBAR(),

@@ -689,6 +689,9 @@ where
         self.rate_bar.fill(D::S::ZERO);
         let weighed = self.weigh(t, y, None, 1.0, D::S::ONE, What::Terminal);
         weighed.map_err(|error| error.in_step(t.real(), 0.0))?;
+        if let Some(around) = &mut self.around {
+            around.add_time(self.now);
+        }
         let (z, v) = cut_mut("bar", self.bar, self.dims.nq * self.columns)
             .map_err(|error| error.in_step(t.real(), 0.0))?;
         pull_back(self.field.system, &self.dims, self.columns, y, self.rate_bar, self.changes, z, v)
@@ -841,12 +844,14 @@ where
     fn transpose(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<(), EvalError> {
         let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
         let count = self.stages(t, h, y)?;
-        self.transpose_corrections(t + h, count)?;
-        let Tableau { a, b, c } = T::TABLEAU;
-        let each = n * columns;
         if let Some(around) = &mut self.around {
             around.size.fill(D::S::ZERO);
         }
+        self.add_clock(-D::S::ONE);
+        self.transpose_corrections(t + h, count)?;
+        self.add_clock(D::S::ONE);
+        let Tableau { a, b, c } = T::TABLEAU;
+        let each = n * columns;
         for i in (0..b.len()).rev() {
             let (weight, c) = (b.get(i).copied().unwrap_or(0.0), c.get(i).copied().unwrap_or(0.0));
             // k̄_i = h b_i ȳ + h Σ a_ji Ȳ_j
@@ -865,8 +870,10 @@ where
                     add_scaled(around.size, rate / h, weights);
                 }
             }
-            let t = t + D::S::from_f64(c) * h;
-            copy(self.u, self.field.inputs.during_step(t, D::S::from_f64(c)));
+            let c = D::S::from_f64(c);
+            let t = t + c * h;
+            copy(self.u, self.field.inputs.during_step(t, c));
+            self.add_clock(-c);
             let states = core::mem::take(&mut self.states);
             let weighed = cut("states", states, i * n).and_then(|(_, state)| {
                 let (state, _) = cut("states", state, n)?;
@@ -885,11 +892,19 @@ where
             });
             self.states = states;
             weighed?;
+            self.add_clock(c);
         }
         for stage in self.stage_bars.chunks_exact(each.max(1)) {
             add_scaled(self.bar, D::S::ONE, stage);
         }
         Ok(())
+    }
+
+    /// h̄ takes the part `c` of what ρ̄ makes of the clock: with −c before a law of the step is weighed, and c after it.
+    fn add_clock(&mut self, c: D::S) {
+        if let Some(around) = &mut self.around {
+            around.add_size(c, self.now);
+        }
     }
 
     /// Through what ends a step, backward.
@@ -1031,10 +1046,13 @@ where
             Item::Step(End::Located(event)) => self.transpose_located(t, h, event, y)?,
             Item::Step(end) => {
                 self.transpose(t, h, y).map_err(fail)?;
-                if let (Some(around), End::Planned) = (&mut self.around, end) {
-                    for (time, &size) in around.time.iter_mut().zip(around.size.iter()) {
-                        *time = -size;
+                if let Some(around) = &mut self.around {
+                    if end == End::Planned {
+                        for (time, &size) in around.time.iter_mut().zip(around.size.iter()) {
+                            *time = -size;
+                        }
                     }
+                    around.add_time(self.now);
                 }
             }
         }
@@ -1071,18 +1089,24 @@ where
         self.stages(t, h, y).map_err(fail)?;
         let one = self.swap_columns(1);
         let weighed = self.weigh_function(t + h, event);
-        let weighed = weighed.and_then(|scale| self.transpose(t, h, y).map(|()| scale).map_err(fail));
+        let weighed = weighed.and_then(|scale| {
+            let rho = self.around.as_ref().map_or(&[][..], |around| around.clock(self.now, 1));
+            let moved = rho.first().copied().unwrap_or(D::S::ZERO);
+            self.transpose(t, h, y).map(|()| (scale, moved)).map_err(fail)
+        });
         self.swap_columns(one);
-        let scale = weighed?;
+        let (scale, moved) = weighed?;
         self.transpose(t, h, y).map_err(fail)?;
         let dims = self.dims;
         let Some(around) = &mut self.around else { return Ok(()) };
         let g_t = around.function_t(&dims);
-        let slope = around.one.first().copied().unwrap_or(D::S::ZERO) + g_t;
+        let slope = around.one.first().copied().unwrap_or(D::S::ZERO) + g_t + moved;
         around.gamma(slope, scale, t + h, event)?;
         add_outer(self.bar, around.bar, around.size);
         add_outer(self.now, around.rho, around.size);
         add_scaled(around.time, g_t, around.size);
+        around.add_time(self.now);
+        around.add_clock(g_t, self.now);
         Ok(())
     }
 

@@ -401,6 +401,10 @@ where
             self.system.terminal_derivatives(at, lambda, self.scratch, rest).map_err(fail)?;
             weighed.add(&dims, objective_rows(&dims), terminals, M::S::ONE, rest).map_err(fail)?;
         }
+        // ρ̄ of this node alone.
+        if let Some(aside) = &mut self.aside {
+            aside.around.add_time(self.now);
+        }
         Ok(())
     }
 
@@ -624,7 +628,9 @@ where
                     self.next,
                     self.stepped,
                     self.scratch,
-                )
+                )?;
+                self.add_time_of_step();
+                Ok(())
             }
             Item::Step(End::Located(event)) => {
                 let scale = self.weigh_function(t, event, record)?;
@@ -636,6 +642,8 @@ where
                 add_outer(self.next, next, around.size);
                 add_outer(self.stepped, around.rho, around.size);
                 add_scaled(around.time, g_t, around.size);
+                around.add_time(self.stepped);
+                around.add_clock(g_t, self.stepped);
                 Ok(())
             }
             Item::Step(end) => {
@@ -645,8 +653,16 @@ where
                         *time = -size;
                     }
                 }
+                self.add_time_of_step();
                 Ok(())
             }
+        }
+    }
+
+    /// t̄ takes what the item makes of the clock.
+    fn add_time_of_step(&mut self) {
+        if let Some(aside) = &mut self.aside {
+            aside.around.add_time(self.stepped);
         }
     }
 
@@ -674,6 +690,8 @@ where
             let Around { bar, rho, one, .. } = &mut aside.around;
             linearised.add_transposed(1, bar, aside.next, rho)?;
             size_transposed(&dims, &formulas, 1, kept, record, aside.next, one)?;
+            let moved = aside.around.clock(aside.around.rho, 1).first().copied().unwrap_or(M::S::ZERO);
+            aside.around.one.iter_mut().for_each(|one| *one += moved);
         }
         let size = &mut *aside.around.size;
         size.fill(M::S::ZERO);
@@ -683,6 +701,7 @@ where
             for (weights, &mean) in self.objective_weights.chunks_exact(columns).zip(aside.means.iter()) {
                 add_scaled(size, mean, weights);
             }
+            aside.around.add_size(M::S::ONE, self.stepped);
         }
         Ok(())
     }

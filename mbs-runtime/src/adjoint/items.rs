@@ -18,6 +18,9 @@
 //! | where the plan wanted it | x̄ | −h̄ |
 //! | elsewhere | x̄ | t̄ |
 //! | in an event | x̄ + g_xᵀ γ | t̄ + g_t γ |
+//!
+//! Laws that name the time name t + clock. What a step, a restart or an objective makes of the clock's row of ρ̄ is a weight of the time of the law, which
+//! is t + c h in a step: t̄ takes all of it, h̄ the part c.
 
 use crate::error::StepError;
 use crate::integrator::Nodes;
@@ -213,6 +216,9 @@ pub(crate) trait Actions<S> {
         to: &mut [S],
     ) -> Result<(), StepError>;
 
+    /// The row of ρ̄ that is that of the clock, if laws name the time.
+    fn clock(&self) -> Option<usize>;
+
     /// The error of an event that is met tangentially.
     fn tangential(&self, t: S, event: usize) -> StepError;
 }
@@ -268,6 +274,33 @@ impl<'a, S: Scalar> Around<'a, S> {
     /// g_t of the function that was differentiated last.
     pub(crate) fn function_t(&self, dims: &crate::Dims) -> S {
         self.function.get(dims.nq + 2 * dims.nv + dims.joint_rows()).copied().unwrap_or(S::ZERO)
+    }
+
+    /// The row of the clock in ρ̄; nothing without one.
+    pub(crate) fn clock<'r>(&self, rho: &'r [S], columns: usize) -> &'r [S] {
+        self.actions.clock().and_then(|row| rho.get(row * columns..)?.get(..columns)).unwrap_or_default()
+    }
+
+    /// h̄ takes the part `c` of what ρ̄ makes of the clock.
+    pub(crate) fn add_size(&mut self, c: S, rho: &[S]) {
+        let row = self.clock(rho, self.size.len());
+        crate::linear::add_scaled(self.size, c, row);
+    }
+
+    /// t̄ takes what ρ̄ makes of the clock.
+    pub(crate) fn add_time(&mut self, rho: &[S]) {
+        let row = self.clock(rho, self.time.len());
+        crate::linear::add_scaled(self.time, S::ONE, row);
+    }
+
+    /// ρ̄ takes what g makes of the clock itself, after t̄ has taken what it makes of the time.
+    pub(crate) fn add_clock(&self, g_t: S, rho: &mut [S]) {
+        let columns = self.size.len();
+        if let Some(row) =
+            self.actions.clock().and_then(|row| rho.get_mut(row * columns..)?.get_mut(..columns))
+        {
+            crate::linear::add_scaled(row, g_t, self.size);
+        }
     }
 
     /// γ, in the place of h̄, from it and g_h = g_x s_h + g_t; `scale`: the sum of the sizes of the parts of the function's rate.

@@ -135,7 +135,17 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
                 *to = slope;
             }
         }
+        // By the clock it is g_t, which stands for itself.
+        let dims = self.model.dims();
+        let first = dims.nq + 2 * dims.nv + dims.joint_rows() + 1;
+        if let Some(by_clock) = self.clock().and_then(|row| to.get_mut(first + row)) {
+            *by_clock = M::S::ZERO;
+        }
         Ok(())
+    }
+
+    fn clock(&self) -> Option<usize> {
+        self.model.event_table().clock.map(|row| row as usize)
     }
 
     fn tangential(&self, t: M::S, event: usize) -> StepError {

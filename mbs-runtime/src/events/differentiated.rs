@@ -3,7 +3,7 @@
 //! The size of a step is differentiated as part of the augmented field ([`Augmented::h_rho`]), see [`times`](super::times). Velocities
 //! after an event follow from the derivative of the equations that they solve ([`Jump::differentiate`](super::jump::Jump)).
 //!
-//! The equations of motion must not name the time: its derivative is in no bundle.
+//! Where laws name the time, the directions of the parameters move with it ([`Augmented::let_directions_change`]).
 
 use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
@@ -11,7 +11,7 @@ use core::ops::ControlFlow;
 use super::explicit::{ExplicitDriver, look, memory_len, state_at};
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
-use super::times::{Times, add_row, refuse};
+use super::times::{Times, add_row, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::coordinate_rates;
@@ -20,6 +20,7 @@ use crate::integrator::{
     Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense,
     Planned, Rates, Span, Stages, Statistics, drive,
 };
+use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
 use crate::scalar::Scalar;
 use crate::sensitivity::augmented::{Augmented, len as augmented_len};
@@ -44,6 +45,7 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
         self.scratch_len(system)
             + memory_len(system, augmented_len(&dims) + 2)
             + Times::<D::S>::len(p)
+            + directions_len(&model.event_table(), p)
             + p
             + lists
     }
@@ -161,12 +163,20 @@ where
     }
 
     fn begin(&mut self, run: &mut W, _: &Planned<D::S>) -> Result<(), StepError> {
-        run.parts().0.h_rho.fill(D::S::ZERO);
+        let (field, _) = run.parts();
+        field.h_rho.fill(D::S::ZERO);
+        copy(field.t_rho, self.times.t_rho);
         Ok(())
     }
 
     fn ended(&mut self, run: &mut W, planned: bool) -> Result<bool, StepError> {
-        Ok(self.times.ended(run.parts().0.h_rho, planned))
+        let moves = run.parts().0.h_rho.iter().any(|h| *h != D::S::ZERO);
+        let again = self.times.ended(run.parts().0.h_rho, planned);
+        if moves && !again {
+            // The rate at the end of a step whose size has a derivative is not that at the start of the next one.
+            run.restart();
+        }
+        Ok(again)
     }
 
     fn located(&mut self, run: &mut W, t: D::S, event: usize, pass: usize) -> Result<bool, StepError> {
@@ -265,6 +275,7 @@ impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {
         let all = pieces.next(n)?;
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let [rho, t_rho] = first_directions(&table, dims.sensitivity.parameters, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |t, y: &[D::S], u: &[D::S]| Ok(look(&eyes, Sight::Node(seen(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, D::S>| look(&eyes, Sight::Event(occurrence));
@@ -273,7 +284,9 @@ impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {
         let h_rho = pieces.next(dims.sensitivity.parameters)?;
         h_rho.fill(D::S::ZERO);
         let mut field = Augmented::new(system, dims, Directions::Each, &mut inputs, &mut pieces)?;
-        field.h_rho = h_rho;
+        (field.h_rho, field.t_rho) = (h_rho, t_rho);
+        field.clock = table.clock.map(|column| column as usize);
+        field.let_directions_change(rho);
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = FixedRun::<T, _>::new(&mut field, n, &mut pieces, all)?;
@@ -312,6 +325,7 @@ impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
         let all = pieces.next(n)?;
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let [rho, t_rho] = first_directions(&table, dims.sensitivity.parameters, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |t, y: &[D::S], u: &[D::S]| Ok(look(&eyes, Sight::Node(seen(&dims, t, y, u)?, own.get())));
         let event = |occurrence: Occurrence<'_, D::S>| look(&eyes, Sight::Event(occurrence));
@@ -321,7 +335,9 @@ impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
         h_rho.fill(D::S::ZERO);
         let mut stages = Stages::new(n, &mut pieces)?;
         let mut field = Augmented::new(system, dims, Directions::Each, &mut inputs, &mut pieces)?;
-        field.h_rho = h_rho;
+        (field.h_rho, field.t_rho) = (h_rho, t_rho);
+        field.clock = table.clock.map(|column| column as usize);
+        field.let_directions_change(rho);
         augment.write(all);
         field.check_multipliers(span.start, all)?;
         let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, all);

@@ -12,7 +12,7 @@ use super::explicit::look;
 use super::implicit::ImplicitDriver;
 use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
-use super::times::{Times, add_row, refuse};
+use super::times::{Times, add_row, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Occurrence, Sight};
 use crate::adjoint::implicit::NO_ACCELERATIONS;
 use crate::error::{EvalError, StepError};
@@ -21,10 +21,11 @@ use crate::formulation::run::check_start;
 use crate::formulation::{Assembly, Node, Record, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Fixed, Nodes, Planned, Span, Statistics, drive};
+use crate::linear::copy;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::sensitivity::objectives::Integrals;
-use crate::sensitivity::run::{DifferentiatedRun, Judge, judges_multipliers, scratch_len_of_run};
+use crate::sensitivity::run::{DifferentiatedRun, Judge, directions, judges_multipliers, scratch_len_of_run};
 use crate::sensitivity::{
     DifferentiableStep, Differentiated, ObjectiveDerivatives, Sensitivities, StateDerivatives,
 };
@@ -184,10 +185,10 @@ where
     }
 
     fn restart(&mut self, run: &mut DifferentiatedRun<'_, T, M, I>, _: M::S) -> Result<(), StepError> {
-        let DifferentiatedRun { system, inputs, state, derivatives, .. } = run;
-        let started =
-            Assembly::DEFAULT.start_differentiated(*system, *inputs, state, derivatives, self.plain.scratch);
-        started.map(|_| ())
+        // The clock is that of the node where the last step ended.
+        let DifferentiatedRun { system, inputs, state, derivatives, rho, .. } = run;
+        let (along, scratch) = (directions(rho), &mut *self.plain.scratch);
+        Assembly::DEFAULT.start_along(*system, *inputs, state, derivatives, along, scratch).map(|_| ())
     }
 
     fn latch(&mut self, input: u32, value: M::S) -> bool {
@@ -208,6 +209,7 @@ where
         _: &Planned<M::S>,
     ) -> Result<(), StepError> {
         run.h_rho.fill(M::S::ZERO);
+        copy(run.t_rho, self.times.t_rho);
         Ok(())
     }
 
@@ -237,7 +239,8 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let saved = State::<M::S>::len(&dims) + StateDerivatives::<M::S>::len(&dims);
         let located = locate::memory_len(&system.event_table(), saved);
         let run = scratch_len_of_run(&dims, self.0.method.scratch_len(&dims));
-        run + DifferentiatedDriver::len(system) + located + dims.sensitivity.parameters
+        let directions = directions_len(&system.event_table(), dims.sensitivity.parameters);
+        run + DifferentiatedDriver::len(system) + located + directions + dims.sensitivity.parameters
     }
 
     /// [`Differentiated::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -268,6 +271,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         let mut pieces = Pieces::of(scratch, self.implicit_event_scratch_len(system));
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
         let driver = DifferentiatedDriver::new(system, inputs.values, &mut pieces)?;
+        let [rho, t_rho] = first_directions(&table, dims.sensitivity.parameters, &mut pieces)?;
         let (eyes, own) = (RefCell::new(observe), Cell::new(true));
         let node = |node: Node<'_, M::S>| look(&eyes, Sight::Node(node, own.get()));
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
@@ -289,6 +293,9 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept: pieces.next(State::<M::S>::len(&dims))?,
             next: pieces.next(StateDerivatives::<M::S>::len(&dims))?,
             h_rho,
+            t_rho,
+            clock: table.clock.map(|column| column as usize),
+            rho,
             shows_multipliers: true,
             judges_multipliers: judges_multipliers(system),
             scratch: pieces.rest(),

@@ -64,13 +64,18 @@ pub(crate) struct Jump<'a, S> {
     pub(crate) event: usize,
 }
 
+/// Length of the memory of a [`Jump`], for this many conditions and settings; a constant for generated models.
+pub(crate) const fn len(dims: &Dims, conditions: usize, settings: usize) -> usize {
+    let (nv, rows, c) = (dims.nv, dims.joint_rows(), conditions);
+    let n = nv + rows + c;
+    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 4 * n
+}
+
 impl<'a, S: Scalar> Jump<'a, S> {
     /// Length of its memory.
     pub(crate) fn len<M: Events<S = S>>(system: &M) -> usize {
-        let (dims, table) = (system.dims(), system.event_table());
-        let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
-        let n = nv + rows + c;
-        nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
+        let table = system.event_table();
+        len(&system.dims(), table.conditions, table.inputs.len())
     }
 
     /// Takes its memory from `pieces`.

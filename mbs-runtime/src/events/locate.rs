@@ -137,6 +137,25 @@ pub(crate) fn memory_len(table: &EventTable<'_>, saved: usize) -> usize {
     21 * table.events.len() + saved
 }
 
+/// What a run knows of its events from one step to the next.
+pub(crate) struct Resumed<'a, S> {
+    /// Sides, times of the last occurrences, and times between the last two, of all events.
+    pub(crate) sides: [&'a mut [S]; 3],
+    /// When the run began; none before its first step.
+    pub(crate) begun: Option<f64>,
+    /// Events so far.
+    pub(crate) count: usize,
+}
+
+/// A hook that does nothing.
+pub(crate) struct Unseen;
+
+impl<W: Stepper> Hooks<W> for Unseen {
+    fn node(&mut self, _: &mut W, _: &Taken<W::S>, _: bool) -> Result<Next, StepError> {
+        Ok(Next::Continue)
+    }
+}
+
 /// The hook. `inner` sees nodes: at an event the one before it and the one after it.
 pub(crate) struct Located<'a, S, E, H, R> {
     table: EventTable<'a>,
@@ -165,6 +184,8 @@ pub(crate) struct Located<'a, S, E, H, R> {
     event: usize,
     started: Option<f64>,
     count: usize,
+    /// Whether the next node is where an earlier run ended.
+    resumes: bool,
 }
 
 impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
@@ -179,6 +200,25 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         pieces: &mut Pieces<'a, S>,
     ) -> Result<Self, StepError> {
         let n = table.events.len();
+        let sides = [pieces.next(n)?, pieces.next(n)?, pieces.next(n)?];
+        let resumed = Resumed { sides, begun: None, count: 0 };
+        Self::resumed(table, driver, inner, record, own, saved, resumed, pieces)
+    }
+
+    /// A run that goes on where another one ended.
+    #[allow(clippy::too_many_arguments, reason = "its parts")]
+    pub(crate) fn resumed(
+        table: EventTable<'a>,
+        driver: E,
+        inner: H,
+        record: R,
+        own: &'a Cell<bool>,
+        saved: usize,
+        resumed: Resumed<'a, S>,
+        pieces: &mut Pieces<'a, S>,
+    ) -> Result<Self, StepError> {
+        let Resumed { sides: [side, last, interval], begun, count } = resumed;
+        let n = table.events.len();
         Ok(Self {
             table,
             driver,
@@ -189,9 +229,9 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             next: Functions::new(n, pieces)?,
             low: Functions::new(n, pieces)?,
             high: Functions::new(n, pieces)?,
-            side: pieces.next(n)?,
-            last: pieces.next(n)?,
-            interval: pieces.next(n)?,
+            side,
+            last,
+            interval,
             candidate: pieces.next(n)?,
             was_armed: pieces.next(n)?,
             curvatures: pieces.next(n)?,
@@ -202,9 +242,15 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             phase: Phase::Free,
             pending: false,
             event: 0,
-            started: None,
-            count: 0,
+            started: begun,
+            count,
+            resumes: begun.is_some(),
         })
+    }
+
+    /// When the run began, and how many events there were.
+    pub(crate) fn progress(&self) -> (Option<f64>, usize) {
+        (self.started, self.count)
     }
 
     fn entry(&self, k: usize) -> Option<&'a EventEntry> {
@@ -457,14 +503,17 @@ where
         let t = step.end;
         let first = self.started.is_none();
         self.own.set(!self.pending || t == self.planned);
-        if first {
+        let resumes = core::mem::take(&mut self.resumes);
+        if first || resumes {
             self.driver.evaluate(run, t, false, &mut self.now)?;
             self.driver.sides(run, t, self.curvatures, self.sizes)?;
+        }
+        if first {
             self.start(t)?;
             self.switch(run, t)?;
         }
         let mut next = self.inner.node(run, step, observed || self.pending)?;
-        if first {
+        if first || resumes {
             return Ok(next);
         }
         if !self.pending {

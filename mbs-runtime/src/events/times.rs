@@ -16,7 +16,7 @@
 //! | 1 | h' = 1 | g' + g_h |
 //! | 2 | h' = −g'/g_h | the derivatives |
 
-use super::Events;
+use super::{EventTable, Events};
 use crate::error::{EventFailure, StepError};
 use crate::linear::add_scaled;
 use crate::pieces::Pieces;
@@ -118,7 +118,7 @@ pub(crate) fn add_row<S: Scalar>(to: &mut [S], slope: S, rows: &[S], i: usize) {
 pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
     let table = model.event_table();
     if !table.autonomous {
-        let what = "there is no gradient of a run with events yet if forces, constraints, objectives or signals name the time `t`";
+        let what = "there is no gradient of a run with events yet if signals of inputs name the time `t`: write the law into the force itself";
         return Err(StepError::Unsupported { what });
     }
     if !table.constant_settings {
@@ -127,4 +127,30 @@ pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
         return Err(StepError::Unsupported { what });
     }
     Ok(())
+}
+
+/// Length of the memory of directions that move with the clock: a matrix, and derivatives of the time of the last node.
+pub(crate) fn directions_len(table: &EventTable<'_>, columns: usize) -> usize {
+    if table.clock.is_some() { columns * (columns + 1) } else { 0 }
+}
+
+/// Directions of the parameters at the start of a run, the unit vectors; nothing if no law names the time.
+pub(crate) fn first_directions<'a, S: Scalar>(
+    table: &EventTable<'_>,
+    columns: usize,
+    pieces: &mut Pieces<'a, S>,
+) -> Result<[&'a mut [S]; 2], StepError> {
+    if table.clock.is_none() {
+        return Ok([&mut [], &mut []]);
+    }
+    let rho = pieces.next(columns * columns)?;
+    rho.fill(S::ZERO);
+    for (k, row) in rho.chunks_exact_mut(columns.max(1)).enumerate() {
+        if let Some(entry) = row.get_mut(k) {
+            *entry = S::ONE;
+        }
+    }
+    let t_rho = pieces.next(columns)?;
+    t_rho.fill(S::ZERO);
+    Ok([rho, t_rho])
 }

@@ -70,7 +70,7 @@ pub struct StartStatistics {
     pub phid: f64,
     /// Largest |Φdd| or |Ψd|.
     pub phidd: f64,
-    /// Active rows.
+    /// Active rows that act.
     pub rows: usize,
     /// Independent ones among them.
     pub rank: usize,
@@ -115,7 +115,9 @@ impl Assembly {
         let redundant = work.statistics.rank < work.statistics.rows;
         *flag = if redundant { M::S::ONE } else { M::S::ZERO };
         tangent.fill(M::S::ZERO);
-        Ok(work.statistics)
+        // What does not act depends on nothing.
+        let rows = work.statistics.rows - work.idle.min(work.statistics.rows);
+        Ok(StartStatistics { rows, ..work.statistics })
     }
 
     /// Positions, velocities and accelerations of a mechanism whose constraints and drives determine them, at the state's
@@ -205,6 +207,8 @@ pub(super) struct Work<'a, M: Constrained> {
     pub(super) flat: &'a mut [M::S],
     pub(super) w: &'a mut [M::S],
     pub(super) statistics: StartStatistics,
+    /// Active rows that do not act.
+    pub(super) idle: usize,
 }
 
 impl<'a, M: Constrained> Work<'a, M> {
@@ -253,6 +257,7 @@ impl<'a, M: Constrained> Work<'a, M> {
             flat: pieces.next(dims.n_matrix)?,
             w: pieces.next(dims.workspace)?,
             statistics: StartStatistics::default(),
+            idle: 0,
         };
         copy(work.z, z);
         copy(work.zd, zd);

@@ -100,6 +100,10 @@ impl<M: Constrained> Work<'_, M> {
                 }
             }
         }
+        // Rows of states that do not hold are zero.
+        let acts = |row: &[M::S]| row.iter().any(|&entry| entry != M::S::ZERO);
+        let idle = self.active.iter().zip(dense.chunks_exact(nq.max(1)));
+        self.idle = idle.filter(|(active, row)| **active != M::S::ZERO && !acts(row)).count();
         let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
         self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?.rank;
         self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();

@@ -430,6 +430,23 @@ impl<'a, 'b, F: Rates> AdaptiveRun<'a, 'b, F> {
     ) -> Self {
         Self { control, field, stages, memory: Memory::new(t), y, rate_known: false }
     }
+
+    /// A run that goes on where another one ended.
+    pub(crate) fn resumed(
+        control: &'a Adaptive,
+        field: &'a mut F,
+        stages: &'a mut Stages<'b, F::S>,
+        memory: Memory<F::S>,
+        y: &'a mut [F::S],
+    ) -> Result<Self, StepError> {
+        control.check()?;
+        Ok(Self { control, field, stages, memory, y, rate_known: false })
+    }
+
+    /// Where it is, and what one step hands to the next.
+    pub(crate) fn memory(&self) -> Memory<F::S> {
+        self.memory
+    }
 }
 
 impl<F: Rates> Stepper for AdaptiveRun<'_, '_, F> {

@@ -35,7 +35,7 @@ pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
 pub use dop853::Dop853;
 pub use dormand_prince::DormandPrince;
 pub(crate) use dormand_prince::Stages;
-pub(crate) use drive::{Hooks, Next, Planned, Stepper, Taken, Verdict, drive};
+pub(crate) use drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
 pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe, Tableau};
 pub(crate) use field::{Field, Rates, check_finite, check_state};
 pub use fixed::{Fixed, FixedStep};

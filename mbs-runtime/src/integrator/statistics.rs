@@ -76,4 +76,19 @@ impl Statistics {
         self.max_phid = self.max_phid.max(step.phid);
         self.max_phidd = self.max_phidd.max(step.phidd);
     }
+
+    /// Counts the steps of a run that went on from here.
+    pub(crate) fn join(&mut self, other: &Self) {
+        (self.t, self.h, self.stopped) = (other.t, other.h, other.stopped);
+        self.steps += other.steps;
+        self.rejected += other.rejected;
+        self.evaluations += other.evaluations;
+        self.iterations += other.iterations;
+        self.max_iterations = self.max_iterations.max(other.max_iterations);
+        self.tangents += other.tangents;
+        self.projections += other.projections;
+        self.fallbacks += other.fallbacks;
+        self.max_phid = self.max_phid.max(other.max_phid);
+        self.max_phidd = self.max_phidd.max(other.max_phidd);
+    }
 }

@@ -70,6 +70,10 @@ pub(crate) struct Augmented<'a, D: JointDynamics, I> {
     h: D::S,
     /// Derivatives of the size of the step by the parameters; empty where it has none.
     pub(crate) h_rho: &'a mut [D::S],
+    /// Those of the time of the last node.
+    pub(crate) t_rho: &'a mut [D::S],
+    /// The column of derivatives by the clock, if laws name the time.
+    pub(crate) clock: Option<usize>,
 }
 
 /// What it evaluates.
@@ -78,6 +82,8 @@ struct Tangent<'a, D: JointDynamics> {
     /// With as many parameters as there are columns.
     dims: Dims,
     directions: Directions<'a, D::S>,
+    /// Directions that change along the run, in place of these; or nothing.
+    rho: &'a mut [D::S],
     zd: &'a mut [D::S],
     vd: &'a mut [D::S],
     lambda: &'a mut [D::S],
@@ -156,6 +162,7 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             system,
             dims,
             directions,
+            rho: &mut [],
             zd: pieces.next(dims.nq)?,
             vd: pieces.next(dims.nv)?,
             lambda: pieces.next(rows)?,
@@ -177,7 +184,15 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             w: pieces.next(dims.workspace)?,
         };
         let inputs = Held::new(inputs, system.holds(), held);
-        Ok(Self { inputs, tangent, evaluations: 0, h: D::S::ONE, h_rho: &mut [] })
+        Ok(Self {
+            inputs,
+            tangent,
+            evaluations: 0,
+            h: D::S::ONE,
+            h_rho: &mut [],
+            t_rho: &mut [],
+            clock: None,
+        })
     }
 }
 
@@ -196,8 +211,22 @@ where
         refuse_redundant_multipliers(*system, at, spare, w)
     }
 
+    /// Lets directions of the parameters change along the run: `rho` has a row for each.
+    pub(crate) fn let_directions_change(&mut self, rho: &'a mut [D::S]) {
+        self.tangent.rho = rho;
+    }
+
+    /// The clock of laws at the part c of the step.
+    #[inline(always)]
+    fn set_clock(&mut self, c: D::S) {
+        if let Some(clock) = self.clock {
+            write_clock(self.tangent.rho, clock, self.t_rho, c, self.h_rho);
+        }
+    }
+
     /// Inputs, accelerations, multipliers, and the derivatives θ_ρ, v_ρ, vd_ρ, λ_ρ at the end `t` of a step.
     pub(crate) fn changes_at(&mut self, t: D::S, y: &[D::S]) -> Result<[&[D::S]; 4], EvalError> {
+        self.set_clock(D::S::ONE);
         let u = self.inputs.during_step(t, D::S::ONE);
         let tangent = &mut self.tangent;
         let parts = Parts::of(&tangent.dims, y)?;
@@ -209,6 +238,7 @@ where
 
     /// The rate at an instant, completed where that is needed.
     fn rate_at(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        self.set_clock(D::S::from_f64(c));
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let tangent = &mut self.tangent;
         let dims = tangent.dims;
@@ -237,7 +267,7 @@ where
                 places,
                 values,
                 tangent.changes,
-                tangent.directions,
+                along(tangent.directions, tangent.rho),
                 out.gradient,
             )?;
             check(&dims, out.gradient)?;
@@ -261,6 +291,7 @@ where
         if dims.n_objectives == 0 {
             return Ok(());
         }
+        self.set_clock(D::S::ONE);
         let u = self.inputs.at_node(t);
         let tangent = &mut self.tangent;
         let parts = Parts::of(&dims, y)?;
@@ -278,7 +309,7 @@ where
             places,
             values,
             tangent.changes,
-            tangent.directions,
+            along(tangent.directions, tangent.rho),
             gradient,
         )?;
         check(&dims, gradient)
@@ -299,7 +330,7 @@ impl<D: JointDynamics> Tangent<'_, D> {
         tangents(self.system, y.z, columns, y.z_rho, theta)?;
         copy(v_rho, y.v_rho);
         solution.fill(D::S::ZERO);
-        let (x, directions) = ([&*theta, v_rho, &[], &[]], self.directions);
+        let (x, directions) = ([&*theta, v_rho, &[], &[]], along(self.directions, self.rho));
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
         match solution.iter().position(|x| !x.is_finite()) {
@@ -313,20 +344,22 @@ impl<D: JointDynamics> Tangent<'_, D> {
 
     /// Completes a state with its derivatives.
     fn complete(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
-        let Self { system, dims, directions, completion, w, .. } = self;
+        let Self { system, dims, directions, rho, completion, w, .. } = self;
+        let directions = along(*directions, rho);
         let PartsMut { z, v, z_rho, v_rho, .. } = y;
         system.complete(t, u, w, z, v)?;
         let at = At { t, z, v, x: &[], u };
-        completion.differentiate(*system, dims, at, z_rho, v_rho, *directions, w)
+        completion.differentiate(*system, dims, at, z_rho, v_rho, directions, w)
     }
 
     /// Brings the derivatives along when the state is brought onto the constraints.
     fn correct(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
-        let Self { system, dims, directions, correction, w, .. } = self;
+        let Self { system, dims, directions, rho, correction, w, .. } = self;
+        let directions = along(*directions, rho);
         let PartsMut { z, v, z_rho, v_rho, .. } = y;
         let at = At { t, z: &[], v: &[], x: &[], u };
         system.correct(at, w, z, v, |at, dz, dv, w| {
-            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, *directions, w)
+            correction.differentiate(*system, dims, at, dz, dv, z_rho, v_rho, directions, w)
         })
     }
 }
@@ -356,6 +389,7 @@ where
         if !D::COMPLETES {
             return self.rate_at(t, c, y, yd);
         }
+        self.set_clock(D::S::from_f64(c));
         let stage = core::mem::take(&mut self.tangent.stage);
         copy(stage, y);
         let u = self.inputs.during_step(t, D::S::from_f64(c));
@@ -368,6 +402,7 @@ where
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
         self.normalise(y)?;
+        self.set_clock(D::S::ONE);
         if D::CORRECTS_STEPS {
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
@@ -424,6 +459,22 @@ where
     #[inline(always)]
     fn during_step(&mut self, t: D::S, c: D::S) -> &[D::S] {
         self.inputs.during_step(t, c)
+    }
+}
+
+/// The directions that change, if there are.
+#[inline(always)]
+fn along<'s, S>(directions: Directions<'s, S>, rho: &'s [S]) -> Directions<'s, S> {
+    if rho.is_empty() { directions } else { Directions::Along(rho) }
+}
+
+/// The row of the clock: it is itself, and moves with the time, which is t_n' + c h' at the part c of a step.
+#[inline(always)]
+pub(crate) fn write_clock<S: Scalar>(rho: &mut [S], clock: usize, t_rho: &[S], c: S, h_rho: &[S]) {
+    let Some(row) = super::columns::row_mut(rho, clock, t_rho.len()) else { return };
+    for (j, (to, (&t, &h))) in row.iter_mut().zip(t_rho.iter().zip(h_rho)).enumerate() {
+        let own = if j == clock { S::ONE } else { S::ZERO };
+        *to = own + t + c * h;
     }
 }
 

@@ -80,9 +80,9 @@ impl Assembly {
         let mut work = Work::new(system, &[], &view, u, scratch)?;
         work.evaluate(view.z, view.zd)?;
         let mut changes = [change.z, change.zd, change.zdd];
-        work.differentiate(Level::Position, &mut changes)?;
-        work.differentiate(Level::Velocity, &mut changes)?;
-        work.differentiate(Level::Acceleration, &mut changes)?;
+        work.differentiate(Level::Position, &mut changes, Directions::Each)?;
+        work.differentiate(Level::Velocity, &mut changes, Directions::Each)?;
+        work.differentiate(Level::Acceleration, &mut changes, Directions::Each)?;
         if forces {
             standstill(system, &view, u, record, scratch)?.sensitivities(derivatives, end)?;
             copy(derivatives, end);

@@ -81,6 +81,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         at: Motion<'_, S>,
         lambda: &[S],
         derivatives: &[S],
+        directions: Directions<'_, S>,
         w: &mut [S],
     ) -> Result<(), EvalError> {
         let dims = system.dims();
@@ -90,8 +91,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [places, _] = system.objective_places();
         let (values, _) = cut_mut("values", self.values, dims.sensitivity.integrands)?;
         system.integrand_derivatives(at, lambda, w, values)?;
-        let each = Directions::Each;
-        chain(&dims, objective_rows(&dims), places, values, derivatives, each, self.now)?;
+        chain(&dims, objective_rows(&dims), places, values, derivatives, directions, self.now)?;
         check(&dims, self.now)?;
         if let Some(before) = self.t {
             let half = S::from_f64(0.5) * (at.t - before);
@@ -127,6 +127,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         at: Motion<'_, S>,
         lambda: &[S],
         derivatives: &[S],
+        directions: Directions<'_, S>,
         w: &mut [S],
     ) -> Result<(), EvalError> {
         let dims = system.dims();
@@ -136,8 +137,7 @@ impl<'a, S: Scalar> Integrals<'a, S> {
         let [_, places] = system.objective_places();
         let (values, _) = cut_mut("values", self.values, dims.sensitivity.terminals)?;
         system.terminal_derivatives(at, lambda, w, values)?;
-        let each = Directions::Each;
-        add_chain(&dims, objective_rows(&dims), places, values, derivatives, each, self.sums)?;
+        add_chain(&dims, objective_rows(&dims), places, values, derivatives, directions, self.sums)?;
         check(&dims, self.sums)
     }
 }

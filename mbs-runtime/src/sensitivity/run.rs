@@ -6,7 +6,8 @@
 
 use core::ops::ControlFlow;
 
-use super::columns::{row, row_mut};
+use super::augmented::write_clock;
+use super::columns::{Directions, row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Sensitivities};
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::objectives::Gradient;
@@ -226,6 +227,9 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             shows_multipliers: multipliers,
             judges_multipliers,
             h_rho: &mut [],
+            t_rho: &mut [],
+            clock: None,
+            rho: &mut [],
         };
         drive(&mut run, &mut nodes, &mut Judge { integrals, observe })
     }
@@ -252,6 +256,12 @@ pub(crate) struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
     pub(crate) judges_multipliers: bool,
     /// Derivatives of the size of the step by the parameters; empty where it has none.
     pub(crate) h_rho: &'a mut [M::S],
+    /// Those of the time of the last node.
+    pub(crate) t_rho: &'a mut [M::S],
+    /// The column of derivatives by the clock, if laws name the time.
+    pub(crate) clock: Option<usize>,
+    /// Directions of the parameters, if they change along the run: a row for each.
+    pub(crate) rho: &'a mut [M::S],
 }
 
 /// Whether objectives read multipliers.
@@ -317,6 +327,12 @@ pub(crate) fn size_transposed<S: Scalar>(
     Ok(())
 }
 
+/// The directions of the parameters.
+#[inline(always)]
+pub(crate) fn directions<S>(rho: &[S]) -> Directions<'_, S> {
+    if rho.is_empty() { Directions::Each } else { Directions::Along(rho) }
+}
+
 impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun<'_, T, M, I> {
     /// One step of both; after an error the derivatives are as before, and the state is not.
     #[inline(always)]
@@ -347,7 +363,13 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
             let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
             add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
         }
-        linearised.sensitivities(self.derivatives, self.next)
+        if let Some(clock) = self.clock {
+            write_clock(self.rho, clock, self.t_rho, M::S::ONE, self.h_rho);
+        }
+        if self.rho.is_empty() {
+            return linearised.sensitivities(self.derivatives, self.next);
+        }
+        linearised.apply(self.dims.sensitivity.parameters, self.derivatives, self.rho, self.next)
     }
 }
 
@@ -414,7 +436,8 @@ where
         }
         let view = State::of(&run.dims, run.state)?;
         let (motion, lambda, derivatives) = (view.motion(run.u), &*view.lambda, &*run.derivatives);
-        let added = self.integrals.add_node(run.system, motion, lambda, derivatives, run.scratch);
+        let along = directions(run.rho);
+        let added = self.integrals.add_node(run.system, motion, lambda, derivatives, along, run.scratch);
         added.map_err(|error| error.in_step(t.real(), 0.0))?;
         self.integrals.add_size(&run.dims, run.h_rho);
         if !observed {
@@ -429,7 +452,9 @@ where
     fn end(&mut self, run: &mut DifferentiatedRun<'_, T, M, I>, t: M::S) -> Result<(), StepError> {
         let view = State::of(&run.dims, run.state)?;
         let (motion, lambda) = (view.motion(run.u), &*view.lambda);
-        let added = self.integrals.add_terminals(run.system, motion, lambda, run.derivatives, run.scratch);
+        let along = directions(run.rho);
+        let added =
+            self.integrals.add_terminals(run.system, motion, lambda, run.derivatives, along, run.scratch);
         added.map_err(|error| error.in_step(t.real(), 0.0))
     }
 }

@@ -72,6 +72,19 @@ impl Assembly {
         derivatives: &mut [M::S],
         scratch: &mut [M::S],
     ) -> Result<StartStatistics, StepError> {
+        self.start_along(system, inputs, state, derivatives, Directions::Each, scratch)
+    }
+
+    /// The same for other directions of the parameters, as many as there are parameters.
+    pub(crate) fn start_along<M: Sensitivities, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        directions: Directions<'_, M::S>,
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
         let dims = system.dims();
         let mut pieces = Pieces::of(scratch, Self::differentiated_scratch_len(&dims));
         let (z0, zd0) = (pieces.next(dims.nq)?, pieces.next(dims.nq)?);
@@ -96,8 +109,8 @@ impl Assembly {
             inputs.at(t, u);
         }
 
-        positions_and_rates(system, state, u, [z0, zd0], change, scratch)?;
-        accelerations(system, state, u, record, derivatives, end, scratch)?;
+        positions_and_rates(system, state, u, [z0, zd0], change, directions, scratch)?;
+        accelerations(system, state, u, record, derivatives, end, directions, scratch)?;
         copy(derivatives, end);
         Ok(statistics)
     }
@@ -112,6 +125,7 @@ fn positions_and_rates<M: Sensitivities>(
     u: &[M::S],
     [z0, zd0]: [&mut [M::S]; 2],
     change: StateDerivatives<'_, M::S>,
+    directions: Directions<'_, M::S>,
     scratch: &mut [M::S],
 ) -> Result<(), StepError> {
     let view = State::of(&system.dims(), state)?;
@@ -119,12 +133,13 @@ fn positions_and_rates<M: Sensitivities>(
     work.evaluate(z0, zd0)?;
     let mut changes = [change.z, change.zd, change.zdd];
     for level in [Level::Position, Level::Velocity] {
-        work.differentiate(level, &mut changes)?;
+        work.differentiate(level, &mut changes, directions)?;
     }
     Ok(())
 }
 
 /// Into `end`: all derivatives of the start, from those of z and zd.
+#[allow(clippy::too_many_arguments, reason = "a start and its derivatives")]
 #[inline(never)]
 fn accelerations<M: Sensitivities>(
     system: &M,
@@ -133,10 +148,16 @@ fn accelerations<M: Sensitivities>(
     record: &mut [M::S],
     derivatives: &mut [M::S],
     end: &mut [M::S],
+    directions: Directions<'_, M::S>,
     scratch: &mut [M::S],
 ) -> Result<(), StepError> {
-    let view = State::of(&system.dims(), state)?;
-    standstill(system, &view, u, record, scratch)?.sensitivities(derivatives, end)
+    let dims = system.dims();
+    let view = State::of(&dims, state)?;
+    let mut step = standstill(system, &view, u, record, scratch)?;
+    match directions {
+        Directions::Each => step.sensitivities(derivatives, end),
+        Directions::Along(rho) => step.apply(dims.sensitivity.parameters, derivatives, rho, end),
+    }
 }
 
 fn get_column<S: Scalar>(columns: usize, k: usize, matrix: &[S], column: &mut [S]) -> Result<(), EvalError> {
@@ -409,12 +430,13 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         &mut self,
         level: Level,
         changes: &mut [&mut [M::S]; 3],
+        directions: Directions<'_, M::S>,
     ) -> Result<(), StepError> {
         let failure = self.failure;
         let columns = self.dims.sensitivity.parameters;
         self.fill(level, true)
             .and_then(|()| self.factor(level))
-            .and_then(|()| self.right_hand_side(level, changes))
+            .and_then(|()| self.right_hand_side(level, changes, directions))
             .map_err(|error| failure.of(error))?;
         self.solve(columns).map_err(|error| failure.of(error))?;
         self.check(columns)?;
@@ -428,7 +450,12 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         Ok(())
     }
 
-    fn right_hand_side(&mut self, level: Level, changes: &mut [&mut [M::S]; 3]) -> Result<(), EvalError> {
+    fn right_hand_side(
+        &mut self,
+        level: Level,
+        changes: &mut [&mut [M::S]; 3],
+        each: Directions<'_, M::S>,
+    ) -> Result<(), EvalError> {
         let (nq, columns) = (self.dims.nq, self.dims.sensitivity.parameters);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
@@ -437,7 +464,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let [z, zd, _] = &*changes;
         self.b.fill(M::S::ZERO);
         let (top, rows) = cut_mut("b", self.b, nq * columns)?;
-        let (each, one) = (Directions::Each, M::S::ONE);
+        let one = M::S::ONE;
         match level {
             Level::Position => {
                 subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, each, top);

@@ -24,6 +24,8 @@ pub struct Clock {
     anchor: f64,
     /// Steps since then.
     steps: f64,
+    /// Nodes since the begin.
+    nodes: usize,
 }
 
 /// Where a step is to go.
@@ -40,7 +42,7 @@ pub struct Target {
 impl Clock {
     /// At the begin of a run.
     pub const fn new(t: f64) -> Self {
-        Self { now: Memory::new(t), anchor: t, steps: 0.0 }
+        Self { now: Memory::new(t), anchor: t, steps: 0.0, nodes: 0 }
     }
 
     /// Present time.
@@ -54,10 +56,21 @@ impl Clock {
         Self { now: Memory { t, ..self.now }, ..self }
     }
 
+    /// Nodes since the begin: steps, those apart that events begin.
+    pub(super) const fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// At the end of a step of controlled size.
+    pub(super) fn passed(&mut self, now: Memory<f64>) {
+        self.now = now;
+        self.nodes += 1;
+    }
+
     /// Size of the next step of equal ones, and the clock at its end.
     pub(super) fn next(&self, target: &Target) -> Result<(f64, Self), StepError> {
         let Target { h, time, last } = *target;
-        let steps = self.steps + 1.0;
+        let (steps, nodes) = (self.steps + 1.0, self.nodes + 1);
         let t = self.anchor + steps * h;
         if !(t > self.now.t && t.is_finite()) {
             let what = "the step must be positive, and large enough for time to advance by it";
@@ -65,11 +78,14 @@ impl Clock {
         }
         let rounding = ROUNDING * f64::EPSILON * self.anchor.abs().max(time.abs());
         if (t - time).abs() <= rounding {
-            Ok((h, Self { now: Memory { t: time, ..self.now }, steps, ..*self }))
+            Ok((h, Self { now: Memory { t: time, ..self.now }, steps, nodes, ..*self }))
         } else if last && t > time {
-            Ok((time - self.now.t, Self { now: Memory { t: time, ..self.now }, anchor: time, steps: 0.0 }))
+            Ok((
+                time - self.now.t,
+                Self { now: Memory { t: time, ..self.now }, anchor: time, steps: 0.0, nodes },
+            ))
         } else {
-            Ok((h, Self { now: Memory { t, ..self.now }, steps, ..*self }))
+            Ok((h, Self { now: Memory { t, ..self.now }, steps, nodes, ..*self }))
         }
     }
 }

@@ -26,7 +26,17 @@ macro_rules! forward {
     };
 }
 
-impl<M: System, A: Method<M>, B: Method<M>> Method<M> for Either<A, B> {
+impl<M: System, A: Method<M>, B: Method<M, Happened = A::Happened>> Method<M> for Either<A, B> {
+    type Happened = A::Happened;
+
+    fn latch(&self, model: &M, state: &[M::S], u: &mut [M::S]) {
+        forward!(self, method => method.latch(model, state, u));
+    }
+
+    fn happened(&self, model: &M, state: &[M::S]) -> A::Happened {
+        forward!(self, method => method.happened(model, state))
+    }
+
     fn state_len(&self, dims: &Dims) -> usize {
         forward!(self, method => method.state_len(dims))
     }

@@ -37,6 +37,10 @@ impl<M, T: Explicit> Method<M> for Independent<T>
 where
     M: Constrained + ConstrainedDynamics + ConstraintRows + Start,
 {
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
     fn state_len(&self, dims: &Dims) -> usize {
         IndependentMemory::state_len(dims)
     }

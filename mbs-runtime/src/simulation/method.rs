@@ -108,6 +108,9 @@ impl<'a, M: System, I> Work<'a, M, I> {
 
 /// A method of a model file.
 pub trait Method<M: System>: Copy {
+    /// What may happen in a step: nothing, or events.
+    type Happened: Copy;
+
     /// Length of its state.
     fn state_len(&self, dims: &Dims) -> usize;
 
@@ -133,6 +136,12 @@ pub trait Method<M: System>: Copy {
         scratch: &mut [M::S],
         node: Node<'_, M::S>,
     ) -> Result<(), EvalError>;
+
+    /// Writes inputs that events have set over others.
+    fn latch(&self, _model: &M, _state: &[M::S], _u: &mut [M::S]) {}
+
+    /// What happened in the last step.
+    fn happened(&self, model: &M, state: &[M::S]) -> Self::Happened;
 
     /// Whether states between the ends of a step are known.
     fn is_dense(&self) -> bool {
@@ -279,6 +288,10 @@ impl ImplicitMethod for Stabilised {
 }
 
 impl<M: Constrained + Start, T: ImplicitMethod> Method<M> for T {
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
     fn state_len(&self, dims: &Dims) -> usize {
         ImplicitMemory::state_len(dims)
     }
@@ -393,7 +406,7 @@ impl Explicit for Adaptive {
             false if M::S::EPSILON <= f64::EPSILON => now.t.real(),
             false => clock.now.t + h.real(),
         };
-        clock.now = now.at(t);
+        clock.passed(now.at(t));
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
         statistics.add(t, h.real(), &step);
         Ok(())
@@ -433,6 +446,10 @@ pub(super) fn observe_explicit<M: System>(
 pub struct Tree<T>(pub T);
 
 impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
     fn state_len(&self, dims: &Dims) -> usize {
         ExplicitMemory::state_len(dims)
     }
@@ -510,6 +527,10 @@ impl<M, T: Explicit> Method<M> for Projected<T>
 where
     M: Constrained + ConstrainedDynamics + ConstraintCorrection + Start,
 {
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
     fn state_len(&self, dims: &Dims) -> usize {
         ExplicitMemory::state_len(dims)
     }

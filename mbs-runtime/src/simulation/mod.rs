@@ -8,6 +8,7 @@ mod adjoint;
 mod clock;
 mod either;
 mod error;
+mod eventful;
 mod gradient;
 mod independent;
 mod method;
@@ -17,6 +18,10 @@ pub use adjoint::{AdjointExplicit, AdjointMethod, adjoint_memory_len, gradient_b
 pub use clock::{Clock, Results, Target};
 pub use either::Either;
 pub use error::{Cause, Condition, Error, ParameterError};
+pub use eventful::{
+    DifferentiableEventExplicit, EventExplicit, EventMemory, EventMethod, EventName, Eventful, Happened,
+    MOST_EVENTS, Occurred,
+};
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
 pub use independent::Independent;
 pub use method::{
@@ -182,6 +187,9 @@ impl<M: Simulated, I: Inputs<M::S>> Inputs<M::S> for Given<'_, M, I> {
 
 type Array<F, S> = <F as Fields<S>>::Array;
 
+/// What may happen in a step of a model: nothing, or [`Happened`] with the model's events.
+pub type HappenedIn<M> = <<M as Simulated>::Method as Method<M>>::Happened;
+
 /// The state of a simulation: all that it carries from one step to the next, and all that is known of the present. Keep a copy to come
 /// back to it, see [`Simulation::restore`].
 pub struct State<M: Simulated> {
@@ -235,6 +243,7 @@ impl<M: Simulated> State<M> {
         if !u.is_empty() {
             inputs.at(t, u);
         }
+        method.latch(model, self.method.values(), self.u.values_mut());
         let node = Node {
             z: self.z.values_mut(),
             zd: self.zd.values_mut(),
@@ -314,7 +323,7 @@ impl<M: Simulated, U> Simulation<M, U> {
         &'a mut self,
         target: Target,
         inputs: impl FnOnce(&'a M) -> I,
-    ) -> Result<(), Error<M>> {
+    ) -> Result<HappenedIn<M>, Error<M>> {
         let Self { model, method, state, scratch, .. } = self;
         let model = &*model;
         let (inputs, scratch) = (&mut inputs(model), scratch.values_mut());
@@ -324,7 +333,7 @@ impl<M: Simulated, U> Simulation<M, U> {
         method.step(work, clock, &target, statistics)?;
         next.observe(method, model, inputs, scratch)?;
         *state = next;
-        Ok(())
+        Ok(method.happened(model, state.method.values()))
     }
 
     /// A step of the file's size, or of step control's choice; it meets the end of the run exactly, and goes beyond.
@@ -335,24 +344,25 @@ impl<M: Simulated, U> Simulation<M, U> {
     }
 
     /// One step with inputs that are a function of time.
-    pub fn step_with(&mut self, inputs: &mut impl Inputs<M::S>) -> Result<(), Error<M>> {
+    pub fn step_with(&mut self, inputs: &mut impl Inputs<M::S>) -> Result<HappenedIn<M>, Error<M>> {
         let target = self.target();
         self.advance(target, |model| Given(model, Borrowed(inputs)))
     }
 
     /// One step with the model's own inputs: their defaults, or what its case prescribes.
-    pub fn step_by_signals(&mut self) -> Result<(), Error<M>> {
+    pub fn step_by_signals(&mut self) -> Result<HappenedIn<M>, Error<M>> {
         let target = self.target();
         self.advance(target, Signals)
     }
 
-    /// Steps until `time`, which is met exactly, with the model's own inputs. After an error the state is that after the last good step.
+    /// Steps until `time`, which is met exactly, with the model's own inputs, or to an event that stops the run. After an error the state
+    /// is that after the last good step.
     pub fn run_to(&mut self, time: f64) -> Result<(), Error<M>> {
         if !(time >= self.t() && time.is_finite()) {
             let what = "the time to run to must be finite and not before the present";
             return Err(StepError::Setting { what, value: time }.into());
         }
-        while self.t() < time {
+        while self.t() < time && !self.has_stopped() {
             self.advance(Target { h: self.settings.step, time, last: true }, Signals)?;
         }
         Ok(())
@@ -366,7 +376,7 @@ impl<M: Simulated, U> Simulation<M, U> {
         if observe(self).is_break() {
             return Ok(());
         }
-        while self.t() < end {
+        while self.t() < end && !self.has_stopped() {
             let begun = self.t();
             self.advance(Target { h, time: end, last: true }, Signals)?;
             let after = self.state;
@@ -377,7 +387,9 @@ impl<M: Simulated, U> Simulation<M, U> {
                 }
             }
             self.state = after;
-            if results.at_node(self.t(), after.statistics.steps) && observe(self).is_break() {
+            if (results.at_node(self.t(), after.clock.nodes()) || self.has_stopped())
+                && observe(self).is_break()
+            {
                 return Ok(());
             }
         }
@@ -398,6 +410,16 @@ impl<M: Simulated, U> Simulation<M, U> {
     /// Time. It is counted in steps, in double precision whatever the scalar, so that it does not drift.
     pub fn t(&self) -> f64 {
         self.state.clock.t()
+    }
+
+    /// Whether an event has stopped the run.
+    pub fn has_stopped(&self) -> bool {
+        self.state.statistics.stopped
+    }
+
+    /// What happened in the last step.
+    pub fn happened(&self) -> HappenedIn<M> {
+        self.method.happened(&self.model, self.state.method.values())
     }
 
     /// Coordinates.
@@ -512,14 +534,14 @@ impl<S, I: Inputs<S>> Inputs<S> for Borrowed<'_, I> {
 
 impl<M: Simulated> Simulation<M, NoInputs> {
     /// One step.
-    pub fn step(&mut self) -> Result<(), Error<M>> {
+    pub fn step(&mut self) -> Result<HappenedIn<M>, Error<M>> {
         self.step_by_signals()
     }
 }
 
 impl<M: Simulated<Inputs = U>, U: Named + Fields<M::S>> Simulation<M, U> {
     /// One step under these inputs, which are constant over it.
-    pub fn step(&mut self, inputs: &U) -> Result<(), Error<M>> {
+    pub fn step(&mut self, inputs: &U) -> Result<HappenedIn<M>, Error<M>> {
         let (target, values) = (self.target(), inputs.to_values());
         self.advance(target, |model| Given(model, Constant(values.values())))
     }

@@ -5,6 +5,7 @@ mod adjoints;
 mod closed;
 mod derivatives;
 mod differential;
+mod events;
 mod gradients;
 mod machine_code;
 mod robotics;
