@@ -52,11 +52,11 @@ use mbs_runtime::integrator::Accepted;
 use mbs_runtime::named::{Energies, Wrench};
 use mbs_runtime::simulation::{
     self as runtime, Clock, Either, ExplicitMemory, ImplicitMemory, Method as _, Node, Projected, Results,
-    Stabilised, Target, Tree, Work,
+    Stabilised, StiffProjected, StiffTree, Target, Tree, Work,
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
-    State, Statistics, StepError, System,
+    Sdirk4, State, Statistics, StepError, System,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -110,7 +110,11 @@ impl fmt::Display for SimulationError {
 impl std::error::Error for SimulationError {}
 
 /// The methods of model files, as the runtime makes their steps.
-type Stepping = Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Explicit<Adaptive>>>;
+type Stepping =
+    Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Either<Explicit<Adaptive>, Implicit>>>;
+
+/// An implicit Runge–Kutta method of an open tree, or under constraints.
+type Implicit = Either<StiffTree<Adaptive<Sdirk4>>, StiffProjected<Adaptive<Sdirk4>>>;
 
 /// An explicit integrator of an open tree, or under constraints.
 type Explicit<T> = Either<Tree<T>, Projected<T>>;
@@ -126,9 +130,21 @@ fn stepping(settings: &Settings) -> Stepping {
             let integrator = Rk4;
             Either::Second(Either::First(Either::Second(Projected { integrator, enforcement })))
         }
-        Method::DormandPrince(control, None) => Either::Second(Either::Second(Either::First(Tree(control)))),
+        Method::DormandPrince(control, None) => {
+            Either::Second(Either::Second(Either::First(Either::First(Tree(control)))))
+        }
         Method::DormandPrince(integrator, Some(_)) => {
-            Either::Second(Either::Second(Either::Second(Projected { integrator, enforcement })))
+            Either::Second(Either::Second(Either::First(Either::Second(Projected {
+                integrator,
+                enforcement,
+            }))))
+        }
+        Method::Sdirk4(control, None) => {
+            Either::Second(Either::Second(Either::Second(Either::First(StiffTree(control)))))
+        }
+        Method::Sdirk4(integrator, Some(_)) => {
+            let projected = StiffProjected(Projected { integrator, enforcement });
+            Either::Second(Either::Second(Either::Second(Either::Second(projected))))
         }
     }
 }
@@ -137,6 +153,13 @@ fn stepping(settings: &Settings) -> Stepping {
 fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize) {
     match stepping {
         Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
+        Either::Second(Either::Second(Either::Second(_))) => {
+            let scratch = match constrained {
+                true => ExplicitMemory::stiff_projected_scratch_len(dims),
+                false => ExplicitMemory::stiff_tree_scratch_len(dims),
+            };
+            (ExplicitMemory::state_len(dims), scratch)
+        }
         Either::Second(_) if constrained => {
             (ExplicitMemory::state_len(dims), ExplicitMemory::projected_scratch_len(dims))
         }

@@ -309,6 +309,10 @@ pub enum MemoryKind {
     Tree,
     /// That of explicit methods, under constraints.
     Projected,
+    /// That of implicit Runge–Kutta methods, of an open tree.
+    StiffTree,
+    /// The same under constraints.
+    StiffProjected,
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
@@ -319,6 +323,8 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
     let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
     let methods: Vec<Method> = [own].into_iter().chain(of_cases).collect();
     let kind = |method: &Method| match method.scratch.to_string() {
+        scratch if scratch.contains("stiff_tree_scratch_len") => MemoryKind::StiffTree,
+        scratch if scratch.contains("stiff_projected_scratch_len") => MemoryKind::StiffProjected,
         scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
         scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
         _ => MemoryKind::Implicit,
@@ -353,6 +359,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         _ => quote!(rt::simulation::Enforcement::Exact),
     };
     let implicit = match simulation.integrator {
+        Integrator::Sdirk4 => return stiff(simulation, &has, &differentiated, &enforcement),
         Integrator::Rk4 | Integrator::DormandPrince => {
             let (kind, value) = explicit(simulation);
             if has(&[BundleKind::ForwardDynamics]) {
@@ -432,7 +439,38 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
     Some(Method::new((kind, value), "ImplicitMemory", "scratch_len", gradient))
 }
 
-/// An explicit integrator: type and value.
+/// An implicit Runge–Kutta method.
+fn stiff(
+    simulation: &Simulation,
+    has: &dyn Fn(&[BundleKind]) -> bool,
+    differentiated: &dyn Fn(&[[BundleKind; 5]], &'static str) -> Option<&'static str>,
+    enforcement: &TokenStream,
+) -> Option<Method> {
+    let (kind, value) = explicit(simulation);
+    if !has(&BundleKind::JOINT_SENSITIVITIES) {
+        return None;
+    }
+    if has(&[BundleKind::ForwardDynamics]) {
+        let tree = (quote!(rt::simulation::StiffTree<#kind>), quote!(rt::simulation::StiffTree(#value)));
+        let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "stiff_tree_len");
+        return Some(Method::new(tree, "ExplicitMemory", "stiff_tree_scratch_len", gradient));
+    }
+    let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
+    if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+        return None;
+    }
+    let projected = (
+        quote!(rt::simulation::StiffProjected<#kind>),
+        quote! {
+            rt::simulation::StiffProjected(rt::simulation::Projected { integrator: #value, enforcement: #enforcement })
+        },
+    );
+    let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+    let gradient = differentiated(&families, "stiff_projected_len");
+    Some(Method::new(projected, "ExplicitMemory", "stiff_projected_scratch_len", gradient))
+}
+
+/// An integrator of accelerations: type and value.
 fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     if simulation.integrator == Integrator::Rk4 {
         return (quote!(rt::Rk4), quote!(rt::Rk4));
@@ -446,6 +484,12 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     let (steps, rejected) =
         (Literal::u64_unsuffixed(simulation.max_steps), Literal::u32_unsuffixed(simulation.max_rejected));
     let objectives = simulation.objectives_in_error;
+    let (kind, base) = match simulation.integrator {
+        Integrator::Sdirk4 => {
+            (quote!(rt::Adaptive<rt::Sdirk4>), quote!(rt::Adaptive::of(rt::Sdirk4, #relative, #absolute)))
+        }
+        _ => (quote!(rt::Adaptive), quote!(rt::Adaptive::new(#relative, #absolute))),
+    };
     let value = quote! {
         rt::Adaptive {
             h_first: Some(#first),
@@ -453,8 +497,8 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
             max_steps: #steps,
             max_rejected: #rejected,
             objectives: #objectives,
-            ..rt::Adaptive::new(#relative, #absolute)
+            ..#base
         }
     };
-    (quote!(rt::Adaptive), value)
+    (kind, value)
 }

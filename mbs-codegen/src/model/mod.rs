@@ -203,12 +203,12 @@ pub struct Input {
 
 impl Input {
     /// Why its signal and step control do not go together.
-    pub fn unseen_by_step_control(&self) -> String {
+    pub fn unseen_by_step_control(&self, integrator: Integrator) -> String {
         format!(
             "input `{}` follows a signal but is held over every step (`hold: {}`), which the step control of `{}` does not see",
             self.name,
             self.hold.keyword(),
-            Integrator::DormandPrince.keyword()
+            integrator.keyword()
         )
     }
 }
@@ -478,6 +478,8 @@ pub enum Integrator {
     Rk4,
     /// Dormand–Prince 5(4) with step control.
     DormandPrince,
+    /// Implicit Runge–Kutta 4(3), stiffly accurate, with step control.
+    Sdirk4,
     /// The trapezoidal rule: Newmark with β = 1/4, γ = 1/2. Fixed step, implicit.
     Trapezoidal,
     /// Newmark's family. Fixed step, implicit.
@@ -495,9 +497,14 @@ pub enum Integrator {
 }
 
 impl Integrator {
-    /// Whether its steps are explicit.
-    pub fn is_explicit(self) -> bool {
-        matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
+    /// Whether it integrates accelerations in joint form: Runge–Kutta methods do, explicit and implicit.
+    pub fn is_runge_kutta(self) -> bool {
+        matches!(self, Integrator::Rk4) || self.controls_steps()
+    }
+
+    /// Whether it chooses its steps by their error.
+    pub fn controls_steps(self) -> bool {
+        matches!(self, Integrator::DormandPrince | Integrator::Sdirk4)
     }
 
     /// The word in the model file.
@@ -505,6 +512,7 @@ impl Integrator {
         match self {
             Integrator::Rk4 => "rk4",
             Integrator::DormandPrince => "dormand_prince",
+            Integrator::Sdirk4 => "sdirk4",
             Integrator::Trapezoidal => "trapezoidal",
             Integrator::Newmark { .. } => "newmark",
             Integrator::GeneralizedAlpha { .. } => "generalized_alpha",

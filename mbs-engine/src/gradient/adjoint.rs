@@ -76,7 +76,7 @@ pub fn choose(
     let (span, h) = (span::<f64>(simulation), simulation.step);
     let schedule = match simulation.integrator {
         _ if products::has_events(model) => None,
-        Integrator::DormandPrince => None,
+        Integrator::DormandPrince | Integrator::Sdirk4 => None,
         Integrator::Rk4 => {
             AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)
                 .map_err(|error| counting(own, all, error))?

@@ -15,8 +15,8 @@ use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
     Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, Inputs,
-    Motion, Objectives, Output, Rk4, Scalar, Sight, Span, State, StepError, System, WithEvents,
-    euler_parameters,
+    Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
+    WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -63,6 +63,7 @@ impl<S: Scalar> Model<S> {
             Method::Index1(method) => self.implicit(method, simulation),
             Method::Rk4(damping) => self.explicit(&Rk4, damping, times, false),
             Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
+            Method::Sdirk4(_, damping) => self.stiff(damping, times),
         }
     }
 
@@ -88,18 +89,41 @@ impl<S: Scalar> Model<S> {
         times: &[f64],
         divided: bool,
     ) -> Result<Outcome<S>, StepError> {
+        let model = &self.model;
+        let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
+        match damping.map(|damping| gradient::explicit_dynamics(model, damping)) {
+            Some(dynamics) => explicit(model, &dynamics, method, &mut inputs, y, times, divided),
+            None => explicit(model, model, method, &mut inputs, y, times, divided),
+        }
+    }
+
+    /// By implicit Runge–Kutta steps.
+    fn stiff(&self, damping: Option<Damping>, times: &[f64]) -> Result<Outcome<S>, StepError> {
+        let model = &self.model;
+        let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
+        match damping.map(|damping| gradient::explicit_dynamics(model, damping)) {
+            Some(dynamics) => explicit(model, &Stiff(&dynamics), &Sdirk4, &mut inputs, y, times, true),
+            None => explicit(model, &Stiff(model), &Sdirk4, &mut inputs, y, times, true),
+        }
+    }
+
+    /// Inputs, and y at the start; none if there are no times.
+    fn joint_start(
+        &self,
+        damping: Option<Damping>,
+        times: &[f64],
+    ) -> Result<Option<(Signals<'_, S>, Vec<S>)>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
-        let Some(&begin) = times.first() else { return Ok(Outcome::default()) };
+        let Some(&begin) = times.first() else { return Ok(None) };
         let mut inputs = self.inputs();
         let mut y = model.start_state();
-        if let Some(damping) = damping {
+        if damping.is_some() {
             let mut state = self.assembled(begin, &mut inputs)?;
             State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
-            let dynamics = gradient::explicit_dynamics(model, damping);
-            return explicit(model, &dynamics, method, &mut inputs, y, times, divided);
+        } else {
+            renormalise(model, &mut y[..dims.nq]);
         }
-        renormalise(model, &mut y[..dims.nq]);
-        explicit(model, model, method, &mut inputs, y, times, divided)
+        Ok(Some((inputs, y)))
     }
 
     /// Real numbers only: events are located by real parts.
@@ -108,7 +132,7 @@ impl<S: Scalar> Model<S> {
             Method::Rk4(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
-            Method::DormandPrince(..) => {
+            Method::DormandPrince(..) | Method::Sdirk4(..) => {
                 let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }
@@ -215,7 +239,7 @@ impl<'a, S: Scalar> Ledger<'a, S> {
 }
 
 /// Steps over the given times, with objectives as first-order states.
-fn explicit<S: Scalar, D: JointDynamics<S = S>>(
+fn explicit<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     model: &Interpreted<S>,
     dynamics: &D,
     method: &impl FixedStep,
@@ -255,7 +279,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
 }
 
 /// The same in equal steps that end at events.
-fn with_events<S: Scalar, D: JointDynamics<S = S>>(
+fn with_events<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     model: &Interpreted<S>,
     dynamics: &D,
     inputs: &mut Signals<'_, S>,
@@ -355,8 +379,37 @@ impl<S: Scalar, D: JointDynamics<S = S>> WithEvents for WithObjectives<'_, S, D>
     }
 }
 
-impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
-    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+impl<S: Scalar, D: JointDynamics<S = S>> WithObjectives<'_, S, D> {
+    /// Multipliers, terminal terms, and the workspace of the dynamics.
+    fn parts<'w>(&self, w: &'w mut [S]) -> Result<[&'w mut [S]; 3], EvalError> {
+        let dims = self.dynamics.dims();
+        let (expected, found) = (self.dims().workspace, w.len());
+        let short = EvalError::Length { what: "w", expected, found };
+        let (lambda, w) = w.split_at_mut_checked(dims.joint_rows()).ok_or(short)?;
+        let (terminals, w) = w.split_at_mut_checked(dims.n_objectives).ok_or(short)?;
+        Ok([lambda, terminals, w])
+    }
+}
+
+impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
+    const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
+
+    fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
+        self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)
+    }
+
+    fn solve_stage(
+        &self,
+        at: At<'_, S>,
+        alpha: S,
+        w: &mut [S],
+        z: &mut [S],
+        v: &mut [S],
+    ) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
+        self.dynamics.solve_stage(At { x: &[], ..at }, alpha, w, z, v)
+    }
 
     fn forward_dynamics(
         &self,
@@ -366,11 +419,7 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
         vd: &mut [S],
         xd: &mut [S],
     ) -> Result<(), EvalError> {
-        let dims = self.dynamics.dims();
-        let (expected, found) = (self.dims().workspace, w.len());
-        let short = EvalError::Length { what: "w", expected, found };
-        let (lambda, w) = w.split_at_mut_checked(dims.joint_rows()).ok_or(short)?;
-        let (terminals, w) = w.split_at_mut_checked(dims.n_objectives).ok_or(short)?;
+        let [lambda, terminals, w] = self.parts(w)?;
         self.dynamics.accelerate(at, w, zd, vd, lambda)?;
         if xd.is_empty() {
             return Ok(());

@@ -17,6 +17,9 @@ pub trait JointDynamics: System {
     /// Whether [`JointDynamics::correct`] does anything.
     const CORRECTS_STEPS: bool = false;
 
+    /// Whether implicit methods step it: [`Stiff`](super::Stiff).
+    const SOLVES_STAGES: bool = false;
+
     /// The model.
     fn model(&self) -> &Self::Model;
 

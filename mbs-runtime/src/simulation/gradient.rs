@@ -6,13 +6,15 @@
 
 use core::ops::ControlFlow;
 
-use super::method::{Explicit, ImplicitMethod, Projected, Tree, larger, projected};
+use super::method::{
+    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger, projected,
+};
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
+use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span};
 use crate::linear::copy;
 use crate::named::{Fields, Memory};
 use crate::pieces::Pieces;
@@ -20,7 +22,7 @@ use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableIntegrator, DifferentiableStep, Differentiated, Gradient, JointDerivatives, JointDynamics,
     JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
-    StateDerivatives, scratch_len_of_any, scratch_len_of_run,
+    StateDerivatives, Stiff, scratch_len_of_any, scratch_len_of_implicit, scratch_len_of_run, stiff,
 };
 use crate::system::{Dims, ForwardDynamics, System};
 
@@ -68,9 +70,24 @@ impl GradientMemory {
 
     /// Of explicit methods, under constraints.
     pub const fn projected_len(dims: &Dims) -> usize {
+        Self::from_assembled(dims, scratch_len_of_any(&projected(dims), true))
+    }
+
+    /// Of implicit Runge–Kutta methods, of an open tree.
+    pub const fn stiff_tree_len(dims: &Dims) -> usize {
+        let start = dims.sensitivity.start + dims.workspace;
+        let run = scratch_len_of_implicit(&stiff(dims), false);
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
+    }
+
+    /// Of implicit Runge–Kutta methods, under constraints.
+    pub const fn stiff_projected_len(dims: &Dims) -> usize {
+        Self::from_assembled(dims, scratch_len_of_implicit(&stiff(&projected(dims)), true))
+    }
+
+    const fn from_assembled(dims: &Dims, run: usize) -> usize {
         let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
         let start = assembled + Assembly::differentiated_scratch_len(dims);
-        let run = scratch_len_of_any(&projected(dims), true);
         dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
     }
 }
@@ -199,6 +216,7 @@ macro_rules! differentiable_explicit {
 }
 differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
 differentiable_explicit!(Adaptive, |control, _settings| control);
+differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where
@@ -212,14 +230,73 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::tree_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        JointDerivatives::start(model, y, derivatives, scratch)?;
+        let (y, derivatives, scratch) = start_tree(model, GradientMemory::tree_len(&model.dims()), memory)?;
         self.0.run(model, inputs, settings, y, derivatives, scratch, values)
     }
+}
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for StiffTree<T>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+{
+    fn gradient<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_tree_len(&model.dims());
+        let (y, derivatives, scratch) = start_tree(model, len, memory)?;
+        self.0.run(&Stiff(model), inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+/// y and its derivatives at the start, and scratch.
+type Begun<'a, S> = (&'a mut [S], &'a mut [S], &'a mut [S]);
+
+/// The start of an open tree in memory of this length.
+pub(super) fn start_tree<'a, M: StartDerivatives>(
+    model: &M,
+    len: usize,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError> {
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, len);
+    let y = pieces.next(dims.state())?;
+    let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    JointDerivatives::start(model, y, derivatives, scratch)?;
+    Ok((y, derivatives, scratch))
+}
+
+/// An assembled start in memory of this length; fixes the numbers of the method that depend on it.
+pub(super) fn start_assembled<'a, M, T, I>(
+    method: &mut Projected<T>,
+    model: &M,
+    inputs: &mut I,
+    begin: f64,
+    len: usize,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError>
+where
+    M: Sensitivities + StartDerivatives,
+    I: Inputs<M::S>,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, len);
+    let y = pieces.next(dims.state())?;
+    let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    let mut pieces = Pieces::of(&mut *scratch, len - y.len() - derivatives.len());
+    let state = pieces.next(State::<f64>::len(&dims))?;
+    let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+    let (begin, rest) = (M::S::from_f64(begin), pieces.rest());
+    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
+    method.settle(State::of(&dims, state)?.scale);
+    JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+    Ok((y, derivatives, scratch))
 }
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Projected<T>
@@ -235,26 +312,31 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::projected_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        let mut pieces =
-            Pieces::of(scratch, GradientMemory::projected_len(&dims) - y.len() - derivatives.len());
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        Assembly::DEFAULT.begin_differentiated(
-            model,
-            inputs,
-            M::S::from_f64(settings.begin),
-            state,
-            changes,
-            pieces.rest(),
-        )?;
-        self.settle(State::of(&dims, state)?.scale);
-        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        let len = GradientMemory::projected_len(&model.dims());
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self, model, inputs, settings.begin, len, memory)?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for StiffProjected<T>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    fn gradient<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_projected_len(&model.dims());
+        let (y, derivatives, scratch) =
+            start_assembled(&mut self.0, model, inputs, settings.begin, len, memory)?;
+        let system = OnConstraints(self.0.dynamics(model));
+        self.0.integrator.run(&Stiff(&system), inputs, settings, y, derivatives, scratch, values)
     }
 }

@@ -19,7 +19,7 @@ pub use error::{Cause, Condition, Error, ParameterError};
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
-    Stabilised, Tree, Work, damping_frequency, largest,
+    Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, largest,
 };
 pub use problem::{Problem, Unknown};
 
