@@ -359,7 +359,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         _ => quote!(rt::simulation::Enforcement::Exact),
     };
     let implicit = match simulation.integrator {
-        Integrator::Sdirk4 => return stiff(simulation, &has, &differentiated, &enforcement),
+        Integrator::Sdirk4 => return stiff(simulation, has, differentiated, &enforcement),
         Integrator::Rk4 | Integrator::DormandPrince => {
             let (kind, value) = explicit(simulation);
             if has(&[BundleKind::ForwardDynamics]) {
@@ -442,8 +442,8 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
 /// An implicit Runge–Kutta method.
 fn stiff(
     simulation: &Simulation,
-    has: &dyn Fn(&[BundleKind]) -> bool,
-    differentiated: &dyn Fn(&[[BundleKind; 5]], &'static str) -> Option<&'static str>,
+    has: impl Fn(&[BundleKind]) -> bool,
+    differentiated: impl Fn(&[[BundleKind; 5]], &'static str) -> Option<&'static str>,
     enforcement: &TokenStream,
 ) -> Option<Method> {
     let (kind, value) = explicit(simulation);

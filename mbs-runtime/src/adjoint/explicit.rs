@@ -777,7 +777,7 @@ where
         let Self { field, states, rates, multipliers, raw, corrections, memory, .. } = self;
         field.begin_step(t, t + h);
         // The rates of stages are kept; what an iteration needs besides has its place in the memory of a step.
-        let mut pieces = Pieces::of(&mut *memory, T::memory_len(n));
+        let mut pieces = Pieces::of(memory, T::memory_len(n));
         let short = |_| EvalError::Length { what: "memory", expected: T::memory_len(n), found: 0 };
         let (base, residual) = (pieces.next(n).map_err(short)?, pieces.next(n).map_err(short)?);
         let mut iteration = Iteration { base, r: residual, linearised: false };
