@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
- | `conditions` | 74 | 0 |
+ | `conditions` | 113 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
  | `markers` | 50 | 0 |
@@ -175,7 +175,7 @@ pub mod slider_crank {
         ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
-            const CONDITIONS: [rt::simulation::Condition; 5] = [
+            const CONDITIONS: [rt::simulation::Condition; 11] = [
                 rt::simulation::Condition {
                     message: "body `crank` has a negative principal moment of inertia",
                     strict: false,
@@ -196,8 +196,32 @@ pub mod slider_crank {
                     message: "the largest principal moment of inertia of body `rod` exceeds the sum of the others, which no mass distribution has",
                     strict: false,
                 },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is below 0.00390625, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is above 256.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `crank` with the default's length l [kg] is above 8192.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `rod` with the default's length l [kg] is above 32768.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is below 0.00048828125, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is above 32768.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
             ];
-            let (mut margins, mut shown) = ([0.0; 5], [0.0; 5]);
+            let (mut margins, mut shown) = ([0.0; 11], [0.0; 11]);
             let mut w = [0.0; 0];
             conditions(&values, &mut w, &mut margins, &mut shown);
             rt::simulation::ParameterError::check_conditions(
@@ -791,6 +815,7 @@ pub mod slider_crank {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -1027,8 +1052,9 @@ pub mod slider_crank {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 74 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 26 mul, 10 mul_add, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
-    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 5], out_shown: &mut [S; 5]) {
+    /// Operations: 113 (6 abs, 2 acos, 16 add, 6 cos, 2 div, 28 max, 2 min, 27 mul, 10 mul_add, 4 neg, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 11], out_shown: &mut [S; 11]) {
+        out_shown[7] = p[5];
         out_margins[2] = p[6];
         out_shown[2] = p[6];
         let v0 = 0.3333333333333333 * p[5];
@@ -1113,6 +1139,56 @@ pub mod slider_crank {
         let v72 = v71 - v64;
         let v73 = m::select_le(v62, v68, 0.0, v72);
         out_margins[4] = v73;
+        let v74 = 0.5 * p[4];
+        let v75 = m::abs(v74);
+        let v76 = m::max((0.0 as S), v75);
+        let v77 = m::max(v76, (0.0 as S));
+        let v78 = m::max(v77, (0.0 as S));
+        let v79 = m::abs(p[4]);
+        let v80 = m::max(v78, v79);
+        let v81 = m::max(v80, (0.0 as S));
+        let v82 = m::max(v81, (0.0 as S));
+        let v83 = m::max(v82, (0.0 as S));
+        let v84 = m::max(v83, (0.0 as S));
+        let v85 = m::max(v84, (0.0 as S));
+        let v86 = m::max(v85, (0.0 as S));
+        let v87 = m::max(v86, (0.0 as S));
+        let v88 = m::max(v87, (0.0 as S));
+        let v89 = m::max(v88, (1.0 as S));
+        let v90 = m::max(v89, (0.0 as S));
+        let v91 = m::max(v90, (0.0 as S));
+        let v92 = m::max(v91, (0.5 as S));
+        let v93 = m::max(v92, (0.0 as S));
+        let v94 = m::max(v93, (0.0 as S));
+        let v95 = m::max(v94, (1.0 as S));
+        let v96 = m::max(v95, (0.0 as S));
+        let v97 = m::max(v96, (0.0 as S));
+        let v98 = m::max(v97, (0.0 as S));
+        let v99 = m::max(v98, (0.0 as S));
+        let v100 = m::max(v99, (0.0 as S));
+        out_shown[5] = v100;
+        out_shown[6] = v100;
+        let v101 = -0.00390625 + v100;
+        out_margins[5] = v101;
+        let v102 = -256.0 + v100;
+        let v103 = -v102;
+        out_margins[6] = v103;
+        let v104 = -8192.0 + p[5];
+        let v105 = -v104;
+        out_margins[7] = v105;
+        let v106 = p[6] + p[7];
+        out_shown[8] = v106;
+        let v107 = -32768.0 + v106;
+        let v108 = -v107;
+        out_margins[8] = v108;
+        let v109 = p[5] + v106;
+        out_shown[9] = v109;
+        out_shown[10] = v109;
+        let v110 = -0.00048828125 + v109;
+        out_margins[9] = v110;
+        let v111 = -32768.0 + v109;
+        let v112 = -v111;
+        out_margins[10] = v112;
     }
 
     /// The inputs where nobody else sets them.
@@ -1964,7 +2040,7 @@ pub mod slider_crank {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 55 (1 add, 2 div, 24 mul, 17 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let (v0, v1) = m::sin_cos(z[0]);
         let (v2, v3) = m::sin_cos(z[2]);
         let v4 = c[8] * v1;

@@ -32,6 +32,8 @@ pub struct Damping {
     pub frequency: f64,
     /// The penalty; none for exact accelerations.
     pub penalty: Option<f64>,
+    /// Whether independent coordinates are integrated, so that there is nothing to answer.
+    pub matrix_r: bool,
 }
 
 /// How `index1` and `penalty` answer a violation, before the scale of the rows is known.
@@ -65,6 +67,7 @@ impl Damping {
                 damping_frequency(simulation.step)
             },
             penalty: enforcement(simulation).penalty(scale),
+            matrix_r: simulation.formulation == Formulation::MatrixR,
         })
     }
 }
@@ -112,11 +115,14 @@ impl Method {
             return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, tangent, ..base });
         }
         let projection = match simulation.projection {
-            model::Projection::Mass => ProjectionMatrix::Mass,
+            model::Projection::Mass | model::Projection::None => ProjectionMatrix::Mass,
             model::Projection::Tangent => ProjectionMatrix::Tangent,
         };
         let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
-        let base = Ali3p::DEFAULT;
+        let mut base = Ali3p::DEFAULT;
+        if simulation.projection == model::Projection::None {
+            base.max_projections = 0;
+        }
         Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, tangent, penalty, projection, ..base })
     }
 

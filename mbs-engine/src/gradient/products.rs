@@ -13,7 +13,7 @@
 //! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
 //! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
 
-use super::explicit::{dynamics, joint_start};
+use super::explicit::{dynamics, joint_start, with_dynamics};
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
@@ -178,10 +178,7 @@ impl Forward<'_> {
         damping: Option<Damping>,
     ) -> Result<Changes, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
-            None => self.explicit_of(model, run),
-        }
+        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
     }
 
     fn stiff(
@@ -229,12 +226,11 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
         Integrator::Rk4 | Integrator::DormandPrince => {
             // Of the method with more stages.
             let run = Adjoint(Adaptive::new(1.0, 1.0));
-            let scratch = match (is_constrained(model), has_events(model)) {
-                (true, true) => run.event_scratch_len(&OnConstraints(Index1::new(model)), columns),
-                (true, false) => run.scratch_len(&OnConstraints(Index1::new(model)), columns),
-                (false, true) => run.event_scratch_len(model, columns),
-                (false, false) => run.scratch_len(model, columns),
-            };
+            let damping = Damping::of(simulation, is_constrained(model), &[]);
+            let scratch = with_dynamics!(model, damping, dynamics => match has_events(model) {
+                true => run.event_scratch_len(dynamics, columns),
+                false => run.scratch_len(dynamics, columns),
+            });
             dims.state() * (1 + columns) + parameters + scratch
         }
         Integrator::Sdirk4 => {
@@ -425,7 +421,8 @@ pub(super) fn weigh<S: Scalar>(
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => {
             let run = Adjoint(Fixed { method: Rk4, h });
-            let plan = AdjointIntegrator::schedule(&run, &model.dims(), &span::<S>(simulation), numbers);
+            let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());
+            let plan = AdjointIntegrator::schedule(&run, &dims, &span::<S>(simulation), numbers);
             plan.and_then(|plan| {
                 way.numbers = plan.map_or(numbers, |plan| plan.memory_len());
                 way.explicit(run, damping)
@@ -539,10 +536,7 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         damping: Option<Damping>,
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
-            None => self.explicit_of(model, run),
-        }
+        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
     }
 
     fn stiff(

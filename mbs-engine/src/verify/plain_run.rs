@@ -5,8 +5,9 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
+use crate::gradient::{explicit_dynamics, with_dynamics};
 use crate::signals::Signals;
-use crate::{Damping, Interpreted, Method, gradient};
+use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
@@ -91,17 +92,16 @@ impl<S: Scalar> Model<S> {
     ) -> Result<Outcome<S>, StepError> {
         let model = &self.model;
         let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
-        match damping.map(|damping| gradient::explicit_dynamics(model, damping)) {
-            Some(dynamics) => explicit(model, &dynamics, method, &mut inputs, y, times, divided),
-            None => explicit(model, model, method, &mut inputs, y, times, divided),
-        }
+        with_dynamics!(model, damping, dynamics => {
+            explicit(model, dynamics, method, &mut inputs, y, times, divided)
+        })
     }
 
     /// By implicit Runge–Kutta steps.
     fn stiff(&self, damping: Option<Damping>, times: &[f64]) -> Result<Outcome<S>, StepError> {
         let model = &self.model;
         let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
-        match damping.map(|damping| gradient::explicit_dynamics(model, damping)) {
+        match damping.map(|damping| explicit_dynamics(model, damping)) {
             Some(dynamics) => explicit(model, &Stiff(&dynamics), &Sdirk4, &mut inputs, y, times, true),
             None => explicit(model, &Stiff(model), &Sdirk4, &mut inputs, y, times, true),
         }
@@ -140,14 +140,14 @@ impl<S: Scalar> Model<S> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut inputs = self.inputs();
         let mut y = model.start_state();
-        if let Some(damping) = damping {
-            let mut state = self.assembled(simulation.begin, &mut inputs)?;
-            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
-            let dynamics = gradient::explicit_dynamics(model, damping);
-            return with_events(model, &dynamics, &mut inputs, y, simulation);
+        match damping {
+            Some(_) => {
+                let mut state = self.assembled(simulation.begin, &mut inputs)?;
+                State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
+            }
+            None => renormalise(model, &mut y[..dims.nq]),
         }
-        renormalise(model, &mut y[..dims.nq]);
-        with_events(model, model, &mut inputs, y, simulation)
+        with_dynamics!(model, damping, dynamics => with_events(model, dynamics, &mut inputs, y, simulation))
     }
 
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
@@ -393,6 +393,7 @@ impl<S: Scalar, D: JointDynamics<S = S>> WithObjectives<'_, S, D> {
 
 impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
     const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
+    const COMPLETES: bool = <D as JointDynamics>::COMPLETES;
 
     fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
         let [_, _, w] = self.parts(w)?;
@@ -425,6 +426,14 @@ impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for W
             return Ok(());
         }
         self.model.objectives(At { x: &[], ..at }, vd, lambda, w, xd, terminals)
+    }
+
+    fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
+        JointDynamics::prepare_step(self.dynamics, At { x: &[], ..at }, w)
+    }
+
+    fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
+        JointDynamics::complete(self.dynamics, t, u, w, z, v)
     }
 
     fn correct_step(

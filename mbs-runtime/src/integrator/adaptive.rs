@@ -218,6 +218,7 @@ impl<T: Controlled> Adaptive<T> {
         let least = self.h_min.max(LEAST_STEP * F::S::EPSILON * scale);
         let evaluations = field.evaluations();
 
+        field.prepare_step(t, y).map_err(|error| error.in_step(t.real(), memory.h))?;
         copy(T::ends(stages).y0, y);
         if !(rate_known && T::hand_on(stages)) {
             // Held inputs at the start of the step do not depend on where it ends.

@@ -289,15 +289,15 @@ impl<T: Controlled> DifferentiableIntegrator for Differentiated<Adaptive<T>> {
 }
 
 /// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
-pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
+pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool, completes: bool) -> usize {
     // Dormand–Prince has more stages than the classical method.
-    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, false)
+    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, false)
 }
 
 /// The same by [`Sdirk4`](crate::Sdirk4).
 pub(crate) const fn scratch_len_of_implicit(dims: &Dims, corrects: bool) -> usize {
     (1 + crate::integrator::Sdirk4::MEMORY) * augmented::len(dims)
-        + augmented::scratch_len(dims, corrects, true)
+        + augmented::scratch_len(dims, corrects, false, true)
 }
 
 /// Terminal terms of the objectives at the end of a run.

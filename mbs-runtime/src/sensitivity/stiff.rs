@@ -63,6 +63,12 @@ impl<D: JointDynamics> Stiff<'_, D> {
         dims: &Dims,
         w: &'w mut [D::S],
     ) -> Result<(StageTangent<'w, D::S>, &'w mut [D::S]), EvalError> {
+        const {
+            assert!(
+                !D::COMPLETES,
+                "an implicit stage does not know what follows from independent coordinates"
+            )
+        };
         let (expected, found) = (stiff(dims).workspace, w.len());
         let mut pieces = Pieces::named("w", w, expected);
         let short = |_| EvalError::Length { what: "w", expected, found };

@@ -7,7 +7,9 @@
 use core::ops::ControlFlow;
 
 use super::either::Either;
-use super::gradient::{DifferentiableExplicit, DifferentiableMethod, named, start_assembled, start_tree};
+use super::gradient::{
+    DifferentiableExplicit, DifferentiableMethod, assembled_start_len, named, start_assembled, start_tree,
+};
 use super::method::{ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger};
 use super::{Array, Differentiable, Error, Settings, Setup, Signals};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
@@ -81,12 +83,12 @@ where
     Ok((named::<M>(&model, values.values())?, statistics))
 }
 
-fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
+pub(super) fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 /// The first `len` numbers, and the rest.
-fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
+pub(super) fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
     let wrong = StepError::Length { what: "memory", expected: 0, found: 0 };
     memory.split_at_mut_checked(len).ok_or(wrong)
 }
@@ -192,7 +194,7 @@ where
 }
 
 /// Lengths do not depend on settings.
-const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
+pub(super) const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
 
 /// Length of y, its derivatives and what a run from a start of an open tree needs.
 fn tree_len<M: System>(model: &M, run: usize) -> usize {
@@ -204,9 +206,7 @@ fn tree_len<M: System>(model: &M, run: usize) -> usize {
 /// The same from an assembled start.
 fn assembled_len<M: System>(model: &M, run: usize) -> usize {
     let dims = model.dims();
-    let assembled = State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims);
-    let start = assembled + Assembly::differentiated_scratch_len(&dims);
-    dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
+    dims.state() + JointDerivatives::<f64>::len(&dims) + larger(assembled_start_len(&dims), run)
 }
 
 /// The adjoint of an integrator of an open tree; `system` is what it steps.
@@ -286,7 +286,7 @@ macro_rules! of_projected {
                 let (first, memory) = split(memory, own)?;
                 let mut method = $this;
                 let (y, derivatives, scratch) =
-                    start_assembled(&mut method, model, inputs, settings.begin, own, first)?;
+                    start_assembled(&mut method, model, inputs, settings, own, first)?;
                 let (run, span) = (method.integrator.backward(settings), settings.span());
                 let $dynamics = &OnConstraints(method.dynamics(model));
                 run.gradient($system, inputs, y, derivatives, &span, values, memory, scratch, unseen)

@@ -7,11 +7,12 @@
 use core::ops::ControlFlow;
 
 use super::method::{
-    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger, projected,
+    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, in_independent, larger, projected,
 };
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
+use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span};
@@ -65,12 +66,14 @@ impl GradientMemory {
     /// Of explicit methods, of an open tree.
     pub const fn tree_len(dims: &Dims) -> usize {
         let start = dims.sensitivity.start + dims.workspace;
-        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, scratch_len_of_any(dims, false))
+        dims.state()
+            + JointDerivatives::<f64>::len(dims)
+            + larger(start, scratch_len_of_any(dims, false, false))
     }
 
     /// Of explicit methods, under constraints.
     pub const fn projected_len(dims: &Dims) -> usize {
-        Self::from_assembled(dims, scratch_len_of_any(&projected(dims), true))
+        Self::from_assembled(dims, scratch_len_of_any(&projected(dims), true, false))
     }
 
     /// Of implicit Runge–Kutta methods, of an open tree.
@@ -86,9 +89,14 @@ impl GradientMemory {
     }
 
     const fn from_assembled(dims: &Dims, run: usize) -> usize {
-        let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
-        let start = assembled + Assembly::differentiated_scratch_len(dims);
-        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(assembled_start_len(dims), run)
+    }
+
+    /// Of explicit methods, in independent coordinates.
+    pub const fn independent_len(dims: &Dims) -> usize {
+        let run = scratch_len_of_any(&in_independent(dims), false, true);
+        let state = dims.state() + choice_len(dims) + JointDerivatives::<f64>::len(dims);
+        state + larger(assembled_start_len(dims), run)
     }
 }
 
@@ -276,7 +284,7 @@ pub(super) fn start_assembled<'a, M, T, I>(
     method: &mut Projected<T>,
     model: &M,
     inputs: &mut I,
-    begin: f64,
+    settings: &Settings,
     len: usize,
     memory: &'a mut [M::S],
 ) -> Result<Begun<'a, M::S>, StepError>
@@ -289,14 +297,37 @@ where
     let y = pieces.next(dims.state())?;
     let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
     let scratch = pieces.rest();
-    let mut pieces = Pieces::of(&mut *scratch, len - y.len() - derivatives.len());
+    assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| method.settle(scale))?;
+    Ok((y, derivatives, scratch))
+}
+
+/// Writes the consistent start of y = \[z, v\] and its derivatives; `settle` sees the scale of the rows.
+pub(super) fn assembled_start<M, I: Inputs<M::S>>(
+    model: &M,
+    inputs: &mut I,
+    settings: &Settings,
+    y: &mut [M::S],
+    derivatives: &mut [M::S],
+    scratch: &mut [M::S],
+    settle: impl FnOnce(&[M::S]),
+) -> Result<(), StepError>
+where
+    M: Sensitivities + StartDerivatives,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(scratch, assembled_start_len(&dims));
     let state = pieces.next(State::<f64>::len(&dims))?;
     let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-    let (begin, rest) = (M::S::from_f64(begin), pieces.rest());
+    let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
     Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
-    method.settle(State::of(&dims, state)?.scale);
-    JointDerivatives::of_state(model, state, changes, y, derivatives)?;
-    Ok((y, derivatives, scratch))
+    settle(State::of(&dims, state)?.scale);
+    JointDerivatives::of_state(model, state, changes, y, derivatives)
+}
+
+/// Length of the scratch of an assembled start with derivatives.
+pub(super) const fn assembled_start_len(dims: &Dims) -> usize {
+    let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
+    assembled + Assembly::differentiated_scratch_len(dims)
 }
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Projected<T>
@@ -313,8 +344,7 @@ where
         values: &mut [M::S],
     ) -> Result<(), StepError> {
         let len = GradientMemory::projected_len(&model.dims());
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self, model, inputs, settings.begin, len, memory)?;
+        let (y, derivatives, scratch) = start_assembled(&mut self, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
     }
@@ -334,8 +364,7 @@ where
         values: &mut [M::S],
     ) -> Result<(), StepError> {
         let len = GradientMemory::stiff_projected_len(&model.dims());
-        let (y, derivatives, scratch) =
-            start_assembled(&mut self.0, model, inputs, settings.begin, len, memory)?;
+        let (y, derivatives, scratch) = start_assembled(&mut self.0, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.0.dynamics(model));
         self.0.integrator.run(&Stiff(&system), inputs, settings, y, derivatives, scratch, values)
     }
