@@ -48,7 +48,7 @@ pub fn in_absolute_coordinates(model: &Model) -> Model {
 
 /// Explicit integrators, which a tree may have by default, enforce constraints at the level of accelerations.
 fn enforce_constraints(simulation: &mut Simulation) {
-    if simulation.integrator.is_explicit() && simulation.formulation == Formulation::Ali3p {
+    if simulation.integrator.is_runge_kutta() && simulation.formulation == Formulation::Ali3p {
         simulation.formulation = Formulation::Index1;
     }
 }

@@ -328,7 +328,7 @@ fn find_reference(
         (Integrator::Trapezoidal, steps),
     ];
     let formulation = |integrator: Integrator| {
-        let explicit = if integrator.is_explicit() { Formulation::Index1 } else { Formulation::Ali3p };
+        let explicit = if integrator.is_runge_kutta() { Formulation::Index1 } else { Formulation::Ali3p };
         ready.side.model.is_constrained().then_some(explicit)
     };
     let patient = Plan { limit: 10.0 * plan.limit, ..plan.clone() };

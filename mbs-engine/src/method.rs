@@ -6,7 +6,8 @@
 use mbs_codegen::model::{self, Formulation, Simulation};
 use mbs_runtime::simulation::{Enforcement, damping_frequency};
 use mbs_runtime::{
-    Adaptive, Ali3p, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Stabilisation, Tangent,
+    Adaptive, Ali3p, DormandPrince, Implicit, ImplicitIndex1, Penalty, ProjectionMatrix, Sdirk4,
+    Stabilisation, Tangent,
 };
 
 /// How a run is made.
@@ -20,6 +21,8 @@ pub enum Method {
     Rk4(Option<Damping>),
     /// Dormand–Prince with step control, likewise.
     DormandPrince(Adaptive, Option<Damping>),
+    /// The implicit Runge–Kutta method of order 4 with step control, likewise.
+    Sdirk4(Adaptive<Sdirk4>, Option<Damping>),
 }
 
 /// How `index1` and `penalty` answer a violation.
@@ -57,13 +60,27 @@ impl Damping {
         if !constrained || simulation.formulation == Formulation::Ali3p {
             return None;
         }
-        let explicit =
-            matches!(simulation.integrator, model::Integrator::Rk4 | model::Integrator::DormandPrince);
         Some(Damping {
-            frequency: if explicit { 0.0 } else { damping_frequency(simulation.step) },
+            frequency: if simulation.integrator.is_runge_kutta() {
+                0.0
+            } else {
+                damping_frequency(simulation.step)
+            },
             penalty: enforcement(simulation).penalty(scale),
             matrix_r: simulation.formulation == Formulation::MatrixR,
         })
+    }
+}
+
+/// Step control of a method.
+fn control<T>(method: T, simulation: &Simulation) -> Adaptive<T> {
+    Adaptive {
+        h_first: Some(simulation.step),
+        h_max: simulation.max_step.unwrap_or(f64::INFINITY),
+        max_steps: usize::try_from(simulation.max_steps).unwrap_or(usize::MAX),
+        max_rejected: simulation.max_rejected as usize,
+        objectives: simulation.objectives_in_error,
+        ..Adaptive::of(method, simulation.relative_tolerance, simulation.absolute_tolerance)
     }
 }
 
@@ -75,16 +92,9 @@ impl Method {
         let integrator = match simulation.integrator {
             model::Integrator::Rk4 => return Method::Rk4(damping),
             model::Integrator::DormandPrince => {
-                let control = Adaptive {
-                    h_first: Some(simulation.step),
-                    h_max: simulation.max_step.unwrap_or(f64::INFINITY),
-                    max_steps: usize::try_from(simulation.max_steps).unwrap_or(usize::MAX),
-                    max_rejected: simulation.max_rejected as usize,
-                    objectives: simulation.objectives_in_error,
-                    ..Adaptive::new(simulation.relative_tolerance, simulation.absolute_tolerance)
-                };
-                return Method::DormandPrince(control, damping);
+                return Method::DormandPrince(control(DormandPrince, simulation), damping);
             }
+            model::Integrator::Sdirk4 => return Method::Sdirk4(control(Sdirk4, simulation), damping),
             model::Integrator::Trapezoidal => Implicit::TRAPEZOIDAL,
             model::Integrator::Newmark { beta, gamma } => Implicit::Newmark { beta, gamma },
             model::Integrator::GeneralizedAlpha { spectral_radius } => {
@@ -116,10 +126,11 @@ impl Method {
         Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, tangent, penalty, projection, ..base })
     }
 
-    /// Whether its steps are explicit.
-    pub fn is_explicit(&self) -> bool {
-        matches!(self, Method::Rk4(_) | Method::DormandPrince(..))
+    /// Whether it integrates accelerations in joint form.
+    pub fn is_runge_kutta(&self) -> bool {
+        matches!(self, Method::Rk4(_) | Method::DormandPrince(..) | Method::Sdirk4(..))
     }
+
     /// The same method, iterated until rounding, so that imaginary parts and small differences converge too.
     pub(crate) fn iterated_to_rounding(&self, redundant: bool) -> Method {
         match *self {

@@ -52,11 +52,12 @@ use mbs_runtime::integrator::Accepted;
 use mbs_runtime::named::{Energies, Wrench};
 use mbs_runtime::simulation::{
     self as runtime, Clock, Either, Enforcement, ExplicitMemory, ImplicitMemory, Independent,
-    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, Target, Tree, Work,
+    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, StiffProjected, StiffTree, Target,
+    Tree, Work,
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
-    State, Statistics, StepError, System,
+    Sdirk4, State, Statistics, StepError, System,
 };
 use nalgebra::DMatrix;
 use std::fmt;
@@ -110,7 +111,11 @@ impl fmt::Display for SimulationError {
 impl std::error::Error for SimulationError {}
 
 /// The methods of model files, as the runtime makes their steps.
-type Stepping = Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Explicit<Adaptive>>>;
+type Stepping =
+    Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Either<Explicit<Adaptive>, Implicit>>>;
+
+/// An implicit Runge–Kutta method of an open tree, or under constraints.
+type Implicit = Either<StiffTree<Adaptive<Sdirk4>>, StiffProjected<Adaptive<Sdirk4>>>;
 
 /// An explicit integrator of an open tree, or under constraints.
 type Explicit<T> = Either<Tree<T>, Either<Projected<T>, Independent<T>>>;
@@ -132,7 +137,14 @@ fn stepping(settings: &Settings) -> Stepping {
         Method::Index1(method) => Either::First(Either::Second(Stabilised { method, enforcement })),
         Method::Rk4(damping) => Either::Second(Either::First(explicit(Rk4, damping, enforcement))),
         Method::DormandPrince(control, damping) => {
-            Either::Second(Either::Second(explicit(control, damping, enforcement)))
+            Either::Second(Either::Second(Either::First(explicit(control, damping, enforcement))))
+        }
+        Method::Sdirk4(control, None) => {
+            Either::Second(Either::Second(Either::Second(Either::First(StiffTree(control)))))
+        }
+        Method::Sdirk4(integrator, Some(_)) => {
+            let projected = StiffProjected(Projected { integrator, enforcement });
+            Either::Second(Either::Second(Either::Second(Either::Second(projected))))
         }
     }
 }
@@ -141,6 +153,13 @@ fn stepping(settings: &Settings) -> Stepping {
 fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize) {
     match stepping {
         Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
+        Either::Second(Either::Second(Either::Second(_))) => {
+            let scratch = match constrained {
+                true => ExplicitMemory::stiff_projected_scratch_len(dims),
+                false => ExplicitMemory::stiff_tree_scratch_len(dims),
+            };
+            (ExplicitMemory::state_len(dims), scratch)
+        }
         Either::Second(_) if constrained => {
             let projected = ExplicitMemory::projected_scratch_len(dims);
             let scratch = projected.max(IndependentMemory::scratch_len(dims));

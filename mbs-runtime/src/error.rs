@@ -47,6 +47,17 @@ pub enum EvalError {
         /// Its value, which should be zero.
         violation: f64,
     },
+    /// An implicit stage was not solved.
+    NotConverged {
+        /// Iterations made.
+        iterations: usize,
+        /// The last correction of a coordinate.
+        increment: f64,
+        /// Where it is worst.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
     /// Independent coordinates do not determine the others.
     Independent {
         /// Why.
@@ -395,6 +406,9 @@ impl EvalError {
         match self {
             Self::Length { what, expected, found } => StepError::Length { what, expected, found },
             Self::NotFinite { quantity, index } => StepError::NotFinite { t, h, quantity, index },
+            Self::NotConverged { iterations, increment, quantity, index } => {
+                StepError::NotConverged { t, h, iterations, increment, quantity, index }
+            }
             error => StepError::Eval { t, h, error },
         }
     }
@@ -467,6 +481,14 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
             EvalError::Violated { quantity, index, violation } => {
                 let entry = entry(quantity, index);
                 write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
+            }
+            EvalError::NotConverged { iterations, increment, quantity, index } => {
+                let (entry, increment) = (entry(quantity, index), short(increment));
+                let iterations = Count(iterations, "iteration");
+                write!(
+                    f,
+                    "no convergence in {iterations}, worst is {entry}; the last correction was {increment}"
+                )
             }
             EvalError::Independent { failure, quantity, index } => {
                 write!(f, "{} {}", entry(quantity, index), failure.words())

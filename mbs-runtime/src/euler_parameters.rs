@@ -309,6 +309,94 @@ pub(crate) fn rates<M: System>(
     Ok(())
 }
 
+/// For the columns of changes: z′ = K⁻¹ z′ with K = 1 − α N(·) v, the derivative of an implicit stage z = base + α N(z) v. Of a block
+/// N(p) ω = Ω p with Ω² = −|ω|²/4 and Ωᵀ = −Ω, so K⁻¹ = (1 + αΩ)/(1 + α²|ω|²/4), and K⁻ᵀ is the same with −α.
+pub(crate) fn solve_rates<M: System>(
+    system: &M,
+    v: &[M::S],
+    alpha: M::S,
+    columns: usize,
+    change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        if let Part::Block(i, j) = part {
+            let omega = read("v", v, j)?;
+            let [a, b, c] = omega;
+            let quarter = M::S::from_f64(0.25);
+            let scale = M::S::ONE + quarter * alpha * alpha * (a * a + b * b + c * c);
+            for k in 0..columns {
+                let mut x: [M::S; 4] = column("z'", change, i, k, columns)?;
+                let turned = parameters(x, omega);
+                for (x, turned) in x.iter_mut().zip(turned) {
+                    *x = (*x + alpha * turned) / scale;
+                }
+                put_column("z'", change, i, k, columns, x)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For the columns of changes: z′ = z′ + α N(z) v′.
+pub(crate) fn add_rates<M: System>(
+    system: &M,
+    z: &[M::S],
+    alpha: M::S,
+    columns: usize,
+    v_change: &[M::S],
+    change: &mut [M::S],
+) -> Result<(), EvalError> {
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    let [x]: [M::S; 1] = column("v'", v_change, j, k, columns)?;
+                    add_column("z'", change, i, k, columns, [alpha * x])?;
+                }
+            }
+            Part::Block(i, j) => {
+                let p = read("z", z, i)?;
+                for k in 0..columns {
+                    let turned = parameters(p, column("v'", v_change, j, k, columns)?);
+                    add_column("z'", change, i, k, columns, turned.map(|x| alpha * x))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The transpose of [`add_rates`]: v̄ = v̄ + α N(z)ᵀ z̄.
+pub(crate) fn add_rates_to_velocities<M: System>(
+    system: &M,
+    z: &[M::S],
+    alpha: M::S,
+    columns: usize,
+    z_bar: &[M::S],
+    v_bar: &mut [M::S],
+) -> Result<(), EvalError> {
+    let quarter = M::S::from_f64(0.25);
+    for part in parts(system) {
+        match part {
+            Part::One(i, j) => {
+                for k in 0..columns {
+                    let [x]: [M::S; 1] = column("z̄", z_bar, i, k, columns)?;
+                    add_column("v̄", v_bar, j, k, columns, [alpha * x])?;
+                }
+            }
+            Part::Block(i, j) => {
+                let p = read("z", z, i)?;
+                for k in 0..columns {
+                    // Nᵀ = Ḡ/2
+                    let turned = twice(p, column("z̄", z_bar, i, k, columns)?);
+                    add_column("v̄", v_bar, j, k, columns, turned.map(|x| alpha * quarter * x))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// For the columns of changes z′, zd′: v′ = L(z) zd′ + (L zd)_z z′. With ω = 2 Ḡ(p) pd/|p|², which is bilinear but for the norm,
 /// ω′ = 2 Ḡ(p) pd′/|p|² + 2 Ḡ(p′) pd/|p|² − 2 (p·p′)/|p|² ω.
 pub(crate) fn velocities_change<M: System>(

@@ -179,14 +179,14 @@ pub use formulation::{
 };
 pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{
-    Adaptive, Dop853, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Span, Statistics,
+    Adaptive, Dop853, DormandPrince, Fixed, Implicit, Integrator, Output, Rk4, Sdirk4, Span, Statistics,
     StepStatistics,
 };
 pub use scalar::{Complex64, Scalar};
 pub use sensitivity::{
     DifferentiableIntegrator, Differentiated, Gradient, Impulses, JointDerivatives,
     JointObjectiveDerivatives, JointPlaces, JointSensitivities, LinearisedStep, ObjectiveDerivatives,
-    ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives, StateDerivatives,
+    ParameterPlaces, Sensitivities, SensitivityDims, StartDerivatives, StateDerivatives, Stiff,
 };
 pub use simulation::{Simulated, Simulation};
 pub use system::{

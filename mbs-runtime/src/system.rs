@@ -169,6 +169,31 @@ pub trait ForwardDynamics: System {
         0
     }
 
+    /// Prepares [`ForwardDynamics::solve_stage`] at an instant; what it finds stays in the scratch. Systems that implicit methods step
+    /// know this: [`Stiff`](crate::Stiff).
+    #[inline(always)]
+    fn linearise_stage(
+        &self,
+        _at: At<'_, Self::S>,
+        _alpha: Self::S,
+        _w: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "joint_linearise" })
+    }
+
+    /// (z, v) = (1 − α f_y)⁻¹ (z, v), with the rate f of coordinates and velocities where it was prepared last.
+    #[inline(always)]
+    fn solve_stage(
+        &self,
+        _at: At<'_, Self::S>,
+        _alpha: Self::S,
+        _w: &mut [Self::S],
+        _z: &mut [Self::S],
+        _v: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Err(EvalError::Absent { bundle: "joint_linearise" })
+    }
+
     /// Brings the state at the end of a step to where it should be, constraints for instance. It is a part of the discrete
     /// map, after Euler parameters have been normalised.
     #[inline(always)]

@@ -36,22 +36,22 @@ pub(crate) struct Method {
     /// Most iterations of an implicit step.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = METHOD)]
     pub(crate) newton_iterations: Option<u32>,
-    /// Relative tolerance of step control; of `dormand_prince`.
+    /// Relative tolerance of step control; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) rtol: Option<f64>,
-    /// Absolute tolerance of step control; of `dormand_prince`.
+    /// Absolute tolerance of step control; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "A", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) atol: Option<f64>,
-    /// Largest step of step control, s; of `dormand_prince`.
+    /// Largest step of step control, s; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "H", allow_negative_numbers = true, help_heading = METHOD)]
     pub(crate) max_step: Option<f64>,
-    /// Steps that step control may try in a run; of `dormand_prince`.
+    /// Steps that step control may try in a run; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = METHOD)]
     pub(crate) max_steps: Option<u64>,
-    /// Trials of one step that step control may reject; of `dormand_prince`.
+    /// Trials of one step that step control may reject; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = METHOD)]
     pub(crate) max_rejected: Option<u32>,
-    /// Whether integrands of objectives count for the error of step control; of `dormand_prince`.
+    /// Whether integrands of objectives count for the error of step control; of `dormand_prince` and `sdirk4`.
     #[arg(long, value_name = "BOOL", help_heading = METHOD)]
     pub(crate) objectives_in_error: Option<bool>,
 }
@@ -110,6 +110,8 @@ pub(crate) enum IntegratorName {
     /// Dormand-Prince 5(4), step control
     #[value(name = "dormand_prince")]
     DormandPrince,
+    /// Implicit Runge-Kutta 4(3) for stiff motion, step control
+    Sdirk4,
     /// The trapezoidal rule, implicit, fixed step
     Trapezoidal,
     /// Newmark's formulas, implicit, fixed step
@@ -125,6 +127,7 @@ impl From<IntegratorName> for model::Integrator {
         match name {
             IntegratorName::Rk4 => model::Integrator::Rk4,
             IntegratorName::DormandPrince => model::Integrator::DormandPrince,
+            IntegratorName::Sdirk4 => model::Integrator::Sdirk4,
             IntegratorName::Trapezoidal => model::Integrator::Trapezoidal,
             IntegratorName::Newmark => model::Integrator::Newmark { beta: 0.25, gamma: 0.5 },
             IntegratorName::GeneralizedAlpha => model::Integrator::GeneralizedAlpha { spectral_radius: 0.8 },

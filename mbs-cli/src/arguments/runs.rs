@@ -122,7 +122,7 @@ Examples:
 What goes together, for a model with closed loops or constraints:
   ali3p             trapezoidal, newmark, generalized_alpha
   index1, penalty   these, with violations damped critically at 0.1/step rad/s;
-                    rk4, dormand_prince, projected onto the constraints after each step
+                    rk4, dormand_prince, sdirk4, projected onto the constraints after each step
 A model without them takes every integrator, and its formulation means nothing.
 
 Columns of the CSV file, all in SI units and radians:
@@ -338,6 +338,9 @@ pub(crate) struct Gradient {
     /// Change of objectives and of the last state along a direction among the parameters: the Jacobian–vector product; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) along: Vec<(String, f64)>,
+    /// Time of the state that `--along` and `--weight` speak of, s: that of a step; the end if absent.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) state_at: Option<f64>,
     /// Accelerations by the articulated-body recursion (fully recursive) instead of the mass matrix (semi-recursive); explicit
     /// integrators of open trees.
     #[arg(long, help_heading = METHOD)]

@@ -84,7 +84,7 @@ pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     let method = match simulation.formulation {
         _ if !settings.constrained => integrator.to_string(),
         Formulation::MatrixR => format!("{integrator} in independent coordinates"),
-        formulation if settings.is_explicit() => {
+        formulation if settings.is_runge_kutta() => {
             format!("{integrator} of {}, projected", formulation.keyword())
         }
         Formulation::Ali3p => format!("ali3p with {integrator}"),
@@ -176,7 +176,7 @@ fn objectives(shown: &Shown<'_>) -> String {
     let how = match (settings.is_adaptive(), settings.simulation.objectives_in_error) {
         (true, true) => "the integrator, within its tolerance",
         (true, false) => "the integrator, whose tolerance leaves them out",
-        (false, _) if settings.is_explicit() => "the integrator",
+        (false, _) if settings.is_runge_kutta() => "the integrator",
         (false, _) => "the trapezoidal rule over the steps",
     };
     table.print() + &format!("  integrated by {how}\n")

@@ -106,6 +106,18 @@ fn adjoints_in_little_memory_and_what_is_refused() {
     let undefined = "objectives: {bad: sqrt(0.5 + rate(hinge))}\nsensitivity: [m]";
     let model = folder.file("pendulum.yaml", pendulum(undefined, ""));
     fails(1, &["objective `bad`", "not finite"], &["gradient", &model, "--method", "adjoint"]);
+    // A run that fails half-way says when, forward or back.
+    let text = "mbs: 1\nparameters: {m: 1}\nbodies: {b: {mass: m, inertia: [1, 1, 1]}}\n\
+                joints: {slide: {type: prismatic, parent: ground, child: b, axis: [1, 0, 0]}}\n\
+                forces: {f: {type: joint_force, coordinate: slide, value: sqrt(0.25 - t)}}\n\
+                objectives: {far: {terminal: slide.displacement}}\nsensitivity: [m]\nsimulation: {end: 1, step: 1e-2}\n";
+    let model = folder.file("half.yaml", text);
+    for integrator in ["rk4", "sdirk4", "trapezoidal"] {
+        for method in ["direct", "adjoint"] {
+            let run = ["gradient", &model, "--method", method, "--integrator", integrator];
+            fails(1, &["t = 0.2", "slide", "not finite"], &run);
+        }
+    }
     // The continuous adjoint differs by the error of the method, and keeps all nodes.
     let run = |method| json(&["gradient", &five_bar, "--json", "--end", "0.5", "--method", method]);
     let (discrete, continuous) = (run("adjoint"), run("continuous_adjoint"));
@@ -156,6 +168,28 @@ fn further_derivatives() {
         assert!(close(weighted, expected.as_f64().expect("a number")) || weighted.abs() < 1e-15, "{by}");
     }
     assert!(found["by_end_time"]["drift"].is_number());
+    // The state at a step of the run: the same as at the end of a run to there, beside the objectives of the whole one.
+    let products = ["--along", "push=2", "--weight", "cart=1", "--weight", "drift=1"];
+    let name = found["along"]["end"].as_object().expect("coordinates").keys().next().expect("one").clone();
+    let named = format!("{name}=1");
+    let products: Vec<&str> =
+        products.iter().map(|&word| if word == "cart=1" { &named } else { word }).collect();
+    let at = json(&[&run[..], &products[..], &["--state-at", "0.1"]].concat());
+    let to = json(&[&run[..5], &["--end", "0.1"], &products[..2], &["--weight", &named]].concat());
+    assert_eq!(at["along"]["end"], to["along"]["end"]);
+    assert_eq!(at["along"]["objectives"], found["along"]["objectives"]);
+    for (by, expected) in gradient {
+        let [sum, state] = [&at, &to].map(|found| found["weighted"][by].as_f64().expect("a number"));
+        let expected = expected.as_f64().expect("a number") + state;
+        assert!((sum - expected).abs() <= 1e-9 * expected.abs().max(1e-6), "{by}: {sum} {expected}");
+    }
+    let along = at["along"]["end"][&name].as_f64().expect("a number");
+    assert!(
+        along != 0.0 && close(along, 2.0 * to["weighted"]["push"].as_f64().expect("a number")),
+        "{along}"
+    );
+    fails(2, &["must be that of a step"], &[&run[..], &products[..], &["--state-at", "0.10037"]].concat());
+    fails(2, &["`--state-at`", "`--along`"], &[&run[..], &["--state-at", "0.1"]].concat());
     let second = found["second_derivatives"]["objectives"]["drift"].as_array().expect("products");
     assert_eq!((second.len(), second[0].as_array().expect("a row").len()), (1, gradient.len()));
     let text = done(&[

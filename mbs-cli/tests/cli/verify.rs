@@ -92,6 +92,8 @@ fn other_methods_pass() {
         ),
         ("five_bar", &["--integrator", "rk4"]),
         ("five_bar", &["--integrator", "dormand_prince", "--formulation", "penalty"]),
+        ("five_bar", &["--integrator", "sdirk4", "--rtol", "1e-5", "--atol", "1e-5"]),
+        ("torque_free_top", &["--integrator", "sdirk4", "--rtol", "1e-4", "--atol", "1e-4"]),
         ("two_point_masses", &["--integrator", "rk4"]),
         ("crank_rocker", &["--integrator", "newmark", "--beta", "0.3", "--gamma", "0.6"]),
         ("double_pendulum", &["--integrator", "trapezoidal"]),

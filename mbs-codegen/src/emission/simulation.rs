@@ -312,6 +312,10 @@ pub enum MemoryKind {
     Tree,
     /// That of explicit methods, under constraints.
     Projected,
+    /// That of implicit Runge–Kutta methods, of an open tree.
+    StiffTree,
+    /// The same under constraints.
+    StiffProjected,
     /// That of explicit methods, in independent coordinates.
     Independent,
 }
@@ -328,6 +332,8 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
     let of_cases = of_cases.filter_map(|simulation| method(program, simulation));
     let methods: Vec<Method> = [own].into_iter().chain(of_cases).collect();
     let kind = |method: &Method| match method.scratch.to_string() {
+        scratch if scratch.contains("stiff_tree_scratch_len") => MemoryKind::StiffTree,
+        scratch if scratch.contains("stiff_projected_scratch_len") => MemoryKind::StiffProjected,
         scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
         scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
         scratch if scratch.contains("IndependentMemory") => MemoryKind::Independent,
@@ -348,8 +354,10 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         return Some(method);
     }
     let has = |kinds: &[BundleKind]| kinds.iter().all(|kind| program.kinds.contains(kind));
-    // Its steps would pass over events.
-    if !has(&BundleKind::EVENTS) || simulation.formulation == Formulation::MatrixR {
+    // Steps of these two would pass over events.
+    let passes =
+        simulation.formulation == Formulation::MatrixR || simulation.integrator == Integrator::Sdirk4;
+    if !has(&BundleKind::EVENTS) || passes {
         return None;
     }
     let Method { kind, value, state, scratch, gradient } = method;
@@ -426,6 +434,7 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
         _ => quote!(rt::simulation::Enforcement::Exact),
     };
     let implicit = match simulation.integrator {
+        Integrator::Sdirk4 => return stiff(simulation, has, differentiated, &enforcement),
         Integrator::Rk4 | Integrator::DormandPrince => {
             let (kind, value) = explicit(simulation);
             if has(&[BundleKind::ForwardDynamics]) {
@@ -516,7 +525,38 @@ fn method_between_events(program: &Program, simulation: &Simulation) -> Option<M
     Some(Method::new((kind, value), "ImplicitMemory", "scratch_len", gradient))
 }
 
-/// An explicit integrator: type and value.
+/// An implicit Runge–Kutta method.
+fn stiff(
+    simulation: &Simulation,
+    has: impl Fn(&[BundleKind]) -> bool,
+    differentiated: impl Fn(&[[BundleKind; 5]], &'static str) -> Option<&'static str>,
+    enforcement: &TokenStream,
+) -> Option<Method> {
+    let (kind, value) = explicit(simulation);
+    if !has(&BundleKind::JOINT_SENSITIVITIES) {
+        return None;
+    }
+    if has(&[BundleKind::ForwardDynamics]) {
+        let tree = (quote!(rt::simulation::StiffTree<#kind>), quote!(rt::simulation::StiffTree(#value)));
+        let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "stiff_tree_len");
+        return Some(Method::new(tree, "ExplicitMemory", "stiff_tree_scratch_len", gradient));
+    }
+    let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
+    if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+        return None;
+    }
+    let projected = (
+        quote!(rt::simulation::StiffProjected<#kind>),
+        quote! {
+            rt::simulation::StiffProjected(rt::simulation::Projected { integrator: #value, enforcement: #enforcement })
+        },
+    );
+    let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+    let gradient = differentiated(&families, "stiff_projected_len");
+    Some(Method::new(projected, "ExplicitMemory", "stiff_projected_scratch_len", gradient))
+}
+
+/// An integrator of accelerations: type and value.
 fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     if simulation.integrator == Integrator::Rk4 {
         return (quote!(rt::Rk4), quote!(rt::Rk4));
@@ -530,6 +570,12 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
     let (steps, rejected) =
         (Literal::u64_unsuffixed(simulation.max_steps), Literal::u32_unsuffixed(simulation.max_rejected));
     let objectives = simulation.objectives_in_error;
+    let (kind, base) = match simulation.integrator {
+        Integrator::Sdirk4 => {
+            (quote!(rt::Adaptive<rt::Sdirk4>), quote!(rt::Adaptive::of(rt::Sdirk4, #relative, #absolute)))
+        }
+        _ => (quote!(rt::Adaptive), quote!(rt::Adaptive::new(#relative, #absolute))),
+    };
     let value = quote! {
         rt::Adaptive {
             h_first: Some(#first),
@@ -537,8 +583,8 @@ fn explicit(simulation: &Simulation) -> (TokenStream, TokenStream) {
             max_steps: #steps,
             max_rejected: #rejected,
             objectives: #objectives,
-            ..rt::Adaptive::new(#relative, #absolute)
+            ..#base
         }
     };
-    (quote!(rt::Adaptive), value)
+    (kind, value)
 }

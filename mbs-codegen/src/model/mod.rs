@@ -211,12 +211,12 @@ pub struct Input {
 
 impl Input {
     /// Why its signal and step control do not go together.
-    pub fn unseen_by_step_control(&self) -> String {
+    pub fn unseen_by_step_control(&self, integrator: Integrator) -> String {
         format!(
             "input `{}` follows a signal but is held over every step (`hold: {}`), which the step control of `{}` does not see",
             self.name,
             self.hold.keyword(),
-            Integrator::DormandPrince.keyword()
+            integrator.keyword()
         )
     }
 }
@@ -491,6 +491,8 @@ pub enum Integrator {
     Rk4,
     /// Dormand–Prince 5(4) with step control.
     DormandPrince,
+    /// Implicit Runge–Kutta 4(3), stiffly accurate, with step control.
+    Sdirk4,
     /// The trapezoidal rule: Newmark with β = 1/4, γ = 1/2. Fixed step, implicit.
     Trapezoidal,
     /// Newmark's family. Fixed step, implicit.
@@ -509,17 +511,23 @@ pub enum Integrator {
 
 impl Integrator {
     /// All integrators, with the coefficients that they have if a file does not say.
-    pub const ALL: [Integrator; 5] = [
+    pub const ALL: [Integrator; 6] = [
         Integrator::Rk4,
         Integrator::DormandPrince,
+        Integrator::Sdirk4,
         Integrator::Trapezoidal,
         Integrator::Newmark { beta: 0.25, gamma: 0.5 },
         Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
     ];
 
-    /// Whether its steps are explicit.
-    pub fn is_explicit(self) -> bool {
-        matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
+    /// Whether it integrates accelerations in joint form: Runge–Kutta methods do, explicit and implicit.
+    pub fn is_runge_kutta(self) -> bool {
+        matches!(self, Integrator::Rk4) || self.controls_steps()
+    }
+
+    /// Whether it chooses its steps by their error.
+    pub fn controls_steps(self) -> bool {
+        matches!(self, Integrator::DormandPrince | Integrator::Sdirk4)
     }
 
     /// The word in the model file.
@@ -527,6 +535,7 @@ impl Integrator {
         match self {
             Integrator::Rk4 => "rk4",
             Integrator::DormandPrince => "dormand_prince",
+            Integrator::Sdirk4 => "sdirk4",
             Integrator::Trapezoidal => "trapezoidal",
             Integrator::Newmark { .. } => "newmark",
             Integrator::GeneralizedAlpha { .. } => "generalized_alpha",

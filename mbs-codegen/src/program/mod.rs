@@ -25,7 +25,7 @@ use crate::graph::{ExprId, Graph};
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::{
-    Case, Hold, Input, Integrator, Model, OutputValue, ParameterValue, SensitivityRef, Simulation, Tangent,
+    Case, Hold, Input, Model, OutputValue, ParameterValue, SensitivityRef, Simulation, Tangent,
 };
 use crate::symbols::Group;
 use crate::topology::{self, Link, Row, Tree};
@@ -424,7 +424,7 @@ impl Program {
         if let Some((corners, bundle)) = Corners::new(&mut g, &watched, &signals, &seeds, np as u32) {
             let of_cases = program.cases.iter().map(|case| &case.simulation);
             let mut simulations = of_cases.chain([&program.simulation]);
-            if simulations.any(|simulation| simulation.integrator == Integrator::DormandPrince) {
+            if simulations.any(|simulation| simulation.integrator.controls_steps()) {
                 specifications.push(bundle);
             }
             program.corners = Some(corners);

@@ -30,7 +30,7 @@ pub(super) fn resolve(
     }
     if !only && BundleKind::STANDARD.iter().all(|kind| requested.contains(kind)) {
         for simulation in simulations {
-            let explicit = matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince);
+            let explicit = simulation.integrator.is_runge_kutta();
             if !explicit {
                 kinds.extend(BundleKind::COORDINATE_FORM);
             }
@@ -41,7 +41,8 @@ pub(super) fn resolve(
                     kinds.extend(BundleKind::PRODUCTS);
                 }
             }
-            if differentiated && (!constrained || explicit) {
+            // Implicit stages are solved with derivatives of accelerations.
+            if differentiated && (!constrained || explicit) || simulation.integrator == Integrator::Sdirk4 {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
             }
             if constrained && simulation.formulation == Formulation::MatrixR {

@@ -6,7 +6,7 @@
 use super::{Program, ScalarType};
 use crate::bundle::{Bundle, Operand, Segment};
 use crate::diagnostics::Diagnostics;
-use crate::model::{Integrator, Simulation};
+use crate::model::Simulation;
 
 /// Least relative tolerance of step control, in units of ε: the error estimate of a step is a sum of seven rounded stages.
 const LEAST_TOLERANCE: f64 = 16.0;
@@ -87,13 +87,13 @@ impl Program {
         }
         let least = LEAST_TOLERANCE * epsilon;
         let tolerance = self.in_scalar(simulation).relative_tolerance;
-        if integrator == Integrator::DormandPrince && tolerance < least {
+        if integrator.controls_steps() && tolerance < least {
             diagnostics
                 .error(
                     Default::default(),
                     format!(
-                        "integrator `dormand_prince` cannot keep the relative tolerance {tolerance:e} in `f32`, whose \
-                         rounding is larger"
+                        "integrator `{}` cannot keep the relative tolerance {tolerance:e} in `f32`, whose rounding is larger",
+                        integrator.keyword()
                     ),
                 )
                 .help(format!(

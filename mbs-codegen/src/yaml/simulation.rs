@@ -48,7 +48,7 @@ impl Settings {
     /// Integrator and formulation where the file leaves them open: constraints want an implicit integrator
     /// and the formulation that goes with it, explicit integrators want accelerations.
     fn choose(&mut self) {
-        let explicit = self.integrator.is_some_and(is_explicit);
+        let explicit = self.integrator.is_some_and(Integrator::is_runge_kutta);
         self.simulation.formulation = match self.formulation {
             Some(formulation) => formulation,
             None if self.constrained && explicit => Formulation::Index1,
@@ -62,10 +62,6 @@ impl Settings {
             None => Integrator::Rk4,
         };
     }
-}
-
-fn is_explicit(integrator: Integrator) -> bool {
-    matches!(integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
 /// What a case may name.
@@ -152,16 +148,22 @@ impl<'t> Reader<'t> {
         self.read_coefficients(fields, settings);
         settings.choose();
         let (formulation, integrator) = (settings.simulation.formulation, settings.simulation.integrator);
-        if settings.constrained && formulation == Formulation::Ali3p && is_explicit(integrator) {
+        if settings.constrained && formulation == Formulation::Ali3p && integrator.is_runge_kutta() {
             let at =
                 fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
-            let message =
-                format!("`{}` is explicit, and `ali3p` needs an implicit integrator", integrator.keyword());
+            let what = match integrator {
+                Integrator::Sdirk4 => {
+                    "integrates accelerations, and `ali3p` needs an integrator of positions"
+                }
+                _ => "is explicit, and `ali3p` needs an implicit integrator",
+            };
+            let message = format!("`{}` {what}", integrator.keyword());
             self.diagnostics.error(at, message).help(
                 "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
             );
         }
-        if settings.constrained && formulation == Formulation::MatrixR && !is_explicit(integrator) {
+        let explicit = integrator.is_runge_kutta() && integrator != Integrator::Sdirk4;
+        if settings.constrained && formulation == Formulation::MatrixR && !explicit {
             let at =
                 fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
             let message =
@@ -475,7 +477,7 @@ impl<'t> Reader<'t> {
 
     /// Step control cannot see a signal that is held over its steps.
     fn check_holds(&mut self, case: &Case, fields: &Fields<'t>, inputs: &[Input]) {
-        if case.simulation.integrator != Integrator::DormandPrince {
+        if !case.simulation.integrator.controls_steps() {
             return;
         }
         let entries = match fields.value("inputs").map(|node| &node.kind) {
@@ -486,7 +488,7 @@ impl<'t> Reader<'t> {
             let entry = entries.iter().find(|entry| *entry.key == *input.name);
             let at = entry.map_or(case.span, |entry| entry.value.span);
             self.diagnostics
-                .error(at, input.unseen_by_step_control())
+                .error(at, input.unseen_by_step_control(case.simulation.integrator))
                 .help("write `hold: signal` for the input, or choose an integrator of fixed steps");
         }
     }

@@ -77,7 +77,7 @@ pub fn choose(
     let (span, h) = (span::<f64>(simulation), simulation.step);
     let schedule = match simulation.integrator {
         _ if products::has_events(model) => None,
-        Integrator::DormandPrince => None,
+        Integrator::DormandPrince | Integrator::Sdirk4 => None,
         Integrator::Rk4 => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
             let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());

@@ -37,7 +37,7 @@ pub fn by_end_time(
     let at_end = Instant { model: &complex, t, u: &mut u };
     match *method {
         Method::Ali3p(_) | Method::Index1(_) => at_end.in_coordinates(end),
-        Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
+        Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
             let rates = with_dynamics!(&complex, damping, dynamics => at_end.in_joints(dynamics, end));
             rates.map_err(|error| StepError::Eval { t: simulation.end, h: 0.0, error })
         }

@@ -9,7 +9,7 @@ use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
     DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, MatrixR, Occurrence, OnConstraints,
-    Output, Scalar, Sight, Span, StepError, System, WithEvents,
+    Output, Scalar, Sight, Span, StepError, Stiff, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -79,6 +79,29 @@ pub(super) fn run(
     with_dynamics!(model, damping, dynamics => {
         integrate(model, dynamics, integrator, span, start, &mut completion, observe)
     })
+}
+
+/// The same by implicit Runge–Kutta steps.
+#[allow(clippy::too_many_arguments, reason = "a model, a method in its parts, a span and a start")]
+pub(super) fn run_stiff(
+    model: &Interpreted,
+    method: &Method,
+    integrator: impl DifferentiableEventIntegrator,
+    damping: Option<Damping>,
+    simulation: &Simulation,
+    output: Output,
+    start: Start,
+    observe: Observer<'_>,
+) -> Result<Found, StepError> {
+    let span = Span { start: simulation.begin, end: simulation.end, output };
+    let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
+    match damping {
+        Some(damping) => {
+            let dynamics = dynamics(model, damping);
+            integrate(model, &Stiff(&dynamics), integrator, span, start, &mut completion, observe)
+        }
+        None => integrate(model, &Stiff(model), integrator, span, start, &mut completion, observe),
+    }
 }
 
 /// y = \[z, v\] at the start, and its derivatives.

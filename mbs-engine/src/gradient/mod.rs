@@ -58,7 +58,7 @@ use completed::Completion;
 pub use end_time::by_end_time;
 pub(crate) use explicit::{dynamics as explicit_dynamics, no_choice, with_dynamics};
 pub use input_history::InputHistory;
-use mbs_codegen::model::{Formulation, GradientMethod, Integrator, Simulation};
+use mbs_codegen::model::{Formulation, GradientMethod, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
@@ -125,7 +125,7 @@ impl<S: Scalar> Start<S> {
     pub fn knows_multipliers(&self, method: &Method) -> bool {
         match method {
             Method::Ali3p(_) | Method::Index1(_) => true,
-            Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
+            Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
                 !self.redundant() || damping.is_some_and(|damping| damping.penalty.is_some())
             }
         }
@@ -262,22 +262,18 @@ fn is_constrained<S: Scalar>(model: &Interpreted<S>) -> bool {
     model.dims().joint_rows() > 0
 }
 
-fn is_explicit(simulation: &Simulation) -> bool {
-    matches!(simulation.integrator, Integrator::Rk4 | Integrator::DormandPrince)
-}
-
 /// The bundles that a run with derivatives needs by the method of these settings.
 pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     let mut bundles = Vec::new();
-    if constrained || !is_explicit(simulation) {
+    if constrained || !simulation.integrator.is_runge_kutta() {
         bundles.extend(BundleKind::SENSITIVITIES);
-        if !is_explicit(simulation)
+        if !simulation.integrator.is_runge_kutta()
             && matches!(simulation.gradient, GradientMethod::Adjoint | GradientMethod::Auto)
         {
             bundles.extend(BundleKind::PRODUCTS);
         }
     }
-    if is_explicit(simulation) {
+    if simulation.integrator.is_runge_kutta() {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);
         bundles.extend(match constrained {
             true if simulation.formulation == Formulation::MatrixR => {
@@ -304,7 +300,7 @@ fn start_of<S: Scalar>(
     if let Some(what) = refused_choice(model, simulation) {
         return Err(StepError::Unsupported { what });
     }
-    if is_explicit(simulation) && !is_constrained(model) {
+    if simulation.integrator.is_runge_kutta() && !is_constrained(model) {
         explicit::start(model)
     } else {
         implicit::start(model, inputs, simulation.begin)
@@ -343,6 +339,19 @@ fn observed(
         Method::DormandPrince(control, damping) => {
             let output = simulation.output_step.map_or(Output::Steps, Output::Every);
             explicit::run(model, method, Differentiated(control), damping, simulation, output, start, observe)
+        }
+        Method::Sdirk4(control, damping) => {
+            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+            explicit::run_stiff(
+                model,
+                method,
+                Differentiated(control),
+                damping,
+                simulation,
+                output,
+                start,
+                observe,
+            )
         }
     }
 }

@@ -79,7 +79,7 @@ fn sweep(
         inputs.at(simulation.begin, &mut u);
         start.show(jumps, model, simulation.begin, &u);
     }
-    let explicit = method.is_explicit();
+    let explicit = method.is_runge_kutta();
     let mut watch = |node: AdjointNode<'_, f64>| {
         if let Some(history) = history.as_deref_mut() {
             history.see(&node);

@@ -13,7 +13,7 @@
 //! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
 //! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
 
-use super::explicit::{joint_start, with_dynamics};
+use super::explicit::{dynamics, joint_start, with_dynamics};
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
@@ -22,8 +22,8 @@ use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
-    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4, Scalar,
-    Span, Stabilisation, StepError, System, VectorJacobian, WithEvents,
+    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints,
+    Output, Rk4, Scalar, Sdirk4, Span, Stabilisation, StepError, Stiff, System, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -112,6 +112,7 @@ pub fn jacobian_vector(
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => way.explicit(&Differentiated(Fixed { method: Rk4, h }), damping),
         Method::DormandPrince(control, damping) => way.explicit(&Differentiated(control), damping),
+        Method::Sdirk4(control, damping) => way.stiff(&Differentiated(control), damping),
     }
 }
 
@@ -180,6 +181,18 @@ impl Forward<'_> {
         with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
     }
 
+    fn stiff(
+        self,
+        run: &impl DifferentiableIntegrator,
+        damping: Option<Damping>,
+    ) -> Result<Changes, StepError> {
+        let model = self.model;
+        match damping {
+            Some(damping) => self.explicit_of(&Stiff(&dynamics(model, damping)), run),
+            None => self.explicit_of(&Stiff(model), run),
+        }
+    }
+
     fn explicit_of(
         mut self,
         dynamics: &impl JointDynamics<S = f64, Model = Interpreted>,
@@ -218,6 +231,17 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
                 true => run.event_scratch_len(dynamics, columns),
                 false => run.scratch_len(dynamics, columns),
             });
+            dims.state() * (1 + columns) + parameters + scratch
+        }
+        Integrator::Sdirk4 => {
+            let run = Adjoint(Adaptive::of(Sdirk4, 1.0, 1.0));
+            let projected = OnConstraints(Index1::new(model));
+            let scratch = match (is_constrained(model), has_events(model)) {
+                (true, true) => run.event_scratch_len(&Stiff(&projected), columns),
+                (true, false) => run.scratch_len(&Stiff(&projected), columns),
+                (false, true) => run.event_scratch_len(&Stiff(model), columns),
+                (false, false) => run.scratch_len(&Stiff(model), columns),
+            };
             dims.state() * (1 + columns) + parameters + scratch
         }
         _ => {
@@ -264,6 +288,72 @@ pub fn vector_jacobian(
     weigh(model, &mut model.input_signals(), method, simulation, state, weights, memory, &mut observe)
 }
 
+/// The run up to the node at `t`, whose steps are those of the run.
+fn until(method: &Method, simulation: &Simulation, t: f64) -> Result<Simulation, StepError> {
+    let Simulation { begin, end, step, .. } = *simulation;
+    let ratio = (t - begin) / step;
+    let is_node = (ratio - ratio.round()).abs() <= 8.0 * f64::EPSILON * t.abs().max(begin.abs()) / step;
+    let what = match *method {
+        _ if t == end => "",
+        Method::DormandPrince(..) | Method::Sdirk4(..) => {
+            "under step control the state is known at the end of the run alone: let it end there, or take an integrator with fixed steps"
+        }
+        _ if !(t > begin && t < end) => "the time of the state must lie within the run",
+        _ if !is_node => "the time of the state must be that of a step: `begin` and a multiple of `step`",
+        _ => "",
+    };
+    match what {
+        "" => Ok(Simulation { end: t, ..simulation.clone() }),
+        what => Err(StepError::Setting { what, value: t }),
+    }
+}
+
+/// [`jacobian_vector`] of the run (state at start, ρ) ↦ (objectives, state at the node `t`): the objectives are those of all of the run.
+pub fn jacobian_vector_at(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    t: f64,
+    directions: Directions<'_>,
+) -> Result<Changes, StepError> {
+    let part = until(method, simulation, t)?;
+    let whole = jacobian_vector(model, method, simulation, start.clone(), directions)?;
+    if t == simulation.end {
+        return Ok(whole);
+    }
+    let state = jacobian_vector(model, method, &part, start, directions)?;
+    Ok(Changes { end: state.end, ..whole })
+}
+
+/// [`vector_jacobian`] of the same: `weights.end` are those of the state at the node `t`. The sum of two products, of the run with the weights of
+/// the objectives and of its steps up to `t` with those of the state.
+pub fn vector_jacobian_at(
+    model: &Interpreted,
+    method: &Method,
+    simulation: &Simulation,
+    start: Start,
+    t: f64,
+    weights: Weights<'_>,
+    memory: usize,
+) -> Result<Weighed, StepError> {
+    let go_on = |_: AdjointNode<'_, f64>| ControlFlow::Continue(());
+    let part = until(method, simulation, t)?;
+    if t == simulation.end {
+        return vector_jacobian(model, method, simulation, start, weights, memory, go_on);
+    }
+    let objectives = Weights { end: &[], ..weights };
+    let mut whole = vector_jacobian(model, method, simulation, start.clone(), objectives, memory, go_on)?;
+    let nothing = vec![0.0; weights.objectives.len()];
+    let state = Weights { objectives: &nothing, ..weights };
+    let state = vector_jacobian(model, method, &part, start, state, memory, go_on)?;
+    let sums = [(&mut whole.start, &state.start), (&mut whole.rho, &state.rho)];
+    for (to, from) in sums.into_iter().flat_map(|(to, from)| to.iter_mut().zip(from)) {
+        *to += from;
+    }
+    Ok(Weighed { end: state.end, ..whole })
+}
+
 /// ρ̄ + x_ρᵀ x̄ for each column: the weights of the parameters of the whole run, the start included. Of column k by parameter i at
 /// `k * p + i`. `changes`: derivatives of the start.
 pub fn through_start<S: Scalar>(p: usize, columns: usize, changes: &[S], product: &Weighed<S>) -> Vec<S> {
@@ -290,8 +380,8 @@ impl<S: Scalar> Start<S> {
         method: &Method,
     ) -> Result<(Vec<S>, Vec<S>), StepError> {
         match self.state {
-            State::Assembled { state, derivatives } if !method.is_explicit() => Ok((state, derivatives)),
-            _ if method.is_explicit() => joint_start(model, self),
+            State::Assembled { state, derivatives } if !method.is_runge_kutta() => Ok((state, derivatives)),
+            _ if method.is_runge_kutta() => joint_start(model, self),
             _ => Err(other_form()),
         }
     }
@@ -325,6 +415,7 @@ pub(super) fn weigh<S: Scalar>(
             Method::Index1(method) => way.implicit_with_events(Fixed { method, h }),
             Method::Rk4(damping) => way.explicit(Adjoint(Fixed { method: Rk4, h }), damping),
             Method::DormandPrince(control, damping) => way.explicit(Adjoint(control), damping),
+            Method::Sdirk4(control, damping) => way.stiff(Adjoint(control), damping),
         }),
         Method::Ali3p(method) => way.implicit(Fixed { method, h }),
         Method::Index1(method) => way.implicit(Fixed { method, h }),
@@ -340,6 +431,7 @@ pub(super) fn weigh<S: Scalar>(
         Method::DormandPrince(control, damping) => {
             way.in_growing_memory(|way| way.explicit(Adjoint(control), damping))
         }
+        Method::Sdirk4(control, damping) => way.in_growing_memory(|way| way.stiff(Adjoint(control), damping)),
     };
     found.map_err(|error| counting(own, memory / size_of::<S>(), error))
 }
@@ -445,6 +537,18 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
         with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
+    }
+
+    fn stiff(
+        self,
+        run: impl AdjointEventIntegrator,
+        damping: Option<Damping>,
+    ) -> Result<Weighed<S>, StepError> {
+        let model = self.model;
+        match damping {
+            Some(damping) => self.explicit_of(&Stiff(&dynamics(model, damping)), run),
+            None => self.explicit_of(&Stiff(model), run),
+        }
     }
 
     fn explicit_of(

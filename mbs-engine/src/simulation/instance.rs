@@ -118,7 +118,7 @@ impl Instance {
         let mut interpreted = interpret(model, case, set, bundles)?;
         interpreted.set_recursive(settings.recursive);
         interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
-        if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
+        if interpreted.program().coordinates.is_empty() && !settings.is_runge_kutta() {
             return Err(InstanceError::NothingMoves);
         }
         Ok(Instance { model: interpreted, settings })
@@ -140,7 +140,7 @@ pub fn refuse_held_signals(
     match held.filter(|_| settings.is_adaptive()) {
         Some(input) => Err(InstanceError::HeldSignal {
             input: input.name.clone(),
-            message: input.unseen_by_step_control(),
+            message: input.unseen_by_step_control(settings.simulation.integrator),
         }),
         None => Ok(()),
     }

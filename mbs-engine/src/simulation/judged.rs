@@ -32,6 +32,14 @@ impl<M: System<S = f64>> System for Judged<'_, M> {
     }
 }
 
+impl<M: System<S = f64>> Judged<'_, M> {
+    /// The system's part of the workspace.
+    fn rest<'w>(&self, w: &'w mut [f64]) -> &'w mut [f64] {
+        let own = self.dims().workspace - self.system.dims().workspace;
+        w.get_mut(own..).unwrap_or_default()
+    }
+}
+
 impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
     const CORRECTS_STEPS: bool = M::CORRECTS_STEPS;
     const COMPLETES: bool = M::COMPLETES;
@@ -68,6 +76,21 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         }
     }
 
+    fn linearise_stage(&self, at: At<'_, f64>, alpha: f64, w: &mut [f64]) -> Result<(), EvalError> {
+        self.system.linearise_stage(At { x: &[], ..at }, alpha, self.rest(w))
+    }
+
+    fn solve_stage(
+        &self,
+        at: At<'_, f64>,
+        alpha: f64,
+        w: &mut [f64],
+        z: &mut [f64],
+        v: &mut [f64],
+    ) -> Result<(), EvalError> {
+        self.system.solve_stage(At { x: &[], ..at }, alpha, self.rest(w), z, v)
+    }
+
     fn integrals(&self) -> usize {
         self.system.dims().n_objectives
     }
@@ -96,7 +119,7 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
         v: &mut [f64],
         _: &[f64],
     ) -> Result<(), EvalError> {
-        self.system.correct_step(t, u, w, z, v, &[])
+        self.system.correct_step(t, u, self.rest(w), z, v, &[])
     }
 }
 

@@ -13,12 +13,12 @@ use super::start::{self, Start};
 use crate::gradient::no_choice;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
-use mbs_codegen::model::{Case, Formulation, Model, Simulation};
+use mbs_codegen::model::{self, Case, Formulation, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
 use mbs_runtime::{
     EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
-    Rk4, Sight, Span, State, Statistics, StepError, System, WithEvents,
+    Rk4, Sight, Span, State, Statistics, StepError, Stiff, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -64,7 +64,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         let failure = RunFailure::Step(StepError::Unsupported { what });
         return failed_before_start(model, settings, guess, failure);
     }
-    if settings.is_explicit() && !settings.constrained {
+    if settings.is_runge_kutta() && !settings.constrained {
         // Lengths of Euler parameters mean nothing; every start normalises them.
         let mut start = guess;
         mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
@@ -193,9 +193,21 @@ impl<'a> Job<'a> {
     fn explicit_tree<M: ForwardDynamics<S = f64>>(self, system: &M) -> Record {
         if self.has_events() {
             let model = self.model;
-            return self.explicit_with_events(model, None, OfTree(model));
+            return match self.is_stiff() {
+                true => self.explicit_with_events(&Stiff(model), None, OfTree(model)),
+                false => self.explicit_with_events(model, None, OfTree(model)),
+            };
+        }
+        if self.is_stiff() {
+            let model = self.model;
+            return self.explicit(&Stiff(model), None, OfTree(model));
         }
         self.explicit(system, None, OfTree(system))
+    }
+
+    /// Whether its Runge–Kutta steps are implicit.
+    fn is_stiff(&self) -> bool {
+        self.settings.simulation.integrator == model::Integrator::Sdirk4
     }
 
     fn has_events(&self) -> bool {
@@ -221,7 +233,7 @@ impl<'a> Job<'a> {
                 self.damping = Damping::of(simulation, self.settings.constrained, &scale);
                 self.implicit(method, Known, state)
             }
-            Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
+            Method::Rk4(damping) | Method::DormandPrince(_, damping) | Method::Sdirk4(_, damping) => {
                 self.damping = damping;
                 let dynamics = match damping.and_then(|damping| damping.penalty) {
                     Some(penalty) => Index1::penalty(model, penalty, 0.0, 0.0),
@@ -238,9 +250,11 @@ impl<'a> Job<'a> {
                     };
                 }
                 let (system, accelerate) = (OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
-                match self.has_events() {
-                    true => self.explicit_with_events(&system, multipliers, accelerate),
-                    false => self.explicit(&system, multipliers, accelerate),
+                match (self.has_events(), self.is_stiff()) {
+                    (true, false) => self.explicit_with_events(&system, multipliers, accelerate),
+                    (false, false) => self.explicit(&system, multipliers, accelerate),
+                    (true, true) => self.explicit_with_events(&Stiff(&system), multipliers, accelerate),
+                    (false, true) => self.explicit(&Stiff(&system), multipliers, accelerate),
                 }
             }
         }
@@ -254,12 +268,14 @@ impl<'a> Job<'a> {
     ) -> Record {
         let (model, simulation) = (self.model, &self.settings.simulation);
         let system = &Judged { model, system, multipliers };
-        if let Method::DormandPrince(method, _) = Method::of(simulation, self.settings.constrained, &[]) {
-            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-            self.integrate(&method, system, accelerate, output)
-        } else {
-            let method = Fixed { method: Rk4, h: simulation.step };
-            self.integrate(&method, system, accelerate, Output::Steps)
+        let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+        match Method::of(simulation, self.settings.constrained, &[]) {
+            Method::DormandPrince(method, _) => self.integrate(&method, system, accelerate, output),
+            Method::Sdirk4(method, _) => self.integrate(&method, system, accelerate, output),
+            _ => {
+                let method = Fixed { method: Rk4, h: simulation.step };
+                self.integrate(&method, system, accelerate, Output::Steps)
+            }
         }
     }
 
@@ -274,12 +290,16 @@ impl<'a> Job<'a> {
     {
         let (model, simulation) = (self.model, &self.settings.simulation);
         let system = &Judged { model, system, multipliers };
-        if let Method::DormandPrince(method, _) = Method::of(simulation, self.settings.constrained, &[]) {
-            let output = simulation.output_step.map_or(Output::Steps, Output::Every);
-            self.integrate_with_events(&method, system, accelerate, output)
-        } else {
-            let method = Fixed { method: Rk4, h: simulation.step };
-            self.integrate_with_events(&method, system, accelerate, Output::Steps)
+        let output = simulation.output_step.map_or(Output::Steps, Output::Every);
+        match Method::of(simulation, self.settings.constrained, &[]) {
+            Method::DormandPrince(method, _) => {
+                self.integrate_with_events(&method, system, accelerate, output)
+            }
+            Method::Sdirk4(method, _) => self.integrate_with_events(&method, system, accelerate, output),
+            _ => {
+                let method = Fixed { method: Rk4, h: simulation.step };
+                self.integrate_with_events(&method, system, accelerate, Output::Steps)
+            }
         }
     }
 

@@ -222,7 +222,7 @@ impl Settings {
         resolve_method(&mut simulation, constrained, overrides)?;
         resolve_coefficients(&mut simulation, overrides)?;
         let idle = resolve_details(&mut simulation, constrained, overrides)?;
-        if simulation.integrator != Integrator::DormandPrince {
+        if !simulation.integrator.controls_steps() {
             refuse_too_many(&simulation, true)?;
         }
         Ok(Settings { idle, ..Settings::new(Analysis::Dynamics, constrained, simulation) })
@@ -255,21 +255,22 @@ impl Settings {
 
     /// Accelerations by the recursion of articulated bodies.
     pub fn make_recursive(&mut self) -> Result<(), SettingError> {
-        if self.constrained || !self.is_explicit() {
+        let implicit = self.simulation.integrator == Integrator::Sdirk4;
+        if self.constrained || implicit || !self.is_runge_kutta() {
             return Err(SettingError::NotRecursive);
         }
         self.recursive = true;
         Ok(())
     }
 
-    /// Whether its steps are explicit.
-    pub fn is_explicit(&self) -> bool {
-        self.analysis == Analysis::Dynamics && is_explicit(self.simulation.integrator)
+    /// Whether it integrates accelerations in joint form.
+    pub fn is_runge_kutta(&self) -> bool {
+        self.analysis == Analysis::Dynamics && self.simulation.integrator.is_runge_kutta()
     }
 
     /// Whether it controls its steps.
     pub fn is_adaptive(&self) -> bool {
-        self.is_explicit() && self.simulation.integrator == Integrator::DormandPrince
+        self.is_runge_kutta() && self.simulation.integrator.controls_steps()
     }
 
     /// How many evaluations of the equations there are at least: one a step, and with step control as many as steps of the first length
@@ -290,13 +291,13 @@ impl Settings {
         if self.reactions {
             bundles.push(BundleKind::Reactions);
         }
-        if self.constrained || !self.is_explicit() {
+        if self.constrained || !self.is_runge_kutta() {
             bundles.extend(BundleKind::COORDINATE_FORM);
         }
         if self.analysis == Analysis::Kinematics && self.judges_forces {
             bundles.push(BundleKind::ConstrainedDynamics);
         }
-        match (self.is_explicit(), self.constrained) {
+        match (self.is_runge_kutta(), self.constrained) {
             (true, true) => {
                 bundles.push(BundleKind::ConstrainedDynamics);
                 bundles.push(match self.simulation.formulation {
@@ -308,12 +309,11 @@ impl Settings {
             (true, false) => bundles.push(BundleKind::ForwardDynamics),
             (false, _) => {}
         }
+        if self.is_runge_kutta() && self.simulation.integrator == Integrator::Sdirk4 {
+            bundles.extend(BundleKind::JOINT_SENSITIVITIES);
+        }
         bundles
     }
-}
-
-fn is_explicit(integrator: Integrator) -> bool {
-    matches!(integrator, Integrator::Rk4 | Integrator::DormandPrince)
 }
 
 fn resolve_span(simulation: &mut Simulation, overrides: &Overrides) -> Result<(), SettingError> {
@@ -348,13 +348,16 @@ fn resolve_method(
         }
     }
     simulation.formulation = overrides.formulation.unwrap_or(simulation.formulation);
-    let explicit = is_explicit(simulation.integrator);
-    if constrained && !explicit && simulation.formulation == Formulation::MatrixR {
+    let explicit = simulation.integrator.is_runge_kutta();
+    // An implicit stage does not know what follows from independent coordinates.
+    let implicit = !explicit || simulation.integrator == Integrator::Sdirk4;
+    if constrained && implicit && simulation.formulation == Formulation::MatrixR {
         match (overrides.integrator, overrides.formulation) {
             (Some(_), Some(_)) => {
                 return Err(SettingError::Implicit { integrator: simulation.integrator.keyword() });
             }
             (None, Some(_)) => simulation.integrator = Integrator::Rk4,
+            (_, None) if explicit => simulation.formulation = Formulation::Index1,
             (_, None) => simulation.formulation = Formulation::Ali3p,
         }
         return Ok(());
@@ -407,8 +410,8 @@ fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> R
         (Setting::RelativeTolerance, overrides.relative_tolerance, &mut simulation.relative_tolerance),
         (Setting::AbsoluteTolerance, overrides.absolute_tolerance, &mut simulation.absolute_tolerance),
     ] {
-        if given.is_some() && simulation.integrator != Integrator::DormandPrince {
-            return belongs(setting, "`dormand_prince`");
+        if given.is_some() && !simulation.integrator.controls_steps() {
+            return belongs(setting, "`dormand_prince` and `sdirk4`");
         }
         *value = given.unwrap_or(*value);
     }
@@ -418,8 +421,8 @@ fn resolve_coefficients(simulation: &mut Simulation, overrides: &Overrides) -> R
         (Setting::MaxRejected, overrides.max_rejected.is_some()),
         (Setting::ObjectivesInError, overrides.objectives_in_error.is_some()),
     ] {
-        if given && simulation.integrator != Integrator::DormandPrince {
-            return belongs(setting, "`dormand_prince`");
+        if given && !simulation.integrator.controls_steps() {
+            return belongs(setting, "`dormand_prince` and `sdirk4`");
         }
     }
     if let Some(step) = overrides.max_step {
@@ -460,7 +463,8 @@ fn resolve_details(
         overrides.newton_tolerance.map(|_| Setting::NewtonTolerance),
         overrides.newton_iterations.map(|_| Setting::NewtonIterations),
     ];
-    if let Some(setting) = newton.into_iter().flatten().next().filter(|_| is_explicit(simulation.integrator))
+    if let Some(setting) =
+        newton.into_iter().flatten().next().filter(|_| simulation.integrator.is_runge_kutta())
     {
         return belongs(setting, "implicit integrators", simulation.integrator.keyword());
     }

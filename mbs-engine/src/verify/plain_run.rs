@@ -5,7 +5,7 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
-use crate::gradient::with_dynamics;
+use crate::gradient::{explicit_dynamics, with_dynamics};
 use crate::signals::Signals;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
@@ -16,8 +16,8 @@ use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::sensitivity::JointDynamics;
 use mbs_runtime::{
     Assembly, At, Dims, DormandPrince, EvalError, EventIntegrator, Fixed, ForwardDynamics, Hold, Inputs,
-    Motion, Objectives, Output, Rk4, Scalar, Sight, Span, State, StepError, System, WithEvents,
-    euler_parameters,
+    Motion, Objectives, Output, Rk4, Scalar, Sdirk4, Sight, Span, State, StepError, Stiff, System,
+    WithEvents, euler_parameters,
 };
 use std::ops::ControlFlow;
 
@@ -64,6 +64,7 @@ impl<S: Scalar> Model<S> {
             Method::Index1(method) => self.implicit(method, simulation),
             Method::Rk4(damping) => self.explicit(&Rk4, damping, times, false),
             Method::DormandPrince(_, damping) => self.explicit(&DormandPrince, damping, times, true),
+            Method::Sdirk4(_, damping) => self.stiff(damping, times),
         }
     }
 
@@ -89,20 +90,40 @@ impl<S: Scalar> Model<S> {
         times: &[f64],
         divided: bool,
     ) -> Result<Outcome<S>, StepError> {
-        let (model, dims) = (&self.model, self.model.dims());
-        let Some(&begin) = times.first() else { return Ok(Outcome::default()) };
-        let mut inputs = self.inputs();
-        let mut y = model.start_state();
-        match damping {
-            Some(_) => {
-                let mut state = self.assembled(begin, &mut inputs)?;
-                State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
-            }
-            None => renormalise(model, &mut y[..dims.nq]),
-        }
+        let model = &self.model;
+        let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
         with_dynamics!(model, damping, dynamics => {
             explicit(model, dynamics, method, &mut inputs, y, times, divided)
         })
+    }
+
+    /// By implicit Runge–Kutta steps.
+    fn stiff(&self, damping: Option<Damping>, times: &[f64]) -> Result<Outcome<S>, StepError> {
+        let model = &self.model;
+        let Some((mut inputs, y)) = self.joint_start(damping, times)? else { return Ok(Outcome::default()) };
+        match damping.map(|damping| explicit_dynamics(model, damping)) {
+            Some(dynamics) => explicit(model, &Stiff(&dynamics), &Sdirk4, &mut inputs, y, times, true),
+            None => explicit(model, &Stiff(model), &Sdirk4, &mut inputs, y, times, true),
+        }
+    }
+
+    /// Inputs, and y at the start; none if there are no times.
+    fn joint_start(
+        &self,
+        damping: Option<Damping>,
+        times: &[f64],
+    ) -> Result<Option<(Signals<'_, S>, Vec<S>)>, StepError> {
+        let (model, dims) = (&self.model, self.model.dims());
+        let Some(&begin) = times.first() else { return Ok(None) };
+        let mut inputs = self.inputs();
+        let mut y = model.start_state();
+        if damping.is_some() {
+            let mut state = self.assembled(begin, &mut inputs)?;
+            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
+        } else {
+            renormalise(model, &mut y[..dims.nq]);
+        }
+        Ok(Some((inputs, y)))
     }
 
     /// Real numbers only: events are located by real parts.
@@ -111,7 +132,7 @@ impl<S: Scalar> Model<S> {
             Method::Rk4(damping) => damping,
             Method::Ali3p(method) => return self.implicit(method, simulation),
             Method::Index1(method) => return self.implicit(method, simulation),
-            Method::DormandPrince(..) => {
+            Method::DormandPrince(..) | Method::Sdirk4(..) => {
                 let what = "a gradient across events is compared with differences of runs with fixed steps: take `rk4`";
                 return Err(StepError::Unsupported { what });
             }
@@ -218,7 +239,7 @@ impl<'a, S: Scalar> Ledger<'a, S> {
 }
 
 /// Steps over the given times, with objectives as first-order states.
-fn explicit<S: Scalar, D: JointDynamics<S = S>>(
+fn explicit<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     model: &Interpreted<S>,
     dynamics: &D,
     method: &impl FixedStep,
@@ -258,7 +279,7 @@ fn explicit<S: Scalar, D: JointDynamics<S = S>>(
 }
 
 /// The same in equal steps that end at events.
-fn with_events<S: Scalar, D: JointDynamics<S = S>>(
+fn with_events<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     model: &Interpreted<S>,
     dynamics: &D,
     inputs: &mut Signals<'_, S>,
@@ -358,9 +379,38 @@ impl<S: Scalar, D: JointDynamics<S = S>> WithEvents for WithObjectives<'_, S, D>
     }
 }
 
-impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
-    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
-    const COMPLETES: bool = D::COMPLETES;
+impl<S: Scalar, D: JointDynamics<S = S>> WithObjectives<'_, S, D> {
+    /// Multipliers, terminal terms, and the workspace of the dynamics.
+    fn parts<'w>(&self, w: &'w mut [S]) -> Result<[&'w mut [S]; 3], EvalError> {
+        let dims = self.dynamics.dims();
+        let (expected, found) = (self.dims().workspace, w.len());
+        let short = EvalError::Length { what: "w", expected, found };
+        let (lambda, w) = w.split_at_mut_checked(dims.joint_rows()).ok_or(short)?;
+        let (terminals, w) = w.split_at_mut_checked(dims.n_objectives).ok_or(short)?;
+        Ok([lambda, terminals, w])
+    }
+}
+
+impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
+    const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
+    const COMPLETES: bool = <D as JointDynamics>::COMPLETES;
+
+    fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
+        self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)
+    }
+
+    fn solve_stage(
+        &self,
+        at: At<'_, S>,
+        alpha: S,
+        w: &mut [S],
+        z: &mut [S],
+        v: &mut [S],
+    ) -> Result<(), EvalError> {
+        let [_, _, w] = self.parts(w)?;
+        self.dynamics.solve_stage(At { x: &[], ..at }, alpha, w, z, v)
+    }
 
     fn forward_dynamics(
         &self,
@@ -370,11 +420,7 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
         vd: &mut [S],
         xd: &mut [S],
     ) -> Result<(), EvalError> {
-        let dims = self.dynamics.dims();
-        let (expected, found) = (self.dims().workspace, w.len());
-        let short = EvalError::Length { what: "w", expected, found };
-        let (lambda, w) = w.split_at_mut_checked(dims.joint_rows()).ok_or(short)?;
-        let (terminals, w) = w.split_at_mut_checked(dims.n_objectives).ok_or(short)?;
+        let [lambda, terminals, w] = self.parts(w)?;
         self.dynamics.accelerate(at, w, zd, vd, lambda)?;
         if xd.is_empty() {
             return Ok(());
@@ -383,11 +429,11 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
     }
 
     fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
-        self.dynamics.prepare_step(At { x: &[], ..at }, w)
+        JointDynamics::prepare_step(self.dynamics, At { x: &[], ..at }, w)
     }
 
     fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
-        self.dynamics.complete(t, u, w, z, v)
+        JointDynamics::complete(self.dynamics, t, u, w, z, v)
     }
 
     fn correct_step(

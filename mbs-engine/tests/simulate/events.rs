@@ -765,10 +765,7 @@ fn adjoints_through_events_are_transposes() {
     let with = |integrator, formulation, step: f64, end: f64| Overrides {
         integrator: Some(integrator),
         formulation,
-        newton_tolerance: match integrator {
-            Integrator::Rk4 | Integrator::DormandPrince => None,
-            _ => Some(1e-13),
-        },
+        newton_tolerance: (!integrator.is_runge_kutta()).then_some(1e-13),
         step: Some(step),
         end: Some(end),
         ..Overrides::default()
@@ -783,6 +780,7 @@ fn adjoints_through_events_are_transposes() {
         ("ball, generalized-alpha", shipped("bouncing_ball"), with(alpha, None, 0.037, 3.0)),
         ("five-bar, index 1", chosen_rates(), with(Integrator::Rk4, index1, 0.021, 1.9)),
         ("five-bar, step control", five_bar.clone(), with(Integrator::DormandPrince, index1, 0.021, 1.9)),
+        ("five-bar, implicit stages", five_bar.clone(), with(Integrator::Sdirk4, index1, 0.021, 1.9)),
         ("five-bar, ali3p", chosen_rates(), with(Integrator::Trapezoidal, ali3p, 0.021, 1.9)),
         ("five-bar, implicit index 1", five_bar.clone(), with(Integrator::Trapezoidal, index1, 0.021, 1.9)),
         ("five-bar, generalized-alpha", five_bar.clone(), with(alpha, ali3p, 0.021, 1.9)),
@@ -790,6 +788,7 @@ fn adjoints_through_events_are_transposes() {
         ("friction, ali3p", friction(), with(Integrator::Trapezoidal, ali3p, 0.05, 10.0)),
         ("rod, rk4", ROD.into(), with(Integrator::Rk4, None, 0.013, 1.3)),
         ("rod, step control", ROD.into(), with(Integrator::DormandPrince, None, 0.013, 1.3)),
+        ("rod, implicit stages", ROD.into(), with(Integrator::Sdirk4, None, 0.013, 1.3)),
         ("rod, trapezoidal", ROD.into(), with(Integrator::Trapezoidal, None, 0.013, 1.3)),
         ("twins, rk4", TWINS.into(), with(Integrator::Rk4, None, 0.017, 4.0)),
         ("twins, trapezoidal", TWINS.into(), with(Integrator::Trapezoidal, None, 0.017, 4.0)),

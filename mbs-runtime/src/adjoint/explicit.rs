@@ -14,7 +14,13 @@
 //! [ Φ_v  −e   ] [σ] = [ g_λᵀ       ]        v̄ = −tau_vᵀ s − c_vᵀ σ + g_vᵀ + Nᵀ z̄d
 //! ```
 //!
-//! Steps of controlled size are those of the run, taken as they are.
+//! An implicit stage Y_i = y + h Σ a_ij k_j + h γ k_i passes Ȳ_i = f_yᵀ k̄_i + h b_i g_yᵀ ψ̄ on as the weight of its base, and takes its own part of k̄_i:
+//!
+//! ```text
+//! (1 − hγ f_y)ᵀ B̄_i = Ȳ_i        ρ̄ = ρ̄ + f_ρᵀ (k̄_i + hγ B̄_i)        k̄_i = h b_i ȳ + h Σ_j>i a_ji B̄_j        ȳ_before = ȳ + Σ B̄_i
+//! ```
+//!
+//! with f_y at the converged stage. Steps of controlled size are those of the run, taken as they are.
 
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
@@ -26,18 +32,18 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, normalised};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{
-    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedStep, Hooks, Limits, Next,
-    Nodes, Rates, Span, Stages, Statistics, StepStatistics, Tableau, Taken, check_finite, check_state, drive,
-    renormalise,
+    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedStep, Hooks, Iteration, Limits, Next, Nodes,
+    Rates, RungeKutta, Span, Statistics, StepStatistics, Tableau, Taken, check_finite, check_state, drive,
+    rates_of_stage, renormalise, solve_stage,
 };
 use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
     Completion, Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives,
-    JointSensitivities, JointValues, ObjectiveValues, TransposedProduct, Weighed, joint_objective_rows,
-    load_choice, redundancy_len, refuse_first_order_states, refuse_redundant_multipliers, save_choice,
-    transpose_derivatives,
+    JointSensitivities, JointValues, Linear, ObjectiveValues, StageTangent, TransposedProduct, Weighed,
+    joint_objective_rows, load_choice, redundancy_len, refuse_first_order_states,
+    refuse_redundant_multipliers, save_choice, transpose_derivatives,
 };
 use crate::system::{At, Dims, Quantity};
 
@@ -182,11 +188,11 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
     }
 }
 
-impl AdjointIntegrator for Adjoint<Adaptive> {
+impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         // The first run integrates the objectives with the state.
         let dims = system.dims();
-        way_len::<DormandPrince, D>(&dims, columns) + (1 + 9) * dims.n_objectives + dims.n_choice
+        way_len::<T, D>(&dims, columns) + dims.n_objectives + T::memory_len(dims.n_objectives) + dims.n_choice
     }
 
     fn schedule<S: Scalar>(&self, _: &Dims, _: &Span<S>, _: usize) -> Result<Option<Schedule>, StepError> {
@@ -214,38 +220,32 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         let dims = system.dims();
         check_state(&dims, y)?;
         // The sizes of the steps.
-        let mut pieces =
-            Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
-        let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
-        // Both ways begin with the same choice.
-        let first_choice = pieces.next(dims.n_choice)?;
-        save_choice(system, first_choice);
-        let moving = pieces.next(n)?;
-        moving.fill(D::S::ZERO);
-        copy(moving, y);
-        let mut stages = Stages::new(n, &mut pieces)?;
-        let mut field = Plain::new(system, inputs, &mut pieces)?;
-        if n > dims.state() {
-            field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
-        }
-        let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
-        let mut sizes = Sizes { list: memory, steps: 0, observe: &mut observe };
-        let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
-        let steps = sizes.steps;
+        let (statistics, steps) = {
+            let mut pieces =
+                Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
+            let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
+            // Both ways begin with the same choice.
+            let first_choice = pieces.next(dims.n_choice)?;
+            save_choice(system, first_choice);
+            let moving = pieces.next(n)?;
+            moving.fill(D::S::ZERO);
+            copy(moving, y);
+            let mut stages = T::stages(n, &mut pieces)?;
+            let mut field = Plain::new(system, inputs, product.columns, &mut pieces)?;
+            if n > dims.state() {
+                field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
+            }
+            let mut run = AdaptiveRun::new(&self.0, &mut field, &mut stages, span.start, moving);
+            let mut sizes = Sizes { list: &mut *memory, steps: 0, observe: &mut observe };
+            let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
+            (statistics, sizes.steps)
+        };
         let short = StepError::Length { what: "memory", expected: 2 * steps, found: memory.len() };
         let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
         load_choice(system, pieces.next(dims.n_choice)?);
-        let way = Way::<DormandPrince, _, _, _, _>::new(
-            system,
-            inputs,
-            times,
-            product,
-            None,
-            &mut pieces,
-            observe,
-        )?;
+        let way = Way::<T, _, _, _, _>::new(system, inputs, times, product, None, &mut pieces, observe)?;
         if statistics.stopped {
             let n = dims.state() + dims.n_choice;
             let schedule = Schedule::new(0, n, n, usize::MAX)?;
@@ -318,6 +318,8 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
     lambda: &'a mut [D::S],
     /// For what the bundle of integrands writes; empty where the objectives are not states.
     pub(crate) integrands: &'a mut [D::S],
+    /// The derivative of an implicit stage.
+    tangent: StageTangent<'a, D::S>,
     /// A completed stage.
     stage: &'a mut [D::S],
     w: &'a mut [D::S],
@@ -325,14 +327,16 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
 }
 
 /// Its length; with a stage, whether it is completed or not.
-pub(crate) const fn plain_len(dims: &Dims) -> usize {
-    dims.state() + 3 * dims.nu + dims.joint_rows() + dims.workspace
+pub(crate) fn plain_len<D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
+    let stage = if D::SOLVES_STAGES { StageTangent::<D::S>::len(dims, columns) } else { 0 };
+    dims.state() + 3 * dims.nu + dims.joint_rows() + stage + dims.workspace
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
     pub(crate) fn new(
         system: &'a D,
         inputs: &'a mut I,
+        columns: usize,
         pieces: &mut Pieces<'a, D::S>,
     ) -> Result<Self, StepError> {
         let dims = system.dims();
@@ -343,6 +347,10 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
             inputs: Held::new(inputs, system.holds(), held),
             lambda: pieces.next(dims.joint_rows())?,
             integrands: &mut [],
+            tangent: match D::SOLVES_STAGES {
+                true => StageTangent::new(&dims, columns, pieces)?,
+                false => StageTangent::none(),
+            },
             stage: pieces.next(if D::COMPLETES { dims.state() } else { 0 })?,
             w: pieces.next(dims.workspace)?,
             evaluations: 0,
@@ -395,6 +403,47 @@ where
             }
         }
         check_finite(&self.dims, rate)
+    }
+
+    fn state_rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        let integrands = core::mem::take(&mut self.integrands);
+        let found = self.rate(t, c, y, yd);
+        self.integrands = integrands;
+        found
+    }
+
+    fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
+        self.tangent.linearise(self.system, &self.dims, at, alpha, self.w)
+    }
+
+    fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let at = At::of_state(&self.dims, t, cut("y", y, self.dims.state())?.0, u)?;
+        let (z, rest) = cut_mut("r", r, self.dims.nq)?;
+        let (v, _) = cut_mut("r", rest, self.dims.nv)?;
+        self.tangent.solve(self.system, &self.dims, at, alpha, self.w, z, v)
+    }
+
+    fn close_stage(
+        &mut self,
+        t: D::S,
+        c: f64,
+        alpha: D::S,
+        base: &[D::S],
+        y: &mut [D::S],
+        k: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        if !self.integrands.is_empty() {
+            self.rate(t, c, y, k)?;
+        }
+        rates_of_stage(&self.dims, alpha, base, y, k);
+        Ok(())
+    }
+
+    fn size(&self, y: &[D::S]) -> f64 {
+        self.system.units().largest(y.get(..self.dims.nq).unwrap_or_default())
     }
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
@@ -451,7 +500,7 @@ where
 }
 
 /// Length of the scratch of a [`Way`].
-pub(crate) fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
+pub(crate) fn way_len<T: RungeKutta, D: JointDynamics>(dims: &Dims, columns: usize) -> usize {
     let (n, stages) = (dims.state(), T::TABLEAU.b.len());
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
@@ -473,11 +522,16 @@ pub(crate) fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns:
         + (dims.nv + dims.joint_rows())
         + dims.nu;
     let stepped = T::memory_len(n);
-    own + plain_len(dims) + lists + weights * columns + correction + redundancy_len(dims) + stepped
+    own + plain_len::<D>(dims, columns)
+        + lists
+        + weights * columns
+        + correction
+        + redundancy_len(dims)
+        + stepped
 }
 
 /// What a [`Way`] past events needs besides, for this many columns.
-pub(crate) fn around_len<T: ExplicitMethod>(dims: &Dims, columns: usize, latches: usize) -> usize {
+pub(crate) fn around_len<T: RungeKutta>(dims: &Dims, columns: usize, latches: usize) -> usize {
     let (n, stages) = (dims.state(), T::TABLEAU.b.len());
     Around::<f64>::len(dims, n, columns) + 2 * latches + (2 + stages) * n + joint_objective_rows(dims)
 }
@@ -544,7 +598,7 @@ pub(crate) struct Way<'a, T, D: JointDynamics, I, P, O> {
 
 impl<'a, T, D, I, P, O> Way<'a, T, D, I, P, O>
 where
-    T: ExplicitMethod,
+    T: RungeKutta,
     D: JointDynamics,
     D::Model: JointObjectiveDerivatives,
     I: Inputs<D::S>,
@@ -571,7 +625,7 @@ where
         }
         let way = Self {
             method: PhantomData,
-            field: Plain::new(system, inputs, pieces)?,
+            field: Plain::new(system, inputs, columns, pieces)?,
             dims,
             times,
             columns,
@@ -790,10 +844,15 @@ where
     /// Makes the stages of a step, and what ends it, again; keeps the corrections and says how many there were.
     fn stages(&mut self, t: D::S, h: D::S, y: &[D::S]) -> Result<usize, EvalError> {
         let (dims, n) = (self.dims, self.dims.state());
-        let Tableau { a, b, c } = T::TABLEAU;
-        let Self { field, states, rates, multipliers, raw, corrections, .. } = self;
+        let Tableau { a, b, c, gamma } = T::TABLEAU;
+        let Self { field, states, rates, multipliers, raw, corrections, memory, .. } = self;
         field.prepare_step(t, y)?;
         field.begin_step(t, t + h);
+        // The rates of stages are kept; what an iteration needs besides has its place in the memory of a step.
+        let mut pieces = Pieces::of(memory, T::memory_len(n));
+        let short = |_| EvalError::Length { what: "memory", expected: T::memory_len(n), found: 0 };
+        let (base, residual) = (pieces.next(n).map_err(short)?, pieces.next(n).map_err(short)?);
+        let mut iteration = Iteration { base, r: residual, linearised: false };
         for (i, (row, &c)) in a.iter().zip(c).enumerate() {
             let (known, rate) = cut_mut("rates", rates, i * n)?;
             let (_, state) = cut_mut("states", states, i * n)?;
@@ -802,13 +861,20 @@ where
             for (&a, k) in row.iter().zip(known.chunks_exact(n.max(1))) {
                 add_scaled(state, D::S::from_f64(a) * h, k);
             }
-            field.rate(t + D::S::from_f64(c) * h, c, state, rate)?;
-            if D::COMPLETES {
-                // What was given instead has no part in the rest.
-                copy(state, field.stage);
+            let time = t + D::S::from_f64(c) * h;
+            if gamma == 0.0 || i == 0 {
+                field.rate(time, c, state, rate)?;
+                if D::COMPLETES {
+                    // What was given instead has no part in the rest.
+                    copy(state, field.stage);
+                }
+                let (_, lambda) = cut_mut("multipliers", multipliers, i * dims.joint_rows())?;
+                copy(lambda, field.lambda);
+            } else {
+                // Begun, like those of the run, with the rate of the stage before.
+                copy(rate, cut("rates", known, (i - 1) * n)?.1);
+                solve_stage(field, &mut iteration, (time, c, D::S::from_f64(gamma) * h), state, rate)?;
             }
-            let (_, lambda) = cut_mut("multipliers", multipliers, i * dims.joint_rows())?;
-            copy(lambda, field.lambda);
         }
         let (end, raw) = cut_mut("raw", raw, n)?;
         copy(end, y);
@@ -850,8 +916,9 @@ where
         self.add_clock(-D::S::ONE);
         self.transpose_corrections(t + h, count)?;
         self.add_clock(D::S::ONE);
-        let Tableau { a, b, c } = T::TABLEAU;
+        let Tableau { a, b, c, gamma } = T::TABLEAU;
         let each = n * columns;
+        let alpha = D::S::from_f64(gamma) * h;
         for i in (0..b.len()).rev() {
             let (weight, c) = (b.get(i).copied().unwrap_or(0.0), c.get(i).copied().unwrap_or(0.0));
             // k̄_i = h b_i ȳ + h Σ a_ji Ȳ_j
@@ -877,7 +944,9 @@ where
             let states = core::mem::take(&mut self.states);
             let weighed = cut("states", states, i * n).and_then(|(_, state)| {
                 let (state, _) = cut("states", state, n)?;
-                self.weigh(t, state, Some(i), weight, D::S::from_f64(weight) * h, What::Integrand)?;
+                let implicit = gamma != 0.0 && i > 0;
+                let known = if implicit { None } else { Some(i) };
+                self.weigh(t, state, known, weight, D::S::from_f64(weight) * h, What::Integrand)?;
                 let (_, bar) = cut_mut("stages", self.stage_bars, i * each)?;
                 let (bar, _) = cut_mut("stages", bar, each)?;
                 bar.fill(D::S::ZERO);
@@ -887,6 +956,23 @@ where
                     let at = At::of_state(&dims, t, state, self.u)?;
                     let Plain { system, w, .. } = &mut self.field;
                     self.completion.transpose(*system, &dims, columns, at, z, v, self.now, w)?;
+                }
+                if !implicit {
+                    return Ok(());
+                }
+                // (1 − hγ f_y)ᵀ B̄_i = Ȳ_i
+                let Self { field, u, values, factors, column, now, .. } = self;
+                let Plain { system, tangent, w, .. } = field;
+                let at = At::of_state(&dims, t, state, u)?;
+                let matrix = &mut tangent.matrix;
+                matrix.factor(*system, &dims, at, alpha, Linear { values, factors, column, w })?;
+                let linear = Linear { values, factors, column, w };
+                matrix.solve_transposed(*system, &dims, at, alpha, linear, columns, z, v, now)?;
+                if let Some(around) = &mut self.around {
+                    let (_, rate) = cut("rates", self.rates, i * n)?;
+                    for (weights, &rate) in bar.chunks_exact(columns.max(1)).zip(rate.iter().take(n)) {
+                        add_scaled(around.size, D::S::from_f64(gamma) * rate, weights);
+                    }
                 }
                 Ok(())
             });
@@ -957,7 +1043,7 @@ fn pull_back<D: JointDynamics>(
 
 impl<T, D, I, P, O> Reversible for Way<'_, T, D, I, P, O>
 where
-    T: ExplicitMethod,
+    T: RungeKutta,
     D: JointDynamics,
     D::Model: JointObjectiveDerivatives,
     I: Inputs<D::S>,
@@ -1062,7 +1148,7 @@ where
 
 impl<T, D, I, P, O> Way<'_, T, D, I, P, O>
 where
-    T: ExplicitMethod,
+    T: RungeKutta,
     D: JointDynamics,
     D::Model: JointObjectiveDerivatives,
     I: Inputs<D::S>,

@@ -18,8 +18,8 @@ use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics,
 use crate::error::StepError;
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, Fixed, FixedRun, FixedStep, Limits, Nodes, Span,
-    Stages, Statistics, check_state, drive,
+    Adaptive, AdaptiveRun, Controlled, Fixed, FixedRun, FixedStep, Limits, Nodes, RungeKutta, Span,
+    Statistics, check_state, drive,
 };
 use crate::linear::copy;
 use crate::pieces::Pieces;
@@ -61,12 +61,12 @@ pub trait AdjointEventIntegrator: AdjointIntegrator {
 /// Length of the scratch, for a first run whose state has `n` values.
 fn scratch_len<T, D>(system: &D, columns: usize, n: usize) -> usize
 where
-    T: ExplicitMethod,
+    T: RungeKutta,
     D: JointDynamics + WithEvents,
     <D as WithEvents>::Model: EventDerivatives,
 {
     let dims = system.dims();
-    let first = n + memory_len(system, n + 2) + plain_len(&dims) + T::memory_len(n) + 9 * n;
+    let first = n + memory_len(system, n + 2) + plain_len::<D>(&dims, columns) + T::memory_len(n) + 9 * n;
     let way = way_len::<T, D>(&dims, columns) + around_len::<T>(&dims, columns, dims.nu);
     let back = dims.nu + Acts::len(system.events()) + way;
     dims.n_choice + if first > back { first } else { back }
@@ -87,7 +87,7 @@ fn back<T, D, I, O>(
     observe: O,
 ) -> Result<AdjointStatistics, StepError>
 where
-    T: ExplicitMethod,
+    T: RungeKutta,
     D: JointDynamics + WithEvents,
     <D as JointDynamics>::Model: JointObjectiveDerivatives,
     <D as WithEvents>::Model: EventDerivatives,
@@ -176,7 +176,7 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
             let steps = Steps { log: &log, eyes: &eyes, stopped: false };
             let (own, event) = (Cell::new(true), |occurrence: Occurrence<'_, D::S>| told(&eyes, &occurrence));
             let mut hooks = Located::new(table, driver, steps, event, &own, dims.state(), &mut pieces)?;
-            let mut field = Plain::new(system, &mut latched, &mut pieces)?;
+            let mut field = Plain::new(system, &mut latched, product.columns, &mut pieces)?;
             let mut run = FixedRun::<T, _>::new(&mut field, dims.state(), &mut pieces, moving)?;
             drive(&mut run, &mut nodes, &mut hooks)?
         };
@@ -196,7 +196,7 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
     }
 }
 
-impl AdjointEventIntegrator for Adjoint<Adaptive> {
+impl<T: Controlled> AdjointEventIntegrator for Adjoint<Adaptive<T>> {
     fn event_scratch_len<D>(&self, system: &D, columns: usize) -> usize
     where
         D: JointDynamics + WithEvents,
@@ -204,7 +204,7 @@ impl AdjointEventIntegrator for Adjoint<Adaptive> {
     {
         // The first run integrates the objectives with the state.
         let dims = system.dims();
-        scratch_len::<DormandPrince, D>(system, columns, dims.state() + dims.n_objectives)
+        scratch_len::<T, D>(system, columns, dims.state() + dims.n_objectives)
             + dims.sensitivity.joint_integrands
     }
 
@@ -246,8 +246,8 @@ impl AdjointEventIntegrator for Adjoint<Adaptive> {
             let steps = Steps { log: &log, eyes: &eyes, stopped: false };
             let (own, event) = (Cell::new(true), |occurrence: Occurrence<'_, D::S>| told(&eyes, &occurrence));
             let mut hooks = Located::new(table, driver, steps, event, &own, n + 2, &mut pieces)?;
-            let mut stages = Stages::new(n, &mut pieces)?;
-            let mut field = Plain::new(system, &mut latched, &mut pieces)?;
+            let mut stages = T::stages(n, &mut pieces)?;
+            let mut field = Plain::new(system, &mut latched, product.columns, &mut pieces)?;
             if n > dims.state() {
                 field.integrands = pieces.next(dims.sensitivity.joint_integrands)?;
             }
@@ -255,7 +255,7 @@ impl AdjointEventIntegrator for Adjoint<Adaptive> {
             drive(&mut run, &mut limits, &mut hooks)?
         };
         let items = log.into_inner().items();
-        back::<DormandPrince, _, _, _>(
+        back::<T, _, _, _>(
             system,
             inputs,
             y,

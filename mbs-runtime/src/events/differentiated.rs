@@ -17,8 +17,8 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::coordinate_rates;
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe, ObserveDense,
-    Planned, Rates, Span, Stages, Statistics, drive,
+    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe,
+    ObserveDense, Planned, Rates, Span, Statistics, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
@@ -296,7 +296,7 @@ impl<T: FixedStep> DifferentiableEventIntegrator for Differentiated<Fixed<T>> {
     }
 }
 
-impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
+impl<T: Controlled> DifferentiableEventIntegrator for Differentiated<Adaptive<T>> {
     fn run_with_events<D, I, O>(
         &self,
         system: &D,
@@ -333,7 +333,7 @@ impl DifferentiableEventIntegrator for Differentiated<Adaptive> {
         let mut hooks = Located::new(table, driver, inner, event, &own, n + 2, &mut pieces)?;
         let h_rho = pieces.next(dims.sensitivity.parameters)?;
         h_rho.fill(D::S::ZERO);
-        let mut stages = Stages::new(n, &mut pieces)?;
+        let mut stages = T::stages(n, &mut pieces)?;
         let mut field = Augmented::new(system, dims, Directions::Each, &mut inputs, &mut pieces)?;
         (field.h_rho, field.t_rho) = (h_rho, t_rho);
         field.clock = table.clock.map(|column| column as usize);

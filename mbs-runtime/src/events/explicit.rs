@@ -10,8 +10,8 @@ use super::{Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits, Nodes,
-    Observe, ObserveDense, Rates, Span, Stages, Statistics, check_state, drive,
+    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Field, Fixed, FixedRun, FixedStep, Integrator, Limits,
+    Nodes, Observe, ObserveDense, Rates, Span, Statistics, check_state, drive,
 };
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -229,7 +229,7 @@ impl<T: FixedStep> EventIntegrator for Fixed<T> {
     }
 }
 
-impl EventIntegrator for Adaptive {
+impl<T: Controlled> EventIntegrator for Adaptive<T> {
     fn run_with_events<M, I, O>(
         &self,
         system: &M,
@@ -257,7 +257,7 @@ impl EventIntegrator for Adaptive {
         let event = |occurrence: Occurrence<'_, M::S>| look(&eyes, Sight::Event(occurrence));
         let nodes = ObserveDense::new(span, node)?;
         let mut hooks = Located::new(table, driver, nodes, event, &own, dims.state() + 2, &mut pieces)?;
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, &mut inputs, &mut pieces)?;
         let mut run = AdaptiveRun::new(self, &mut field, &mut stages, span.start, y);
         drive(&mut run, &mut limits, &mut hooks)

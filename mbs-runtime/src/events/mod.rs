@@ -42,6 +42,7 @@ use crate::constrained::ConstrainedDynamics;
 use crate::error::EvalError;
 use crate::formulation::{Index1, MatrixR, OnConstraints};
 use crate::sensitivity::Places;
+use crate::sensitivity::{JointDynamics, Stiff};
 use crate::system::{At, ForwardDynamics, System};
 pub use adjoint::AdjointEventIntegrator;
 pub use differentiated::DifferentiableEventIntegrator;
@@ -217,6 +218,25 @@ impl<T: WithEvents> WithEvents for OnConstraints<T> {
         zd: &mut [T::S],
         vd: &mut [T::S],
         lambda: &mut [T::S],
+    ) -> Result<(), EvalError> {
+        self.0.accelerations(at, w, zd, vd, lambda)
+    }
+}
+
+impl<D: JointDynamics + WithEvents> WithEvents for Stiff<'_, D> {
+    type Model = <D as WithEvents>::Model;
+
+    fn events(&self) -> &Self::Model {
+        self.0.events()
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, D::S>,
+        w: &mut [D::S],
+        zd: &mut [D::S],
+        vd: &mut [D::S],
+        lambda: &mut [D::S],
     ) -> Result<(), EvalError> {
         self.0.accelerations(at, w, zd, vd, lambda)
     }

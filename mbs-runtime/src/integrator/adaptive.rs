@@ -1,4 +1,4 @@
-//! Runs whose steps keep an error tolerance: [`DormandPrince`] under proportional-integral control of the step size
+//! Runs whose steps keep an error tolerance: [`DormandPrince`] or [`Sdirk4`](super::Sdirk4) under proportional-integral control of the step size
 //! [Hairer, Nørsett, Wanner, Solving ODEs I, II.4 and the code DOPRI5; Hairer, Wanner, Solving ODEs II, IV.2].
 //!
 //! Input: tolerances and limits. A step of size h has the error estimate e, measured as
@@ -11,12 +11,12 @@
 //! A step does not go over a corner in time, [`Inputs::next_stop`]. Decisions use real parts, so that the derivative of a run is that of its frozen
 //! sequence of steps; only a step that lands on the end of the span moves with it.
 //!
-//! The seventh stage of a step is the first of the next, unless an input held at [`Hold::Zero`](crate::Hold::Zero) may
+//! The seventh stage of a step of [`DormandPrince`] is the first of the next, unless an input held at [`Hold::Zero`](crate::Hold::Zero) may
 //! jump in between. That saves an evaluation and changes no bit, see [`DormandPrince`].
 
 use core::ops::{ControlFlow, Range};
 
-use super::dormand_prince::Stages;
+use super::controlled::{Controlled, Ends};
 use super::drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
 use super::explicit::{ExplicitRun, Observe, of_state};
 use super::field::{Field, Rates, check_state, entry};
@@ -32,8 +32,8 @@ use crate::system::{At, Dims, ForwardDynamics};
 
 /// Weight of the previous error in the choice of the step.
 const BETA: f64 = 0.04;
-/// Exponent of the error: 1/5, less what the previous error takes over.
-const EXPONENT: f64 = 0.2 - 0.75 * BETA;
+/// What the previous error takes over from the exponent of the error.
+const TAKEN: f64 = 0.75 * BETA;
 /// The next step aims below the tolerance by this factor.
 const SAFETY: f64 = 0.9;
 /// A step shrinks at most to this part of the one before it,
@@ -49,7 +49,9 @@ const LEAST_STEP: f64 = 16.0;
 
 /// Steps that keep an error tolerance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Adaptive {
+pub struct Adaptive<T = DormandPrince> {
+    /// The method.
+    pub method: T,
     /// Relative tolerance of each entry of the state.
     pub rtol: f64,
     /// Absolute tolerance of each entry of the state, positive.
@@ -71,7 +73,20 @@ pub struct Adaptive {
 impl Adaptive {
     /// These tolerances, and no other limits than 100 000 steps and 50 rejected trials of one.
     pub const fn new(rtol: f64, atol: f64) -> Self {
+        Self::of(DormandPrince, rtol, atol)
+    }
+
+    /// Length of the scratch a step or a run needs, at least; a constant for generated models.
+    pub const fn scratch_len(dims: &Dims) -> usize {
+        DormandPrince::scratch_len(dims)
+    }
+}
+
+impl<T> Adaptive<T> {
+    /// The same by any method.
+    pub const fn of(method: T, rtol: f64, atol: f64) -> Self {
         Self {
+            method,
             rtol,
             atol,
             h_first: None,
@@ -120,12 +135,8 @@ pub struct Accepted<S> {
     pub evaluations: usize,
 }
 
-impl Adaptive {
-    /// Length of the scratch a step or a run needs, at least; a constant for generated models.
-    pub const fn scratch_len(dims: &Dims) -> usize {
-        DormandPrince::scratch_len(dims)
-    }
-
+#[allow(private_bounds, reason = "as for FixedStep")]
+impl<T: Controlled> Adaptive<T> {
     /// Takes the state one step further, not beyond `limit`.
     ///
     /// The size is the method's choice; a step that comes near the limit lands on it exactly. The scratch carries nothing
@@ -143,14 +154,15 @@ impl Adaptive {
         self.check()?;
         let dims = system.dims();
         check_state(&dims, y)?;
-        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut pieces = Pieces::of(scratch, self.method.scratch_len(&dims));
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
         self.advance(&mut field, &mut stages, memory, y, limit, false)
     }
 
     /// The state at the part `theta` of the step that `scratch` was last used for, by dense output of order 4.
     pub fn dense<M: ForwardDynamics>(
+        &self,
         system: &M,
         step: &Accepted<M::S>,
         theta: M::S,
@@ -159,9 +171,9 @@ impl Adaptive {
     ) -> Result<(), StepError> {
         let dims = system.dims();
         check_state(&dims, y)?;
-        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
-        copy(y, stages.dense(step.h, theta));
+        let mut pieces = Pieces::of(scratch, T::memory_len(dims.state()));
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
+        copy(y, T::dense(&mut stages, step.h, theta));
         renormalise(system, y);
         Ok(())
     }
@@ -184,11 +196,11 @@ impl Adaptive {
         }
     }
 
-    /// One accepted step. `rate_known`: k7 of `stages` is the rate at `y`.
+    /// One accepted step. `rate_known`: the last rate of `stages` is that at `y`.
     pub(crate) fn advance<F: Rates>(
         &self,
         field: &mut F,
-        stages: &mut Stages<'_, F::S>,
+        stages: &mut T::Stages<'_, F::S>,
         memory: &mut Memory<F::S>,
         y: &mut [F::S],
         limit: F::S,
@@ -207,13 +219,12 @@ impl Adaptive {
         let evaluations = field.evaluations();
 
         field.prepare_step(t, y).map_err(|error| error.in_step(t.real(), memory.h))?;
-        copy(stages.y0, y);
-        if rate_known {
-            copy(stages.k1, stages.k7);
-        } else {
+        copy(T::ends(stages).y0, y);
+        if !(rate_known && T::hand_on(stages)) {
             // Held inputs at the start of the step do not depend on where it ends.
             field.begin_step(t, limit);
-            let known = field.rate(t, 0.0, stages.y0, stages.k1);
+            let Ends { y0, first, .. } = T::ends(stages);
+            let known = field.rate(t, 0.0, y0, first);
             known.map_err(|error| error.in_step(t.real(), memory.h))?;
         }
         let proposed = match (memory.h, self.h_first) {
@@ -251,7 +262,7 @@ impl Adaptive {
             match self.try_step(field, stages, t, h_trial, t_next) {
                 Ok(error) if error <= 1.0 => {
                     // h_next = h / (error^EXPONENT / previous error^BETA / SAFETY)       [ODEs II, IV.2, Eq. 2.43c]
-                    let factor = powf(error, EXPONENT) / powf(memory.error, BETA) / SAFETY;
+                    let factor = powf(error, T::EXPONENT - TAKEN) / powf(memory.error, BETA) / SAFETY;
                     let mut h_next = h_real / factor.clamp(1.0 / GROW, 1.0 / SHRINK);
                     if rejected > 0 {
                         h_next = h_next.min(h_real);
@@ -260,7 +271,7 @@ impl Adaptive {
                         h_next = h_next.max(h);
                     }
                     *memory = Memory { t: t_next, h: h_next.min(self.h_max), error: error.max(LEAST_ERROR) };
-                    copy(y, stages.y1);
+                    copy(y, T::ends(stages).y1);
                     let evaluations = field.evaluations() - evaluations;
                     return Ok(Accepted { t, h: h_trial, rejected, evaluations });
                 }
@@ -273,7 +284,9 @@ impl Adaptive {
                 }
                 Err(_) => h = (SHRINK * h_real).max(least),
                 // Also for an error that is infinite or, by overflow, NaN: `min` then takes the bound.
-                Ok(error) => h = (h_real / (powf(error, EXPONENT) / SAFETY).min(1.0 / SHRINK)).max(least),
+                Ok(error) => {
+                    h = (h_real / (powf(error, T::EXPONENT - TAKEN) / SAFETY).min(1.0 / SHRINK)).max(least)
+                }
             }
             rejected += 1;
             if rejected > self.max_rejected {
@@ -288,18 +301,18 @@ impl Adaptive {
     fn try_step<F: Rates>(
         &self,
         field: &mut F,
-        stages: &mut Stages<'_, F::S>,
+        stages: &mut T::Stages<'_, F::S>,
         t: F::S,
         h: F::S,
         t_next: F::S,
     ) -> Result<f64, EvalError> {
         field.begin_step(t, t_next);
-        stages.solve(field, t, h)?;
-        stages.close(field, t_next)?;
-        stages.error(h);
+        T::solve(stages, field, t, h, t_next)?;
+        T::error(stages, h);
         let counted = self.counted(field);
+        let Ends { y0, y1, spare, .. } = T::ends(stages);
         Ok(root_mean_square(counted, |of| {
-            let entries = part(stages.k2, of).iter().zip(part(stages.y0, of).iter().zip(part(stages.y1, of)));
+            let entries = part(spare, of).iter().zip(part(y0, of).iter().zip(part(y1, of)));
             entries.fold(0.0, |sum, (e, (y0, y1))| sum + square(self.scaled(*e, *y0, *y1)))
         }))
     }
@@ -318,11 +331,12 @@ impl Adaptive {
         error.real() / (self.atol + self.rtol * y0.real().abs().max(y1.real().abs()))
     }
 
-    /// The state with the largest part in the error that k2 holds.
+    /// The state with the largest part in the error that the spare memory holds.
     #[cold]
-    fn worst<F: Rates>(&self, field: &F, stages: &Stages<'_, F::S>) -> (crate::Quantity, usize) {
+    fn worst<F: Rates>(&self, field: &F, stages: &mut T::Stages<'_, F::S>) -> (crate::Quantity, usize) {
         let counted = self.counted(field);
-        let all = stages.k2.iter().zip(stages.y0.iter().zip(stages.y1.iter())).enumerate();
+        let Ends { y0, y1, spare, .. } = T::ends(stages);
+        let all = spare.iter().zip(y0.iter().zip(y1.iter())).enumerate();
         let errors = all
             .filter(|(i, _)| counted.iter().any(|range| range.contains(i)))
             .map(|(i, (e, (y0, y1)))| (i, self.scaled(*e, *y0, *y1).abs()));
@@ -333,10 +347,16 @@ impl Adaptive {
         }
     }
 
-    /// A first step from the size of y, y' and y'' [ODEs I, II.4, starting step size]. Expects k1; uses y1 and k2.
+    /// A first step from the size of y, y' and y'' [ODEs I, II.4, starting step size]. Expects the first rate; uses y1 and the spare memory.
     #[cold]
-    fn first_step<F: Rates>(&self, field: &mut F, stages: &mut Stages<'_, F::S>, t: F::S, left: f64) -> f64 {
-        let Stages { y0, y1, k1, k2, .. } = stages;
+    fn first_step<F: Rates>(
+        &self,
+        field: &mut F,
+        stages: &mut T::Stages<'_, F::S>,
+        t: F::S,
+        left: f64,
+    ) -> f64 {
+        let Ends { y0, y1, first: k1, spare: k2 } = T::ends(stages);
         let counted = self.counted(field);
         let size = |values: &[F::S]| {
             root_mean_square(counted.clone(), |of| {
@@ -357,7 +377,7 @@ impl Adaptive {
             *k2 -= *k1;
         }
         let steepest = d1.max(size(k2) / h0);
-        let h1 = if steepest <= 1e-15 { (1e-3 * h0).max(1e-6) } else { powf(0.01 / steepest, 0.2) };
+        let h1 = if steepest <= 1e-15 { (1e-3 * h0).max(1e-6) } else { powf(0.01 / steepest, T::EXPONENT) };
         h1.min(100.0 * h0)
     }
 }
@@ -376,7 +396,7 @@ pub(crate) struct Limits<S> {
 
 impl<S: Scalar> Limits<S> {
     /// Checks the settings and the span.
-    pub(crate) fn new(control: &Adaptive, span: &Span<S>) -> Result<Self, StepError> {
+    pub(crate) fn new<T: Controlled>(control: &Adaptive<T>, span: &Span<S>) -> Result<Self, StepError> {
         control.check()?;
         span.length()?;
         let each = span.output == Output::Steps;
@@ -409,22 +429,22 @@ impl<S: Scalar> Plan<S> for Limits<S> {
 }
 
 /// Steps of a state with rates under control of the error.
-pub(crate) struct AdaptiveRun<'a, 'b, F: Rates> {
-    control: &'a Adaptive,
+pub(crate) struct AdaptiveRun<'a, 'b, T: Controlled, F: Rates> {
+    control: &'a Adaptive<T>,
     field: &'a mut F,
-    stages: &'a mut Stages<'b, F::S>,
+    stages: &'a mut T::Stages<'b, F::S>,
     memory: Memory<F::S>,
     y: &'a mut [F::S],
-    /// Whether k7 is the rate at y.
+    /// Whether the last rate of the stages is that at y.
     rate_known: bool,
 }
 
-impl<'a, 'b, F: Rates> AdaptiveRun<'a, 'b, F> {
+impl<'a, 'b, T: Controlled, F: Rates> AdaptiveRun<'a, 'b, T, F> {
     #[inline(always)]
     pub(crate) fn new(
-        control: &'a Adaptive,
+        control: &'a Adaptive<T>,
         field: &'a mut F,
-        stages: &'a mut Stages<'b, F::S>,
+        stages: &'a mut T::Stages<'b, F::S>,
         t: F::S,
         y: &'a mut [F::S],
     ) -> Self {
@@ -433,9 +453,9 @@ impl<'a, 'b, F: Rates> AdaptiveRun<'a, 'b, F> {
 
     /// A run that goes on where another one ended.
     pub(crate) fn resumed(
-        control: &'a Adaptive,
+        control: &'a Adaptive<T>,
         field: &'a mut F,
-        stages: &'a mut Stages<'b, F::S>,
+        stages: &'a mut T::Stages<'b, F::S>,
         memory: Memory<F::S>,
         y: &'a mut [F::S],
     ) -> Result<Self, StepError> {
@@ -449,7 +469,7 @@ impl<'a, 'b, F: Rates> AdaptiveRun<'a, 'b, F> {
     }
 }
 
-impl<F: Rates> Stepper for AdaptiveRun<'_, '_, F> {
+impl<T: Controlled, F: Rates> Stepper for AdaptiveRun<'_, '_, T, F> {
     type S = F::S;
 
     #[inline(always)]
@@ -488,7 +508,7 @@ impl<F: Rates> Stepper for AdaptiveRun<'_, '_, F> {
     }
 }
 
-impl<F: Rates> ExplicitRun for AdaptiveRun<'_, '_, F> {
+impl<T: Controlled, F: Rates> ExplicitRun for AdaptiveRun<'_, '_, T, F> {
     type Field = F;
 
     #[inline(always)]
@@ -523,14 +543,14 @@ impl<S: Scalar, O> ObserveDense<S, O> {
     }
 }
 
-impl<F: Rates, O> Hooks<AdaptiveRun<'_, '_, F>> for ObserveDense<F::S, O>
+impl<T: Controlled, F: Rates, O> Hooks<AdaptiveRun<'_, '_, T, F>> for ObserveDense<F::S, O>
 where
     O: FnMut(F::S, &[F::S], &[F::S]) -> Result<ControlFlow<()>, StepError>,
 {
     #[inline(always)]
     fn node(
         &mut self,
-        run: &mut AdaptiveRun<'_, '_, F>,
+        run: &mut AdaptiveRun<'_, '_, T, F>,
         step: &Taken<F::S>,
         observed: bool,
     ) -> Result<Next, StepError> {
@@ -540,7 +560,7 @@ where
     #[inline(always)]
     fn after(
         &mut self,
-        run: &mut AdaptiveRun<'_, '_, F>,
+        run: &mut AdaptiveRun<'_, '_, T, F>,
         step: &Taken<F::S>,
     ) -> Result<Verdict<F::S>, StepError> {
         let Some(interval) = self.interval else { return Ok(Verdict::Accept) };
@@ -551,7 +571,7 @@ where
             }
             self.outputs += 1;
             let theta = (t - step.t) / step.h;
-            let y = run.stages.dense(step.h, theta);
+            let y = T::dense(run.stages, step.h, theta);
             run.field.normalise(y).map_err(|error| error.in_step(step.t.real(), step.h.real()))?;
             if (self.nodes.0)(t, y, run.field.during_step(t, theta))?.is_break() {
                 copy(run.y, y);
@@ -578,9 +598,10 @@ fn part<'a, S>(values: &'a [S], range: &Range<usize>) -> &'a [S] {
     values.get(range.clone()).unwrap_or_default()
 }
 
-impl Integrator for Adaptive {
+#[allow(private_bounds, reason = "as for FixedStep")]
+impl<T: Controlled> Integrator for Adaptive<T> {
     fn scratch_len(&self, dims: &Dims) -> usize {
-        Self::scratch_len(dims)
+        self.method.scratch_len(dims)
     }
 
     fn run<M, I, O>(
@@ -600,8 +621,8 @@ impl Integrator for Adaptive {
         let mut limits = Limits::new(self, span)?;
         let dims = system.dims();
         check_state(&dims, y)?;
-        let mut pieces = Pieces::of(scratch, Self::scratch_len(&dims));
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut pieces = Pieces::of(scratch, self.method.scratch_len(&dims));
+        let mut stages = T::stages(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
         let mut run = AdaptiveRun::new(self, &mut field, &mut stages, span.start, y);
         drive(&mut run, &mut limits, &mut ObserveDense::new(span, of_state(dims, observe))?)

@@ -6,7 +6,7 @@
 use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
-use super::{ExplicitMethod, copy};
+use super::{RungeKutta, combine_all, copy};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -125,8 +125,8 @@ impl Dop853 {
 
 impl FixedStep for Dop853 {}
 
-impl ExplicitMethod for Dop853 {
-    const TABLEAU: Tableau = Tableau { a: &A, b: &B, c: &C };
+impl RungeKutta for Dop853 {
+    const TABLEAU: Tableau = Tableau { a: &A, b: &B, c: &C, gamma: 0.0 };
 
     /// The rates, and where a stage is evaluated.
     type Stages<'a, S: Scalar> = ([&'a mut [S]; STAGES], &'a mut [S]);
@@ -156,27 +156,12 @@ impl ExplicitMethod for Dop853 {
         field.begin_step(t, t + h);
         for (i, (a, c)) in A.iter().zip(C).enumerate() {
             let Some((before, [now, ..])) = k.split_at_mut_checked(i) else { break };
-            combine(next, y, h, a, before);
+            combine_all(next, y, h, a, before);
             field.rate(t + F::S::from_f64(c) * h, c, next, now)?;
         }
-        combine(next, y, h, &B, &k);
+        combine_all(next, y, h, &B, &k);
         field.finish(t + h, next)?;
         copy(y, next);
         Ok(())
-    }
-}
-
-/// to = y + h Σ a k, the sum first; many weights are zero.
-#[inline(always)]
-fn combine<S: Scalar>(to: &mut [S], y: &[S], h: S, weights: &[f64], rates: &[&mut [S]]) {
-    to.fill(S::ZERO);
-    for (&a, k) in weights.iter().zip(rates).filter(|(a, _)| **a != 0.0) {
-        let a = S::from_f64(a);
-        for (to, &k) in to.iter_mut().zip(k.iter()) {
-            *to += a * k;
-        }
-    }
-    for (to, &y) in to.iter_mut().zip(y) {
-        *to = y + h * *to;
     }
 }

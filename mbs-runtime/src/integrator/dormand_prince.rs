@@ -8,10 +8,11 @@
 //! error, O(h⁶). The error estimate then changes by O(h⁷) against its own O(h⁵), and the dense output, which runs to
 //! the renormalised end, by O(h⁶) against O(h⁵): no order is lost.
 
+use super::controlled::{Controlled, Ends, Estimated};
 use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
-use super::{ExplicitMethod, combine, copy, weighted_sum};
+use super::{RungeKutta, combine, copy, weighted_sum};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -50,16 +51,16 @@ const D: [f64; 6] = [
 
 /// A step in the scratch: where it began, where it ended, its stages.
 pub(crate) struct Stages<'a, S> {
-    pub(crate) y0: &'a mut [S],
-    pub(crate) y1: &'a mut [S],
-    pub(crate) k1: &'a mut [S],
+    y0: &'a mut [S],
+    y1: &'a mut [S],
+    k1: &'a mut [S],
     /// Has no weight in solution, error and dense output: free once the step is made.
-    pub(crate) k2: &'a mut [S],
+    k2: &'a mut [S],
     k3: &'a mut [S],
     k4: &'a mut [S],
     k5: &'a mut [S],
     k6: &'a mut [S],
-    pub(crate) k7: &'a mut [S],
+    k7: &'a mut [S],
 }
 
 impl DormandPrince {
@@ -71,7 +72,7 @@ impl DormandPrince {
 
 impl<'a, S: Scalar> Stages<'a, S> {
     #[inline(always)]
-    pub(crate) fn new(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
+    fn new(n: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
         Ok(Self {
             y0: pieces.next(n)?,
             y1: pieces.next(n)?,
@@ -87,7 +88,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
     /// From y0 and k1: k2 to k6, and y1 renormalised and finite.
     #[inline(always)]
-    pub(super) fn solve<F: Rates<S = S>>(&mut self, field: &mut F, t: S, h: S) -> Result<(), EvalError> {
+    fn solve<F: Rates<S = S>>(&mut self, field: &mut F, t: S, h: S) -> Result<(), EvalError> {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, .. } = self;
         let at = |c: f64| t + S::from_f64(c) * h;
         combine(y1, y0, h, [(A2[0], k1)]);
@@ -106,13 +107,13 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
     /// k7, the rate at the end `t1` of the step.
     #[inline(always)]
-    pub(super) fn close<F: Rates<S = S>>(&mut self, field: &mut F, t1: S) -> Result<(), EvalError> {
+    fn close<F: Rates<S = S>>(&mut self, field: &mut F, t1: S) -> Result<(), EvalError> {
         field.rate(t1, C[6], self.y1, self.k7)
     }
 
     /// Into k2: the estimate of the local error, h Σ e k.
     #[inline(always)]
-    pub(super) fn error(&mut self, h: S) -> &[S] {
+    fn error(&mut self, h: S) -> &[S] {
         let Self { k1, k2, k3, k4, k5, k6, k7, .. } = self;
         weighted_sum(k2, [(E[0], k1), (E[1], k3), (E[2], k4), (E[3], k5), (E[4], k6), (E[5], k7)]);
         for e in k2.iter_mut() {
@@ -128,7 +129,7 @@ impl<'a, S: Scalar> Stages<'a, S> {
     /// r2 = y1 - y0    r3 = h k1 - r2    r4 = r2 - h k7 - r3    r5 = h Σ d k
     /// ```
     #[inline(always)]
-    pub(crate) fn dense(&mut self, h: S, theta: S) -> &mut [S] {
+    fn dense(&mut self, h: S, theta: S) -> &mut [S] {
         let Self { y0, y1, k1, k2, k3, k4, k5, k6, k7 } = self;
         weighted_sum(k2, [(D[0], k1), (D[1], k3), (D[2], k4), (D[3], k5), (D[4], k6), (D[5], k7)]);
         let rest = S::ONE - theta;
@@ -146,12 +147,13 @@ impl<'a, S: Scalar> Stages<'a, S> {
 
 impl FixedStep for DormandPrince {}
 
-impl ExplicitMethod for DormandPrince {
+impl RungeKutta for DormandPrince {
     /// Without the seventh stage, which serves error and dense output.
     const TABLEAU: Tableau = Tableau {
         a: &[&[], &A2, &A3, &A4, &A5, &A6],
         b: &[B[0], 0.0, B[1], B[2], B[3], B[4]],
         c: &[C[0], C[1], C[2], C[3], C[4], C[5]],
+        gamma: 0.0,
     };
 
     type Stages<'a, S: Scalar> = Stages<'a, S>;
@@ -180,5 +182,45 @@ impl ExplicitMethod for DormandPrince {
         stages.solve(field, t, h)?;
         copy(y, stages.y1);
         Ok(())
+    }
+}
+
+impl Controlled for DormandPrince {}
+
+impl Estimated for DormandPrince {
+    const EXPONENT: f64 = 0.2;
+
+    #[inline(always)]
+    fn ends<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>) -> Ends<'s, S> {
+        let Stages { y0, y1, k1, k2, .. } = stages;
+        Ends { y0, y1, first: k1, spare: k2 }
+    }
+
+    #[inline(always)]
+    fn hand_on<S: Scalar>(stages: &mut Self::Stages<'_, S>) -> bool {
+        copy(stages.k1, stages.k7);
+        true
+    }
+
+    #[inline(always)]
+    fn solve<F: Rates>(
+        stages: &mut Self::Stages<'_, F::S>,
+        field: &mut F,
+        t: F::S,
+        h: F::S,
+        t1: F::S,
+    ) -> Result<(), EvalError> {
+        stages.solve(field, t, h)?;
+        stages.close(field, t1)
+    }
+
+    #[inline(always)]
+    fn error<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S) -> &'s [S] {
+        stages.error(h)
+    }
+
+    #[inline(always)]
+    fn dense<'s, S: Scalar>(stages: &'s mut Self::Stages<'_, S>, h: S, theta: S) -> &'s mut [S] {
+        stages.dense(h, theta)
     }
 }

@@ -201,7 +201,8 @@ impl<W: Stepper, A: Hooks<W>, B: Hooks<W>> Hooks<W> for (A, B) {
 mod tests {
     use super::super::field::Field;
     use super::super::{
-        Adaptive, AdaptiveRun, DormandPrince, ExplicitRun, FixedRun, Limits, Nodes, Output, Rk4, Span, Stages,
+        Adaptive, AdaptiveRun, DormandPrince, ExplicitRun, FixedRun, Limits, Nodes, Output, Rk4, RungeKutta,
+        Span,
     };
     use super::*;
     use crate::error::EvalError;
@@ -306,7 +307,7 @@ mod tests {
     fn an_event_stops_step_control_too() {
         let (system, mut scratch, mut y) = (Ball { pendulum: false }, [0.0; 64], [1.0, 0.0]);
         let mut pieces = Pieces::of(&mut scratch, 64);
-        let mut stages = Stages::new(2, &mut pieces).unwrap();
+        let mut stages = DormandPrince::stages(2, &mut pieces).unwrap();
         let control = Adaptive { h_max: 0.3, ..Adaptive::new(1e-6, 1e-6) };
         let (mut inputs, mut limits) = (NoInputs, Limits::new(&control, &SPAN).unwrap());
         let mut field = Field::new(&system, &mut inputs, &mut pieces).unwrap();
@@ -367,7 +368,7 @@ mod tests {
         let mut scratch = [0.0; 64];
         let mut y = [1.0, 0.5];
         let mut pieces = Pieces::of(&mut scratch, 64);
-        let mut stages = Stages::new(2, &mut pieces).unwrap();
+        let mut stages = DormandPrince::stages(2, &mut pieces).unwrap();
         let control = Adaptive::new(1e-6, 1e-6);
         let mut inputs = NoInputs;
         let mut field = Field::new(&system, &mut inputs, &mut pieces).unwrap();

@@ -1,4 +1,4 @@
-//! What explicit methods and their runs have in common, over anything that has rates.
+//! What Runge–Kutta methods and their runs have in common, over anything that has rates.
 
 use core::ops::ControlFlow;
 
@@ -9,16 +9,18 @@ use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
 
-/// The numbers of an explicit method of s stages: k_i = f(t + c_i h, y + h Σ a_ij k_j), y_next = y + h Σ b_i k_i.
+/// The numbers of a method of s stages: k_i = f(t + c_i h, Y_i), Y_i = y + h Σ a_ij k_j + h γ k_i, y_next = y + h Σ b_i k_i.
 pub(crate) struct Tableau {
     /// Rows of a, of i − 1 numbers.
     pub(crate) a: &'static [&'static [f64]],
     pub(crate) b: &'static [f64],
     pub(crate) c: &'static [f64],
+    /// γ of all stages but the first, which is explicit; zero for explicit methods.
+    pub(crate) gamma: f64,
 }
 
-/// An explicit method.
-pub(crate) trait ExplicitMethod {
+/// A Runge–Kutta method, explicit or diagonally implicit.
+pub(crate) trait RungeKutta {
     /// Its numbers, for those who go over a step backward.
     const TABLEAU: Tableau;
 

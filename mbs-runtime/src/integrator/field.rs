@@ -23,6 +23,39 @@ pub(crate) trait Rates {
     /// yd = f(t, y) at the part `c` of the step; finite, or an error.
     fn rate(&mut self, t: Self::S, c: f64, y: &[Self::S], yd: &mut [Self::S]) -> Result<(), EvalError>;
 
+    /// The same where an implicit stage iterates: at least that of z and v.
+    #[inline(always)]
+    fn state_rate(&mut self, t: Self::S, c: f64, y: &[Self::S], yd: &mut [Self::S]) -> Result<(), EvalError> {
+        self.rate(t, c, y, yd)
+    }
+
+    /// Prepares [`Rates::solve`] at a state.
+    fn linearise(&mut self, t: Self::S, c: f64, y: &[Self::S], alpha: Self::S) -> Result<(), EvalError>;
+
+    /// r = (1 − α f_y)⁻¹ r for the entries of z and v.
+    fn solve(
+        &mut self,
+        t: Self::S,
+        c: f64,
+        y: &[Self::S],
+        alpha: Self::S,
+        r: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Ends an implicit stage Y = base + α k, whose z and v are found: the rest of Y, and k.
+    fn close_stage(
+        &mut self,
+        t: Self::S,
+        c: f64,
+        alpha: Self::S,
+        base: &[Self::S],
+        y: &mut [Self::S],
+        k: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
+    /// Largest magnitude of coordinates, in their units; y may be longer.
+    fn size(&self, y: &[Self::S]) -> f64;
+
     /// Ends a step at `t`.
     fn finish(&mut self, t: Self::S, y: &mut [Self::S]) -> Result<(), EvalError>;
 
@@ -117,6 +150,42 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
         check_finite(&self.dims, yd)
     }
 
+    #[inline(always)]
+    fn linearise(&mut self, t: M::S, c: f64, y: &[M::S], alpha: M::S) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, M::S::from_f64(c));
+        self.system.linearise_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w)
+    }
+
+    #[inline(always)]
+    fn solve(&mut self, t: M::S, c: f64, y: &[M::S], alpha: M::S, r: &mut [M::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, M::S::from_f64(c));
+        let (z, rest) = cut_mut("r", r, self.dims.nq)?;
+        let (v, _) = cut_mut("r", rest, self.dims.nv)?;
+        self.system.solve_stage(At::of_state(&self.dims, t, y, u)?, alpha, self.w, z, v)
+    }
+
+    #[inline(always)]
+    fn close_stage(
+        &mut self,
+        t: M::S,
+        c: f64,
+        alpha: M::S,
+        base: &[M::S],
+        y: &mut [M::S],
+        k: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        if self.dims.nx > 0 {
+            self.rate(t, c, y, k)?;
+        }
+        rates_of_stage(&self.dims, alpha, base, y, k);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn size(&self, y: &[M::S]) -> f64 {
+        self.system.units().largest(y.get(..self.dims.nq).unwrap_or_default())
+    }
+
     /// Euler parameters of unit norm, what the system corrects, and a state that is finite.
     #[inline(always)]
     fn finish(&mut self, t: M::S, y: &mut [M::S]) -> Result<(), EvalError> {
@@ -175,6 +244,14 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     #[inline(always)]
     fn during_step(&mut self, t: M::S, c: M::S) -> &[M::S] {
         self.inputs.during_step(t, c)
+    }
+}
+
+/// k = (Y − base)/α for z and v.
+#[inline(always)]
+pub(crate) fn rates_of_stage<S: Scalar>(dims: &Dims, alpha: S, base: &[S], y: &[S], k: &mut [S]) {
+    for ((k, &y), &base) in k.iter_mut().zip(y).zip(base).take(dims.nq + dims.nv) {
+        *k = (y - base) / alpha;
     }
 }
 

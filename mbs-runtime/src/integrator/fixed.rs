@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
 use super::drive::{Plan, Planned, Stepper, Taken, drive};
-use super::explicit::{ExplicitMethod, ExplicitRun, Observe, of_state};
+use super::explicit::{ExplicitRun, Observe, RungeKutta, of_state};
 use super::field::{self, Field, Rates, check_state};
 use super::{Integrator, Output, Span, Statistics, StepStatistics, copy_all, positive};
 use crate::error::StepError;
@@ -22,7 +22,7 @@ use crate::system::{At, Dims, ForwardDynamics};
     private_bounds,
     reason = "only the methods of this crate have stages that can be driven and differentiated"
 )]
-pub trait FixedStep: ExplicitMethod {
+pub trait FixedStep: RungeKutta {
     /// Length of the scratch that [`FixedStep::step`] needs, at least.
     #[inline(always)]
     fn scratch_len(&self, dims: &Dims) -> usize {
@@ -192,7 +192,7 @@ pub(crate) struct FixedRun<'a, T, F: Rates> {
     y: &'a mut [F::S],
 }
 
-impl<'a, T: ExplicitMethod, F: Rates> FixedRun<'a, T, F> {
+impl<'a, T: RungeKutta, F: Rates> FixedRun<'a, T, F> {
     /// Takes the method's memory for a state of `n` values from `pieces`.
     #[inline(always)]
     pub(crate) fn new(
@@ -205,7 +205,7 @@ impl<'a, T: ExplicitMethod, F: Rates> FixedRun<'a, T, F> {
     }
 }
 
-impl<T: ExplicitMethod, F: Rates> Stepper for FixedRun<'_, T, F> {
+impl<T: RungeKutta, F: Rates> Stepper for FixedRun<'_, T, F> {
     type S = F::S;
 
     #[inline(always)]
@@ -234,7 +234,7 @@ impl<T: ExplicitMethod, F: Rates> Stepper for FixedRun<'_, T, F> {
     }
 }
 
-impl<T: ExplicitMethod, F: Rates> ExplicitRun for FixedRun<'_, T, F> {
+impl<T: RungeKutta, F: Rates> ExplicitRun for FixedRun<'_, T, F> {
     type Field = F;
 
     #[inline(always)]

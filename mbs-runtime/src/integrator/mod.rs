@@ -1,4 +1,4 @@
-//! Explicit integration of y' = f(t, y), with the state y = \[z, v, x\] and f the forward dynamics in joint form; and
+//! Runge–Kutta integration of y' = f(t, y), with the state y = \[z, v, x\] and f the forward dynamics in joint form; and
 //! the formulas of implicit integrators ([`Implicit`]), which [`formulation`](crate::formulation) steps with.
 //!
 //! A *method* makes one step; a *policy* chooses the steps and makes a run of them:
@@ -8,6 +8,7 @@
 //! | [`Rk4`] | [`Fixed`] |
 //! | [`DormandPrince`] | [`Fixed`], [`Adaptive`] |
 //! | [`Dop853`] | [`Fixed`] |
+//! | [`Sdirk4`], implicit | [`Fixed`], [`Adaptive`] |
 //!
 //! Input: a system, its inputs, the state in a slice of the caller, a span of time, scratch of the caller. Output:
 //! the state at the end, samples for an observer on the way, statistics. What holds:
@@ -19,6 +20,7 @@
 //!   not finite is ever returned.
 
 mod adaptive;
+mod controlled;
 mod dop853;
 mod dormand_prince;
 mod drive;
@@ -28,16 +30,18 @@ mod fixed;
 mod newmark;
 mod renormalise;
 mod rk4;
+mod sdirk4;
+mod stage;
 mod statistics;
 
 pub use adaptive::{Accepted, Adaptive, Memory};
 pub(crate) use adaptive::{AdaptiveRun, Limits, ObserveDense};
+pub use controlled::Controlled;
 pub use dop853::Dop853;
 pub use dormand_prince::DormandPrince;
-pub(crate) use dormand_prince::Stages;
 pub(crate) use drive::{Hooks, Next, Plan, Planned, Stepper, Taken, Verdict, drive};
-pub(crate) use explicit::{ExplicitMethod, ExplicitRun, Observe, Tableau};
-pub(crate) use field::{Field, Rates, check_finite, check_state};
+pub(crate) use explicit::{ExplicitRun, Observe, RungeKutta, Tableau};
+pub(crate) use field::{Field, Rates, check_finite, check_state, rates_of_stage};
 pub use fixed::{Fixed, FixedStep};
 pub(crate) use fixed::{FixedRun, Nodes};
 pub use newmark::Implicit;
@@ -45,6 +49,8 @@ pub(crate) use newmark::{Formulas, Kinematics};
 pub use renormalise::renormalise;
 pub(crate) use renormalise::renormalise_with_rates;
 pub use rk4::Rk4;
+pub use sdirk4::Sdirk4;
+pub(crate) use stage::{Iteration, solve_stage};
 pub use statistics::{Statistics, StepStatistics};
 
 use core::ops::ControlFlow;
@@ -155,5 +161,20 @@ fn weighted_sum<S: Scalar, const N: usize>(to: &mut [S], terms: [(f64, &[S]); N]
         for (to, &k) in to.iter_mut().zip(k) {
             *to += a * k;
         }
+    }
+}
+
+/// to = y + h Σ a k, the sum first; many weights are zero.
+#[inline(always)]
+fn combine_all<S: Scalar>(to: &mut [S], y: &[S], h: S, weights: &[f64], rates: &[&mut [S]]) {
+    to.fill(S::ZERO);
+    for (&a, k) in weights.iter().zip(rates).filter(|(a, _)| **a != 0.0) {
+        let a = S::from_f64(a);
+        for (to, &k) in to.iter_mut().zip(k.iter()) {
+            *to += a * k;
+        }
+    }
+    for (to, &y) in to.iter_mut().zip(y) {
+        *to = y + h * *to;
     }
 }

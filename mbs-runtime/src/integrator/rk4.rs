@@ -11,7 +11,7 @@
 use super::explicit::Tableau;
 use super::field::{self, Rates};
 use super::fixed::FixedStep;
-use super::{ExplicitMethod, combine, copy};
+use super::{RungeKutta, combine, copy};
 use crate::error::{EvalError, StepError};
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
@@ -30,11 +30,12 @@ impl Rk4 {
 
 impl FixedStep for Rk4 {}
 
-impl ExplicitMethod for Rk4 {
+impl RungeKutta for Rk4 {
     const TABLEAU: Tableau = Tableau {
         a: &[&[], &[0.5], &[0.0, 0.5], &[0.0, 0.0, 1.0]],
         b: &[1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0],
         c: &[0.0, 0.5, 0.5, 1.0],
+        gamma: 0.0,
     };
 
     type Stages<'a, S: Scalar> = [&'a mut [S]; 5];

@@ -33,6 +33,7 @@ use super::joint_dynamics::JointDynamics;
 use super::joint_values::JointValues;
 use super::objectives::{Gradient, add_chain, chain, check};
 use super::redundancy::{self, objective_rows, refuse_redundant_multipliers};
+use super::stage_tangent::{Linear, StageMatrix, StageTangent};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs, Stop};
@@ -49,7 +50,7 @@ pub(crate) const fn len(dims: &Dims) -> usize {
 }
 
 /// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
-pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool) -> usize {
+pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool, implicit: bool) -> usize {
     let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
@@ -59,7 +60,14 @@ pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool) ->
     let correction = if corrects { Correction::<f64>::len(dims, dims.sensitivity.parameters) } else { 0 };
     let completion =
         if completes { Completion::<f64>::len(dims, p) + dims.state() + (dims.nq + dims.nv) * p } else { 0 };
-    own + lists + correction + completion + dims.workspace
+    let stage = StageMatrix::<f64>::len(dims, p) + StageTangent::<f64>::len(dims, 1);
+    let stage = if implicit { stage } else { 0 };
+    own + lists + correction + completion + stage + dims.workspace
+}
+
+/// The same for given dynamics.
+pub(crate) fn scratch_len_of<D: JointDynamics>(dims: &Dims) -> usize {
+    scratch_len(dims, D::CORRECTS_STEPS, D::COMPLETES, D::SOLVES_STAGES)
 }
 
 /// The augmented field.
@@ -95,6 +103,9 @@ struct Tangent<'a, D: JointDynamics> {
     /// For what the bundles of objectives write.
     objectives: &'a mut [D::S],
     correction: Correction<'a, D::S>,
+    /// The derivative of an implicit stage where it is solved, and where it iterates.
+    solved: StageMatrix<'a, D::S>,
+    iterated: StageTangent<'a, D::S>,
     completion: Completion<'a, D::S>,
     /// The parts of y at a completed stage.
     stage: &'a mut [D::S],
@@ -174,6 +185,14 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
             correction: match D::CORRECTS_STEPS {
                 true => Correction::new(&dims, p, pieces)?,
                 false => Correction::none(),
+            },
+            solved: match D::SOLVES_STAGES {
+                true => StageMatrix::new(&dims, p, pieces)?,
+                false => StageMatrix::none(),
+            },
+            iterated: match D::SOLVES_STAGES {
+                true => StageTangent::new(&dims, 1, pieces)?,
+                false => StageTangent::none(),
             },
             completion: match D::COMPLETES {
                 true => Completion::new(&dims, p, pieces)?,
@@ -317,12 +336,22 @@ where
 }
 
 impl<D: JointDynamics> Tangent<'_, D> {
+    /// Derivatives of accelerations at an instant whose vd and λ are known.
+    fn linearise(&mut self, at: At<'_, D::S>) -> Result<(), EvalError> {
+        let Self { system, vd, lambda, w, values, factors, .. } = self;
+        system.model().joint_linearise(at, vd, lambda, system.stabilisation(), w, values, factors)
+    }
+
     /// θ_ρ, v_ρ, vd_ρ, λ_ρ at an instant whose vd and λ are known.
     fn differentiate(&mut self, at: At<'_, D::S>, y: &Parts<'_, D::S>) -> Result<(), EvalError> {
+        self.linearise(at)?;
+        self.changes(y)
+    }
+
+    /// The same where the model is linearised.
+    fn changes(&mut self, y: &Parts<'_, D::S>) -> Result<(), EvalError> {
         let (dims, columns) = (self.dims, self.dims.sensitivity.parameters);
         let model = self.system.model();
-        let stabilisation = self.system.stabilisation();
-        model.joint_linearise(at, self.vd, self.lambda, stabilisation, self.w, self.values, self.factors)?;
         let places = model.joint_places();
         let values = JointValues::of(&places, self.values)?;
         let (theta, rest) = cut_mut("changes", self.changes, dims.nv * columns)?;
@@ -340,6 +369,32 @@ impl<D: JointDynamics> Tangent<'_, D> {
                 Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index })
             }
         }
+    }
+
+    /// The integrands of the objectives and their derivatives, from the changes.
+    fn integrands(&mut self, at: At<'_, D::S>, gradient: &mut [D::S]) -> Result<(), EvalError>
+    where
+        D::Model: JointObjectiveDerivatives,
+    {
+        let dims = self.dims;
+        if dims.n_objectives == 0 {
+            return Ok(());
+        }
+        let model = self.system.model();
+        let [places, _] = model.joint_objective_places();
+        let values = cut_mut("integrands", self.objectives, dims.sensitivity.joint_integrands)?.0;
+        model.joint_integrand_derivatives(at, self.vd, self.lambda, self.w, values)?;
+        let directions = along(self.directions, self.rho);
+        chain(&dims, objective_rows(&dims), places, values, self.changes, directions, gradient)?;
+        check(&dims, gradient)
+    }
+
+    /// The model linearised at an instant, with its accelerations, and the derivative of a stage there.
+    fn linearise_stage(&mut self, at: At<'_, D::S>, alpha: D::S) -> Result<(), EvalError> {
+        self.system.accelerate(at, self.w, self.zd, self.vd, self.lambda)?;
+        self.linearise(at)?;
+        let Self { system, dims, solved, values, factors, column, w, .. } = self;
+        solved.factor(*system, dims, at, alpha, Linear { values, factors, column, w })
     }
 
     /// Completes a state with its derivatives.
@@ -398,6 +453,77 @@ where
         let found = completed.and_then(|()| self.rate_at(t, c, stage, yd));
         self.tangent.stage = stage;
         found
+    }
+
+    fn state_rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let tangent = &mut self.tangent;
+        let parts = Parts::of(&tangent.dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        self.evaluations += 1;
+        let out = PartsMut::of(&tangent.dims, yd)?;
+        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
+        check_finite(&tangent.dims, out.z)?;
+        check_velocities(out.v)
+    }
+
+    fn linearise(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let Tangent { system, dims, iterated, w, .. } = &mut self.tangent;
+        let parts = Parts::of(dims, y)?;
+        iterated.linearise(*system, dims, At { t, z: parts.z, v: parts.v, x: &[], u }, alpha, w)
+    }
+
+    fn solve(&mut self, t: D::S, c: f64, y: &[D::S], alpha: D::S, r: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let Tangent { system, dims, iterated, w, .. } = &mut self.tangent;
+        let parts = Parts::of(dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        let PartsMut { z, v, .. } = PartsMut::of(dims, r)?;
+        iterated.solve(*system, dims, at, alpha, w, z, v)
+    }
+
+    /// The derivatives of Y are those of its converged iteration: (1 − α f_y) Y′ = base′ + α f_ρ, with f_y at Y; where the size of the step has
+    /// derivatives, (h′/h) k is a part of f_ρ.
+    fn close_stage(
+        &mut self,
+        t: D::S,
+        c: f64,
+        alpha: D::S,
+        base: &[D::S],
+        y: &mut [D::S],
+        k: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        self.set_clock(D::S::from_f64(c));
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let tangent = &mut self.tangent;
+        let (dims, columns) = (tangent.dims, tangent.dims.sensitivity.parameters);
+        let all = PartsMut::of(&dims, y)?;
+        let at = At { t, z: all.z, v: all.v, x: &[], u };
+        tangent.linearise_stage(at, alpha)?;
+        let resize = alpha / self.h;
+        add_resized(columns, tangent.zd, resize, self.h_rho, all.z_rho);
+        add_resized(columns, tangent.vd, resize, self.h_rho, all.v_rho);
+        let Tangent { system, solved, values, factors, column, w, directions, rho, .. } = &mut *tangent;
+        let linear = Linear { values, factors, column, w };
+        let along = Some(along(*directions, rho));
+        solved.solve(*system, &dims, at, alpha, linear, columns, along, all.z_rho, all.v_rho)?;
+        tangent.changes(&Parts { z: all.z, v: all.v, z_rho: all.z_rho, v_rho: all.v_rho })?;
+        let gradient = PartsMut::of(&dims, k)?.gradient;
+        tangent.integrands(at, gradient)?;
+        let (objectives, changes) = cut_mut("gradient", gradient, dims.n_objectives)?;
+        add_resized(columns, objectives, D::S::ONE / self.h, self.h_rho, changes);
+        let (k, _) = cut_mut("k", k, len(&dims) - Gradient::<D::S>::len(&dims))?;
+        for ((k, &y), &base) in k.iter_mut().zip(&*y).zip(base) {
+            *k = (y - base) / alpha;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn size(&self, y: &[D::S]) -> f64 {
+        let Tangent { system, dims, .. } = &self.tangent;
+        system.units().largest(y.get(..dims.nq).unwrap_or_default())
     }
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
@@ -475,6 +601,17 @@ pub(crate) fn write_clock<S: Scalar>(rho: &mut [S], clock: usize, t_rho: &[S], c
     for (j, (to, (&t, &h))) in row.iter_mut().zip(t_rho.iter().zip(h_rho)).enumerate() {
         let own = if j == clock { S::ONE } else { S::ZERO };
         *to = own + t + c * h;
+    }
+}
+
+/// changes = changes + a rates h_ρ, a row for each rate; nothing where h has no derivatives.
+#[inline(always)]
+fn add_resized<S: Scalar>(columns: usize, rates: &[S], a: S, h_rho: &[S], changes: &mut [S]) {
+    if h_rho.is_empty() {
+        return;
+    }
+    for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
+        add_scaled(changes, a * rate, h_rho);
     }
 }
 

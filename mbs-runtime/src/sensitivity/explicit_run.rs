@@ -17,8 +17,8 @@ use super::run::Differentiated;
 use crate::error::{EvalError, StepError};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Adaptive, AdaptiveRun, DormandPrince, ExplicitMethod, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks,
-    Limits, Next, Nodes, Observe, ObserveDense, Span, Stages, Statistics, Taken, check_state, drive,
+    Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedRun, FixedStep, Hooks, Limits, Next, Nodes,
+    Observe, ObserveDense, Span, Statistics, Taken, check_state, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
@@ -204,7 +204,7 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS, D::COMPLETES)
+        n + T::memory_len(n) + augmented::scratch_len_of::<D>(&dims)
     }
 
     fn run_along<D, I, O>(
@@ -243,11 +243,11 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     }
 }
 
-impl DifferentiableIntegrator for Differentiated<Adaptive> {
+impl<T: Controlled> DifferentiableIntegrator for Differentiated<Adaptive<T>> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS, D::COMPLETES)
+        n + T::memory_len(n) + augmented::scratch_len_of::<D>(&dims)
     }
 
     fn run_along<D, I, O>(
@@ -275,7 +275,7 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
         let mut augment = Augment::new(&dims, y, derivatives, gradient)?;
         let mut pieces = Pieces::of(scratch, self.scratch_len_along(system, directions.columns));
         let all = pieces.next(n)?;
-        let mut stages = Stages::new(n, &mut pieces)?;
+        let mut stages = T::stages(n, &mut pieces)?;
         let mut field = Augmented::new(system, dims, directions.directions, inputs, &mut pieces)?;
         augment.write(all);
         field.check_multipliers(span.start, all)?;
@@ -291,7 +291,13 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
 /// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
 pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool, completes: bool) -> usize {
     // Dormand–Prince has more stages than the classical method.
-    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes)
+    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes, false)
+}
+
+/// The same by [`Sdirk4`](crate::Sdirk4).
+pub(crate) const fn scratch_len_of_implicit(dims: &Dims, corrects: bool) -> usize {
+    (1 + crate::integrator::Sdirk4::MEMORY) * augmented::len(dims)
+        + augmented::scratch_len(dims, corrects, false, true)
 }
 
 /// Terminal terms of the objectives at the end of a run.

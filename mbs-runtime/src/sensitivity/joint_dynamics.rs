@@ -19,6 +19,9 @@ pub trait JointDynamics: System {
     /// Whether [`JointDynamics::correct`] does anything.
     const CORRECTS_STEPS: bool = false;
 
+    /// Whether implicit methods step it: [`Stiff`](super::Stiff).
+    const SOLVES_STAGES: bool = false;
+
     /// Whether [`JointDynamics::prepare_step`] and [`JointDynamics::complete`] do anything.
     const COMPLETES: bool = false;
 

@@ -12,6 +12,21 @@ pub(crate) const THETA: Part = Part::First;
 pub(crate) const V: Part = Part::Second;
 
 impl<S: Scalar> JointValues<'_, S> {
+    /// Shows the blocks of −(tau_θ θ′ + tau_v v′), −(c_θ θ′ + c_v v′): the right-hand side of vd′ and λ′ where parameters do not change.
+    #[inline(always)]
+    pub(crate) fn read_state(
+        &self,
+        dims: &Dims,
+        places: &JointPlaces<'_>,
+        reader: &mut impl Reader<S>,
+    ) -> Result<(), EvalError> {
+        let (top, rows, minus) = (0, dims.nv, -S::ONE);
+        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
+        reader.block(top, places.tangent, (V, minus, self.force_v))?;
+        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
+        reader.block(rows, places.rows, (V, minus, self.rows_v))
+    }
+
     /// Shows the blocks of −(tau_θ θ′ + tau_v v′ + tau_ρ), −(c_θ θ′ + c_v v′ + c_ρ), the right-hand side of vd′ and λ′.
     #[inline(always)]
     pub(crate) fn read(
@@ -21,11 +36,8 @@ impl<S: Scalar> JointValues<'_, S> {
         reader: &mut impl Reader<S>,
     ) -> Result<(), EvalError> {
         let (top, rows, minus) = (0, dims.nv, -S::ONE);
-        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
-        reader.block(top, places.tangent, (V, minus, self.force_v))?;
+        self.read_state(dims, places, reader)?;
         reader.parameters(top, places.force, minus, self.force_rho)?;
-        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
-        reader.block(rows, places.rows, (V, minus, self.rows_v))?;
         reader.parameters(rows, places.row, minus, self.rows_rho)
     }
 }

@@ -33,11 +33,13 @@ mod residual;
 mod row_lists;
 pub(crate) mod run;
 pub(crate) mod explicit_run;
+mod stage_tangent;
 mod stages;
 mod start;
 mod start_transposed;
 mod state;
 mod step;
+mod stiff;
 mod transposed;
 mod values;
 
@@ -49,8 +51,8 @@ pub use derivatives::{
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
 pub use driven::Term;
-pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
+pub(crate) use explicit_run::{scratch_len_of_any, scratch_len_of_implicit};
 pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
 pub(crate) use joint_dynamics::{load_choice, save_choice};
@@ -63,8 +65,11 @@ pub(crate) use redundancy::{
 };
 pub(crate) use run::scratch_len_of_run;
 pub use run::{DifferentiableStep, Differentiated};
+pub(crate) use stage_tangent::{Linear, StageTangent};
 pub use state::StateDerivatives;
 pub(crate) use state::{objective_rows, rows as state_rows};
 pub use step::LinearisedStep;
 pub(crate) use step::{max_columns, scratch_len as linearised_len};
+pub use stiff::Stiff;
+pub(crate) use stiff::stiff;
 pub use values::{JointValues, MotionValues, ObjectiveValues, ProjectionValues, StartValues};

@@ -8,22 +8,22 @@ use core::ops::ControlFlow;
 
 use super::either::Either;
 use super::gradient::{
-    DifferentiableExplicit, DifferentiableMethod, assembled_start, assembled_start_len, named,
+    DifferentiableExplicit, DifferentiableMethod, assembled_start_len, named, start_assembled, start_tree,
 };
-use super::method::{ImplicitMethod, Projected, Tree, larger};
+use super::method::{ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, larger};
 use super::{Array, Differentiable, Error, Settings, Setup, Signals};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
 use crate::formulation::{Assembly, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Fixed, Rk4};
+use crate::integrator::{Adaptive, Controlled, Fixed, Rk4};
 use crate::named::Memory;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableStep, JointDerivatives, JointObjectiveDerivatives, JointSensitivities,
-    ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives,
+    ObjectiveDerivatives, Sensitivities, StartDerivatives, StateDerivatives, Stiff,
 };
 use crate::system::{ForwardDynamics, System};
 
@@ -184,7 +184,10 @@ impl AdjointExplicit for Rk4 {
     }
 }
 
-impl AdjointExplicit for Adaptive {
+impl<T: Controlled> AdjointExplicit for Adaptive<T>
+where
+    Adaptive<T>: DifferentiableExplicit,
+{
     fn backward(self, _: &Settings) -> impl AdjointIntegrator {
         Adjoint(self)
     }
@@ -193,82 +196,103 @@ impl AdjointExplicit for Adaptive {
 /// Lengths do not depend on settings.
 pub(super) const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
 
-impl<M, T: AdjointExplicit> AdjointMethod<M> for Tree<T>
-where
-    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
-{
-    fn own_len(&self, model: &M) -> usize {
-        let dims = model.dims();
-        let run = self.0.backward(&ANY).gradient_scratch_len(model);
-        let start = dims.sensitivity.start + dims.workspace;
-        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
-    }
-
-    fn schedule(
-        &self,
-        model: &M,
-        settings: &Settings,
-        numbers: usize,
-    ) -> Result<Option<Schedule>, StepError> {
-        self.0.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
-    }
-
-    fn adjoint<I: Inputs<M::S>>(
-        self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<AdjointStatistics, StepError> {
-        let (dims, own) = (model.dims(), self.own_len(model));
-        let (first, memory) = split(memory, own)?;
-        let mut pieces = Pieces::of(first, own);
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        JointDerivatives::start(model, y, derivatives, scratch)?;
-        let run = self.0.backward(settings);
-        run.gradient(model, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
-    }
+/// Length of y, its derivatives and what a run from a start of an open tree needs.
+fn tree_len<M: System>(model: &M, run: usize) -> usize {
+    let dims = model.dims();
+    let start = dims.sensitivity.start + dims.workspace;
+    dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
 }
 
-impl<M, T: AdjointExplicit> AdjointMethod<M> for Projected<T>
-where
-    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
-    M: ConstrainedDynamics + ConstraintCorrection,
-{
-    fn own_len(&self, model: &M) -> usize {
-        let dims = model.dims();
-        let run = self.integrator.backward(&ANY).gradient_scratch_len(&OnConstraints(self.dynamics(model)));
-        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(assembled_start_len(&dims), run)
-    }
-
-    fn schedule(
-        &self,
-        model: &M,
-        settings: &Settings,
-        numbers: usize,
-    ) -> Result<Option<Schedule>, StepError> {
-        self.integrator.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
-    }
-
-    fn adjoint<I: Inputs<M::S>>(
-        mut self,
-        model: &M,
-        inputs: &mut I,
-        settings: &Settings,
-        memory: &mut [M::S],
-        values: &mut [M::S],
-    ) -> Result<AdjointStatistics, StepError> {
-        let (dims, own) = (model.dims(), self.own_len(model));
-        let (first, memory) = split(memory, own)?;
-        let mut pieces = Pieces::of(first, own);
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.settle(scale))?;
-        let (run, system) = (self.integrator.backward(settings), OnConstraints(self.dynamics(model)));
-        run.gradient(&system, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
-    }
+/// The same from an assembled start.
+fn assembled_len<M: System>(model: &M, run: usize) -> usize {
+    let dims = model.dims();
+    dims.state() + JointDerivatives::<f64>::len(&dims) + larger(assembled_start_len(&dims), run)
 }
+
+/// The adjoint of an integrator of an open tree; `system` is what it steps.
+macro_rules! of_tree {
+    ($method:ident, |$model:ident| $system:expr) => {
+        impl<M, T: AdjointExplicit> AdjointMethod<M> for $method<T>
+        where
+            M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+        {
+            fn own_len(&self, $model: &M) -> usize {
+                tree_len($model, self.0.backward(&ANY).gradient_scratch_len($system))
+            }
+
+            fn schedule(
+                &self,
+                model: &M,
+                settings: &Settings,
+                numbers: usize,
+            ) -> Result<Option<Schedule>, StepError> {
+                self.0.backward(settings).schedule(&model.dims(), &settings.span::<M::S>(), numbers)
+            }
+
+            fn adjoint<I: Inputs<M::S>>(
+                self,
+                $model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<AdjointStatistics, StepError> {
+                let own = self.own_len($model);
+                let (first, memory) = split(memory, own)?;
+                let (y, derivatives, scratch) = start_tree($model, own, first)?;
+                let (run, span) = (self.0.backward(settings), settings.span());
+                run.gradient($system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+            }
+        }
+    };
+}
+of_tree!(Tree, |model| model);
+of_tree!(StiffTree, |model| &Stiff(model));
+
+/// The same under constraints; `this` is the projected method.
+macro_rules! of_projected {
+    ($method:ident, |$whole:ident| $this:expr, |$dynamics:ident| $system:expr) => {
+        impl<M, T: AdjointExplicit> AdjointMethod<M> for $method<T>
+        where
+            M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+            M: ConstrainedDynamics + ConstraintCorrection,
+        {
+            fn own_len(&self, model: &M) -> usize {
+                let $whole = *self;
+                let $dynamics = &OnConstraints($this.dynamics(model));
+                assembled_len(model, $this.integrator.backward(&ANY).gradient_scratch_len($system))
+            }
+
+            fn schedule(
+                &self,
+                model: &M,
+                settings: &Settings,
+                numbers: usize,
+            ) -> Result<Option<Schedule>, StepError> {
+                let $whole = *self;
+                let run = $this.integrator.backward(settings);
+                run.schedule(&model.dims(), &settings.span::<M::S>(), numbers)
+            }
+
+            fn adjoint<I: Inputs<M::S>>(
+                self,
+                model: &M,
+                inputs: &mut I,
+                settings: &Settings,
+                memory: &mut [M::S],
+                values: &mut [M::S],
+            ) -> Result<AdjointStatistics, StepError> {
+                let (own, $whole) = (self.own_len(model), self);
+                let (first, memory) = split(memory, own)?;
+                let mut method = $this;
+                let (y, derivatives, scratch) =
+                    start_assembled(&mut method, model, inputs, settings, own, first)?;
+                let (run, span) = (method.integrator.backward(settings), settings.span());
+                let $dynamics = &OnConstraints(method.dynamics(model));
+                run.gradient($system, inputs, y, derivatives, &span, values, memory, scratch, unseen)
+            }
+        }
+    };
+}
+of_projected!(Projected, |method| method, |dynamics| dynamics);
+of_projected!(StiffProjected, |method| method.0, |dynamics| &Stiff(dynamics));

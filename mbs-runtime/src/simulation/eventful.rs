@@ -32,7 +32,8 @@ use crate::formulation::run::ImplicitRun;
 use crate::formulation::{Assembly, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{
-    Accepted, Adaptive, AdaptiveRun, Field, Fixed, FixedRun, Plan, Planned, Rk4, Stages, Statistics, drive,
+    Accepted, Adaptive, AdaptiveRun, DormandPrince, Field, Fixed, FixedRun, Plan, Planned, Rk4, RungeKutta,
+    Statistics, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
@@ -330,7 +331,7 @@ impl EventExplicit for Adaptive {
         let (log, failed, own) = (Cell::new(log), Cell::new(None), Cell::new(true));
         let mut pieces = Pieces::of(scratch, 0);
         // First, where dense output looks for them.
-        let mut stages = Stages::new(dims.state(), &mut pieces)?;
+        let mut stages = DormandPrince::stages(dims.state(), &mut pieces)?;
         let driver = ExplicitDriver::new(system, inputs.values, &mut pieces)?;
         let record = |seen: Occurrence<'_, D::S>| note(&log, &failed, seen.event, seen.t);
         let mut hooks =

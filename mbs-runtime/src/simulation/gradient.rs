@@ -6,14 +6,16 @@
 
 use core::ops::ControlFlow;
 
-use super::method::{Explicit, ImplicitMethod, Projected, Tree, in_independent, larger, projected};
+use super::method::{
+    Explicit, ImplicitMethod, Projected, StiffProjected, StiffTree, Tree, in_independent, larger, projected,
+};
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
 use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
+use crate::integrator::{Adaptive, Fixed, Output, Rk4, Sdirk4, Span};
 use crate::linear::copy;
 use crate::named::{Fields, Memory};
 use crate::pieces::Pieces;
@@ -21,7 +23,7 @@ use crate::scalar::Scalar;
 use crate::sensitivity::{
     DifferentiableIntegrator, DifferentiableStep, Differentiated, Gradient, JointDerivatives, JointDynamics,
     JointObjectiveDerivatives, JointSensitivities, ObjectiveDerivatives, Sensitivities, StartDerivatives,
-    StateDerivatives, scratch_len_of_any, scratch_len_of_run,
+    StateDerivatives, Stiff, scratch_len_of_any, scratch_len_of_implicit, scratch_len_of_run, stiff,
 };
 use crate::system::{Dims, ForwardDynamics, System};
 
@@ -71,7 +73,22 @@ impl GradientMemory {
 
     /// Of explicit methods, under constraints.
     pub const fn projected_len(dims: &Dims) -> usize {
-        let run = scratch_len_of_any(&projected(dims), true, false);
+        Self::from_assembled(dims, scratch_len_of_any(&projected(dims), true, false))
+    }
+
+    /// Of implicit Runge–Kutta methods, of an open tree.
+    pub const fn stiff_tree_len(dims: &Dims) -> usize {
+        let start = dims.sensitivity.start + dims.workspace;
+        let run = scratch_len_of_implicit(&stiff(dims), false);
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
+    }
+
+    /// Of implicit Runge–Kutta methods, under constraints.
+    pub const fn stiff_projected_len(dims: &Dims) -> usize {
+        Self::from_assembled(dims, scratch_len_of_implicit(&stiff(&projected(dims)), true))
+    }
+
+    const fn from_assembled(dims: &Dims, run: usize) -> usize {
         dims.state() + JointDerivatives::<f64>::len(dims) + larger(assembled_start_len(dims), run)
     }
 
@@ -207,6 +224,7 @@ macro_rules! differentiable_explicit {
 }
 differentiable_explicit!(Rk4, |method, settings| Fixed { method, h: settings.step });
 differentiable_explicit!(Adaptive, |control, _settings| control);
+differentiable_explicit!(Adaptive<Sdirk4>, |control, _settings| control);
 
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Tree<T>
 where
@@ -220,14 +238,67 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::tree_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        JointDerivatives::start(model, y, derivatives, scratch)?;
+        let (y, derivatives, scratch) = start_tree(model, GradientMemory::tree_len(&model.dims()), memory)?;
         self.0.run(model, inputs, settings, y, derivatives, scratch, values)
     }
+}
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for StiffTree<T>
+where
+    M: ForwardDynamics + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+{
+    fn gradient<I: Inputs<M::S>>(
+        self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_tree_len(&model.dims());
+        let (y, derivatives, scratch) = start_tree(model, len, memory)?;
+        self.0.run(&Stiff(model), inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+/// y and its derivatives at the start, and scratch.
+type Begun<'a, S> = (&'a mut [S], &'a mut [S], &'a mut [S]);
+
+/// The start of an open tree in memory of this length.
+pub(super) fn start_tree<'a, M: StartDerivatives>(
+    model: &M,
+    len: usize,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError> {
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, len);
+    let y = pieces.next(dims.state())?;
+    let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    JointDerivatives::start(model, y, derivatives, scratch)?;
+    Ok((y, derivatives, scratch))
+}
+
+/// An assembled start in memory of this length; fixes the numbers of the method that depend on it.
+pub(super) fn start_assembled<'a, M, T, I>(
+    method: &mut Projected<T>,
+    model: &M,
+    inputs: &mut I,
+    settings: &Settings,
+    len: usize,
+    memory: &'a mut [M::S],
+) -> Result<Begun<'a, M::S>, StepError>
+where
+    M: Sensitivities + StartDerivatives,
+    I: Inputs<M::S>,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(memory, len);
+    let y = pieces.next(dims.state())?;
+    let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
+    let scratch = pieces.rest();
+    assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| method.settle(scale))?;
+    Ok((y, derivatives, scratch))
 }
 
 /// Writes the consistent start of y = \[z, v\] and its derivatives; `settle` sees the scale of the rows.
@@ -272,13 +343,29 @@ where
         memory: &mut [M::S],
         values: &mut [M::S],
     ) -> Result<(), StepError> {
-        let dims = model.dims();
-        let mut pieces = Pieces::of(memory, GradientMemory::projected_len(&dims));
-        let y = pieces.next(dims.state())?;
-        let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
-        let scratch = pieces.rest();
-        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.settle(scale))?;
+        let len = GradientMemory::projected_len(&model.dims());
+        let (y, derivatives, scratch) = start_assembled(&mut self, model, inputs, settings, len, memory)?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
+    }
+}
+
+impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for StiffProjected<T>
+where
+    M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
+    M: ConstrainedDynamics + ConstraintCorrection,
+{
+    fn gradient<I: Inputs<M::S>>(
+        mut self,
+        model: &M,
+        inputs: &mut I,
+        settings: &Settings,
+        memory: &mut [M::S],
+        values: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let len = GradientMemory::stiff_projected_len(&model.dims());
+        let (y, derivatives, scratch) = start_assembled(&mut self.0, model, inputs, settings, len, memory)?;
+        let system = OnConstraints(self.0.dynamics(model));
+        self.0.integrator.run(&Stiff(&system), inputs, settings, y, derivatives, scratch, values)
     }
 }

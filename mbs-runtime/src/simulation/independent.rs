@@ -13,7 +13,7 @@ use crate::error::{EvalError, StepError};
 use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, Index1, MatrixR, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Accepted, Adaptive, Statistics};
+use crate::integrator::{Accepted, Statistics};
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
@@ -96,7 +96,7 @@ where
         state: &mut [M::S],
     ) -> Result<(), StepError> {
         let [y, choice] = parts(&model.dims(), state)?;
-        Adaptive::dense(&MatrixR::new(model, choice), step, theta, scratch, y)
+        self.0.dense(&MatrixR::new(model, choice), step, theta, scratch, y)
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`Stabilised`] | index 1 or penalty, with an implicit integrator | [`State`] |
 //! | [`Tree`] | an explicit integrator, of an open tree | y = \[z, v\] |
 //! | [`Projected`] | an explicit integrator on index 1 or penalty; each step ends on the constraints | y = \[z, v\] |
+//! | [`StiffTree`], [`StiffProjected`] | the same with an implicit Runge–Kutta method, of models that know their derivatives in joint form | y = \[z, v\] |
 //! | [`Independent`](super::Independent) | an explicit integrator in independent coordinates | y and the choice of them |
 //!
 //! Every method starts from the model's own guesses of positions *and* velocities, and knows accelerations and multipliers at every node.
@@ -20,10 +21,11 @@ use crate::formulation::compliance::least_part;
 use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
+use crate::integrator::{Accepted, Adaptive, Controlled, FixedStep, Rk4, Sdirk4, Statistics, StepStatistics};
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
+use crate::sensitivity::{JointSensitivities, Stiff, stiff};
 use crate::system::{At, Dims, ForwardDynamics, Start, System};
 
 /// α times the smallest row scale where no penalty is given: accelerations answer a violation up to one part in as many. In single
@@ -210,6 +212,17 @@ impl ExplicitMemory {
         let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
         larger(start, Self::tree_scratch_len(&projected(dims)))
     }
+
+    /// Length of the scratch of an open tree, by an implicit Runge–Kutta method.
+    pub const fn stiff_tree_scratch_len(dims: &Dims) -> usize {
+        Sdirk4::scratch_len(&stiff(dims)) + dims.workspace
+    }
+
+    /// Length of the scratch under constraints, by an implicit Runge–Kutta method.
+    pub const fn stiff_projected_scratch_len(dims: &Dims) -> usize {
+        let dims = &projected(dims);
+        larger(Self::projected_scratch_len(dims), Self::stiff_tree_scratch_len(dims))
+    }
 }
 
 /// The memory of explicit methods in independent coordinates.
@@ -359,6 +372,19 @@ pub trait Explicit: Copy {
         target: &Target,
         statistics: &mut Statistics,
     ) -> Result<(), StepError>;
+
+    /// The state at the part `theta` of the last step.
+    fn dense<M: ForwardDynamics>(
+        &self,
+        _model: &M,
+        _step: &Accepted<M::S>,
+        theta: M::S,
+        _scratch: &mut [M::S],
+        _state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let what = "the method knows no states within its steps";
+        Err(StepError::Setting { what, value: theta.real() })
+    }
 }
 
 /// Evaluations of the forward dynamics in a step of the classical method.
@@ -385,7 +411,7 @@ impl Explicit for Rk4 {
     }
 }
 
-impl Explicit for Adaptive {
+impl<T: Controlled> Explicit for Adaptive<T> {
     const IS_DENSE: bool = true;
 
     fn step<M: ForwardDynamics, I: Inputs<M::S>>(
@@ -398,7 +424,7 @@ impl Explicit for Adaptive {
         let Work { model, inputs, state, scratch } = work;
         let limit = M::S::from_f64(target.time);
         let mut now = clock.now.at(M::S::from_f64(clock.now.t));
-        let step = Adaptive::step(self, model, inputs, &mut now, state, limit, scratch)?;
+        let step = Adaptive::<T>::step(self, model, inputs, &mut now, state, limit, scratch)?;
         let Accepted { h, rejected, evaluations, .. } = step;
         // The sum of the steps in double precision; the time that is met, and a stop of double precision, are met exactly.
         let t = match now.t == limit {
@@ -410,6 +436,17 @@ impl Explicit for Adaptive {
         let step = StepStatistics { rejected, evaluations, ..StepStatistics::default() };
         statistics.add(t, h.real(), &step);
         Ok(())
+    }
+
+    fn dense<M: ForwardDynamics>(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        Adaptive::<T>::dense(self, model, step, theta, scratch, state)
     }
 }
 
@@ -495,7 +532,7 @@ impl<M: ForwardDynamics + Start, T: Explicit> Method<M> for Tree<T> {
         scratch: &mut [M::S],
         state: &mut [M::S],
     ) -> Result<(), StepError> {
-        Adaptive::dense(model, step, theta, scratch, state)
+        self.0.dense(model, step, theta, scratch, state)
     }
 }
 
@@ -583,6 +620,122 @@ where
         scratch: &mut [M::S],
         state: &mut [M::S],
     ) -> Result<(), StepError> {
-        Adaptive::dense(&OnConstraints(self.dynamics(model)), step, theta, scratch, state)
+        self.integrator.dense(&OnConstraints(self.dynamics(model)), step, theta, scratch, state)
+    }
+}
+
+/// An implicit Runge–Kutta method of an open tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StiffTree<T>(pub T);
+
+impl<M: ForwardDynamics + JointSensitivities + Start, T: Explicit> Method<M> for StiffTree<T> {
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        Tree(self.0).start(work, settings)
+    }
+
+    fn step<I: Inputs<M::S>>(
+        &self,
+        work: Work<'_, M, I>,
+        clock: &mut Clock,
+        target: &Target,
+        statistics: &mut Statistics,
+    ) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
+        self.0.step(Work { model: &Stiff(model), inputs, state, scratch }, clock, target, statistics)
+    }
+
+    fn observe(
+        &self,
+        model: &M,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
+    ) -> Result<(), EvalError> {
+        Tree(self.0).observe(model, t, state, scratch, node)
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        self.0.dense(&Stiff(model), step, theta, scratch, state)
+    }
+}
+
+/// An implicit Runge–Kutta method on index 1 or penalty; each step ends on the constraints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StiffProjected<T>(pub Projected<T>);
+
+impl<M, T: Explicit> Method<M> for StiffProjected<T>
+where
+    M: Constrained + ConstrainedDynamics + ConstraintCorrection + JointSensitivities + Start,
+{
+    type Happened = ();
+
+    fn happened(&self, _: &M, _: &[M::S]) {}
+
+    fn state_len(&self, dims: &Dims) -> usize {
+        ExplicitMemory::state_len(dims)
+    }
+
+    fn start<I: Inputs<M::S>>(&mut self, work: Work<'_, M, I>, settings: &Settings) -> Result<(), StepError> {
+        self.0.start(work, settings)
+    }
+
+    fn step<I: Inputs<M::S>>(
+        &self,
+        work: Work<'_, M, I>,
+        clock: &mut Clock,
+        target: &Target,
+        statistics: &mut Statistics,
+    ) -> Result<(), StepError> {
+        let Work { model, inputs, state, scratch } = work;
+        let dynamics = OnConstraints(self.0.dynamics(model));
+        let work = Work { model: &Stiff(&dynamics), inputs, state, scratch };
+        self.0.integrator.step(work, clock, target, statistics)
+    }
+
+    fn observe(
+        &self,
+        model: &M,
+        t: M::S,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+        node: Node<'_, M::S>,
+    ) -> Result<(), EvalError> {
+        self.0.observe(model, t, state, scratch, node)
+    }
+
+    fn is_dense(&self) -> bool {
+        T::IS_DENSE
+    }
+
+    fn interpolate(
+        &self,
+        model: &M,
+        step: &Accepted<M::S>,
+        theta: M::S,
+        scratch: &mut [M::S],
+        state: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let dynamics = OnConstraints(self.0.dynamics(model));
+        self.0.integrator.dense(&Stiff(&dynamics), step, theta, scratch, state)
     }
 }

@@ -26,7 +26,7 @@ pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradien
 pub use independent::Independent;
 pub use method::{
     Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
-    Projected, Stabilised, Tree, Work, damping_frequency, largest,
+    Projected, Stabilised, StiffProjected, StiffTree, Tree, Work, damping_frequency, largest,
 };
 pub use problem::{Problem, Unknown};
 

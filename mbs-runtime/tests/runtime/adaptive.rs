@@ -65,7 +65,7 @@ fn the_dense_output_has_order_4() {
             let step =
                 method.step(&kepler, &mut NoInputs, &mut memory, &mut y, start + 10.0, &mut scratch).unwrap();
             assert_eq!(step.h, h);
-            Adaptive::dense(&kepler, &step, theta, &mut scratch, &mut y).unwrap();
+            method.dense(&kepler, &step, theta, &mut scratch, &mut y).unwrap();
             distance(&y, &kepler.exact(start + theta * h))
         };
         let measured = order(error(1.0 / 64.0), error(1.0 / 128.0));

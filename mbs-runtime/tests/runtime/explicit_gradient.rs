@@ -13,8 +13,8 @@ use mbs_runtime::sensitivity::{JointDynamics, StateDerivatives};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
     Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
-    Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Span, Start, State, StepError,
-    System,
+    Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Sdirk4, Span, Start, State,
+    StepError, Stiff, System,
 };
 
 const TINY: f64 = 1e-100;
@@ -45,16 +45,31 @@ impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
     }
 }
 
-impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
-    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
-    const COMPLETES: bool = D::COMPLETES;
+impl<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics> ForwardDynamics for WithObjectives<'_, S, D> {
+    const CORRECTS_STEPS: bool = <D as JointDynamics>::CORRECTS_STEPS;
+    const COMPLETES: bool = <D as JointDynamics>::COMPLETES;
+
+    fn linearise_stage(&self, at: At<'_, S>, alpha: S, w: &mut [S]) -> Result<(), EvalError> {
+        self.dynamics.linearise_stage(At { x: &[], ..at }, alpha, w)
+    }
+
+    fn solve_stage(
+        &self,
+        at: At<'_, S>,
+        alpha: S,
+        w: &mut [S],
+        z: &mut [S],
+        v: &mut [S],
+    ) -> Result<(), EvalError> {
+        self.dynamics.solve_stage(At { x: &[], ..at }, alpha, w, z, v)
+    }
 
     fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
-        self.dynamics.prepare_step(At { x: &[], ..at }, w)
+        JointDynamics::prepare_step(self.dynamics, At { x: &[], ..at }, w)
     }
 
     fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
-        self.dynamics.complete(t, u, w, z, v)
+        JointDynamics::complete(self.dynamics, t, u, w, z, v)
     }
 
     fn forward_dynamics(
@@ -102,7 +117,7 @@ fn start<S: Scalar>(system: &AnyJoint<'_, S>) -> Vec<S> {
 }
 
 /// The objectives of a run over these times.
-fn objectives<S: Scalar, D: JointDynamics<S = S>>(
+fn objectives<S: Scalar, D: JointDynamics<S = S> + ForwardDynamics>(
     mechanism: &AnyJoint<'_, S>,
     dynamics: &D,
     method: &impl FixedStep,
@@ -348,6 +363,19 @@ fn gradients_of_runs_on_constraints() {
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
+}
+
+/// Implicit stages: the derivative is that of the converged iteration.
+#[test]
+fn gradients_of_implicit_stages() {
+    let fixed = Fixed { method: Sdirk4, h: 0.1 };
+    let adaptive = Adaptive { objectives: false, ..Adaptive::of(Sdirk4, 1e-3, 1e-3) };
+    check!(Top::DEFAULT, adaptive, Sdirk4, 0.5, |system| Stiff(system));
+    check!(FourBar::DEFAULT, fixed, Sdirk4, 0.3, |system| Stiff(&Index1::penalty(system, 1e4, 1.0, 10.0)));
+    check!(Cart::DEFAULT, fixed, Sdirk4, 0.3, |system| Stiff(&OnConstraints(Index1::new(system))));
+    check!(FourBar::DEFAULT, adaptive, Sdirk4, 0.3, |system| Stiff(&OnConstraints(Index1::new(system))));
+    check!(Pursuit::DEFAULT, fixed, Sdirk4, 0.3, |system| Stiff(&OnConstraints(Index1::new(system))));
+    check!(GuidedTop::DEFAULT, fixed, Sdirk4, 0.3, |system| Stiff(&OnConstraints(Index1::new(system))));
 }
 
 /// Numbers for a choice of independent coordinates, none made yet.

@@ -2,15 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use crate::systems::lagrangian::Lagrangian;
+use crate::systems::lagrangian::{Lagrangian, Mechanism};
 use crate::systems::mechanisms::{Contradiction, Pendulum, Pursuit, pendulum_angle, pendulum_motion};
 use crate::systems::{distance, order};
 use mbs_runtime::inputs::NoInputs;
-use mbs_runtime::integrator::FixedStep;
+use mbs_runtime::integrator::{FixedStep, Memory};
 use mbs_runtime::{
     Adaptive, Ali3p, At, ConstrainedDynamics, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit,
-    ImplicitIndex1, Index1, Integrator, MatrixR, OnConstraints, Output, Quantity, Rk4, Span, Stabilisation,
-    StepError, System, Tangent,
+    ImplicitIndex1, Index1, Integrator, MatrixR, OnConstraints, Output, Quantity, Rk4, Scalar, Sdirk4, Span,
+    Stabilisation, StepError, Stiff, System, Tangent,
 };
 
 const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
@@ -48,6 +48,9 @@ fn explicit_integrators_keep_their_order() {
     check("corrected", &OnConstraints(Index1::new(&once)), Rk4, 4.0);
     check("corrected, redundant", &OnConstraints(Index1::new(&twice)), Rk4, 4.0);
     check("corrected, order 5", &OnConstraints(Index1::new(&once)), DormandPrince, 5.0);
+    check("implicit", &Stiff(&Index1::new(&once)), Sdirk4, 4.0);
+    check("implicit, corrected", &Stiff(&OnConstraints(Index1::new(&once))), Sdirk4, 4.0);
+    check("implicit, corrected, redundant", &Stiff(&OnConstraints(Index1::new(&twice))), Sdirk4, 4.0);
 }
 
 /// Numbers for a choice of independent coordinates, none made yet.
@@ -265,4 +268,90 @@ fn multipliers_at_a_projected_state_agree() {
     // The step's are those of zd before its projection, which differs by (h²/6) zddd: no force here depends on it.
     assert!(distance(&lambda, view.lambda) < 1e-6, "{lambda:?} {:?}", view.lambda);
     assert!(distance(&vd, view.zdd) < 1e-6);
+}
+
+/// A mass that a stiff spring and damper pull along cos t, which it follows exactly: z'' = −cos t − d (z' + sin t) − k (z − cos t).
+#[derive(Clone, Copy)]
+struct Follower {
+    stiffness: f64,
+    damping: f64,
+}
+
+impl Mechanism for Follower {
+    const NQ: usize = 1;
+    const HOLONOMIC: usize = 0;
+
+    fn kinetic<S: Scalar>(&self, _: &[S], _: &[S], zd: &[S]) -> S {
+        S::from_f64(0.5) * zd[0] * zd[0]
+    }
+
+    fn force<S: Scalar>(&self, _: &[S], t: S, z: &[S], zd: &[S], _: &[S], q: &mut [S]) {
+        let (sin, cos) = t.sin_cos();
+        q[0] = -cos - S::from_f64(self.damping) * (zd[0] + sin) - S::from_f64(self.stiffness) * (z[0] - cos);
+    }
+}
+
+/// Steps far beyond what explicit methods can take: h times the fastest rate is 50 and more.
+#[test]
+fn implicit_stages_take_stiff_motion() {
+    let system = Lagrangian::<_, f64>::new(Follower { stiffness: 1e6, damping: 2e3 });
+    let system = Stiff(&system);
+    let error = |h: f64| {
+        let mut y = [1.0, 0.0];
+        run(&system, &Fixed { method: Sdirk4, h }, &mut y, 2.0);
+        [(y[0] - 2_f64.cos()).abs(), (y[1] + 2_f64.sin()).abs()]
+    };
+    // Stages of order 2 leave order 2 in the stiff limit: h times the rate is 100 and 50 here.
+    let ([z, v], [_, fine]) = (error(0.1), error(0.05));
+    assert!(z < 1e-6 && v < 5e-4 && order(v, fine) > 2.0, "{z:e} {v:e} {fine:e}");
+    // A start off the slow motion dies within a few steps.
+    let mut y = [1.1, 0.0];
+    run(&system, &Fixed { method: Sdirk4, h: 0.1 }, &mut y, 2.0);
+    assert!(distance(&y, &[2_f64.cos(), -2_f64.sin()]) < 5e-4, "{y:?}");
+    // Under step control: a few dozen steps where an explicit method needs thousands.
+    let mut y = [1.0, 0.0];
+    let span = Span { start: 0.0, end: 2.0, output: Output::Steps };
+    let control = Adaptive::of(Sdirk4, 1e-6, 1e-6);
+    let mut scratch = vec![0.0; control.scratch_len(&system.dims())];
+    let go_on = |_: At<'_, f64>| ControlFlow::Continue(());
+    let statistics = control.run(&system, &mut NoInputs, &mut y, &span, &mut scratch, go_on).unwrap();
+    assert!(
+        distance(&y, &[2_f64.cos(), -2_f64.sin()]) < 1e-5 && statistics.steps < 100,
+        "{statistics:?} {y:?}"
+    );
+}
+
+/// Dense output between the ends of a step.
+#[test]
+fn implicit_stages_have_dense_output() {
+    let system = Lagrangian::<_, f64>::new(PENDULUM);
+    let system = Index1::new(&system);
+    let system = Stiff(&system);
+    for theta in [0.2, 0.5, 0.9] {
+        let error = |h: f64| {
+            let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+            let method = Adaptive { h_first: Some(h), ..Adaptive::of(Sdirk4, 1.0, 1.0) };
+            let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
+            let mut memory = Memory::new(0.0);
+            let step = method.step(&system, &mut NoInputs, &mut memory, &mut y, 10.0, &mut scratch).unwrap();
+            assert_eq!(step.h, h);
+            method.dense(&system, &step, theta, &mut scratch, &mut y).unwrap();
+            distance(&y, &pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, START, theta * h))[..4])
+        };
+        let measured = order(error(1.0 / 32.0), error(1.0 / 64.0));
+        assert!((measured - 5.0).abs() < 0.3, "{theta}: {measured}");
+    }
+}
+
+/// A system that does not know its derivatives is refused by name, not stepped.
+#[test]
+fn implicit_stages_need_derivatives() {
+    let system = Lagrangian::<_, f64>::new(PENDULUM);
+    let mut y = pendulum_motion(&PENDULUM, START)[..4].to_vec();
+    let (system, method) = (Index1::new(&system), Fixed { method: Sdirk4, h: 0.1 });
+    let mut scratch = vec![0.0; method.scratch_len(&system.dims())];
+    let span = Span { start: 0.0, end: 1.0, output: Output::Steps };
+    let go_on = |_: At<'_, f64>| ControlFlow::Continue(());
+    let refused = method.run(&system, &mut NoInputs, &mut y, &span, &mut scratch, go_on).unwrap_err();
+    assert!(refused.to_string().contains("joint_linearise"), "{refused}");
 }

@@ -722,7 +722,8 @@ impl Grammar<'_> {
             (
                 "integrator",
                 self.r.chance(0.3).then(|| {
-                    let words = ["rk4", "dormand_prince", "trapezoidal", "newmark", "generalized_alpha"];
+                    let words =
+                        ["rk4", "dormand_prince", "sdirk4", "trapezoidal", "newmark", "generalized_alpha"];
                     Tree::Plain(words[self.r.below(words.len())].into())
                 }),
             ),

@@ -48,6 +48,16 @@ impl Footprint {
                 ExplicitMemory::projected_scratch_len(&dims),
                 GradientMemory::projected_len(&dims),
             ],
+            MemoryKind::StiffTree => [
+                ExplicitMemory::state_len(&dims),
+                ExplicitMemory::stiff_tree_scratch_len(&dims),
+                GradientMemory::stiff_tree_len(&dims),
+            ],
+            MemoryKind::StiffProjected => [
+                ExplicitMemory::state_len(&dims),
+                ExplicitMemory::stiff_projected_scratch_len(&dims),
+                GradientMemory::stiff_projected_len(&dims),
+            ],
             MemoryKind::Independent => [
                 IndependentMemory::state_len(&dims),
                 IndependentMemory::scratch_len(&dims),
@@ -157,8 +167,11 @@ pub(super) fn report(program: &Program, code: Option<&Code>) -> String {
 fn bound(program: &Program) -> String {
     match program.simulation.integrator {
         Integrator::Rk4 => "A step of `rk4` evaluates the accelerations four times.".into(),
-        Integrator::DormandPrince => {
-            "A step of `dormand_prince` takes as many evaluations as its tolerance asks for: there is no bound.".into()
+        integrator if integrator.controls_steps() => {
+            let name = integrator.keyword();
+            format!(
+                "A step of `{name}` takes as many evaluations as its tolerance asks for: there is no bound."
+            )
         }
         _ => {
             let iterations = count(program.simulation.newton_iterations as usize, "iteration");

@@ -9,14 +9,15 @@ use crate::output::table::Table;
 use crate::session::failure::Failure;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::program::Program;
-use mbs_engine::gradient::products::{Directions, Weights, jacobian_vector, through_start, vector_jacobian};
+use mbs_engine::gradient::products::{
+    Directions, Weights, jacobian_vector_at, through_start, vector_jacobian_at,
+};
 use mbs_engine::gradient::{InputHistory, Ran, SecondOrder, Start, by_end_time, hessian_vectors, hessians};
 use mbs_engine::simulation::{RunFailure, Settings};
 use mbs_engine::{Interpreted, Method};
 use mbs_runtime::{StepError, System};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use std::ops::ControlFlow;
 
 /// Hessians of more parameters than this are not shown as text.
 const SHOWN: usize = 8;
@@ -28,7 +29,7 @@ pub(super) struct Further {
     /// By the end time, of each objective.
     end_time: Option<Vec<f64>>,
     second: Option<SecondOrder>,
-    /// Changes of objectives along the direction, and of the coordinates at the end.
+    /// Changes of objectives along the direction, and of the coordinates at the end, or at the time that was asked for.
     along: Option<[Vec<f64>; 2]>,
     /// Gradient of the weighted sum.
     weighted: Option<Vec<f64>>,
@@ -50,6 +51,11 @@ impl Further {
         let fail = |error: StepError| explain(model, &RunFailure::Step(error), None);
         let memory = if memory == 0 { mbs_engine::gradient::adjoint::MEMORY } else { memory };
         let direction = direction(model.program(), &arguments.along)?;
+        let time = arguments.state_at.unwrap_or(simulation.end);
+        if arguments.state_at.is_some() && arguments.along.is_empty() && arguments.weight.is_empty() {
+            let what = "`--state-at` says when `--along` and `--weight` see the state: give one of them";
+            return Err(Failure::usage(what.to_string()));
+        }
         if let Some(history) = &mut history {
             history.finish();
         }
@@ -60,17 +66,15 @@ impl Further {
             None => hessians(model, &method, simulation, redundant, memory),
         });
         let along = match &direction {
-            Some(direction) => Some(along(model, &method, settings, &start, direction).map_err(fail)?),
+            Some(direction) => Some(along(model, &method, settings, &start, time, direction).map_err(fail)?),
             None => None,
         };
         let weighted = weights(model, &method, &arguments.weight)?;
         let weighted = weighted.map(|[psi, end]| {
-            let (p, go_on) = (model.dims().sensitivity.parameters, |_: mbs_runtime::AdjointNode<'_, f64>| {
-                ControlFlow::Continue(())
-            });
+            let p = model.dims().sensitivity.parameters;
             let changes = start.derivatives(model, &method)?;
             let weights = Weights { columns: 1, objectives: &psi, end: &end };
-            let found = vector_jacobian(model, &method, simulation, start, weights, memory, go_on)?;
+            let found = vector_jacobian_at(model, &method, simulation, start, time, weights, memory)?;
             Ok(through_start(p, 1, &changes, &found))
         });
         Ok(Further {
@@ -205,13 +209,14 @@ fn along(
     method: &Method,
     settings: &Settings,
     start: &Start,
+    time: f64,
     direction: &[f64],
 ) -> Result<[Vec<f64>; 2], StepError> {
     let changes = start.derivatives(model, method)?;
     let dot = |row: &[f64]| row.iter().zip(direction).map(|(x, v)| x * v).sum();
     let first: Vec<f64> = changes.chunks_exact(direction.len().max(1)).map(dot).collect();
     let directions = Directions { columns: 1, start: &first, rho: direction };
-    let found = jacobian_vector(model, method, &settings.simulation, start.clone(), directions)?;
+    let found = jacobian_vector_at(model, method, &settings.simulation, start.clone(), time, directions)?;
     let end = found.end.into_iter().take(model.dims().nq).collect();
     Ok([found.objective_changes, end])
 }
@@ -226,8 +231,8 @@ fn weights(
         return Ok(None);
     }
     let (program, dims) = (model.program(), model.dims());
-    let rows = if method.is_explicit() { dims.state() } else { mbs_runtime::adjoint::state_rows(&dims) };
-    let rates = if method.is_explicit() { &program.velocities } else { &program.coordinates };
+    let rows = if method.is_runge_kutta() { dims.state() } else { mbs_runtime::adjoint::state_rows(&dims) };
+    let rates = if method.is_runge_kutta() { &program.velocities } else { &program.coordinates };
     let (mut psi, mut end) = (vec![0.0; dims.n_objectives], vec![0.0; rows]);
     for (name, weight) in names {
         let objective = program.objectives.iter().position(|(own, _)| own == name);

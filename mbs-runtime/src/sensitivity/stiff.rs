@@ -1,0 +1,170 @@
+//! Dynamics whose implicit stages can be solved: what [`Sdirk4`](crate::Sdirk4) steps.
+//!
+//! Input: dynamics in joint form whose model knows its derivatives. Output: the same with a larger workspace, whose first values keep the
+//! derivative of a stage.
+
+use super::joint_dynamics::JointDynamics;
+use super::stage_tangent::StageTangent;
+use crate::constrained::Stabilisation;
+use crate::error::EvalError;
+use crate::inputs::Hold;
+use crate::pieces::{Pieces, cut_mut};
+use crate::system::{At, Dims, ForwardDynamics, System, Units};
+
+/// Dynamics for implicit Runge–Kutta methods.
+#[derive(Debug)]
+pub struct Stiff<'a, D>(pub &'a D);
+
+impl<D> Clone for Stiff<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for Stiff<'_, D> {}
+
+/// Sizes of [`Stiff`] dynamics, from those of the dynamics.
+pub(crate) const fn stiff(dims: &Dims) -> Dims {
+    Dims { workspace: dims.workspace + StageTangent::<f64>::len(dims, 1), ..*dims }
+}
+
+impl<D: JointDynamics> System for Stiff<'_, D> {
+    type S = D::S;
+
+    #[inline(always)]
+    fn dims(&self) -> Dims {
+        stiff(&self.0.dims())
+    }
+    #[inline(always)]
+    fn euler_parameters(&self) -> &[usize] {
+        self.0.euler_parameters()
+    }
+    #[inline(always)]
+    fn holds(&self) -> &[Hold] {
+        self.0.holds()
+    }
+    #[inline(always)]
+    fn units(&self) -> Units<'_> {
+        self.0.units()
+    }
+}
+
+impl<D: JointDynamics> Stiff<'_, D> {
+    /// How many values the workspace keeps.
+    #[inline(always)]
+    fn kept(&self) -> usize {
+        StageTangent::<D::S>::len(&self.0.dims(), 1)
+    }
+
+    /// They, and the rest of it.
+    #[inline(always)]
+    fn parts<'w>(
+        &self,
+        dims: &Dims,
+        w: &'w mut [D::S],
+    ) -> Result<(StageTangent<'w, D::S>, &'w mut [D::S]), EvalError> {
+        const {
+            assert!(
+                !D::COMPLETES,
+                "an implicit stage does not know what follows from independent coordinates"
+            )
+        };
+        let (expected, found) = (stiff(dims).workspace, w.len());
+        let mut pieces = Pieces::named("w", w, expected);
+        let short = |_| EvalError::Length { what: "w", expected, found };
+        let tangent = StageTangent::new(dims, 1, &mut pieces).map_err(short)?;
+        Ok((tangent, pieces.rest()))
+    }
+}
+
+impl<D: JointDynamics> ForwardDynamics for Stiff<'_, D> {
+    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+
+    #[inline(always)]
+    fn forward_dynamics(
+        &self,
+        at: At<'_, D::S>,
+        w: &mut [D::S],
+        zd: &mut [D::S],
+        vd: &mut [D::S],
+        _: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let (tangent, w) = self.parts(&self.0.dims(), w)?;
+        self.0.accelerate(at, w, zd, vd, tangent.lambda)
+    }
+
+    fn linearise_stage(&self, at: At<'_, D::S>, alpha: D::S, w: &mut [D::S]) -> Result<(), EvalError> {
+        let dims = self.0.dims();
+        let (mut tangent, w) = self.parts(&dims, w)?;
+        tangent.linearise(self.0, &dims, at, alpha, w)
+    }
+
+    fn solve_stage(
+        &self,
+        at: At<'_, D::S>,
+        alpha: D::S,
+        w: &mut [D::S],
+        z: &mut [D::S],
+        v: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let dims = self.0.dims();
+        let (mut tangent, w) = self.parts(&dims, w)?;
+        tangent.solve(self.0, &dims, at, alpha, w, z, v)
+    }
+
+    fn correct_step(
+        &self,
+        t: D::S,
+        u: &[D::S],
+        w: &mut [D::S],
+        z: &mut [D::S],
+        v: &mut [D::S],
+        x: &[D::S],
+    ) -> Result<(), EvalError> {
+        self.correct(At { t, z: &[], v: &[], x, u }, w, z, v, |_, _, _, _| Ok(()))
+    }
+}
+
+impl<D: JointDynamics> JointDynamics for Stiff<'_, D> {
+    type Model = D::Model;
+
+    const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+
+    const SOLVES_STAGES: bool = true;
+
+    #[inline(always)]
+    fn model(&self) -> &D::Model {
+        self.0.model()
+    }
+
+    #[inline(always)]
+    fn stabilisation(&self) -> Stabilisation<D::S> {
+        self.0.stabilisation()
+    }
+
+    #[inline(always)]
+    fn accelerate(
+        &self,
+        at: At<'_, D::S>,
+        w: &mut [D::S],
+        zd: &mut [D::S],
+        vd: &mut [D::S],
+        lambda: &mut [D::S],
+    ) -> Result<(), EvalError> {
+        let (_, w) = cut_mut("w", w, self.kept())?;
+        self.0.accelerate(at, w, zd, vd, lambda)
+    }
+
+    #[inline(always)]
+    fn correct(
+        &self,
+        at: At<'_, D::S>,
+        w: &mut [D::S],
+        z: &mut [D::S],
+        v: &mut [D::S],
+        each: impl FnMut(At<'_, D::S>, &[D::S], &[D::S], &mut [D::S]) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        let (_, w) = cut_mut("w", w, self.kept())?;
+        self.0.correct(at, w, z, v, each)
+    }
+}
