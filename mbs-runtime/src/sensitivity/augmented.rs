@@ -36,7 +36,7 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{Rates, check_finite, renormalise};
-use crate::linear::{add_scaled, copy};
+use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
@@ -242,13 +242,11 @@ impl<D: JointDynamics> Tangent<'_, D> {
         let (x, directions) = ([&*theta, v_rho, &[], &[]], self.directions);
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
-        match solution.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(bad) => {
-                let index = bad % columns.max(1);
-                Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index })
-            }
+        if all_finite(solution) {
+            return Ok(());
         }
+        let bad = solution.iter().position(|x| !x.is_finite()).unwrap_or(0);
+        Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index: bad % columns.max(1) })
     }
 
     /// Brings the derivatives along when the state is brought onto the constraints.
@@ -379,8 +377,9 @@ where
 
 #[inline(always)]
 fn check_velocities<S: Scalar>(vd: &[S]) -> Result<(), EvalError> {
-    match vd.iter().position(|vd| !vd.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Velocity, index }),
+    if all_finite(vd) {
+        return Ok(());
     }
+    let index = vd.iter().position(|vd| !vd.is_finite()).unwrap_or(0);
+    Err(EvalError::NotFinite { quantity: Quantity::Velocity, index })
 }

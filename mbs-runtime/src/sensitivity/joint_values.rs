@@ -21,11 +21,11 @@ impl<S: Scalar> JointValues<'_, S> {
         reader: &mut impl Reader<S>,
     ) -> Result<(), EvalError> {
         let (top, rows, minus) = (0, dims.nv, -S::ONE);
-        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
-        reader.block(top, places.tangent, (V, minus, self.force_v))?;
+        let terms = [(THETA, minus, self.force_theta), (V, minus, self.force_v)];
+        reader.blocks(top, places.tangent, terms)?;
         reader.parameters(top, places.force, minus, self.force_rho)?;
-        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
-        reader.block(rows, places.rows, (V, minus, self.rows_v))?;
+        let terms = [(THETA, minus, self.rows_theta), (V, minus, self.rows_v)];
+        reader.blocks(rows, places.rows, terms)?;
         reader.parameters(rows, places.row, minus, self.rows_rho)
     }
 }
