@@ -2,7 +2,7 @@
 
     target/peers/bin/python benches/peers/sweep.py target/release/mbs
 
-All in one run, on the same computer: runs a second. Every run has the same steps (0.5 s at 1 ms) and the same method where there is one (the trapezoidal rule). Rates are
+All in one run, on the same computer: runs a second of the wall's time and of processor time; on a busy computer the latter counts. Every run has the same steps (0.5 s at 1 ms) and the same method where there is one (the trapezoidal rule). Rates are
 what tools give together: Exudyn builds its system in Python for every run, which is part of its sweep.
 """
 
@@ -11,6 +11,7 @@ import contextlib
 import io
 import multiprocessing
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -42,10 +43,17 @@ def one(parameters):
     return r2[1]
 
 
+def processor():
+    """Seconds that this process and those it has waited for have been running."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def timed(what):
-    begin = time.perf_counter()
-    result = what()
-    return time.perf_counter() - begin, result
+    """Seconds, of the wall and of processors."""
+    begin, used = time.perf_counter(), processor()
+    what()
+    return time.perf_counter() - begin, processor() - used
 
 
 def main():
@@ -57,10 +65,10 @@ def main():
         for threads in sorted({1, cores}):
             command = [ARGUMENTS.mbs, "sweep", *common, "--over", "k_1=50:200", "--over", "k_2=50:200", "--samples",
                        str(ARGUMENTS.runs), "--threads", str(threads), "--out", f"{folder}/{threads}.csv"]
-            seconds, _ = timed(lambda: subprocess.run(command, check=True, capture_output=True))
+            seconds = timed(lambda: subprocess.run(command, check=True, capture_output=True))
             rows.append((f"mbs sweep, {threads} threads", ARGUMENTS.runs, seconds))
     command = [ARGUMENTS.mbs, "simulate", *common, "--json"]
-    seconds, _ = timed(lambda: [subprocess.run(command, check=True, capture_output=True) for _ in range(ARGUMENTS.alone)])
+    seconds = timed(lambda: [subprocess.run(command, check=True, capture_output=True) for _ in range(ARGUMENTS.alone)])
     rows.append(("mbs simulate, one by one", ARGUMENTS.alone, seconds))
     n = ARGUMENTS.grid
     for threads in sorted({1, cores}):
@@ -68,11 +76,11 @@ def main():
             with contextlib.redirect_stdout(io.StringIO()):
                 return ParameterVariation(one, {"k_1": (50, 200, n), "k_2": (50, 200, n)}, showProgress=False,
                                           useMultiProcessing=threads > 1, numberOfThreads=threads)
-        seconds, _ = timed(vary)
+        seconds = timed(vary)
         rows.append((f"Exudyn ParameterVariation, {threads} processes", n * n, seconds))
-    print("| | runs | s | runs a second |\n|---|---|---|---|")
-    for name, runs, seconds in rows:
-        print(f"| {name} | {runs} | {seconds:.2f} | {runs / seconds:.0f} |")
+    print("| | runs | s | runs a second | processor s | runs a processor second |\n|---|---:|---:|---:|---:|---:|")
+    for name, runs, (wall, used) in rows:
+        print(f"| {name} | {runs} | {wall:.2f} | {runs / wall:.0f} | {used:.2f} | {runs / used:.0f} |")
 
 
 if __name__ == "__main__":

@@ -24,18 +24,29 @@ use std::time::Instant;
 /// Nanoseconds per call of a batch of so many: the quietest and the middle one of some rounds, each long against the ticks
 /// in which a thread's time is counted.
 pub fn per_call(calls: usize, mut batch: impl FnMut()) -> Timing {
-    let start = Instant::now();
-    batch();
-    let passes = (ROUND_NS / start.elapsed().as_nanos().max(1) as f64).ceil();
-    let mut times: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
+    let [timing] = in_turn(calls, [&mut batch]);
+    timing
+}
+
+/// The same of several batches of as many calls, which take turns in every round.
+pub fn in_turn<const N: usize>(calls: usize, batches: [&mut dyn FnMut(); N]) -> [Timing; N] {
+    let mut all = batches.map(|batch| {
+        let start = Instant::now();
+        batch();
+        let passes = (ROUND_NS / start.elapsed().as_nanos().max(1) as f64).ceil();
+        (batch, passes, Vec::new())
+    });
+    for _ in 0..ROUNDS {
+        for (batch, passes, times) in &mut all {
             let start = nanoseconds();
-            (0..passes as usize).for_each(|_| batch());
-            (nanoseconds() - start) / (passes * calls as f64)
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    Timing { best: times[0], median: times[ROUNDS / 2] }
+            (0..*passes as usize).for_each(|_| batch());
+            times.push((nanoseconds() - start) / (*passes * calls as f64));
+        }
+    }
+    all.map(|(_, _, mut times)| {
+        times.sort_by(f64::total_cmp);
+        Timing { best: times[0], median: times[ROUNDS / 2] }
+    })
 }
 
 const ROUNDS: usize = 15;

@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 10 | 0 |
  | `start` | 0 | 0 |
- | `conditions` | 0 | 0 |
+ | `conditions` | 16 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -178,13 +178,33 @@ pub mod five_bar {
         ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
-            const CONDITIONS: [rt::simulation::Condition; 1] = [
+            const CONDITIONS: [rt::simulation::Condition; 6] = [
                 rt::simulation::Condition {
                     message: "the mass of body `bar_A1` is negative",
                     strict: false,
                 },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is below 0.0078125, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is above 512.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `bar_A1` with the default's length l [kg] is above 8192.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is below 0.0009765625, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is above 65536.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
             ];
-            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let (mut margins, mut shown) = ([0.0; 6], [0.0; 6]);
             let mut w = [0.0; 0];
             conditions(&values, &mut w, &mut margins, &mut shown);
             rt::simulation::ParameterError::check_conditions(
@@ -804,6 +824,7 @@ pub mod five_bar {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -1070,13 +1091,39 @@ pub mod five_bar {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn conditions(p: &[S; 7], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+    /// Operations: 16 (2 abs, 9 add, 2 max, 3 neg). Workspace: 0 slots.
+    fn conditions(p: &[S; 7], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
         let p: &[S] = p;
         let out_margins: &mut [S] = out_margins;
         let out_shown: &mut [S] = out_shown;
         st(out_margins, 0, ld(p, 2));
         st(out_shown, 0, ld(p, 2));
+        let v0 = m::abs(ld(p, 4));
+        let v1 = m::abs(ld(p, 3));
+        let v2 = m::max((1.8027756377319946 as S), v0);
+        let v3 = m::max(v2, v1);
+        st(out_shown, 1, v3);
+        st(out_shown, 2, v3);
+        let v4 = -0.0078125 + v3;
+        st(out_margins, 1, v4);
+        let v5 = -512.0 + v3;
+        let v6 = -v5;
+        st(out_margins, 2, v6);
+        let v7 = 0.16666666666666666 + ld(p, 2);
+        st(out_shown, 3, v7);
+        let v8 = -8192.0 + v7;
+        let v9 = -v8;
+        st(out_margins, 3, v9);
+        let v10 = 1.90625 + v7;
+        let v11 = 1.1666666666666667 + v10;
+        let v12 = 1.90625 + v11;
+        st(out_shown, 4, v12);
+        st(out_shown, 5, v12);
+        let v13 = -0.0009765625 + v12;
+        st(out_margins, 4, v13);
+        let v14 = -65536.0 + v12;
+        let v15 = -v14;
+        st(out_margins, 5, v15);
     }
 
     /// The inputs where nobody else sets them.
@@ -2692,7 +2739,7 @@ pub mod five_bar {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;

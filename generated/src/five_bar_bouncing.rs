@@ -6,9 +6,9 @@
 
  | bundle | operations | workspace |
  |---|---|---|
- | `prepare` | 17 | 0 |
+ | `prepare` | 20 | 0 |
  | `start` | 18 | 0 |
- | `conditions` | 0 | 0 |
+ | `conditions` | 16 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -35,7 +35,8 @@
  | `joint_integrand_derivatives` | 106 | 0 |
  | `joint_terminal_derivatives` | 0 | 0 |
  | `event_functions` | 10 | 0 |
- | `event_jumps` | 35 | 0 |
+ | `event_sides` | 127 | 0 |
+ | `event_jumps` | 44 | 0 |
  | `event_function_derivatives` | 5 | 0 |
  | `event_jump_derivatives` | 84 | 0 |
 */
@@ -68,7 +69,7 @@ pub mod five_bar_bouncing {
     /// Number of independent parameters, arrays flattened.
     pub const NP: usize = 11;
     /// Number of prepared values.
-    pub const NC: usize = 21;
+    pub const NC: usize = 24;
     /// Scratch that suffices for every bundle.
     pub const WORKSPACE: usize = 120;
     /// Sizes.
@@ -216,13 +217,33 @@ pub mod five_bar_bouncing {
         ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
-            const CONDITIONS: [rt::simulation::Condition; 1] = [
+            const CONDITIONS: [rt::simulation::Condition; 6] = [
                 rt::simulation::Condition {
                     message: "the mass of body `bar_A1` is negative",
                     strict: false,
                 },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is below 0.0078125, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is above 512.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `bar_A1` with the default's length l [kg] is above 8192.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is below 0.0009765625, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is above 65536.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
             ];
-            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let (mut margins, mut shown) = ([0.0; 6], [0.0; 6]);
             let mut w = [0.0; 0];
             conditions(&values, &mut w, &mut margins, &mut shown);
             rt::simulation::ParameterError::check_conditions(
@@ -655,6 +676,7 @@ pub mod five_bar_bouncing {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -1016,6 +1038,8 @@ pub mod five_bar_bouncing {
                         stop: false,
                         has_rate: true,
                         conditions: (0, 1),
+                        adds_rows: false,
+                        switch: None,
                         settings: (0, 0),
                     },
                 ],
@@ -1052,6 +1076,30 @@ pub mod five_bar_bouncing {
             Ok(())
         }
         #[inline]
+        fn event_sides(
+            &self,
+            at: rt::At<'_, S>,
+            vd: &[S],
+            lambda: &[S],
+            w: &mut [S],
+            curvatures: &mut [S],
+            sizes: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            self::event_sides(
+                at.t,
+                rt::system::array("z", at.z)?,
+                rt::system::array("v", at.v)?,
+                rt::system::array("vd", vd)?,
+                rt::system::array("u", at.u)?,
+                rt::system::array("lambda", lambda)?,
+                &self.prepared,
+                rt::system::scratch(w)?,
+                rt::system::array_mut("curvatures", curvatures)?,
+                rt::system::array_mut("sizes", sizes)?,
+            );
+            Ok(())
+        }
+        #[inline]
         fn event_jumps(
             &self,
             at: rt::At<'_, S>,
@@ -1059,6 +1107,7 @@ pub mod five_bar_bouncing {
             mass: &mut [S],
             rows: &mut [S],
             row_rates: &mut [S],
+            row_values: &mut [S],
             directions: &mut [S],
             condition_rates: &mut [S],
             targets: &mut [S],
@@ -1074,6 +1123,7 @@ pub mod five_bar_bouncing {
                 rt::system::array_mut("mass", mass)?,
                 rt::system::array_mut("rows", rows)?,
                 rt::system::array_mut("row_rates", row_rates)?,
+                rt::system::array_mut("row_values", row_values)?,
                 rt::system::array_mut("directions", directions)?,
                 rt::system::array_mut("condition_rates", condition_rates)?,
                 rt::system::array_mut("targets", targets)?,
@@ -1119,6 +1169,14 @@ pub mod five_bar_bouncing {
                 (6, 4),
                 (6, 5),
                 (6, 10),
+                (7, 0),
+                (7, 1),
+                (7, 2),
+                (7, 3),
+                (8, 0),
+                (8, 1),
+                (8, 2),
+                (8, 3),
             ]
         }
         #[inline]
@@ -1182,11 +1240,11 @@ pub mod five_bar_bouncing {
 
     /// Computes whatever depends on the parameters alone.
     ///
-    /// Operations: 17 (4 add, 11 mul, 2 mul_add). Workspace: 0 slots.
-    fn prepare(p: &[S; 11], w: &mut [S; 0], out_c: &mut [S; 21]) {
+    /// Operations: 20 (2 abs, 4 add, 12 mul, 2 mul_add). Workspace: 0 slots.
+    fn prepare(p: &[S; 11], w: &mut [S; 0], out_c: &mut [S; 24]) {
         let p: &[S] = p;
         let out_c: &mut [S] = out_c;
-        st(out_c, 18, ld(p, 0));
+        st(out_c, 21, ld(p, 0));
         st(out_c, 14, ld(p, 1));
         st(out_c, 4, ld(p, 4));
         st(out_c, 6, ld(p, 5));
@@ -1195,35 +1253,41 @@ pub mod five_bar_bouncing {
         st(out_c, 2, ld(p, 8));
         st(out_c, 3, ld(p, 9));
         st(out_c, 5, ld(p, 10));
-        let v0 = 2.0 * ld(p, 8);
-        st(out_c, 13, v0);
-        let v1 = -9.81 * ld(p, 7);
-        let v2 = ld(p, 6) * v1;
-        st(out_c, 7, v2);
-        let v3 = ld(p, 6) * ld(p, 7);
-        st(out_c, 8, v3);
-        let v4 = 1.5 + ld(p, 6);
-        let v5 = -2.0 * v3;
-        st(out_c, 10, v5);
-        let v6 = 0.5 * v4;
-        st(out_c, 9, v6);
-        let v7 = 1.5 * ld(p, 8);
-        st(out_c, 11, v7);
-        let v8 = -0.5 * ld(p, 9);
-        st(out_c, 12, v8);
-        let v9 = ld(p, 7) * v3 + 0.08333333333333333;
-        let v10 = ld(p, 8) * v7 + v9;
-        let v11 = 0.08333333333333333 + v10;
-        let v12 = 2.7041634565979917 * ld(p, 8);
-        st(out_c, 16, v12);
-        let v13 = 1.3520817282989959 * ld(p, 8);
-        st(out_c, 17, v13);
-        let v14 = 1.6249999999999998 + v11;
-        st(out_c, 15, v14);
-        let v15 = 1.0 + ld(p, 0);
+        let v0 = m::abs(ld(p, 8));
+        st(out_c, 16, v0);
+        let v1 = 2.0 * ld(p, 8);
+        st(out_c, 13, v1);
+        let v2 = -9.81 * ld(p, 7);
+        let v3 = ld(p, 6) * v2;
+        st(out_c, 7, v3);
+        let v4 = ld(p, 6) * ld(p, 7);
+        st(out_c, 8, v4);
+        let v5 = 1.5 + ld(p, 6);
+        let v6 = -2.0 * v4;
+        st(out_c, 10, v6);
+        let v7 = 0.5 * v5;
+        st(out_c, 9, v7);
+        let v8 = 1.5 * ld(p, 8);
+        st(out_c, 11, v8);
+        let v9 = -0.5 * ld(p, 9);
+        st(out_c, 12, v9);
+        let v10 = m::abs(ld(p, 1));
+        st(out_c, 15, v10);
+        let v11 = 2.0 * v0;
+        st(out_c, 17, v11);
+        let v12 = ld(p, 7) * v4 + 0.08333333333333333;
+        let v13 = ld(p, 8) * v8 + v12;
+        let v14 = 0.08333333333333333 + v13;
+        let v15 = 2.7041634565979917 * ld(p, 8);
         st(out_c, 19, v15);
-        let v16 = 1.8027756377319946 * v15;
+        let v16 = 1.3520817282989959 * ld(p, 8);
         st(out_c, 20, v16);
+        let v17 = 1.6249999999999998 + v14;
+        st(out_c, 18, v17);
+        let v18 = 1.0 + ld(p, 0);
+        st(out_c, 22, v18);
+        let v19 = 1.8027756377319946 * v18;
+        st(out_c, 23, v19);
     }
 
     /// Start values.
@@ -1263,25 +1327,51 @@ pub mod five_bar_bouncing {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn conditions(p: &[S; 11], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+    /// Operations: 16 (2 abs, 9 add, 2 max, 3 neg). Workspace: 0 slots.
+    fn conditions(p: &[S; 11], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
         let p: &[S] = p;
         let out_margins: &mut [S] = out_margins;
         let out_shown: &mut [S] = out_shown;
         st(out_margins, 0, ld(p, 6));
         st(out_shown, 0, ld(p, 6));
+        let v0 = m::abs(ld(p, 8));
+        let v1 = m::abs(ld(p, 7));
+        let v2 = m::max((1.8027756377319946 as S), v0);
+        let v3 = m::max(v2, v1);
+        st(out_shown, 1, v3);
+        st(out_shown, 2, v3);
+        let v4 = -0.0078125 + v3;
+        st(out_margins, 1, v4);
+        let v5 = -512.0 + v3;
+        let v6 = -v5;
+        st(out_margins, 2, v6);
+        let v7 = 0.16666666666666666 + ld(p, 6);
+        st(out_shown, 3, v7);
+        let v8 = -8192.0 + v7;
+        let v9 = -v8;
+        st(out_margins, 3, v9);
+        let v10 = 1.90625 + v7;
+        let v11 = 1.1666666666666667 + v10;
+        let v12 = 1.90625 + v11;
+        st(out_shown, 4, v12);
+        st(out_shown, 5, v12);
+        let v13 = -0.0009765625 + v12;
+        st(out_margins, 4, v13);
+        let v14 = -65536.0 + v12;
+        let v15 = -v14;
+        st(out_margins, 5, v15);
     }
 
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn input_signals(t: S, c: &[S; 21], w: &mut [S; 0], out_u: &mut [S; 0]) {
+    fn input_signals(t: S, c: &[S; 24], w: &mut [S; 0], out_u: &mut [S; 0]) {
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 79 (4 add, 29 mul, 36 mul_add, 4 sin_cos, 2 sqrt, 4 sub). Workspace: 0 slots.
-    fn energy(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn energy(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;
@@ -1373,7 +1463,7 @@ pub mod five_bar_bouncing {
     /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 67 (6 add, 15 mul, 38 mul_add, 4 neg, 4 sin_cos). Workspace: 0 slots.
-    fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 21], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
+    fn markers(z: &[S; 4], v: &[S; 4], vd: &[S; 4], c: &[S; 24], w: &mut [S; 0], out_positions: &mut [S; 18], out_velocities: &mut [S; 18], out_accelerations: &mut [S; 18]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -1507,7 +1597,7 @@ pub mod five_bar_bouncing {
     /// The model's outputs.
     ///
     /// Operations: 7 (1 add, 1 mul, 3 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn outputs(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_out: &mut [S; 3]) {
+    fn outputs(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 3]) {
         let z: &[S] = z;
         let c: &[S] = c;
         let out_out: &mut [S] = out_out;
@@ -1526,7 +1616,7 @@ pub mod five_bar_bouncing {
     /// Residual of the equations of motion, and the constraints.
     ///
     /// Operations: 170 (24 add, 2 div, 59 mul, 62 mul_add, 4 sin_cos, 2 sqrt, 17 sub). Workspace: 0 slots.
-    fn residual(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2]) {
+    fn residual(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -1715,7 +1805,7 @@ pub mod five_bar_bouncing {
     /// Residual, constraints, and the entries of the leading matrix.
     ///
     /// Operations: 437 (69 add, 2 div, 173 mul, 139 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 0 slots.
-    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 21], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
+    fn newton(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], weights: &[S; 3], c: &[S; 24], w: &mut [S; 0], out_r: &mut [S; 4], out_phi: &mut [S; 2], out_matrix: &mut [S; 16]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -2189,7 +2279,7 @@ pub mod five_bar_bouncing {
     /// Entries of the projection matrix.
     ///
     /// Operations: 78 (18 add, 23 mul, 28 mul_add, 2 neg, 4 sin_cos, 3 sub). Workspace: 0 slots.
-    fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
+    fn projection(t: S, z: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_matrix: &mut [S; 16]) {
         let z: &[S] = z;
         let c: &[S] = c;
         let out_matrix: &mut [S] = out_matrix;
@@ -2292,7 +2382,7 @@ pub mod five_bar_bouncing {
     /// Constraints at the level of velocities.
     ///
     /// Operations: 28 (4 add, 6 mul, 12 mul_add, 4 sin_cos, 2 sub). Workspace: 0 slots.
-    fn constraint_rates(t: S, z: &[S; 4], zd: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_phid: &mut [S; 2]) {
+    fn constraint_rates(t: S, z: &[S; 4], zd: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_phid: &mut [S; 2]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let c: &[S] = c;
@@ -2332,7 +2422,7 @@ pub mod five_bar_bouncing {
     /// Constraints at the level of accelerations.
     ///
     /// Operations: 53 (6 add, 11 mul, 30 mul_add, 4 sin_cos, 2 sub). Workspace: 0 slots.
-    fn constraint_accelerations(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
+    fn constraint_accelerations(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_phidd: &mut [S; 2]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -2398,7 +2488,7 @@ pub mod five_bar_bouncing {
     /// Factors of the leading matrix, in an order chosen for its sparsity.
     ///
     /// Operations: 47 (6 div, 13 mul, 25 mul_add, 3 neg). Workspace: 0 slots.
-    fn factor(matrix: &[S; 18], c: &[S; 21], w: &mut [S; 0], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+    fn factor(matrix: &[S; 18], c: &[S; 24], w: &mut [S; 0], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
         let matrix: &[S] = matrix;
         let out_factors: &mut [S] = out_factors;
         let out_pivots: &mut [S] = out_pivots;
@@ -2488,7 +2578,7 @@ pub mod five_bar_bouncing {
     /// Solves with the factors.
     ///
     /// Operations: 28 (6 mul, 22 mul_add). Workspace: 0 slots.
-    fn solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 21], w: &mut [S; 0], out_x: &mut [S; 6]) {
+    fn solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 24], w: &mut [S; 0], out_x: &mut [S; 6]) {
         let factors: &[S] = factors;
         let rhs: &[S] = rhs;
         let out_x: &mut [S] = out_x;
@@ -2531,7 +2621,7 @@ pub mod five_bar_bouncing {
     /// Solves the transposed system with the factors.
     ///
     /// Operations: 28 (6 mul, 22 mul_add). Workspace: 0 slots.
-    fn solve_transposed(factors: &[S; 28], rhs: &[S; 6], c: &[S; 21], w: &mut [S; 0], out_x: &mut [S; 6]) {
+    fn solve_transposed(factors: &[S; 28], rhs: &[S; 6], c: &[S; 24], w: &mut [S; 0], out_x: &mut [S; 6]) {
         let factors: &[S] = factors;
         let rhs: &[S] = rhs;
         let out_x: &mut [S] = out_x;
@@ -2574,7 +2664,7 @@ pub mod five_bar_bouncing {
     /// Accelerations and multipliers under the constraints.
     ///
     /// Operations: 282 (36 add, 8 div, 93 mul, 119 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 18 sub). Workspace: 0 slots.
-    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 21], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
+    fn constrained_dynamics(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], stabilisation: &[S; 3], c: &[S; 24], w: &mut [S; 0], out_zd: &mut [S; 4], out_vd: &mut [S; 4], out_lambda: &mut [S; 2], out_pivots: &mut [S; 6]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let stabilisation: &[S] = stabilisation;
@@ -2886,7 +2976,7 @@ pub mod five_bar_bouncing {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 172 (20 add, 6 div, 59 mul, 68 mul_add, 4 neg, 4 sin_cos, 11 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], c: &[S; 21], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_dz: &mut [S; 4], out_dv: &mut [S; 4], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;
@@ -3083,7 +3173,7 @@ pub mod five_bar_bouncing {
     /// Reactions of the joints.
     ///
     /// Operations: 147 (17 add, 2 div, 43 mul, 64 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 13 sub). Workspace: 0 slots.
-    fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_reactions: &mut [S; 30]) {
+    fn reactions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_reactions: &mut [S; 30]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -3272,7 +3362,7 @@ pub mod five_bar_bouncing {
     /// The model's objectives.
     ///
     /// Operations: 32 (4 add, 8 mul, 18 mul_add, 2 sin_cos). Workspace: 0 slots.
-    fn objectives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
+    fn objectives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -3322,13 +3412,13 @@ pub mod five_bar_bouncing {
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn start_derivatives(c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 0]) {
+    fn start_derivatives(c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 0]) {
     }
 
     /// Derivatives of the residual and the constraints.
     ///
     /// Operations: 343 (50 add, 2 div, 137 mul, 118 mul_add, 2 neg, 4 sin_cos, 2 sqrt, 28 sub). Workspace: 0 slots.
-    fn linearise(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 33]) {
+    fn linearise(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 33]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -3716,7 +3806,7 @@ pub mod five_bar_bouncing {
     /// Derivatives of the projections.
     ///
     /// Operations: 234 (31 add, 80 mul, 90 mul_add, 4 neg, 4 sin_cos, 25 sub). Workspace: 0 slots.
-    fn linearise_projections(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], d: &[S; 4], sigma: &[S; 2], e: &[S; 4], kappa: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 32]) {
+    fn linearise_projections(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], d: &[S; 4], sigma: &[S; 2], e: &[S; 4], kappa: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 32]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -3997,7 +4087,7 @@ pub mod five_bar_bouncing {
     /// Integrands of the objectives and their derivatives.
     ///
     /// Operations: 108 (10 add, 45 mul, 50 mul_add, 2 sin_cos, 1 sub). Workspace: 0 slots.
-    fn integrand_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 15]) {
+    fn integrand_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 15]) {
         let z: &[S] = z;
         let zd: &[S] = zd;
         let zdd: &[S] = zdd;
@@ -4131,7 +4221,7 @@ pub mod five_bar_bouncing {
     /// Terminal terms of the objectives and their derivatives.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn terminal_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 3]) {
+    fn terminal_derivatives(t: S, z: &[S; 4], zd: &[S; 4], zdd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 3]) {
         let out_values: &mut [S] = out_values;
         st(out_values, 0, 0.0);
         st(out_values, 1, 0.0);
@@ -4141,14 +4231,14 @@ pub mod five_bar_bouncing {
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 482 (73 add, 8 div, 172 mul, 170 mul_add, 7 neg, 4 sin_cos, 2 sqrt, 46 sub). Workspace: 120 slots.
-    fn joint_linearise(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], stabilisation: &[S; 3], c: &[S; 21], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+    fn joint_linearise(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], stabilisation: &[S; 3], c: &[S; 24], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
         joint_linearise_0(z, v, vd, lambda, c, w, out_values, out_factors, out_pivots);
         joint_linearise_1(v, lambda, stabilisation, c, w, out_values, out_factors, out_pivots);
         joint_linearise_2(stabilisation, w, out_values);
     }
 
     #[inline(never)]
-    fn joint_linearise_0(z: &[S; 4], v: &[S; 4], vd: &[S; 4], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+    fn joint_linearise_0(z: &[S; 4], v: &[S; 4], vd: &[S; 4], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -4513,7 +4603,7 @@ pub mod five_bar_bouncing {
     }
 
     #[inline(never)]
-    fn joint_linearise_1(v: &[S; 4], lambda: &[S; 2], stabilisation: &[S; 3], c: &[S; 21], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
+    fn joint_linearise_1(v: &[S; 4], lambda: &[S; 2], stabilisation: &[S; 3], c: &[S; 24], w: &mut [S; 120], out_values: &mut [S; 41], out_factors: &mut [S; 28], out_pivots: &mut [S; 6]) {
         let v: &[S] = v;
         let lambda: &[S] = lambda;
         let stabilisation: &[S] = stabilisation;
@@ -4999,7 +5089,7 @@ pub mod five_bar_bouncing {
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 52 (2 add, 16 mul, 32 mul_add, 2 sub). Workspace: 0 slots.
-    fn joint_solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 21], w: &mut [S; 0], out_x: &mut [S; 6]) {
+    fn joint_solve(factors: &[S; 28], rhs: &[S; 6], c: &[S; 24], w: &mut [S; 0], out_x: &mut [S; 6]) {
         let factors: &[S] = factors;
         let rhs: &[S] = rhs;
         let out_x: &mut [S] = out_x;
@@ -5066,7 +5156,7 @@ pub mod five_bar_bouncing {
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 106 (8 add, 43 mul, 52 mul_add, 2 sin_cos, 1 sub). Workspace: 0 slots.
-    fn joint_integrand_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 15]) {
+    fn joint_integrand_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 15]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -5198,7 +5288,7 @@ pub mod five_bar_bouncing {
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 0. Workspace: 0 slots.
-    fn joint_terminal_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 3]) {
+    fn joint_terminal_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 3]) {
         let out_values: &mut [S] = out_values;
         st(out_values, 0, 0.0);
         st(out_values, 1, 0.0);
@@ -5208,7 +5298,7 @@ pub mod five_bar_bouncing {
     /// Functions of the events, their rates, and whether they are armed.
     ///
     /// Operations: 10 (1 add, 3 mul, 3 mul_add, 2 sin_cos, 1 sub). Workspace: 0 slots.
-    fn event_functions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 1], out_rates: &mut [S; 1], out_armed: &mut [S; 1]) {
+    fn event_functions(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 1], out_rates: &mut [S; 1], out_armed: &mut [S; 1]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;
@@ -5230,16 +5320,160 @@ pub mod five_bar_bouncing {
         st(out_rates, 0, v11);
     }
 
+    /// On which side functions of events are that are zero.
+    ///
+    /// Operations: 127 (34 abs, 41 add, 3 max, 27 mul, 18 mul_add, 2 sin_cos, 2 sub). Workspace: 0 slots.
+    fn event_sides(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_curvatures: &mut [S; 1], out_sizes: &mut [S; 3]) {
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_curvatures: &mut [S] = out_curvatures;
+        let out_sizes: &mut [S] = out_sizes;
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(z, 0) + ld(z, 1);
+        let (v3, v4) = m::sin_cos(v2);
+        let v5 = ld(c, 2) * v1;
+        let v6 = ld(c, 2) * v0;
+        let v7 = ld(v, 0) + ld(v, 1);
+        let v8 = 1.8027756377319946 * v4;
+        let v9 = 1.8027756377319946 * v3;
+        let v10 = v6 + v9;
+        let v11 = v10 - ld(c, 14);
+        let v12 = v5 + v8;
+        let v13 = ld(v, 0) * v12;
+        let v14 = ld(v, 1) * v8;
+        let v15 = v13 + v14;
+        let v16 = 1.8027756377319946 * v7;
+        let v17 = ld(c, 2) * ld(v, 0);
+        let v18 = v3 * v16;
+        let v19 = v0 * v17;
+        let v20 = v18 + v19;
+        let v21 = ld(v, 0) * v20;
+        let v22 = ld(v, 1) * v18;
+        let v23 = v21 + v22;
+        let v24 = ld(vd, 0) * v12;
+        let v25 = ld(vd, 1) * v8;
+        let v26 = v24 - v23;
+        let v27 = v25 + v26;
+        st(out_curvatures, 0, v27);
+        let v28 = m::abs(ld(z, 0));
+        let v29 = m::abs(v0);
+        let v30 = m::abs(v1);
+        let v31 = v28 * v30 + v29;
+        let v32 = v28 * v29 + v30;
+        let v33 = m::abs(ld(z, 1));
+        let v34 = m::abs(v2);
+        let v35 = v28 + v33;
+        let v36 = v34 + v35;
+        let v37 = m::abs(v4);
+        let v38 = m::abs(v3);
+        let v39 = v36 * v38 + v37;
+        let v40 = v36 * v37 + v38;
+        let v41 = m::abs(v5);
+        let v42 = ld(c, 16) * v30;
+        let v43 = ld(c, 16) * v32 + v42;
+        let v44 = v41 + v43;
+        let v45 = m::abs(v6);
+        let v46 = ld(c, 16) * v29;
+        let v47 = ld(c, 16) * v31 + v46;
+        let v48 = v45 + v47;
+        let v49 = m::abs(ld(v, 0));
+        let v50 = m::abs(ld(v, 1));
+        let v51 = m::abs(v7);
+        let v52 = v49 + v50;
+        let v53 = v51 + v52;
+        let v54 = m::abs(ld(vd, 0));
+        let v55 = m::abs(ld(vd, 1));
+        let v56 = m::abs(v8);
+        let v57 = 1.8027756377319946 * v37;
+        let v58 = 1.8027756377319946 * v39 + v57;
+        let v59 = v56 + v58;
+        let v60 = m::abs(v9);
+        let v61 = 1.8027756377319946 * v38;
+        let v62 = 1.8027756377319946 * v40 + v61;
+        let v63 = v60 + v62;
+        let v64 = m::abs(v10);
+        let v65 = v48 + v63;
+        let v66 = v64 + v65;
+        let v67 = m::abs(v11);
+        let v68 = ld(c, 15) + v66;
+        let v69 = v67 + v68;
+        let v70 = m::abs(v12);
+        let v71 = v44 + v59;
+        let v72 = v70 + v71;
+        let v73 = m::abs(v13);
+        let v74 = v49 * v70;
+        let v75 = v49 * v72 + v74;
+        let v76 = v73 + v75;
+        let v77 = m::abs(v14);
+        let v78 = v50 * v56;
+        let v79 = v50 * v59 + v78;
+        let v80 = v77 + v79;
+        let v81 = m::abs(v15);
+        let v82 = v76 + v80;
+        let v83 = v81 + v82;
+        let v84 = m::abs(v16);
+        let v85 = 1.8027756377319946 * v51;
+        let v86 = 1.8027756377319946 * v53 + v85;
+        let v87 = v84 + v86;
+        let v88 = m::abs(v17);
+        let v89 = ld(c, 17) * v49 + v88;
+        let v90 = m::abs(v18);
+        let v91 = v40 * v84;
+        let v92 = v38 * v87 + v91;
+        let v93 = v90 + v92;
+        let v94 = m::abs(v19);
+        let v95 = v31 * v88;
+        let v96 = v29 * v89 + v95;
+        let v97 = v94 + v96;
+        let v98 = m::abs(v20);
+        let v99 = v93 + v97;
+        let v100 = v98 + v99;
+        let v101 = m::abs(v21);
+        let v102 = v49 * v98;
+        let v103 = v49 * v100 + v102;
+        let v104 = v101 + v103;
+        let v105 = m::abs(v22);
+        let v106 = v50 * v90;
+        let v107 = v50 * v93 + v106;
+        let v108 = v105 + v107;
+        let v109 = m::abs(v23);
+        let v110 = v104 + v108;
+        let v111 = v109 + v110;
+        let v112 = m::abs(v24);
+        let v113 = v54 * v70;
+        let v114 = v54 * v72 + v113;
+        let v115 = v112 + v114;
+        let v116 = m::abs(v25);
+        let v117 = v55 * v56;
+        let v118 = v55 * v59 + v117;
+        let v119 = v116 + v118;
+        let v120 = m::abs(v26);
+        let v121 = v111 + v115;
+        let v122 = v120 + v121;
+        let v123 = m::abs(v27);
+        let v124 = v119 + v122;
+        let v125 = v123 + v124;
+        let v126 = m::max(v69, (1.0 as S));
+        st(out_sizes, 0, v126);
+        let v127 = m::max(v83, (1.0 as S));
+        st(out_sizes, 1, v127);
+        let v128 = m::max(v125, (1.0 as S));
+        st(out_sizes, 2, v128);
+    }
+
     /// What events do to velocities and to inputs.
     ///
-    /// Operations: 35 (3 add, 2 cos, 10 mul, 14 mul_add, 1 neg, 4 sin_cos, 1 sub). Workspace: 0 slots.
-    fn event_jumps(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 21], w: &mut [S; 0], out_mass: &mut [S; 16], out_rows: &mut [S; 8], out_row_rates: &mut [S; 2], out_directions: &mut [S; 4], out_condition_rates: &mut [S; 1], out_targets: &mut [S; 1], out_settings: &mut [S; 0]) {
+    /// Operations: 44 (8 add, 2 cos, 12 mul, 14 mul_add, 1 neg, 4 sin_cos, 3 sub). Workspace: 0 slots.
+    fn event_jumps(t: S, z: &[S; 4], v: &[S; 4], u: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_mass: &mut [S; 16], out_rows: &mut [S; 8], out_row_rates: &mut [S; 2], out_row_values: &mut [S; 2], out_directions: &mut [S; 4], out_condition_rates: &mut [S; 1], out_targets: &mut [S; 1], out_settings: &mut [S; 0]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;
         let out_mass: &mut [S] = out_mass;
         let out_rows: &mut [S] = out_rows;
         let out_row_rates: &mut [S] = out_row_rates;
+        let out_row_values: &mut [S] = out_row_values;
         let out_directions: &mut [S] = out_directions;
         let out_condition_rates: &mut [S] = out_condition_rates;
         let out_targets: &mut [S] = out_targets;
@@ -5258,64 +5492,75 @@ pub mod five_bar_bouncing {
         let v3 = ld(z, 0) + ld(z, 1);
         let (v4, v5) = m::sin_cos(v3);
         let v6 = ld(c, 2) * v1;
-        let (v7, v8) = m::sin_cos(ld(z, 2));
-        let v9 = m::cos(ld(z, 3));
-        let v10 = ld(z, 2) + ld(z, 3);
-        let (v11, v12) = m::sin_cos(v10);
-        let v13 = 1.8027756377319946 * v5;
-        st(out_directions, 1, v13);
-        let v14 = 1.8027756377319946 * v4;
-        st(out_rows, 2, v14);
-        let v15 = ld(c, 2) * v0 + v14;
-        st(out_rows, 0, v15);
-        let v16 = 1.8027756377319946 * v12;
-        st(out_rows, 7, v16);
-        let v17 = -1.8027756377319946 * v5;
-        st(out_rows, 3, v17);
-        let v18 = v6 + v13;
-        st(out_directions, 0, v18);
-        let v19 = ld(v, 0) * v18;
-        let v20 = ld(v, 1) * v13 + v19;
-        st(out_condition_rates, 0, v20);
+        let v7 = -0.5 + v6;
+        let (v8, v9) = m::sin_cos(ld(z, 2));
+        let v10 = m::cos(ld(z, 3));
+        let v11 = ld(z, 2) + ld(z, 3);
+        let (v12, v13) = m::sin_cos(v11);
+        let v14 = 1.4142135623730951 * v9;
+        let v15 = 1.4142135623730951 * v8;
+        let v16 = 0.5 + v14;
+        let v17 = 1.8027756377319946 * v5;
+        st(out_directions, 1, v17);
+        let v18 = 1.8027756377319946 * v4;
+        st(out_rows, 2, v18);
+        let v19 = v7 + v17;
+        let v20 = ld(c, 2) * v0 + v18;
+        st(out_rows, 0, v20);
+        let v21 = 1.8027756377319946 * v13;
+        st(out_rows, 7, v21);
+        let v22 = v16 + v21;
+        let v23 = 1.8027756377319946 * v12 + v15;
+        let v24 = v22 - v19;
+        st(out_row_values, 0, v24);
+        let v25 = v23 - v20;
+        st(out_row_values, 1, v25);
+        let v26 = -1.8027756377319946 * v5;
+        st(out_rows, 3, v26);
+        let v27 = v6 + v17;
+        st(out_directions, 0, v27);
+        let v28 = ld(v, 0) * v27;
+        let v29 = ld(v, 1) * v17 + v28;
+        st(out_condition_rates, 0, v29);
         st(out_mass, 5, 1.6249999999999998);
         st(out_mass, 15, 1.6249999999999998);
-        let v21 = 3.8242646351945884 * v9 + 5.291666666666667;
-        st(out_mass, 10, v21);
-        let v22 = ld(c, 16) * v2 + ld(c, 15);
-        st(out_mass, 0, v22);
-        let v23 = ld(c, 17) * v2 + 1.6249999999999998;
-        st(out_mass, 1, v23);
-        st(out_mass, 4, v23);
-        let v24 = 1.9121323175972942 * v9 + 1.6249999999999998;
-        st(out_mass, 11, v24);
-        st(out_mass, 14, v24);
-        let v25 = -1.8027756377319946 * v11;
-        st(out_rows, 6, v25);
-        let v26 = -1.4142135623730951 * v7 + v25;
-        st(out_rows, 4, v26);
-        let v27 = ld(v, 0) * v15;
-        let v28 = ld(v, 1) * v14 + v27;
-        let v29 = ld(v, 2) * v26 + v28;
-        let v30 = ld(v, 3) * v25 + v29;
-        st(out_row_rates, 0, v30);
-        let v31 = 1.4142135623730951 * v8 + v16;
-        st(out_rows, 5, v31);
-        let v32 = v17 - v6;
-        st(out_rows, 1, v32);
-        let v33 = ld(v, 0) * v32;
-        let v34 = ld(v, 1) * v17 + v33;
-        let v35 = ld(v, 2) * v31 + v34;
-        let v36 = ld(v, 3) * v16 + v35;
-        st(out_row_rates, 1, v36);
-        let v37 = ld(c, 18) * v20;
-        let v38 = -v37;
-        st(out_targets, 0, v38);
+        let v30 = 3.8242646351945884 * v10 + 5.291666666666667;
+        st(out_mass, 10, v30);
+        let v31 = ld(c, 19) * v2 + ld(c, 18);
+        st(out_mass, 0, v31);
+        let v32 = ld(c, 20) * v2 + 1.6249999999999998;
+        st(out_mass, 1, v32);
+        st(out_mass, 4, v32);
+        let v33 = 1.9121323175972942 * v10 + 1.6249999999999998;
+        st(out_mass, 11, v33);
+        st(out_mass, 14, v33);
+        let v34 = -1.8027756377319946 * v12;
+        st(out_rows, 6, v34);
+        let v35 = -1.4142135623730951 * v8 + v34;
+        st(out_rows, 4, v35);
+        let v36 = ld(v, 0) * v20;
+        let v37 = ld(v, 1) * v18 + v36;
+        let v38 = ld(v, 2) * v35 + v37;
+        let v39 = ld(v, 3) * v34 + v38;
+        st(out_row_rates, 0, v39);
+        let v40 = v14 + v21;
+        st(out_rows, 5, v40);
+        let v41 = v26 - v6;
+        st(out_rows, 1, v41);
+        let v42 = ld(v, 0) * v41;
+        let v43 = ld(v, 1) * v26 + v42;
+        let v44 = ld(v, 2) * v40 + v43;
+        let v45 = ld(v, 3) * v21 + v44;
+        st(out_row_rates, 1, v45);
+        let v46 = ld(c, 21) * v29;
+        let v47 = -v46;
+        st(out_targets, 0, v47);
     }
 
     /// Derivatives of the functions of the events.
     ///
     /// Operations: 5 (1 add, 2 cos, 1 mul, 1 mul_add). Workspace: 0 slots.
-    fn event_function_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 3]) {
+    fn event_function_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 3]) {
         let z: &[S] = z;
         let c: &[S] = c;
         let out_values: &mut [S] = out_values;
@@ -5332,7 +5577,7 @@ pub mod five_bar_bouncing {
     /// Derivatives of the equations of the jumps.
     ///
     /// Operations: 84 (10 add, 37 mul, 24 mul_add, 5 neg, 2 sin, 4 sin_cos, 2 sub). Workspace: 0 slots.
-    fn event_jump_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], mu: &[S; 1], c: &[S; 21], w: &mut [S; 0], out_values: &mut [S; 29]) {
+    fn event_jump_derivatives(t: S, z: &[S; 4], v: &[S; 4], vd: &[S; 4], u: &[S; 0], lambda: &[S; 2], mu: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 37]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let vd: &[S] = vd;
@@ -5352,26 +5597,34 @@ pub mod five_bar_bouncing {
         let v13 = 1.8027756377319946 * v5;
         let v14 = 1.8027756377319946 * v4;
         st(out_values, 13, v14);
+        st(out_values, 30, v14);
         let v15 = ld(c, 2) * v0 + v14;
         st(out_values, 12, v15);
+        st(out_values, 29, v15);
         let v16 = 1.8027756377319946 * v12;
         st(out_values, 23, v16);
+        st(out_values, 36, v16);
         let v17 = -1.8027756377319946 * v5;
         st(out_values, 21, v17);
+        st(out_values, 34, v17);
         let v18 = v6 + v13;
         let v19 = ld(v, 0) * v18;
         let v20 = ld(v, 1) * v13 + v19;
         st(out_values, 28, v20);
         let v21 = -1.8027756377319946 * v11;
         st(out_values, 15, v21);
+        st(out_values, 32, v21);
         let v22 = -1.4142135623730951 * v7 + v21;
         st(out_values, 14, v22);
+        st(out_values, 31, v22);
         let v23 = 1.4142135623730951 * v8 + v16;
         st(out_values, 22, v23);
+        st(out_values, 35, v23);
         let v24 = v17 - v6;
         st(out_values, 20, v24);
-        let v25 = ld(c, 17) * ld(vd, 1);
-        let v26 = ld(c, 16) * ld(vd, 0) + v25;
+        st(out_values, 33, v24);
+        let v25 = ld(c, 20) * ld(vd, 1);
+        let v26 = ld(c, 19) * ld(vd, 0) + v25;
         let v27 = ld(mu, 0) - ld(lambda, 1);
         let v28 = -1.8027756377319946 * ld(lambda, 1);
         let v29 = 1.8027756377319946 * ld(lambda, 0);
@@ -5386,7 +5639,7 @@ pub mod five_bar_bouncing {
         let v36 = v34 - v0 * v32;
         let v37 = v1 * v31 + v36;
         st(out_values, 0, v37);
-        let v38 = ld(c, 17) * ld(vd, 0);
+        let v38 = ld(c, 20) * ld(vd, 0);
         let v39 = v34 - v2 * v38;
         st(out_values, 3, v39);
         let v40 = -1.8027756377319946 * ld(lambda, 0);
@@ -5438,12 +5691,12 @@ pub mod five_bar_bouncing {
         st(out_values, 17, v75);
         let v76 = v0 * v64 - v74;
         st(out_values, 16, v76);
-        let v77 = ld(c, 20) * v5;
+        let v77 = ld(c, 23) * v5;
         st(out_values, 27, v77);
-        let v78 = ld(c, 19) * ld(v, 1) + ld(vd, 1);
-        let v79 = ld(c, 19) * v18;
+        let v78 = ld(c, 22) * ld(v, 1) + ld(vd, 1);
+        let v79 = ld(c, 22) * v18;
         st(out_values, 26, v79);
-        let v80 = ld(c, 19) * ld(v, 0) + ld(vd, 0);
+        let v80 = ld(c, 22) * ld(v, 0) + ld(vd, 0);
         let v81 = v78 + v80;
         let v82 = 1.8027756377319946 * v81;
         let v83 = ld(c, 2) * v80;

@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
- | `conditions` | 74 | 0 |
+ | `conditions` | 91 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
  | `markers` | 50 | 0 |
@@ -175,7 +175,7 @@ pub mod slider_crank {
         ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
-            const CONDITIONS: [rt::simulation::Condition; 5] = [
+            const CONDITIONS: [rt::simulation::Condition; 11] = [
                 rt::simulation::Condition {
                     message: "body `crank` has a negative principal moment of inertia",
                     strict: false,
@@ -196,8 +196,32 @@ pub mod slider_crank {
                     message: "the largest principal moment of inertia of body `rod` exceeds the sum of the others, which no mass distribution has",
                     strict: false,
                 },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is below 0.00390625, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is above 256.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `crank` with the default's length l [kg] is above 8192.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `rod` with the default's length l [kg] is above 32768.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is below 0.00048828125, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is above 32768.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
             ];
-            let (mut margins, mut shown) = ([0.0; 5], [0.0; 5]);
+            let (mut margins, mut shown) = ([0.0; 11], [0.0; 11]);
             let mut w = [0.0; 0];
             conditions(&values, &mut w, &mut margins, &mut shown);
             rt::simulation::ParameterError::check_conditions(
@@ -791,6 +815,7 @@ pub mod slider_crank {
                 at.t,
                 rt::system::array("z", at.z)?,
                 rt::system::array("v", at.v)?,
+                rt::system::array("u", at.u)?,
                 &self.prepared,
                 rt::system::scratch(w)?,
                 rt::system::array_mut("dz", dz)?,
@@ -1042,11 +1067,12 @@ pub mod slider_crank {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 74 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 26 mul, 10 mul_add, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
-    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 5], out_shown: &mut [S; 5]) {
+    /// Operations: 91 (6 abs, 2 acos, 16 add, 6 cos, 2 div, 6 max, 2 min, 27 mul, 10 mul_add, 4 neg, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
+    fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 11], out_shown: &mut [S; 11]) {
         let p: &[S] = p;
         let out_margins: &mut [S] = out_margins;
         let out_shown: &mut [S] = out_shown;
+        st(out_shown, 7, ld(p, 5));
         st(out_margins, 2, ld(p, 6));
         st(out_shown, 2, ld(p, 6));
         let v0 = 0.3333333333333333 * ld(p, 5);
@@ -1131,6 +1157,34 @@ pub mod slider_crank {
         let v72 = v71 - v64;
         let v73 = m::select_le(v62, v68, 0.0, v72);
         st(out_margins, 4, v73);
+        let v74 = 0.5 * ld(p, 4);
+        let v75 = m::abs(v74);
+        let v76 = m::abs(ld(p, 4));
+        let v77 = m::max((1.0 as S), v75);
+        let v78 = m::max(v77, v76);
+        st(out_shown, 5, v78);
+        st(out_shown, 6, v78);
+        let v79 = -0.00390625 + v78;
+        st(out_margins, 5, v79);
+        let v80 = -256.0 + v78;
+        let v81 = -v80;
+        st(out_margins, 6, v81);
+        let v82 = -8192.0 + ld(p, 5);
+        let v83 = -v82;
+        st(out_margins, 7, v83);
+        let v84 = ld(p, 6) + ld(p, 7);
+        st(out_shown, 8, v84);
+        let v85 = -32768.0 + v84;
+        let v86 = -v85;
+        st(out_margins, 8, v86);
+        let v87 = ld(p, 5) + v84;
+        st(out_shown, 9, v87);
+        st(out_shown, 10, v87);
+        let v88 = -0.00048828125 + v87;
+        st(out_margins, 9, v88);
+        let v89 = -32768.0 + v87;
+        let v90 = -v89;
+        st(out_margins, 10, v90);
     }
 
     /// The inputs where nobody else sets them.
@@ -2040,7 +2094,7 @@ pub mod slider_crank {
     /// Corrections of the state onto the constraints.
     ///
     /// Operations: 55 (1 add, 2 div, 24 mul, 17 mul_add, 3 neg, 2 sin_cos, 6 sub). Workspace: 0 slots.
-    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
+    fn constraint_correction(t: S, z: &[S; 3], v: &[S; 3], u: &[S; 0], c: &[S; 17], w: &mut [S; 0], out_dz: &mut [S; 3], out_dv: &mut [S; 3], out_phi: &mut [S; 2], out_phid: &mut [S; 2]) {
         let z: &[S] = z;
         let v: &[S] = v;
         let c: &[S] = c;

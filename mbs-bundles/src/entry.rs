@@ -45,6 +45,8 @@ pub enum Family {
     FusedSteps,
     /// Those of joint form that know constraints.
     JointForm,
+    /// What runs in independent coordinates need beside it.
+    MatrixR,
     /// Objectives.
     Judged,
     /// Derivatives of the start values: with both families of sensitivities.

@@ -47,8 +47,19 @@ pub struct EventEntry {
     pub has_rate: bool,
     /// Its conditions on velocities: the first one, and the one after the last.
     pub conditions: (usize, usize),
+    /// Whether it enters a state in which constraints act that may not have acted before.
+    pub adds_rows: bool,
+    /// The input that always is the side of its function, if it is the switch of a branch.
+    pub switch: Option<u32>,
     /// The inputs it sets: the first one, and the one after the last.
     pub settings: (usize, usize),
+}
+
+impl EventEntry {
+    /// Whether it does more than being recorded.
+    pub const fn acts(&self) -> bool {
+        self.stop || self.conditions.0 < self.conditions.1 || self.settings.0 < self.settings.1
+    }
 }
 
 /// The events of a model; of simultaneous ones the first acts first.

@@ -191,7 +191,7 @@ macro_rules! bundles {
         trait ConstraintCorrection in JointForm {
             places {}
             /// Corrections of the state onto the constraints.
-            ConstraintCorrection = constraint_correction(at: At) reads [Time Z V]
+            ConstraintCorrection = constraint_correction(at: At) reads [Time Z V U]
                 -> slices(
                     dz: [nq] "correction of the coordinates",
                     dv: [nv] "correction of the velocities",
@@ -199,6 +199,17 @@ macro_rules! bundles {
                     phid: [joint_rows] "their rates, and the nonholonomic rows",
                 )
                 { pivots: None, exists: Always, cost: [1 link, 1 entry, 1 eliminations], sections: none }
+        }
+        trait ConstraintRows in MatrixR {
+            places { independent: &[bool] }
+            /// Constraints, their rates and how velocities change them, in joint form.
+            ConstraintRows = constraint_rows(at: At) reads [Time Z V]
+                -> slices(
+                    phi: [n_holonomic] "holonomic rows",
+                    phid: [joint_rows] "their rates, and the nonholonomic rows",
+                    jacobian: [joint_rows nv] "their derivatives by the velocities, by columns",
+                )
+                { pivots: None, exists: Always, cost: [1 link, 1 entry], sections: none }
         }
         trait Reactions in JointForm {
             places {}
@@ -431,12 +442,20 @@ macro_rules! bundles {
                     armed: [n_events] "positive while an event is armed",
                 )
                 { pivots: None, exists: Events, cost: [1 link], sections: none }
+            /// On which side functions of events are that are zero.
+            EventSides = event_sides(at: At, vd: Vd, lambda: Lambda) reads [Time Z V Vd U Lambda]
+                -> slices(
+                    curvatures: [n_events] "second time derivatives of those that depend on positions and time only",
+                    sizes: [3 n_events] "sizes of the terms of functions, rates and second derivatives",
+                )
+                { pivots: None, exists: Events, cost: [3 link], sections: none }
             /// What events do to velocities and to inputs.
             EventJumps = event_jumps(at: At) reads [Time Z V U]
                 -> slices(
                     mass: [nv nv] "mass matrix, by columns",
                     rows: [joint_rows nv] "constraints per velocity, by columns",
                     row_rates: [joint_rows] "rates of the constraints",
+                    row_values: [joint_rows] "holonomic constraints; zero for the others",
                     directions: [n_conditions nv] "conditions per velocity, by columns",
                     condition_rates: [n_conditions] "rates that events set, before them",
                     targets: [n_conditions] "the same, after them",
@@ -453,7 +472,7 @@ macro_rules! bundles {
             /// Derivatives of the equations of the jumps.
             EventJumpDerivatives = event_jump_derivatives(at: At, vd: Vd, lambda: Lambda, mu: EventImpulses)
                 reads [Time Z V Vd U Lambda EventImpulses]
-                -> slices(values: [jump_partials] "of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target by z, v, t and the parameters; vd is d")
+                -> slices(values: [jump_partials] "of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target, Φ by z, v, t and the parameters; vd is d")
                 { pivots: None, exists: Events, cost: [1 link, 1 parameters link, 3 entry], sections: none }
         }
     } };

@@ -7,7 +7,7 @@ use std::path::Path;
 const BEGIN: &str = "<!-- From the table of bundles; renew with MBS_UPDATE=1 cargo test -p mbs-bundles -->\n";
 const END: &str = "<!-- End of the table of bundles -->\n";
 
-const FAMILIES: [(Family, &str, &str); 11] = [
+const FAMILIES: [(Family, &str, &str); 12] = [
     (Family::Tree, "The tree", "In joint form, of the mechanism without its constraints."),
     (
         Family::Robotics,
@@ -25,6 +25,7 @@ const FAMILIES: [(Family, &str, &str); 11] = [
         "With the coordinate form of small models: what a usual step needs, with everything in common computed once.",
     ),
     (Family::JointForm, "Constraints in joint form", "For explicit integrators, and what joints transmit."),
+    (Family::MatrixR, "Independent coordinates", "For the formulation `matrix_r`, beside the joint form."),
     (Family::Judged, "Objectives", ""),
     (Family::Start, "Derivatives of the start", "With either of the next two."),
     (

@@ -8,7 +8,7 @@ mod tools;
 
 pub(crate) use method::Method;
 pub(crate) use model::{Check, Generate, Import};
-pub(crate) use optimise::{Identify, Optimise, OptimiserName, Sweep};
+pub(crate) use optimise::{Compare, Identify, Optimise, OptimiserName, Sweep};
 pub(crate) use runs::{
     By, Common, CoordinatesName, EngineName, Equilibrium, Gradient, Kinematics, Modes, Of, Results, Run,
     Simulate, Verify,
@@ -36,6 +36,7 @@ Examples:
   mbs optimise models/five_bar.yaml --minimise psi1 --over L_s1 --over L_s2
   mbs sweep models/five_bar.yaml --over k_1=50:200:20 --out sweep.csv
   mbs verify models/five_bar.yaml
+  mbs compare models/five_bar.yaml --end 1 --report five_bar.html
   mbs equilibrium models/buggy.yaml
   mbs modes models/whipple.yaml
   mbs generate models/pendulum.yaml -o src/pendulum.rs
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Sweep(Sweep),
     Identify(Identify),
     Verify(Verify),
+    Compare(Compare),
     Equilibrium(Equilibrium),
     Modes(Modes),
     /// Print the JSON Schema of model files, for completion and hover in editors.

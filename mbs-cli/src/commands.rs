@@ -1,6 +1,7 @@
 //! The commands: each reads its arguments, asks the engine, and shows what comes of it.
 
 mod check;
+mod compare;
 mod generate;
 mod gradient;
 mod identify;
@@ -49,6 +50,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Equilibrium(arguments) => statics::equilibrium(&arguments),
         Command::Modes(arguments) => statics::modes(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::New(arguments) => new::new(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Schema => shell::schema(),

@@ -152,6 +152,7 @@ fn connection(kind: JointKind, parent: BodyId, child: BodyId, declared: &Joint) 
         left_handed: false,
         cut: None,
         follows: None,
+        shared: None,
         span: declared.span,
     }
 }

@@ -3,7 +3,7 @@
 //! Input: a [`Model`] that the reader accepts. Output: [`Analysed`], from which checks, programs and front ends start.
 
 use crate::constrained::Rows;
-use crate::model::{Case, Model};
+use crate::model::{Case, Model, ParameterValue};
 use crate::topology::{self, Tree};
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -53,6 +53,23 @@ impl Analysed {
             true => Analysed { model, tree: self.tree.clone(), rows: self.rows.clone() },
             false => Analysed::of(model),
         })
+    }
+
+    /// The model with other values of its independent parameters as defaults, arrays flattened, from which scales are and samples are taken. The tree
+    /// stays; rows are found again, with their scales.
+    pub fn with_defaults(&self, values: &[f64]) -> Analysed {
+        let mut model = self.model.clone();
+        let mut values = values.iter();
+        for parameter in &mut model.parameters {
+            let own: &mut [f64] = match &mut parameter.value {
+                ParameterValue::Number(x) => std::slice::from_mut(x),
+                ParameterValue::Array(x) => x,
+                ParameterValue::Derived(_) => &mut [],
+            };
+            own.iter_mut().zip(&mut values).for_each(|(own, value)| *own = *value);
+        }
+        let rows = Rows::of(&model, &self.tree);
+        Analysed { model, tree: self.tree.clone(), rows }
     }
 }
 

@@ -86,12 +86,12 @@ fn broken_condition(model: &Model, tree: &Tree, rows: &Rows, case: Option<&Case>
     let mut g = Graph::new();
     let parameters = Parameters::lower(&mut g, model, false);
     let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, ReferencePoint::Origin);
-    let conditions = Conditions::of(&mut g, &mut mechanism, rows, case, f64::EPSILON);
+    let conditions = Conditions::of(&mut g, &mut mechanism, rows, case, f64::EPSILON, false);
     let mut interpreter = Interpreter::new();
     interpreter.set_all(Group::Parameters, &model.default_parameters());
     let margins = interpreter.evaluate(&g, &conditions.margins);
     let shown = interpreter.evaluate(&g, &conditions.shown);
-    Conditions::broken(&conditions.all, &margins, &shown)
+    Conditions::broken(&conditions.all, &margins, &shown).map(|(_, text)| text)
 }
 
 /// More velocities than this are not checked: the check is dense.
@@ -225,6 +225,9 @@ fn sampled(g: &mut Graph, mechanism: &Mechanism<'_>, scales: &Scales, wanted: &[
     (0..STATES)
         .map(|state| {
             let mut interpreter = Interpreter::new();
+            for (i, input) in mechanism.model.inputs.iter().enumerate() {
+                interpreter.set(Group::U, i as u32, input.default);
+            }
             for (i, &value) in start.iter().enumerate() {
                 // Irrational steps: no two coordinates meet in a special configuration by accident.
                 let step = 0.37 * state as f64 * (1.0 + (i as f64 * 0.754_877_666).fract());

@@ -1,5 +1,5 @@
 //! What every set of parameters must keep, not only the file's own: masses, inertias and directions that a body can have,
-//! bounds, knots that increase, rows that no coordinate can correct.
+//! bounds, knots that increase, rows that no coordinate can correct, lengths and inertias of the size for which the equations are scaled.
 //!
 //! Enters: a mechanism and its rows. Leaves: conditions, each an expression of parameters that must not be negative. Those
 //! that hold whatever the parameters are left out: the reader has judged them.
@@ -10,10 +10,11 @@
 //! | q | tr J / 3 |
 //! | B | J − q I, with tr B² = 6 p² |
 //! | φ | ⅓ arccos(½ det(B/p)), so that the principal moments are q + 2p cos(φ + 2πk/3) |
+//! | ℓ | the model's length at default parameters |
 
-use crate::constrained::{Rows, Sample, row_values};
+use crate::constrained::{Rows, Sample, lengths, row_values};
 use crate::elements::Mechanism;
-use crate::graph::{BinaryOp, Comparison, ExprId, Graph, UnaryOp};
+use crate::graph::{BinaryOp, Comparison, ExprId, Graph, Interpreter, UnaryOp};
 use crate::lowering::{Lowering, ParametersOnly};
 use crate::model::{ArrayRef, Case, Inertia, ParameterId, ParameterValue, Scalar, Vector};
 use crate::symbols::Group;
@@ -28,6 +29,12 @@ const MOMENT_ROUNDING: f64 = 4.0;
 /// Rows are looked at in this many states; no coordinate changes them, time and inputs may.
 const STATES: usize = 3;
 
+/// Lengths may leave those of the defaults by this factor: Newton's method ends at 1e−10 of the model's length, which then is 3e−8 of the shorter ones.
+const LENGTHS: f64 = 256.0;
+/// Inertias may leave those of the defaults by this factor: the regularisation of constraints, 1e−10 of Φ M⁻¹ Φᵀ, stays between the rounding of a
+/// solve and 1e−6, of which the refined solution keeps the square.
+const INERTIAS: f64 = 8192.0;
+
 /// One condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
@@ -35,6 +42,8 @@ pub struct Condition {
     pub message: String,
     /// Whether zero fails, too.
     pub strict: bool,
+    /// Whether a program of the same model with these parameters as defaults keeps it.
+    pub of_scale: bool,
 }
 
 impl Condition {
@@ -56,32 +65,55 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of a mechanism, with the knots of a case. `epsilon` is that of the numbers with which they are judged.
+    /// Of a mechanism, with the knots of a case. `epsilon` is that of the numbers with which they are judged; `implicit` says whether an iteration judges
+    /// coordinates by their scales.
     pub fn of(
         g: &mut Graph,
         mechanism: &mut Mechanism<'_>,
         rows: &Rows,
         case: Option<&Case>,
         epsilon: f64,
+        implicit: bool,
     ) -> Conditions {
         let mut conditions = Conditions::default();
         conditions.bounds(g, mechanism);
         conditions.bodies(g, mechanism, epsilon);
         conditions.directions(g, mechanism);
+        conditions.shared(g, mechanism, epsilon);
         conditions.knots(g, mechanism, &mechanism.model.knots);
         conditions.knots(g, mechanism, case.map_or(&[], |case| &case.knots));
         conditions.rows(g, mechanism, rows, epsilon);
+        if implicit || !rows.kept.is_empty() {
+            conditions.lengths(g, mechanism);
+        }
+        if !rows.kept.is_empty() {
+            conditions.inertias(g, mechanism, rows.scales.length);
+        }
         conditions
     }
 
-    /// The first that fails at values of margins and of what is shown: its text.
-    pub fn broken(all: &[Condition], margins: &[f64], shown: &[f64]) -> Option<String> {
+    /// Whether the equations are scaled for these values of the independent parameters, arrays flattened.
+    pub fn are_scaled_for(&self, g: &Graph, parameters: &[f64]) -> bool {
+        let of_scale = self.all.iter().zip(&self.margins).filter(|(condition, _)| condition.of_scale);
+        let (conditions, margins): (Vec<_>, Vec<ExprId>) = of_scale.map(|(c, &margin)| (c, margin)).unzip();
+        let mut interpreter = Interpreter::new();
+        interpreter.set_all(Group::Parameters, parameters);
+        let values = interpreter.evaluate(g, &margins);
+        conditions.iter().zip(values).all(|(condition, margin)| condition.holds(margin))
+    }
+
+    /// The first that fails at values of margins and of what is shown, and its text.
+    pub fn broken<'c>(
+        all: &'c [Condition],
+        margins: &[f64],
+        shown: &[f64],
+    ) -> Option<(&'c Condition, String)> {
         let first = all.iter().zip(margins).position(|(condition, &margin)| !condition.holds(margin))?;
-        Some(format!("{}: {}", all[first].message, shown[first]))
+        Some((&all[first], format!("{}: {}", all[first].message, shown[first])))
     }
 
     fn push(&mut self, g: &Graph, message: String, strict: bool, margin: ExprId, shown: ExprId) {
-        let condition = Condition { message, strict };
+        let condition = Condition { message, strict, of_scale: false };
         if g.constant_value(margin).is_none_or(|margin| !condition.holds(margin)) {
             self.all.push(condition);
             self.margins.push(margin);
@@ -177,6 +209,24 @@ impl Conditions {
         }
     }
 
+    /// What is shared has the same lengths and angles on both bodies of a joint, to nine digits.
+    fn shared(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, epsilon: f64) {
+        for joint in &mechanism.model.joints {
+            let equal = joint.shared.iter().flat_map(|shared| &shared.equal);
+            for [of_parent, of_child] in equal.filter(|[a, b]| a != b) {
+                let (a, b) = (scalar(g, mechanism, of_parent), scalar(g, mechanism, of_child));
+                let (difference, holds) = (g.sub(a, b), g.constant(HOLDS.max(ROUNDING * epsilon)));
+                let magnitude = g.abs(difference);
+                let margin = g.sub(holds, magnitude);
+                let message = format!(
+                    "what the bodies of joint `{}` share does not fit together on both: lengths or cosines differ by",
+                    joint.name
+                );
+                self.push(g, message, false, margin, difference);
+            }
+        }
+    }
+
     fn direction(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, message: String, vector: &Vector) {
         let vector = Lowering::new(g, mechanism.parameters, &mut ParametersOnly).vector(vector);
         let square = g.dot3(vector, vector);
@@ -226,6 +276,81 @@ impl Conditions {
             if let Some(least) = least {
                 self.push(g, name, true, least, least);
             }
+        }
+    }
+
+    /// The largest length stays near that of the defaults, from which the scales of coordinates and rows are.
+    fn lengths(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>) {
+        let (mut constant, mut others) = (0.0f64, Vec::new());
+        for length in lengths(mechanism.model) {
+            for component in Lowering::new(g, mechanism.parameters, &mut ParametersOnly).vector(length).0 {
+                match g.constant_value(component) {
+                    Some(value) => constant = constant.max(value.abs()),
+                    None => others.push(g.abs(component)),
+                }
+            }
+        }
+        let constant = g.constant(constant);
+        let largest =
+            others.into_iter().fold(constant, |largest, size| g.binary(BinaryOp::Max, largest, size));
+        self.near(g, mechanism, "the largest length of the bodies [m]", largest, [1.0 / LENGTHS, LENGTHS]);
+    }
+
+    /// No body becomes much heavier than by default, nor all of them much lighter: the regularisation of constraints is a constant.
+    fn inertias(&mut self, g: &mut Graph, mechanism: &Mechanism<'_>, length: f64) {
+        let length = g.constant(length);
+        let square = g.square(length);
+        let mut all = g.zero();
+        for body in mechanism.model.bodies.iter().skip(1) {
+            let Inertia { xx, yy, zz, .. } = &body.inertia;
+            let [mass, xx, yy, zz] = [&body.mass, xx, yy, zz].map(|entry| scalar(g, mechanism, entry));
+            // m + tr J/ℓ²
+            let trace = g.sum(&[xx, yy, zz]);
+            let turning = g.div(trace, square);
+            let inertia = g.add(mass, turning);
+            let what = format!("m + tr J/l² of body `{}` with the default's length l [kg]", body.name);
+            self.near(g, mechanism, &what, inertia, [0.0, INERTIAS]);
+            all = g.add(all, inertia);
+        }
+        self.near(
+            g,
+            mechanism,
+            "m + tr J/l² of all bodies with the default's length l [kg]",
+            all,
+            [1.0 / INERTIAS, INERTIAS],
+        );
+    }
+
+    /// A measure stays between parts of its value at default parameters.
+    fn near(
+        &mut self,
+        g: &mut Graph,
+        mechanism: &Mechanism<'_>,
+        what: &str,
+        measure: ExprId,
+        parts: [f64; 2],
+    ) {
+        let mut interpreter = Interpreter::new();
+        interpreter.set_all(Group::Parameters, &mechanism.model.default_parameters());
+        let by_default: f64 = interpreter.evaluate(g, &[measure])[0];
+        if !(by_default > 0.0 && by_default.is_finite()) {
+            return;
+        }
+        // Powers of two, so that no rounding of the defaults reaches generated code.
+        let by_default = 2f64.powi(by_default.log2().round() as i32);
+        for (part, sign) in parts.into_iter().zip([1.0, -1.0]).filter(|(part, _)| *part > 0.0) {
+            let limit = part * by_default;
+            let (bound, sign) = (g.constant(limit), g.constant(sign));
+            let difference = g.sub(measure, bound);
+            let margin = g.mul(sign, difference);
+            let side = if part < 1.0 { "below" } else { "above" };
+            let message = format!(
+                "{what} is {side} {limit:?}, too far from that of the default parameters, for which the equations are scaled; make \
+                 values of this size the defaults"
+            );
+            let known = self.all.len();
+            self.push(g, message, false, margin, measure);
+            self.all[known..].iter_mut().for_each(|condition| condition.of_scale = true);
         }
     }
 

@@ -12,8 +12,8 @@ use mbs_runtime::sensitivity::Places;
 use mbs_runtime::system::check_pivots;
 use mbs_runtime::{
     AccelerationDerivatives, At, Centroid, Centroidal, Constrained, ConstrainedDynamics,
-    ConstraintCorrection, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable, Events,
-    ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
+    ConstraintCorrection, ConstraintRows, CoriolisTerms, Energy, EvalError, EventDerivatives, EventTable,
+    Events, ForwardDynamics, ForwardDynamicsDerivatives, ForwardDynamicsExternal, ForwardDynamicsRecursive,
     FusedSteps, GravityTerms, Impulses, InertialParameters, InverseDynamics, InverseDynamicsDerivatives,
     InverseDynamicsExternal, InverseDynamicsParameters, JointObjectiveDerivatives, JointPlaces,
     JointSensitivities, MarkerJacobianRates, MarkerJacobians, Markers, MassMatrix, MassMatrixCoordinates,
@@ -42,6 +42,7 @@ impl<S: Scalar> Interpreted<S> {
         w: &mut [S],
         results: [&mut [S]; N],
     ) -> Result<(), EvalError> {
+        let kind = self.answering(kind);
         let (entry, tape) = (kind.entry(), self.bundle(kind)?);
         let mut arguments: Arguments<'_, S> = arguments;
         arguments[Group::Prepared as usize] = self.prepared();
@@ -285,6 +286,10 @@ mod places {
 
     pub(super) fn held(program: &Program) -> &[bool] {
         &program.held
+    }
+
+    pub(super) fn independent(program: &Program) -> &[bool] {
+        &program.independent
     }
 
     pub(super) fn dependent(program: &Program) -> &[bool] {

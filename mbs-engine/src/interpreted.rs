@@ -32,6 +32,8 @@ pub struct Interpreted<S: Scalar = f64> {
     /// In the order of [`BundleKind::ALL`]; copies of a model share them, and their machine code.
     bundles: Arc<[Option<Tape<S>>; BundleKind::ALL.len()]>,
     policy: Policy,
+    /// Whether forward dynamics is the recursion of articulated bodies.
+    recursive: bool,
 }
 
 impl<S: Scalar> Interpreted<S> {
@@ -70,10 +72,25 @@ impl<S: Scalar> Interpreted<S> {
             conditions,
             bundles: Arc::new(bundles),
             policy: Policy::new(Engine::Auto, None, Fusing::AsCompiled),
+            recursive: false,
             program: Arc::new(program),
         };
         this.run_prepare();
         this
+    }
+
+    /// Takes accelerations of an open tree from the recursion of articulated bodies (fully recursive) instead of the mass matrix
+    /// (semi-recursive): wherever forward dynamics is asked for, in runs with derivatives, too. The program needs that bundle.
+    pub fn set_recursive(&mut self, recursive: bool) {
+        self.recursive = recursive;
+    }
+
+    /// The bundle that answers for another.
+    pub(crate) fn answering(&self, kind: BundleKind) -> BundleKind {
+        match kind {
+            BundleKind::ForwardDynamics if self.recursive => BundleKind::ForwardDynamicsRecursive,
+            kind => kind,
+        }
     }
 
     /// Chooses how bundles are run. `expected`: how many evaluations of a bundle will come, where that is known.
@@ -145,6 +162,18 @@ impl<S: Scalar> Interpreted<S> {
         &mut self,
         values: &[(&str, S)],
     ) -> Result<(), (Option<String>, ParameterError)> {
+        let all = self.with_values(values)?;
+        self.check_conditions(&all).map_err(|error| (None, error))?;
+        self.parameters = all;
+        self.run_prepare();
+        Ok(())
+    }
+
+    /// All parameters, some of them with other values, each within its own bounds.
+    pub(crate) fn with_values(
+        &self,
+        values: &[(&str, S)],
+    ) -> Result<Vec<S>, (Option<String>, ParameterError)> {
         let mut all = self.parameters.clone();
         for &(name, value) in values {
             let mut set = || {
@@ -156,10 +185,7 @@ impl<S: Scalar> Interpreted<S> {
             };
             set().map_err(|error| (Some(name.into()), error))?;
         }
-        self.check_conditions(&all).map_err(|error| (None, error))?;
-        self.parameters = all;
-        self.run_prepare();
-        Ok(())
+        Ok(all)
     }
 
     /// Whether a mechanism can have these parameters: a mass is not negative, an inertia is that of a body, knots increase,
@@ -175,7 +201,8 @@ impl<S: Scalar> Interpreted<S> {
         let [margins, shown] =
             [margins, shown].map(|values| values.iter().map(|x| x.real()).collect::<Vec<_>>());
         match Conditions::broken(conditions, &margins, &shown) {
-            Some(message) => Err(ParameterError::Condition { message }),
+            Some((condition, message)) if condition.of_scale => Err(ParameterError::Scale { message }),
+            Some((_, message)) => Err(ParameterError::Condition { message }),
             None => Ok(()),
         }
     }

@@ -72,6 +72,8 @@ mod failures;
 
 pub mod sweep;
 
+pub mod comparison;
+
 pub mod optimisation;
 
 pub mod identification;

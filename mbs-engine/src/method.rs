@@ -29,6 +29,8 @@ pub struct Damping {
     pub frequency: f64,
     /// The penalty; none for exact accelerations.
     pub penalty: Option<f64>,
+    /// Whether independent coordinates are integrated, so that there is nothing to answer.
+    pub matrix_r: bool,
 }
 
 /// How `index1` and `penalty` answer a violation, before the scale of the rows is known.
@@ -60,6 +62,7 @@ impl Damping {
         Some(Damping {
             frequency: if explicit { 0.0 } else { damping_frequency(simulation.step) },
             penalty: enforcement(simulation).penalty(scale),
+            matrix_r: simulation.formulation == Formulation::MatrixR,
         })
     }
 }
@@ -102,11 +105,14 @@ impl Method {
             return Method::Index1(ImplicitIndex1 { integrator, tolerance, max_iterations, tangent, ..base });
         }
         let projection = match simulation.projection {
-            model::Projection::Mass => ProjectionMatrix::Mass,
+            model::Projection::Mass | model::Projection::None => ProjectionMatrix::Mass,
             model::Projection::Tangent => ProjectionMatrix::Tangent,
         };
         let penalty = simulation.penalty.map_or(Penalty::DEFAULT, Penalty::Given);
-        let base = Ali3p::DEFAULT;
+        let mut base = Ali3p::DEFAULT;
+        if simulation.projection == model::Projection::None {
+            base.max_projections = 0;
+        }
         Method::Ali3p(Ali3p { integrator, tolerance, max_iterations, tangent, penalty, projection, ..base })
     }
 

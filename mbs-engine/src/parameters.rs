@@ -55,6 +55,11 @@ pub enum ParameterError {
         /// What is wrong.
         message: String,
     },
+    /// Lengths or inertias far from those of the defaults, for which the equations are scaled.
+    Scale {
+        /// What is too large or too small.
+        message: String,
+    },
     /// A wrong number of values for all parameters at once.
     Count {
         /// How many there are.
@@ -98,7 +103,7 @@ impl fmt::Display for ParameterError {
                 write!(f, ", not {value}")
             }
             ParameterError::NotFinite { name } => write!(f, "parameter `{name}` must be finite"),
-            ParameterError::Condition { message } => f.write_str(message),
+            ParameterError::Condition { message } | ParameterError::Scale { message } => f.write_str(message),
             ParameterError::Count { expected, found } => {
                 write!(f, "{expected} parameters are needed, {found} were given")
             }

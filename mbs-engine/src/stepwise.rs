@@ -42,7 +42,7 @@
 use crate::gradient::{self, Found};
 use crate::method::Method;
 use crate::simulation::{Instance, InstanceError, Overrides, Settings, interpret, simulation};
-use crate::{Interpreted, ParameterError};
+use crate::{Damping, Interpreted, ParameterError};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::Case;
@@ -51,8 +51,8 @@ use mbs_runtime::inputs::Constant;
 use mbs_runtime::integrator::Accepted;
 use mbs_runtime::named::{Energies, Wrench};
 use mbs_runtime::simulation::{
-    self as runtime, Clock, Either, ExplicitMemory, ImplicitMemory, Method as _, Node, Projected, Results,
-    Stabilised, Target, Tree, Work,
+    self as runtime, Clock, Either, Enforcement, ExplicitMemory, ImplicitMemory, Independent,
+    IndependentMemory, Method as _, Node, Projected, Results, Stabilised, Target, Tree, Work,
 };
 use mbs_runtime::{
     Adaptive, Ali3p, At, Dims, Energy, EvalError, Inputs, Markers, MassMatrix, Outputs, Reactions, Rk4,
@@ -113,7 +113,16 @@ impl std::error::Error for SimulationError {}
 type Stepping = Either<Either<Ali3p, Stabilised>, Either<Explicit<Rk4>, Explicit<Adaptive>>>;
 
 /// An explicit integrator of an open tree, or under constraints.
-type Explicit<T> = Either<Tree<T>, Projected<T>>;
+type Explicit<T> = Either<Tree<T>, Either<Projected<T>, Independent<T>>>;
+
+/// An explicit integrator under constraints.
+fn explicit<T>(integrator: T, damping: Option<Damping>, enforcement: Enforcement) -> Explicit<T> {
+    match damping {
+        None => Either::First(Tree(integrator)),
+        Some(damping) if damping.matrix_r => Either::Second(Either::Second(Independent(integrator))),
+        Some(_) => Either::Second(Either::First(Projected { integrator, enforcement })),
+    }
+}
 
 /// The method of settings. Numbers that depend on the start are fixed by it.
 fn stepping(settings: &Settings) -> Stepping {
@@ -121,14 +130,9 @@ fn stepping(settings: &Settings) -> Stepping {
     match Method::of(&settings.simulation, settings.constrained, &[]) {
         Method::Ali3p(method) => Either::First(Either::First(method)),
         Method::Index1(method) => Either::First(Either::Second(Stabilised { method, enforcement })),
-        Method::Rk4(None) => Either::Second(Either::First(Either::First(Tree(Rk4)))),
-        Method::Rk4(Some(_)) => {
-            let integrator = Rk4;
-            Either::Second(Either::First(Either::Second(Projected { integrator, enforcement })))
-        }
-        Method::DormandPrince(control, None) => Either::Second(Either::Second(Either::First(Tree(control)))),
-        Method::DormandPrince(integrator, Some(_)) => {
-            Either::Second(Either::Second(Either::Second(Projected { integrator, enforcement })))
+        Method::Rk4(damping) => Either::Second(Either::First(explicit(Rk4, damping, enforcement))),
+        Method::DormandPrince(control, damping) => {
+            Either::Second(Either::Second(explicit(control, damping, enforcement)))
         }
     }
 }
@@ -138,7 +142,9 @@ fn memory(stepping: &Stepping, constrained: bool, dims: &Dims) -> (usize, usize)
     match stepping {
         Either::First(_) => (ImplicitMemory::state_len(dims), ImplicitMemory::scratch_len(dims)),
         Either::Second(_) if constrained => {
-            (ExplicitMemory::state_len(dims), ExplicitMemory::projected_scratch_len(dims))
+            let projected = ExplicitMemory::projected_scratch_len(dims);
+            let scratch = projected.max(IndependentMemory::scratch_len(dims));
+            (IndependentMemory::state_len(dims), scratch)
         }
         Either::Second(_) => (ExplicitMemory::state_len(dims), ExplicitMemory::tree_scratch_len(dims)),
     }

@@ -3,6 +3,10 @@
 mod common;
 #[path = "simulate/events.rs"]
 mod events;
+#[path = "simulate/kinematics.rs"]
+mod kinematics;
+#[path = "simulate/shared_joints.rs"]
+mod shared_joints;
 
 use common::{interpreted, run, shipped};
 use mbs_codegen::program::{BundleKind, Options, Program};

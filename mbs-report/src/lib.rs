@@ -67,6 +67,8 @@ pub enum Kind {
     Bars(Vec<String>),
     /// As polylines over these names, in parallel coordinates: the values of a curve are those of one polyline after the other.
     Parallel(Vec<String>),
+    /// As paths in the plane, both axes logarithmic: the values of a curve are x and y in turns.
+    Paths,
 }
 
 /// A curve over time.

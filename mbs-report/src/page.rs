@@ -126,6 +126,7 @@ fn data(report: &Report) -> String {
             Kind::Points => ("points", &[][..]),
             Kind::Bars(names) => ("bars", names.as_slice()),
             Kind::Parallel(names) => ("parallel", names.as_slice()),
+            Kind::Paths => ("paths", &[][..]),
         };
         format!(
             "{{\"kind\":{},\"names\":{},\"axis\":{},\"over\":{},\"log\":{},\"times\":{},\"sets\":{sets}}}",

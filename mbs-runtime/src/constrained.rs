@@ -331,6 +331,24 @@ pub trait ConstraintCorrection: System {
     ) -> Result<(), EvalError>;
 }
 
+/// Constraints in joint form.
+pub trait ConstraintRows: System {
+    /// Which velocities are to be independent, nv of them; none lets elimination choose.
+    fn independent(&self) -> &[bool] {
+        &[]
+    }
+
+    /// Writes Φ; Φd then Ψ; and (Φ_v; A), by columns.
+    fn constraint_rows(
+        &self,
+        at: At<'_, Self::S>,
+        w: &mut [Self::S],
+        phi: &mut [Self::S],
+        phid: &mut [Self::S],
+        jacobian: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+}
+
 /// What joints transmit.
 pub trait Reactions: System {
     /// Writes, for every joint of the model in its order, force and torque that the parent puts on the child through the

@@ -39,6 +39,8 @@ pub struct Dims {
     pub n_objectives: usize,
     /// Event functions.
     pub n_events: usize,
+    /// Numbers of a choice of independent coordinates, which is a part of the state; none in most dynamics.
+    pub n_choice: usize,
     /// Sizes of what it knows of its derivatives.
     pub sensitivity: SensitivityDims,
     /// Scratch that suffices for every bundle.
@@ -65,6 +67,7 @@ impl Dims {
         n_carried: 0,
         n_objectives: 0,
         n_events: 0,
+        n_choice: 0,
         sensitivity: SensitivityDims::ZERO,
         workspace: 0,
     };

@@ -47,6 +47,15 @@ pub enum EvalError {
         /// Its value, which should be zero.
         violation: f64,
     },
+    /// Independent coordinates do not determine the others.
+    Independent {
+        /// Why.
+        failure: IndependentFailure,
+        /// What is not determined: a velocity, or a row that depends on others.
+        quantity: Quantity,
+        /// Its index.
+        index: usize,
+    },
     /// Parameters that no such mechanism has.
     Refused {
         /// What is wrong.
@@ -232,12 +241,47 @@ pub enum StepError {
     },
 }
 
-/// Why an event cannot happen as it should.
+/// Why independent coordinates do not determine the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndependentFailure {
+    /// The step goes over a position in which they do not.
+    Lost,
+    /// No choice does in this position: a dead point of a drive, or a bifurcation.
+    Singular,
+    /// Those that were named do not.
+    Named,
+}
+
+impl IndependentFailure {
+    /// What is wrong, and what to do.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Lost => {
+                "is not determined by the independent coordinates along this step: they were lost on the way, at a dead point or a bifurcation; \
+                 take a smaller step, or the formulation `ali3p` to go through"
+            }
+            Self::Singular => {
+                "is not determined in this position, a dead point or a bifurcation, whatever coordinates are independent: start elsewhere, \
+                 or take the formulation `ali3p`"
+            }
+            Self::Named => {
+                "cannot be independent together with the others that are named as such: name other coordinates, or none, to have them chosen"
+            }
+        }
+    }
+}
+
+/// Why an event cannot happen as it should.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventFailure {
     /// Its function is beyond zero at the start.
     Past,
+    /// Its function is beyond zero as soon as it counts.
+    Late,
+    /// Both branches of its switch lead back to the other.
+    Slides,
     /// Its function is zero, with rate zero, and then crosses.
     AtRest,
     /// It comes ever faster.
@@ -250,6 +294,25 @@ pub enum EventFailure {
     Contradicts,
     /// Its function meets zero without crossing it: its time has no derivative.
     Tangential,
+    /// A constraint that acts after it does not hold where it happens.
+    Violates {
+        /// The row, in joint form.
+        row: usize,
+        /// Its value.
+        by: f64,
+    },
+    /// A constraint that acts after it holds where it happens, but not where it happens for other parameters.
+    Leaves {
+        /// The row, in joint form.
+        row: usize,
+        /// The parameter.
+        parameter: usize,
+    },
+    /// A constraint that acts after it holds where it happens, but its function does not tell that it does for other parameters.
+    Unseen {
+        /// The row, in joint form.
+        row: usize,
+    },
 }
 
 impl EventFailure {
@@ -258,6 +321,14 @@ impl EventFailure {
         match self {
             Self::Past => {
                 "has happened before the start: its function is beyond zero there; change the start, or its `direction`"
+            }
+            Self::Late => {
+                "is past its threshold as soon as it begins to count: another event has led to where its function is beyond zero; \
+                 let that event lead elsewhere"
+            }
+            Self::Slides => {
+                "does not let go of zero: on either side the motion leads back to the other one, it sticks or slides there; make sticking a \
+                 state of a mode with its constraint, or smooth the law"
             }
             Self::AtRest => {
                 "is at rest: its function is zero there with rate zero, and crosses zero without having been on the other side; \
@@ -273,6 +344,9 @@ impl EventFailure {
             Self::Tangential => {
                 "is met tangentially: its function touches zero without crossing it, and its time has no derivative"
             }
+            Self::Violates { .. } => "enters a state whose constraints do not hold there",
+            Self::Unseen { .. } => "enters a state whose constraints may not hold there for other parameters",
+            Self::Leaves { .. } => "enters a state whose constraints do not hold there for other parameters",
         }
     }
 }
@@ -392,6 +466,9 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, EvalError, N> {
                 let entry = entry(quantity, index);
                 write!(f, "{entry} is violated by {}, and corrections do not reduce it", short(violation))
             }
+            EvalError::Independent { failure, quantity, index } => {
+                write!(f, "{} {}", entry(quantity, index), failure.words())
+            }
             EvalError::Refused { message } => write!(f, "no such mechanism has these parameters: {message}"),
             EvalError::Absent { bundle } => write!(f, "the model was made without the bundle `{bundle}`"),
         }
@@ -497,6 +574,34 @@ impl<N: Names + ?Sized> fmt::Display for Described<'_, StepError, N> {
                 )
             }
             StepError::NotDifferentiable { what } | StepError::Unsupported { what } => write!(f, "{what}"),
+            StepError::Event { t, event, failure: EventFailure::Violates { row, by } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which is violated by {by:e} there: let the event happen where all constraints \
+                     hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Leaves { row, parameter } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                let parameter = entry(Quantity::Sensitivity, parameter);
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which holds there, but not where the event happens after a change of \
+                     {parameter}: there is no gradient; let the event happen where all constraints hold that it adds"
+                )
+            }
+            StepError::Event { t, event, failure: EventFailure::Unseen { row } } => {
+                let (t, event, row) =
+                    (time(t), entry(Quantity::Event, event), entry(Quantity::Holonomic, row));
+                write!(
+                    f,
+                    "at t = {t} {event} adds {row}, which holds there, but the function of the event does not tell the adjoint that it \
+                     does after a change of parameters: take the direct method, or let the event happen where the constraint holds"
+                )
+            }
             StepError::Event { t, event, failure } => {
                 write!(f, "at t = {} {} {}", time(t), entry(Quantity::Event, event), failure.words())
             }

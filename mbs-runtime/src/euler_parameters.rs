@@ -31,7 +31,7 @@ fn twice<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3
 
 /// 2 Ḡ(p) x/|p|²
 #[inline(always)]
-fn angular<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3] {
+pub(crate) fn angular<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S; 3] {
     let factor = S::from_f64(2.0) / (e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3);
     [
         factor * (e0 * x1 - e1 * x0 + e3 * x2 - e2 * x3),
@@ -42,7 +42,7 @@ fn angular<S: Scalar>([e0, e1, e2, e3]: [S; 4], [x0, x1, x2, x3]: [S; 4]) -> [S;
 
 /// Ḡ(p)ᵀ ω/2
 #[inline(always)]
-fn parameters<S: Scalar>([e0, e1, e2, e3]: [S; 4], [a, b, c]: [S; 3]) -> [S; 4] {
+pub(crate) fn parameters<S: Scalar>([e0, e1, e2, e3]: [S; 4], [a, b, c]: [S; 3]) -> [S; 4] {
     let half = S::from_f64(0.5);
     [
         half * (-e1 * a - e2 * b - e3 * c),
@@ -81,15 +81,38 @@ fn parts<M: System>(system: &M) -> impl Iterator<Item = Part> {
     })
 }
 
+/// The blocks of Euler parameters: their offsets in z and in v.
+pub(crate) fn blocks<M: System>(system: &M) -> impl Iterator<Item = (usize, usize)> {
+    parts(system).filter_map(|part| match part {
+        Part::One(..) => None,
+        Part::Block(i, k) => Some((i, k)),
+    })
+}
+
+/// The velocities in their order, each with a coordinate: its own, or the first of its block of Euler parameters; and the first velocity of that block.
+pub(crate) fn velocity_columns<M: System>(system: &M) -> impl Iterator<Item = (usize, usize, Option<usize>)> {
+    parts(system).flat_map(|part| {
+        let (first, count, i, block) = match part {
+            Part::One(i, k) => (k, 1, i, None),
+            Part::Block(i, k) => (k, 3, i, Some(k)),
+        };
+        (first..first + count).map(move |j| (j, i, block))
+    })
+}
+
 /// `N` values from `offset`; a slice that ends before is an error.
 #[inline(always)]
-fn read<const N: usize, S: Copy>(what: &'static str, x: &[S], offset: usize) -> Result<[S; N], EvalError> {
+pub(crate) fn read<const N: usize, S: Copy>(
+    what: &'static str,
+    x: &[S],
+    offset: usize,
+) -> Result<[S; N], EvalError> {
     let wrong = EvalError::Length { what, expected: offset + N, found: x.len() };
     x.get(offset..).and_then(|x| x.first_chunk()).copied().ok_or(wrong)
 }
 
 #[inline(always)]
-fn write<const N: usize, S: Copy>(
+pub(crate) fn write<const N: usize, S: Copy>(
     what: &'static str,
     x: &mut [S],
     offset: usize,
@@ -177,7 +200,7 @@ fn put_row<S: Copy>(
 
 /// N values of column k, from row i on.
 #[inline(always)]
-fn column<const N: usize, S: Scalar>(
+pub(crate) fn column<const N: usize, S: Scalar>(
     what: &'static str,
     x: &[S],
     i: usize,
@@ -194,7 +217,7 @@ fn column<const N: usize, S: Scalar>(
 }
 
 #[inline(always)]
-fn put_column<const N: usize, S: Scalar>(
+pub(crate) fn put_column<const N: usize, S: Scalar>(
     what: &'static str,
     x: &mut [S],
     i: usize,
@@ -212,7 +235,7 @@ fn put_column<const N: usize, S: Scalar>(
 
 /// Adds to N values of column k, from row i on.
 #[inline(always)]
-fn add_column<const N: usize, S: Scalar>(
+pub(crate) fn add_column<const N: usize, S: Scalar>(
     what: &'static str,
     x: &mut [S],
     i: usize,

@@ -165,16 +165,17 @@ pub use adjoint::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, JacobianVector, Schedule, VectorJacobian,
 };
 pub use constrained::{
-    Constrained, ConstrainedDynamics, ConstraintCorrection, FusedSteps, Motion, Objectives, Pattern,
-    Reactions, Stabilisation, Weights,
+    Constrained, ConstrainedDynamics, ConstraintCorrection, ConstraintRows, FusedSteps, Motion, Objectives,
+    Pattern, Reactions, Stabilisation, Weights,
 };
-pub use error::{EvalError, EventFailure, Level, StepError};
+pub use error::{EvalError, EventFailure, IndependentFailure, Level, StepError};
 pub use events::{
     AdjointEventIntegrator, DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry,
     EventIntegrator, EventTable, Events, Occurrence, Sight, WithEvents,
 };
 pub use formulation::{
-    Ali3p, Assembly, ImplicitIndex1, Index1, OnConstraints, Penalty, ProjectionMatrix, State, Tangent,
+    Ali3p, Assembly, ImplicitIndex1, Index1, MatrixR, OnConstraints, Penalty, ProjectionMatrix, State,
+    Tangent,
 };
 pub use inputs::{Hold, Inputs, Stop};
 pub use integrator::{

@@ -131,6 +131,9 @@ pub trait ForwardDynamics: System {
     /// Whether [`ForwardDynamics::correct_step`] does anything.
     const CORRECTS_STEPS: bool = false;
 
+    /// Whether [`ForwardDynamics::prepare_step`] and [`ForwardDynamics::complete`] do anything.
+    const COMPLETES: bool = false;
+
     /// Writes zd = N(z) v, vd and xd.
     fn forward_dynamics(
         &self,
@@ -140,6 +143,25 @@ pub trait ForwardDynamics: System {
         vd: &mut [Self::S],
         xd: &mut [Self::S],
     ) -> Result<(), EvalError>;
+
+    /// Looks at the state from which a step is made.
+    #[inline(always)]
+    fn prepare_step(&self, _at: At<'_, Self::S>, _w: &mut [Self::S]) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    /// Completes a stage, or the end of a step: what follows from the rest of z and v, in its place. It is a part of the discrete map.
+    #[inline(always)]
+    fn complete(
+        &self,
+        _t: Self::S,
+        _u: &[Self::S],
+        _w: &mut [Self::S],
+        _z: &mut [Self::S],
+        _v: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Ok(())
+    }
 
     /// How many of the last first-order states are integrals of objectives: step control may leave these out.
     #[inline(always)]

@@ -5,8 +5,8 @@ use mbs_engine::Interpreted;
 use mbs_runtime::formulation::{Assembly, ImplicitStep, Node, StartStatistics, State};
 use mbs_runtime::quadrature::Trapezoid;
 use mbs_runtime::{
-    Adaptive, At, Constrained, Dims, Energy, Fixed, ForwardDynamics, Index1, Integrator, Motion, Names,
-    Objectives, OnConstraints, Output, Outputs, Quantity, Span, Statistics, StepError, System,
+    Adaptive, At, Constrained, Dims, Energy, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, Motion,
+    Names, Objectives, OnConstraints, Output, Outputs, Quantity, Span, Statistics, StepError, System,
     euler_parameters,
 };
 use std::ops::ControlFlow;
@@ -251,6 +251,16 @@ pub fn run_explicit<T: Integrator>(
     } else {
         simulate(model, integrator, &dynamics, &dynamics, end)
     }
+}
+
+/// The same in independent coordinates.
+pub fn run_independent<T: Integrator>(
+    model: &Interpreted,
+    integrator: &T,
+    end: f64,
+) -> Result<Outcome, StepError> {
+    let mut choice = vec![0.0; MatrixR::<Interpreted>::choice_len(&model.dims())];
+    simulate(model, integrator, &MatrixR::new(model, &mut choice), &Index1::new(model), end)
 }
 
 fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(

@@ -65,6 +65,9 @@ pub(crate) enum FormulationName {
     Penalty,
     /// At the level of accelerations
     Index1,
+    /// Independent coordinates are integrated, the others follow
+    #[value(name = "matrix_r")]
+    MatrixR,
 }
 
 impl From<FormulationName> for model::Formulation {
@@ -73,6 +76,7 @@ impl From<FormulationName> for model::Formulation {
             FormulationName::Ali3p => model::Formulation::Ali3p,
             FormulationName::Penalty => model::Formulation::Penalty,
             FormulationName::Index1 => model::Formulation::Index1,
+            FormulationName::MatrixR => model::Formulation::MatrixR,
         }
     }
 }
@@ -84,6 +88,8 @@ pub(crate) enum ProjectionName {
     Mass,
     /// The mass matrix with damping and stiffness
     Tangent,
+    /// No projections
+    None,
 }
 
 impl From<ProjectionName> for model::Projection {
@@ -91,6 +97,7 @@ impl From<ProjectionName> for model::Projection {
         match name {
             ProjectionName::Mass => model::Projection::Mass,
             ProjectionName::Tangent => model::Projection::Tangent,
+            ProjectionName::None => model::Projection::None,
         }
     }
 }

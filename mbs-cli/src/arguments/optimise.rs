@@ -1,6 +1,6 @@
 //! Options of commands that make many runs: optimisation, sweeps.
 
-use super::{Common, EXIT_CODES, Method};
+use super::{By, Common, EXIT_CODES, Method};
 use clap::{Args, ValueEnum};
 use mbs_codegen::model::optimisation::{HistoryForm, OptimisationMethod};
 use mbs_engine::sweep::{Axis, Design};
@@ -262,4 +262,40 @@ pub(crate) struct Identify {
     pub(crate) max_iterations: u32,
     #[command(flatten)]
     pub(crate) method: Method,
+}
+
+const COMPARE_HELP: &str = "\
+Examples:
+  mbs compare models/five_bar.yaml --end 1
+  mbs compare models/five_bar.yaml --steps 1e-2,5e-3,2e-3,1e-3 --accuracy 1e-6 --report five_bar.html
+  mbs compare models/double_pendulum.yaml --json | jq .recommended
+
+A row is a way to run the model: coordinates, formulation, integrator, and a step or a tolerance. Its errors are those of the state at the
+end, of the objectives and of their gradient, relative, against the finest run by a method of high order, whose own error is shown. Its
+times are wall times of the run as `mbs simulate` makes it, and of the one with its gradient as `mbs gradient` does, by the direct
+method, each the best of up to three. Ways that fail are rows with their reason.";
+
+/// Run a model in all ways that it admits, and show which one is quickest for an accuracy.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{COMPARE_HELP}\n\n{EXIT_CODES}"))]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Steps of methods of fixed steps, s, separated by commas; 4, 2, 1 and 1/2 times that of the model if not given.
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    pub(crate) steps: Vec<f64>,
+    /// Tolerances of methods with step control, separated by commas.
+    #[arg(long, value_name = "TOLERANCES", value_delimiter = ',', default_values_t = [1e-4, 1e-6, 1e-8, 1e-10])]
+    pub(crate) tolerances: Vec<f64>,
+    /// The largest relative error that the recommended way may have.
+    #[arg(long, value_name = "E", default_value_t = 1e-4)]
+    pub(crate) accuracy: f64,
+    /// What a run may take, s; what takes longer is a row with that reason.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub(crate) limit: f64,
+    /// Write a page with the curves of error over time to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }

@@ -231,8 +231,15 @@ pub(crate) struct Modes {
 const KINEMATICS_HELP: &str = "\
 Examples:
   mbs kinematics models/crank_rocker.yaml --output-step 0.01 --out rocker.csv
+  mbs kinematics models/suspension.yaml --gradient
+  mbs kinematics models/suspension.yaml --sensitivity upper_z --trajectories camber.csv
 
-Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for `mbs simulate`.";
+Columns of the CSV file: t, coordinates, velocities, inputs and outputs, as for `mbs simulate`. That of `--trajectories`: t,
+d(COORDINATE)/d(NAME), d(rate(COORDINATE))/d(NAME), d(acceleration(COORDINATE))/d(NAME), and for every objective integrand(OBJECTIVE),
+d(integrand(OBJECTIVE))/d(NAME): what changes where the parameter NAME does, at every instant of the motion.
+
+The gradient is exact: at every instant that of the constraints and their rates. Masses and forces count only if an objective names
+multipliers or reactions.";
 
 /// Move a fully driven mechanism through its positions, without forces.
 ///
@@ -245,6 +252,32 @@ pub(crate) struct Kinematics {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) results: Results,
+    /// Objectives of the motion and their gradient, by the `sensitivity` of the model; the following options imply it.
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) gradient: bool,
+    #[command(flatten)]
+    pub(crate) by: By,
+    /// Only these objectives: names separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "out")]
+    pub(crate) objectives: Option<Vec<String>>,
+    /// Write derivatives of motion and integrands over time to this CSV file; `-` is standard output.
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    pub(crate) trajectories: Option<PathBuf>,
+    /// Differentiate by a column for each parameter, or by one for each objective.
+    #[arg(long = "method", value_enum, value_name = "METHOD", conflicts_with = "out")]
+    pub(crate) by_method: Option<GradientName>,
+}
+
+impl Kinematics {
+    /// Whether a gradient is asked for.
+    pub(crate) fn differentiates(&self) -> bool {
+        let Kinematics { gradient, by, objectives, trajectories, by_method, .. } = self;
+        *gradient
+            || by.sensitivity.is_some()
+            || objectives.is_some()
+            || trajectories.is_some()
+            || by_method.is_some()
+    }
 }
 
 const GRADIENT_HELP: &str = "\
@@ -305,6 +338,10 @@ pub(crate) struct Gradient {
     /// Change of objectives and of the last state along a direction among the parameters: the Jacobian–vector product; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) along: Vec<(String, f64)>,
+    /// Accelerations by the articulated-body recursion (fully recursive) instead of the mass matrix (semi-recursive); explicit
+    /// integrators of open trees.
+    #[arg(long, help_heading = METHOD)]
+    pub(crate) recursive: bool,
     /// Gradient of a weighted sum of objectives and of coordinates `NAME` and rates `rate(NAME)` at the end: the vector–Jacobian product; may be given many times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub(crate) weight: Vec<(String, f64)>,

@@ -1,8 +1,9 @@
 //! `mbs gradient`: run a model with its derivatives, and show objectives and their gradient.
 
+mod driven;
 mod further;
 
-use crate::arguments::Gradient;
+use crate::arguments::{Common, Gradient};
 use crate::output::number::{count, duration, short, significant};
 use crate::output::shown::Written;
 use crate::output::{json as report_json, text};
@@ -11,9 +12,11 @@ use crate::session::failure::Failure;
 use crate::session::results::{Stop, Watcher, cannot_write, check_out, write_table};
 use crate::session::settings::{self, overrides};
 use crate::session::{differentiated, files, model};
+pub(crate) use driven::driven;
 use further::Further;
 use mbs_codegen::diagnostics::nearest;
 use mbs_codegen::model::{GradientMethod, Model, Objective};
+use mbs_codegen::program::BundleKind;
 use mbs_engine::Interpreted;
 use mbs_engine::gradient::adjoint::Choice;
 use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
@@ -36,20 +39,25 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let mut source = differentiated::read(common, by)?;
     differentiated::append_inputs(&mut source, &arguments.by_input)?;
     differentiated::check_list(&source, common)?;
-    let chosen = choose(&source, arguments)?;
+    let chosen = choose(&source, arguments.objectives.as_deref(), file.is_some())?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let constrained = source.is_constrained();
     let overrides = overrides(common, *output_step, Some(method));
     let settings = Settings::of_dynamics(simulation(&source, case), constrained, &overrides);
     let mut settings = settings.map_err(|error| settings::refuse(&error))?;
+    if arguments.recursive {
+        settings.make_recursive().map_err(|error| settings::refuse(&error))?;
+    }
     let asked = asked(arguments, settings.simulation.gradient)?;
     settings.simulation.gradient = asked;
     refuse_held_signals(&source, case, &settings).map_err(|error| model::explain(&source, &error))?;
-    let bundles = gradient::bundles(&settings.simulation, constrained);
+    let mut bundles = gradient::bundles(&settings.simulation, constrained);
+    bundles.extend(settings.recursive.then_some(BundleKind::ForwardDynamicsRecursive));
     let mut interpreted = model::write_equations(&source, || interpret(&source, case, &common.set, bundles))?;
     if interpreted.program().coordinates.is_empty() {
         return Err(model::explain(&source, &InstanceError::NothingMoves));
     }
+    interpreted.set_recursive(settings.recursive);
     settings::choose_engine(&mut interpreted, common.engine, &settings);
     settings::note_idle(&settings);
 
@@ -93,17 +101,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
         }
         None => gradient::simulate_as(&interpreted, &settings, (start, stride), &choice, &mut watcher),
     };
-    let (written, stop) = watcher.finish(outcome.as_ref().err());
-    let ran = match (outcome, stop) {
-        (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => {
-            return match error.kind() {
-                ErrorKind::BrokenPipe => Ok(()),
-                _ => Err(Failure::error(cannot_write(written.as_ref(), &error))),
-            };
-        }
-        (Ok(ran), _) => ran,
-        (Err(failure), _) => return Err(failed(&failure, written.as_ref())),
-    };
+    let Some((ran, written)) = finish(watcher, outcome, failed)? else { return Ok(()) };
     for jump in &ran.jumps {
         files::complain(&format!("warning: {jump}\n"));
     }
@@ -111,17 +109,25 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     if let (Some(file), Some(history)) = (&arguments.input_history, &further.history) {
         write_table(file, &history_columns(&interpreted, history), &history.times, &history.derivatives)?;
     }
-    let shown =
-        Shown { arguments, model: &interpreted, settings: &settings, ran, chosen, written, told, further };
-    if common.json {
-        return files::print(&(report_json::pretty(&shown.json()) + "\n"));
+    Shown { common, model: &interpreted, settings: &settings, ran, chosen, written, told, further }
+        .print(to_stdout || history_to_stdout)
+}
+
+/// What a run left and the file it wrote; nothing where nobody reads that file any more.
+fn finish<'a, T>(
+    watcher: Watcher<'a>,
+    outcome: Result<T, RunFailure>,
+    failed: impl Fn(&RunFailure, Option<&Written<'_>>) -> Failure,
+) -> Result<Option<(T, Option<Written<'a>>)>, Failure> {
+    let (written, stop) = watcher.finish(outcome.as_ref().err());
+    match (outcome, stop) {
+        (Ok(_) | Err(RunFailure::Stopped(_)), Some(Stop::Write(error))) => match error.kind() {
+            ErrorKind::BrokenPipe => Ok(None),
+            _ => Err(Failure::error(cannot_write(written.as_ref(), &error))),
+        },
+        (Ok(ran), _) => Ok(Some((ran, written))),
+        (Err(failure), _) => Err(failed(&failure, written.as_ref())),
     }
-    let text = shown.text();
-    if to_stdout || history_to_stdout {
-        files::complain(&text);
-        return Ok(());
-    }
-    files::print(&text)
 }
 
 const UNKNOWN_MULTIPLIERS: &str = "\
@@ -149,15 +155,15 @@ fn history_columns(model: &Interpreted, history: &InputHistory) -> Vec<Column> {
 }
 
 /// The objectives that are wanted, by place; all if none are named.
-fn choose(model: &Model, arguments: &Gradient) -> Result<Vec<usize>, Failure> {
+fn choose(model: &Model, wanted: Option<&[String]>, trajectories: bool) -> Result<Vec<usize>, Failure> {
     let names = || model.objectives.iter().map(|objective: &Objective| objective.name.as_str());
-    if model.objectives.is_empty() && arguments.trajectories.is_none() {
+    if model.objectives.is_empty() && !trajectories {
         return Err(Failure::error(
             "the model has no objectives, so there is no gradient; write, for example, `objectives: {psi: rate(JOINT)^2}`, or ask \
              for derivatives of the motion: `--trajectories FILE.csv`",
         ));
     }
-    let Some(wanted) = &arguments.objectives else { return Ok((0..model.objectives.len()).collect()) };
+    let Some(wanted) = wanted else { return Ok((0..model.objectives.len()).collect()) };
     let place = |name: &String| {
         names().position(|own| own == name.trim()).ok_or_else(|| {
             let near = nearest(name, names()).map(|near| format!("; did you mean `{near}`?"));
@@ -212,7 +218,7 @@ fn bytes(n: usize) -> String {
 
 /// Everything a report is made from.
 struct Shown<'a> {
-    arguments: &'a Gradient,
+    common: &'a Common,
     model: &'a Interpreted,
     settings: &'a Settings,
     ran: Ran,
@@ -235,11 +241,23 @@ fn announce(plan: &Schedule) -> String {
 }
 
 impl Shown<'_> {
+    /// To standard output, unless a file of results goes there.
+    fn print(&self, is_taken: bool) -> Result<(), Failure> {
+        match (self.common.json, is_taken) {
+            (true, _) => files::print(&(report_json::pretty(&self.json()) + "\n")),
+            (false, false) => files::print(&self.text()),
+            (false, true) => {
+                files::complain(&self.text());
+                Ok(())
+            }
+        }
+    }
+
     fn text(&self) -> String {
         let program = self.model.program();
         let simulation = &self.settings.simulation;
         let mut out = text::head(program, self.settings, simulation.end);
-        out.push_str(&text::with(&self.arguments.common.set));
+        out.push_str(&text::with(&self.common.set));
         for &i in &self.chosen {
             let (name, unit) = &program.objectives[i];
             let value = self.ran.found.objectives[i];
@@ -289,7 +307,7 @@ impl Shown<'_> {
         let mut object = json!({
             "objectives": self.chosen.iter().map(one).collect::<Map<_, _>>(),
             "model": program.name,
-            "file": self.arguments.common.model.display().to_string(),
+            "file": self.common.model.display().to_string(),
             "case": program.case,
             "parameters": report_json::by_name(program.parameter_names(), self.model.parameters()),
             "simulation": report_json::simulation(self.settings, self.ran.damping),

@@ -451,14 +451,18 @@ impl Shown<'_> {
 
     /// The run at the optimum.
     fn call(&self) -> Option<String> {
+        let common = &self.arguments.common;
+        let times: String = [("--end", common.end), ("--step", common.step)]
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!(" {name} {}", exact(value?))))
+            .collect();
         if let (Some(written), Some(case)) = (&self.written, &self.arguments.save_case) {
-            return Some(format!("mbs run {} --case {case}", quoted(&written.display().to_string())));
+            return Some(format!("mbs run {} --case {case}{times}", quoted(&written.display().to_string())));
         }
         if self.problem.variables.len() > SET || !self.problem.inputs.is_empty() {
             return None;
         }
-        let common = &self.arguments.common;
-        let mut call = format!("mbs run {}", quoted(&common.model.display().to_string()));
+        let mut call = format!("mbs run {}{times}", quoted(&common.model.display().to_string()));
         let own = self.problem.cases().next().map(String::from).or_else(|| common.case.clone());
         own.iter().for_each(|case| call.push_str(&format!(" --case {case}")));
         for (name, value) in &common.set {

@@ -23,9 +23,12 @@ pub(crate) fn simulate(arguments: &Simulate) -> Result<(), Failure> {
     })
 }
 
-/// Moves a fully driven mechanism and shows the result.
+/// Moves a fully driven mechanism and shows the result, or its gradient.
 pub(crate) fn kinematics(arguments: &Kinematics) -> Result<(), Failure> {
-    let Kinematics { common, results } = arguments;
+    if arguments.differentiates() {
+        return super::gradient::driven(arguments);
+    }
+    let Kinematics { common, results, .. } = arguments;
     let overrides = overrides(common, results.output_step, None);
     analyse(common, results, |defaults, constrained| {
         Settings::of_kinematics(defaults, constrained, &overrides)

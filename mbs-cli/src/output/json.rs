@@ -125,6 +125,10 @@ fn events(shown: &Shown<'_>) -> Value {
             "event": program.events.names[event.event],
             "t": event.t,
             "impulses": by_name(program.events.conditions[first..end].iter().cloned(), &event.impulses),
+            "constraint_impulses": by_name(
+                program.holonomic.iter().chain(&program.nonholonomic).cloned(),
+                &event.row_impulses,
+            ),
         })
     };
     shown.record.seen.events.iter().map(one).collect()

@@ -32,6 +32,9 @@ pub(crate) fn optimum_page(
     for case in 0..problem.runs() {
         motions(&mut page, source, problem, case, best);
     }
+    if page.scene.is_some() {
+        page.run.push_str("; in the scene, the motion before is grey");
+    }
     page.tables = vec![unknowns(problem, best), constraints(problem, best), active(best)];
     page.tables.retain(|table| !table.rows.is_empty());
     page

@@ -83,6 +83,7 @@ pub(crate) fn head(program: &Program, settings: &Settings, t: f64) -> String {
     let integrator = simulation.integrator.keyword();
     let method = match simulation.formulation {
         _ if !settings.constrained => integrator.to_string(),
+        Formulation::MatrixR => format!("{integrator} in independent coordinates"),
         formulation if settings.is_explicit() => {
             format!("{integrator} of {}, projected", formulation.keyword())
         }
@@ -145,7 +146,12 @@ fn events(shown: &Shown<'_>) -> String {
             }
             continue;
         }
-        let impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
+        let mut impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
+        if program.events.entries[event.event].adds_rows {
+            let rows = program.holonomic.iter().chain(&program.nonholonomic).zip(&event.row_impulses);
+            let acting = rows.filter(|(_, impulse)| **impulse != 0.0);
+            impulses.extend(acting.map(|(name, impulse)| format!("{name} {}", short(*impulse))));
+        }
         table.row([program.events.names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]);
     }
     if program.events.names.is_empty() {

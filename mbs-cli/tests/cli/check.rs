@@ -281,3 +281,21 @@ fn a_check_of_a_large_model_is_quick() {
     assert!(begin.elapsed().as_secs_f64() < 12.0, "{:?}", begin.elapsed());
     assert!(out.contains("factor is left out") && !out.contains("\n  factor  "), "{out}");
 }
+
+#[test]
+fn recognised_joints_are_listed() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "gate.yaml",
+        "mbs: 1\nbodies: {gate: {mass: 1, inertia: [1, 1, 1], points: {a: [0, 0, 0], b: [0, 0, 1]}}, bob: {mass: 1, inertia: [1, 1, 1]}}\n\
+         joints:\n  hinge: {type: shared, parent: ground, child: gate, points: [[origin, a], [[0, 0, 1], b]]}\n  \
+         ball: {type: shared, parent: gate, child: bob, points: [[b, origin]]}\n",
+    );
+    let out = done(&["check", &file]);
+    for words in ["revolute (2 points)", "spherical (1 point)"] {
+        assert!(out.contains(words), "no `{words}` in\n{out}");
+    }
+    let all: serde_json::Value = serde_json::from_str(&done(&["check", &file, "--json"])).expect("JSON");
+    assert_eq!(all["joints"][0]["type"], "revolute");
+    assert_eq!(all["joints"][0]["recognised_from"], "2 points");
+}

@@ -459,6 +459,34 @@ fn an_objective_on_redundant_constraints_gets_a_warning() {
     }
 }
 
+/// Derivatives of multipliers of least norm are computed for those who read them. The gradient is the same, directly and by the adjoint.
+#[test]
+fn gradients_on_redundant_constraints_do_not_depend_on_who_reads_multipliers() {
+    let folder = Folder::new();
+    for objective in ["  place: pos(rod3.end).y\n", "  pin: multiplier(J4.x)\n"] {
+        let model = judged(&folder, "bricard", objective);
+        let of = |more: &[&str]| {
+            numbers(&json(&[&["gradient", &model, "--end", "0.05"][..], more].concat())["objectives"])
+        };
+        let plain = of(&[]);
+        assert!(plain.len() == 20 && plain.iter().all(|x| *x != 0.0), "{plain:?}");
+        assert_eq!(plain, of(&["--trajectories", &folder.path("derivatives.csv")]), "{objective}");
+        // Sums over fifty steps in another order.
+        for (a, b) in plain.iter().zip(of(&["--method", "adjoint"])) {
+            assert!((a - b).abs() <= 1e-11 * a.abs(), "{objective}: {a}, {b}");
+        }
+    }
+}
+
+/// All numbers of a value, in order.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(all) => all.iter().flat_map(numbers).collect(),
+        Value::Object(all) => all.values().flat_map(numbers).collect(),
+        other => other.as_f64().into_iter().collect(),
+    }
+}
+
 /// A rotor turned by a drive, with a bob on a spring inside it.
 fn rotor(bob: &str) -> String {
     format!(
@@ -584,4 +612,53 @@ fn coarse_drives_stay_on_their_branch() {
     // Nothing leads over a jump.
     let jumping = folder.file("jumping.yaml", model("if(t < 1, 0, 2)"));
     fails(2, &["perhaps another branch"], &["kinematics", &jumping, "--step", "0.1"]);
+}
+
+/// Camber over travel by a point of the suspension, against differences of the motion itself.
+#[test]
+fn kinematics_has_gradients() {
+    let folder = Folder::new();
+    let model = shipped("suspension");
+    let options = ["--step", "0.1", "--sensitivity", "upper_inner_z,lower_outer_y"];
+    let run = |more: &[&str]| json(&[&["kinematics", &model], &options[..], more].concat());
+    let direct = run(&["--method", "direct"]);
+    let adjoint = run(&["--method", "adjoint"]);
+    assert_eq!(adjoint["method"]["gradient"], "adjoint");
+    for (name, found) in direct["objectives"].as_object().expect("objectives") {
+        for by in ["upper_inner_z", "lower_outer_y"] {
+            let [a, b] = [found, &adjoint["objectives"][name]].map(|one| number(&one["gradient"][by]));
+            assert!((a - b).abs() < 1e-12 * a.abs().max(1e-3), "{name} {by}: {a} {b}");
+        }
+    }
+    let file = folder.path("camber.csv");
+    run(&["--trajectories", &file]);
+    let (names, rows) = table(&file);
+    let place = |name: &str| names.iter().position(|n| n == name).expect(name);
+    let camber = |value: f64| {
+        let out = folder.path("motion.csv");
+        let set = format!("upper_inner_z={value}");
+        json(&["kinematics", &model, "--step", "0.1", "--set", &set, "--out", &out]);
+        let (names, rows) = table(&out);
+        let k = names.iter().position(|n| n == "camber").expect("an output");
+        rows.iter().map(|row| row[k]).collect::<Vec<f64>>()
+    };
+    let (h, z) = (1e-5, 0.46);
+    let [low, middle, high] = [z - h, z, z + h].map(camber);
+    assert_eq!(rows.len(), middle.len());
+    let (value, slope) = (place("integrand(camber)"), place("d(integrand(camber))/d(upper_inner_z)"));
+    let mut largest = 0.0_f64;
+    for (i, row) in rows.iter().enumerate() {
+        assert!((row[value] - middle[i]).abs() < 1e-14);
+        // Central differences: h² and rounding over h.
+        assert!((row[slope] - (high[i] - low[i]) / (2.0 * h)).abs() < 1e-8, "{} at {}", row[slope], row[0]);
+        largest = largest.max(row[slope].abs());
+    }
+    assert!(largest > 1.0, "{largest}");
+    fails(2, &["is not integrated"], &["kinematics", &model, "--method", "continuous_adjoint"]);
+    fails(
+        2,
+        &["choose the direct method"],
+        &["kinematics", &model, "--method", "adjoint", "--trajectories", &file],
+    );
+    fails(1, &["needs a drive"], &["kinematics", &shipped("five_bar"), "--gradient"]);
 }

@@ -580,3 +580,39 @@ fn arrays_as_points() {
         }
     }
 }
+
+/// Semi-recursive and fully recursive trees: the same motion from other operations, and one gradient, direct and adjoint.
+#[test]
+fn recursive_trees_have_the_same_gradient() {
+    let model = shipped("arm7");
+    let run = |options: &[&str]| {
+        json(&[&["gradient", &model, "--json", "--end", "0.05", "--integrator", "rk4"], options].concat())
+    };
+    let runs = [
+        run(&["--method", "direct"]),
+        run(&["--method", "adjoint"]),
+        run(&["--method", "direct", "--recursive"]),
+        run(&["--method", "adjoint", "--recursive"]),
+    ];
+    assert_eq!(runs.each_ref().map(|run| run["simulation"]["recursive"] == true), [false, false, true, true]);
+    let mut differs = false;
+    for (objective, found) in runs[0]["objectives"].as_object().expect("objectives") {
+        let row = found["gradient"].as_object().expect("a gradient");
+        let size = row.values().filter_map(Value::as_f64).fold(0.0, |size: f64, x| size.max(x.abs()));
+        for (by, expected) in row {
+            let expected = expected.as_f64().expect("a number");
+            for other in &runs[1..] {
+                let found = other["objectives"][objective]["gradient"][by].as_f64().expect("a number");
+                assert!((found - expected).abs() <= 1e-10 * size, "{objective} by {by}: {found} {expected}");
+            }
+            differs |= runs[2]["objectives"][objective]["gradient"][by]
+                != runs[0]["objectives"][objective]["gradient"][by];
+        }
+    }
+    assert!(differs, "the recursion has other roundings");
+    fails(
+        2,
+        &["`--recursive` is for explicit integrators"],
+        &["gradient", &shipped("five_bar"), "--recursive"],
+    );
+}

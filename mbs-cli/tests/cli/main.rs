@@ -4,6 +4,7 @@ mod c_library;
 mod check;
 mod closed_loops;
 mod command;
+mod corners;
 mod face;
 mod generate;
 mod gradient;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::thread;
 
 /// Each shipped model, and how much of its run is enough here.
-const SHIPPED: [(&str, &[&str]); 22] = [
+const SHIPPED: [(&str, &[&str]); 28] = [
     ("andrews", &["--end", "3e-3"]),
     ("arm7", &["--end", "0.1"]),
     ("bicycle", &["--end", "0.02"]),
@@ -13,6 +13,7 @@ const SHIPPED: [(&str, &[&str]); 22] = [
     ("bricard", &["--end", "0.2"]),
     ("buggy", &["--end", "0.004"]),
     ("cart_pole", &["--end", "1"]),
+    ("catch_and_release", &["--end", "0.5", "--step", "5e-3"]),
     ("crank_rocker", &["--end", "0.2"]),
     ("double_pendulum", &["--end", "1"]),
     ("five_bar", &["--end", "0.5"]),
@@ -20,14 +21,19 @@ const SHIPPED: [(&str, &[&str]); 22] = [
     // Through a singular position, at 0.7 s.
     ("four_bar_2", &["--end", "1"]),
     ("governor", &["--end", "0.5"]),
+    ("hopping_leg", &["--end", "0.6"]),
     ("human43", &["--end", "0.02", "--sensitivity", "L2,thickness"]),
+    ("knee_lock", &["--end", "0.6"]),
     ("mirrored", &["--end", "0.3"]),
     ("pendulum", &["--end", "2"]),
+    ("ratchet", &["--end", "1.2"]),
     ("slider_crank", &["--end", "1"]),
     ("spinning_top", &["--end", "0.3"]),
+    ("suspension", &["--end=-0.8"]),
     ("torque_free_top", &["--end", "0.5"]),
     ("tree20", &["--end", "0.02"]),
     ("two_point_masses", &["--end", "1"]),
+    ("vehicle_drop", &["--end", "0.23"]),
     ("whipple", &["--end", "0.1"]),
 ];
 
@@ -78,6 +84,10 @@ fn other_methods_pass() {
     for (name, more) in [
         ("five_bar", &["--formulation", "index1"][..]),
         ("five_bar", &["--formulation", "penalty", "--integrator", "generalized_alpha"]),
+        (
+            "five_bar",
+            &["--projection", "none", "--integrator", "generalized_alpha", "--spectral-radius", "0.5"],
+        ),
         ("five_bar", &["--integrator", "rk4"]),
         ("five_bar", &["--integrator", "dormand_prince", "--formulation", "penalty"]),
         ("two_point_masses", &["--integrator", "rk4"]),
@@ -276,4 +286,66 @@ fn coordinates_are_compared_number_by_number() {
     assert_eq!(rows.len(), 3 * 6);
     let differs = |row: &Value| row["difference"].as_f64().expect("a number") > 0.0;
     assert!(rows.iter().any(differs), "both runs are the same run");
+}
+
+/// All ways of a small model: at their orders, with a reference that is better, and a recommendation among them.
+#[test]
+fn ways_to_run_a_model_are_compared() {
+    let folder = Folder::new();
+    let (model, page) = (shipped("five_bar"), folder.path("ways.html"));
+    let arguments = [
+        "compare",
+        &model,
+        "--end",
+        "0.04",
+        "--steps",
+        "1e-2,5e-3",
+        "--tolerances",
+        "1e-5",
+        "--sensitivity",
+        "k_1",
+        "--accuracy",
+        "1e-2",
+        "--report",
+        &page,
+    ];
+    let found: Value = serde_json::from_str(&done(&[&arguments[..], &["--json"]].concat())).expect("JSON");
+    assert_eq!(found["reference"]["way"]["integrator"], "dormand_prince");
+    let rows = found["rows"].as_array().expect("rows");
+    // Two kinds of coordinates; ali3p with three implicit integrators, index 1 and penalty with five: four fixed and one tolerance.
+    assert_eq!(rows.len(), 2 * (3 * 2 + 2 * (4 * 2 + 1)));
+    for row in rows {
+        assert!(row["error"].is_null(), "{row}");
+    }
+    let error = |coordinates: &str, formulation: &str, integrator: &str, step: f64, of: &str| {
+        let row = rows.iter().find(|row| {
+            row["coordinates"] == coordinates
+                && row["formulation"] == formulation
+                && row["integrator"] == integrator
+                && row["step"] == step
+        });
+        row.and_then(|row| row["errors"][of].as_f64()).expect("a row")
+    };
+    for coordinates in ["joint", "absolute"] {
+        for of in ["state", "objectives", "gradient"] {
+            for (formulation, integrator, order) in
+                [("ali3p", "trapezoidal", 2.0), ("ali3p", "generalized_alpha", 2.0), ("index1", "rk4", 4.0)]
+            {
+                let [coarse, fine] = [1e-2, 5e-3].map(|h| error(coordinates, formulation, integrator, h, of));
+                let measured = (coarse / fine).log2();
+                assert!(
+                    (measured - order).abs() < 0.6,
+                    "{coordinates} {formulation} {integrator} {of}: {measured}"
+                );
+            }
+        }
+    }
+    let recommended = &found["recommended"];
+    for of in ["state", "objectives", "gradient"] {
+        assert!(recommended["errors"][of].as_f64().expect("an error") <= 1e-2);
+    }
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("Error of the gradient over time") && text.contains("ali3p with trapezoidal"));
+    let refused = mbs(&["compare", &model, "--steps", "0"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
 }

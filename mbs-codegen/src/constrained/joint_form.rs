@@ -30,6 +30,8 @@ pub struct JointForm {
     pub solution: Solution,
     /// Corrections of the state onto the constraints.
     pub correction: Correction,
+    /// (Φ_v; A), by columns.
+    pub jacobian: Vec<ExprId>,
     /// Factors of the matrix above.
     pub(super) factors: Factors,
     /// ε of the rows.
@@ -92,6 +94,8 @@ impl JointForm {
         let constraints = constraint_elements(g, mechanism, &rows.kept, |row| row);
         let rates: Vec<_> = constraints.iter().flat_map(|c| c.rates(g, mechanism)).collect();
         let matrix = bordered_matrix(g, mechanism, inertias, constraints, rows);
+        let places = (0..n).flat_map(|j| (0..rates.len()).map(move |k| (n + k, j)));
+        let jacobian = places.map(|place| matrix.entries.get(&place).copied().unwrap_or(g.zero())).collect();
         let part = REGULARISATION.max(LEAST_REGULARISATION * epsilon);
         let small = small_numbers(g, mechanism, states, &matrix, part);
         let (solved, corrected) = (
@@ -143,6 +147,7 @@ impl JointForm {
                 values,
                 rates: all_rates,
             },
+            jacobian,
             factors: solved,
             small,
         })

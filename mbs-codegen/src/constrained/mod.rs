@@ -32,7 +32,7 @@ pub use joint_derivatives::{JointDerivatives, JointPlaces};
 pub(crate) use joint_form::bordered_matrix;
 pub use joint_form::{Correction, JointForm, Solution};
 pub use reactions::reactions;
-pub use rows::{Checked, Rows};
+pub use rows::{Checked, Rows, lengths};
 pub(crate) use rows::{Sample, row_values};
 pub use samples::States;
 pub use scales::Scales;

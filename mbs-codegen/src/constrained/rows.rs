@@ -13,7 +13,9 @@ use crate::graph::{BinaryOp, ExprId, Graph, Interpreter, Node, ROUNDING, UnaryOp
 use crate::kinematics::ReferencePoint;
 use crate::lowering::Parameters;
 use crate::model::evaluate::Values;
-use crate::model::{ArrayRef, ConstraintKind, JointPoint, Model, Parameter, ParameterValue, SensitivityRef};
+use crate::model::{
+    ArrayRef, ConstraintKind, JointPoint, Mode, Model, Parameter, ParameterValue, SensitivityRef, Vector,
+};
 use crate::symbols::Group;
 use crate::topology::{self, Row, Tree};
 use hashbrown::HashMap;
@@ -263,7 +265,9 @@ impl Sample {
         scale_variables(model, length, &mut z);
         scale_variables(model, length, &mut v);
         let u = model.inputs.iter().zip(some(model.inputs.len()));
-        let u = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
+        let mut u: Vec<f64> = u.map(|(input, x)| moved(input.default, x, (None, None))).collect();
+        // Every row acts.
+        model.modes.iter().flat_map(Mode::inputs).for_each(|state| u[state.index()] = 1.0);
         let knots: Vec<_> =
             model.knots.iter().chain(model.cases.iter().flat_map(|case| &case.knots)).collect();
         let mut parameters = Vec::new();
@@ -330,9 +334,8 @@ pub(super) fn is_length(name: &&&str) -> bool {
     ["displacement", "x", "y", "z"].contains(*name)
 }
 
-/// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
-pub(super) fn length_scale(model: &Model) -> f64 {
-    let values = Values::defaults(model);
+/// Points and centres of mass in their bodies.
+pub fn lengths(model: &Model) -> impl Iterator<Item = &Vector> {
     let vectors =
         model.bodies.iter().flat_map(|body| body.points.iter().map(|(_, point)| point).chain([&body.com]));
     let joints = model.joints.iter().flat_map(|joint| [&joint.parent, &joint.child]).filter_map(|side| {
@@ -341,7 +344,13 @@ pub(super) fn length_scale(model: &Model) -> f64 {
             JointPoint::Point(_) => None,
         }
     });
-    let components = vectors.chain(joints).filter_map(|vector| values.vector(vector).ok()).flatten();
+    vectors.chain(joints)
+}
+
+/// The largest coordinate of a point or a centre of mass in its body; if all are at the origin, the largest displacement at the start, or one metre.
+pub(super) fn length_scale(model: &Model) -> f64 {
+    let values = Values::defaults(model);
+    let components = lengths(model).filter_map(|vector| values.vector(vector).ok()).flatten();
     let starts = model.joints.iter().flat_map(|joint| {
         let lengths = joint.kind.coordinates().iter().take_while(is_length);
         joint.start.values.iter().zip(lengths).filter_map(|(start, _)| values.scalar(start).ok())

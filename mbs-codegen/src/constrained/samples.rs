@@ -18,6 +18,7 @@ use crate::derivatives::direction::{Weights, coordinate_directions};
 use crate::dynamics::Symmetric;
 use crate::elements::{Mechanism, constraint_elements};
 use crate::graph::{ExprId, Graph, Interpreter};
+use crate::model::{Mode, Model};
 use crate::symbols::Group;
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ impl States {
     }
 
     /// The values of expressions at each state, with the weights of the trapezoidal rule at a thousandth of the model's time.
-    /// Everything moves a little: much is not smooth at rest.
+    /// Everything moves a little: much is not smooth at rest. All rows act at first, then those of each state of every mode.
     pub(super) fn evaluate(
         &self,
         g: &Graph,
@@ -75,9 +76,11 @@ impl States {
         expressions: &[ExprId],
     ) -> Vec<Vec<f64>> {
         let tree = mechanism.tree;
-        let at = |(state, z): (usize, &Vec<f64>)| {
+        let modes = mode_samples(mechanism.model);
+        let at = |(state, z, states): (usize, &Vec<f64>, &Vec<(u32, f64)>)| {
             let mut random = Random(41 + state as u64);
             let mut interpreter = defaults(mechanism);
+            states.iter().for_each(|&(input, value)| interpreter.set(Group::U, input, value));
             interpreter.set_all(Group::Z, z);
             let scales = &self.scales;
             for group in [Group::V, Group::Vd, Group::Zd, Group::Zdd, Group::Lambda] {
@@ -96,8 +99,21 @@ impl States {
             interpreter.set_all(Group::Weights, &[h / 2.0, h * h / 4.0, h / 2.0]);
             interpreter.evaluate(g, expressions)
         };
-        self.z.iter().enumerate().map(at).collect()
+        let all = modes.iter().flat_map(|states| self.z.iter().enumerate().map(move |(k, z)| (k, z, states)));
+        all.map(at).collect()
     }
+}
+
+/// Inputs of states: all of them one, then every state of each mode, with the others in their first; nothing without modes.
+fn mode_samples(model: &Model) -> Vec<Vec<(u32, f64)>> {
+    let mut samples = vec![model.modes.iter().flat_map(Mode::inputs).map(|state| (state.0, 1.0)).collect()];
+    for mode in &model.modes {
+        for held in mode.inputs() {
+            samples
+                .push(mode.inputs().map(|state| (state.0, if state == held { 1.0 } else { 0.0 })).collect());
+        }
+    }
+    samples
 }
 
 /// Parameters and inputs at their defaults.

@@ -55,7 +55,9 @@ pub struct Element<'a> {
 /// The forces of the model.
 pub fn forces<'a>(g: &mut Graph, mechanism: &Mechanism<'a>) -> Vec<Element<'a>> {
     let Mechanism { model, tree, parameters, .. } = *mechanism;
-    model.forces.iter().map(|force| Element::new(g, model, tree, parameters, force)).collect()
+    let element =
+        |force: &Force| Element::new(g, model, tree, parameters, force).acting(g, parameters, force);
+    model.forces.iter().map(element).collect()
 }
 
 /// All forces but gravity.
@@ -112,6 +114,18 @@ fn apply(g: &mut Graph, mechanism: &mut Mechanism<'_>, loads: &mut Loads, load: 
 }
 
 impl<'a> Element<'a> {
+    /// The element in the states in which the force acts.
+    fn acting(mut self, g: &mut Graph, parameters: &Parameters, force: &Force) -> Self {
+        let Some(factor) = force.activity.factor() else { return self };
+        let factor = self.lower(g, parameters, &factor);
+        for load in &mut self.loads {
+            let values: Vec<ExprId> = load.values().into_iter().map(|value| g.mul(factor, value)).collect();
+            *load = load.with(&values);
+        }
+        (self.potential, self.power) = (g.mul(factor, self.potential), g.mul(factor, self.power));
+        self
+    }
+
     /// Lowers one force of the model.
     pub fn new(
         g: &mut Graph,

@@ -2,7 +2,7 @@
 //! judged.
 
 use super::face::{count, ident};
-use crate::program::{BundleKind, Program};
+use crate::program::{BundleKind, CaseInfo, Program};
 use crate::symbols::Group;
 use mbs_bundles::{Argument, Entry, EventEntry, Family, Pivots, ResultEntry, Size, Written};
 use proc_macro2::TokenStream;
@@ -257,14 +257,20 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
                 ("holonomic", &pattern.holonomic),
                 ("nonholonomic", &pattern.nonholonomic),
             ];
-            let mut methods =
-                vec![("pattern", named("Pattern", &fields)), ("held", (quote!(&[bool]), held_of(program)))];
+            let mut methods = vec![
+                ("pattern", named("Pattern", &fields)),
+                ("held", (quote!(&[bool]), by_case(program, &program.held, |case| &case.held))),
+            ];
             let dependent = &program.dependent;
             if !dependent.is_empty() {
                 methods.push(("dependent", (quote!(&[bool]), quote!(&[#(#dependent),*]))));
             }
             methods
         }
+        "ConstraintRows" => vec![(
+            "independent",
+            (quote!(&[bool]), by_case(program, &program.independent, |case| &case.independent)),
+        )],
         "FusedSteps" => vec![("fuses_steps", (quote!(bool), quote!(true)))],
         "StartDerivatives" => vec![("start_places", (two, pair(&derivatives.start)))],
         "Sensitivities" => {
@@ -311,19 +317,18 @@ fn places_of(program: &Program, of_trait: &str) -> Vec<TokenStream> {
     methods.into_iter().map(method).collect()
 }
 
-/// Which coordinates are held, by case.
-fn held_of(program: &Program) -> TokenStream {
-    let held = &program.held;
+/// Truth values that cases may have of their own.
+fn by_case(program: &Program, own: &[bool], of: impl Fn(&CaseInfo) -> &Vec<bool>) -> TokenStream {
     let cases = super::cases::offered(program);
-    let others = cases.iter().filter(|(case, _)| case.held != *held).map(|(case, variant)| {
-        let held = &case.held;
-        quote!(Some(Case::#variant) => &[#(#held),*],)
+    let others = cases.iter().filter(|(case, _)| of(case) != own).map(|(case, variant)| {
+        let values = of(case);
+        quote!(Some(Case::#variant) => &[#(#values),*],)
     });
     let others: Vec<TokenStream> = others.collect();
     if others.is_empty() {
-        return quote!(&[#(#held),*]);
+        return quote!(&[#(#own),*]);
     }
-    quote!(match self.case { #(#others)* _ => &[#(#held),*] })
+    quote!(match self.case { #(#others)* _ => &[#(#own),*] })
 }
 
 fn places(entries: &[(u32, u32)]) -> TokenStream {
@@ -338,12 +343,19 @@ fn event_table(program: &Program) -> TokenStream {
     let events = &program.events;
     let entry = |entry: &EventEntry| {
         let direction = ident(entry.direction.name());
-        let EventEntry { minimum_interval, stop, has_rate, .. } = *entry;
+        let EventEntry { minimum_interval, stop, has_rate, adds_rows, .. } = *entry;
         let range = |(first, end): (usize, usize)| {
             let (first, end) = (count(first), count(end));
             quote!((#first, #end))
         };
         let (conditions, settings) = (range(entry.conditions), range(entry.settings));
+        let switch = match entry.switch {
+            Some(input) => {
+                let input = count(input as usize);
+                quote!(Some(#input))
+            }
+            None => quote!(None),
+        };
         quote! {
             rt::EventEntry {
                 direction: rt::Direction::#direction,
@@ -351,6 +363,8 @@ fn event_table(program: &Program) -> TokenStream {
                 stop: #stop,
                 has_rate: #has_rate,
                 conditions: #conditions,
+                adds_rows: #adds_rows,
+                switch: #switch,
                 settings: #settings,
             }
         }

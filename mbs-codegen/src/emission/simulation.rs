@@ -309,6 +309,8 @@ pub enum MemoryKind {
     Tree,
     /// That of explicit methods, under constraints.
     Projected,
+    /// That of explicit methods, in independent coordinates.
+    Independent,
 }
 
 /// Which memory the simulation of a module takes, for the file's method and those of its cases, and whether its runs are differentiated;
@@ -321,6 +323,7 @@ pub fn memory(program: &Program) -> Option<(Vec<MemoryKind>, bool)> {
     let kind = |method: &Method| match method.scratch.to_string() {
         scratch if scratch.contains("tree_scratch_len") => MemoryKind::Tree,
         scratch if scratch.contains("projected_scratch_len") => MemoryKind::Projected,
+        scratch if scratch.contains("IndependentMemory") => MemoryKind::Independent,
         _ => MemoryKind::Implicit,
     };
     Some((methods.iter().map(kind).collect(), methods.iter().all(|method| method.gradient.is_some())))
@@ -360,6 +363,17 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                 let gradient = differentiated(&[BundleKind::JOINT_SENSITIVITIES], "tree_len");
                 return Some(Method::new(tree, "ExplicitMemory", "tree_scratch_len", gradient));
             }
+            let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
+            if simulation.formulation == Formulation::MatrixR {
+                let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows];
+                if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
+                    return None;
+                }
+                let independent =
+                    (quote!(rt::simulation::Independent<#kind>), quote!(rt::simulation::Independent(#value)));
+                let gradient = differentiated(&families, "independent_len");
+                return Some(Method::new(independent, "IndependentMemory", "scratch_len", gradient));
+            }
             let needed = [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection];
             if !has(&needed) || !has(&BundleKind::COORDINATE_FORM) {
                 return None;
@@ -368,7 +382,6 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                 quote!(rt::simulation::Projected<#kind>),
                 quote!(rt::simulation::Projected { integrator: #value, enforcement: #enforcement }),
             );
-            let families = [BundleKind::SENSITIVITIES, BundleKind::JOINT_SENSITIVITIES];
             let gradient = differentiated(&families, "projected_len");
             return Some(Method::new(projected, "ExplicitMemory", "projected_scratch_len", gradient));
         }
@@ -408,8 +421,9 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
         (quote!(rt::simulation::Stabilised), value)
     } else {
         let projection = match simulation.projection {
-            Projection::Mass => quote!(rt::ProjectionMatrix::Mass),
-            Projection::Tangent => quote!(rt::ProjectionMatrix::Tangent),
+            Projection::Mass => quote!(projection: rt::ProjectionMatrix::Mass),
+            Projection::Tangent => quote!(projection: rt::ProjectionMatrix::Tangent),
+            Projection::None => quote!(max_projections: 0),
         };
         let penalty = match simulation.penalty.map(number) {
             Some(penalty) => quote!(rt::Penalty::Given(#penalty)),
@@ -422,7 +436,7 @@ fn method(program: &Program, simulation: &Simulation) -> Option<Method> {
                 max_iterations: #iterations,
                 #tangent
                 penalty: #penalty,
-                projection: #projection,
+                #projection,
                 ..rt::Ali3p::DEFAULT
             }
         };

@@ -2,6 +2,7 @@
 
 use super::expression::{Scalar, Vector};
 use super::ids::RowRef;
+use super::mode::Activity;
 use super::walk::Part;
 use crate::diagnostics::Span;
 
@@ -14,6 +15,8 @@ pub struct Constraint {
     pub kind: ConstraintKind,
     /// The rows; at least one.
     pub rows: Vec<ConstraintRow>,
+    /// In which states they act.
+    pub activity: Activity,
     /// Where the file declares it.
     pub span: Span,
 }

@@ -2,6 +2,7 @@
 
 use super::expression::{Scalar, Vector};
 use super::ids::InputId;
+use super::mode::Activity;
 use super::walk::Part;
 use crate::diagnostics::Span;
 pub use mbs_bundles::Direction;
@@ -17,6 +18,8 @@ pub struct Event {
     pub when: Scalar,
     /// Which crossings count.
     pub direction: Direction,
+    /// In which states it counts.
+    pub activity: Activity,
     /// It counts only while this is positive at the beginning of a step.
     pub armed: Option<Scalar>,
     /// Least time from one occurrence to the next that counts, s.
@@ -29,6 +32,10 @@ pub struct Event {
     pub conditions: Vec<EventCondition>,
     /// Inputs that get another value, which they keep until an event sets them again.
     pub settings: Vec<(InputId, Scalar)>,
+    /// The states that it enters: its settings of their inputs are among the others.
+    pub enters: Vec<InputId>,
+    /// The input that always is the side of its function, if it is the switch of a branch.
+    pub switch: Option<InputId>,
     /// Where the file declares it.
     pub span: Span,
 }

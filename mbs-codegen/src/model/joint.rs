@@ -29,8 +29,19 @@ pub struct Joint {
     /// Floating joints from ground only: the body on which its child lies. Its coordinates follow from those of others; at the
     /// start they are the place and the Euler parameters of that body.
     pub follows: Option<BodyId>,
+    /// What it was recognised from, if the file lists what its bodies share.
+    pub shared: Option<SharedParts>,
     /// Where the file declares it.
     pub span: Span,
+}
+
+/// What a joint was recognised from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SharedParts {
+    /// In words: `2 points`.
+    pub what: String,
+    /// Ratios of lengths and one, cosines of angles on both bodies: pairs that are equal if all of it can be shared.
+    pub equal: Vec<[Scalar; 2]>,
 }
 
 /// One side of a joint.

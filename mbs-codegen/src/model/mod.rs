@@ -14,12 +14,14 @@ pub mod expression;
 pub mod ids;
 pub mod joint;
 pub mod knots;
+pub mod mode;
 pub mod moments;
 pub mod optimisation;
 pub mod references;
 mod replace;
 pub mod sensitivity;
 pub mod shape;
+pub mod switches;
 pub mod walk;
 
 pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
@@ -29,7 +31,8 @@ pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,
     VariableId, VelocityRef,
 };
-pub use joint::{Joint, JointKind, JointPoint, JointSide, Start};
+pub use joint::{Joint, JointKind, JointPoint, JointSide, SharedParts, Start};
+pub use mode::{Activity, Mode};
 pub use optimisation::Optimisation;
 pub use references::{Reference, User};
 pub use sensitivity::SensitivityRef;
@@ -62,6 +65,8 @@ pub struct Model {
     pub variables: Vec<Variable>,
     /// Forces other than gravity.
     pub forces: Vec<Force>,
+    /// States of which one holds at a time.
+    pub modes: Vec<Mode>,
     /// Constraints beside the joints.
     pub constraints: Vec<Constraint>,
     /// What happens at instants that the motion determines, in the order in which simultaneous ones act.
@@ -305,6 +310,8 @@ pub struct Force {
     pub name: String,
     /// What it does.
     pub kind: ForceKind,
+    /// In which states it acts.
+    pub activity: Activity,
     /// Where the file declares it.
     pub span: Span,
 }
@@ -386,6 +393,8 @@ pub struct Simulation {
     pub integrator: Integrator,
     /// How constraints are enforced; without meaning for a model that has none.
     pub formulation: Formulation,
+    /// Coordinates that `matrix_r` integrates, by name, and where the file names them; none lets it choose.
+    pub independent: Vec<(String, Span)>,
     /// Penalty of every constraint; scaled by step and inertia when absent.
     pub penalty: Option<f64>,
     /// The matrix of the projections.
@@ -455,6 +464,7 @@ impl Default for Simulation {
             output_step: None,
             integrator: Integrator::Rk4,
             formulation: Formulation::Ali3p,
+            independent: Vec::new(),
             penalty: None,
             projection: Projection::Mass,
             newton_tolerance: 1e-10,
@@ -495,6 +505,15 @@ pub enum Integrator {
 }
 
 impl Integrator {
+    /// All integrators, with the coefficients that they have if a file does not say.
+    pub const ALL: [Integrator; 5] = [
+        Integrator::Rk4,
+        Integrator::DormandPrince,
+        Integrator::Trapezoidal,
+        Integrator::Newmark { beta: 0.25, gamma: 0.5 },
+        Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
+    ];
+
     /// Whether its steps are explicit.
     pub fn is_explicit(self) -> bool {
         matches!(self, Integrator::Rk4 | Integrator::DormandPrince)
@@ -521,11 +540,14 @@ pub enum Formulation {
     Penalty,
     /// Accelerations with Baumgarte's stabilisation; projected onto the constraints after explicit steps.
     Index1,
+    /// Independent coordinates are integrated, the others follow from the constraints.
+    MatrixR,
 }
 
 impl Formulation {
     /// All formulations.
-    pub const ALL: [Formulation; 3] = [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1];
+    pub const ALL: [Formulation; 4] =
+        [Formulation::Ali3p, Formulation::Penalty, Formulation::Index1, Formulation::MatrixR];
 
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
@@ -533,25 +555,32 @@ impl Formulation {
             Formulation::Ali3p => "ali3p",
             Formulation::Penalty => "penalty",
             Formulation::Index1 => "index1",
+            Formulation::MatrixR => "matrix_r",
         }
     }
 }
 
-/// The matrix in whose metric velocities and accelerations are projected.
+/// The matrix in whose metric velocities and accelerations are projected, if they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
     /// M
     Mass,
     /// The symmetric part of M + γh C + βh² K.
     Tangent,
+    /// They are not projected.
+    None,
 }
 
 impl Projection {
+    /// All of them.
+    pub const ALL: [Projection; 3] = [Projection::Mass, Projection::Tangent, Projection::None];
+
     /// The word in the model file.
     pub fn keyword(self) -> &'static str {
         match self {
             Projection::Mass => "mass",
             Projection::Tangent => "tangent",
+            Projection::None => "none",
         }
     }
 }

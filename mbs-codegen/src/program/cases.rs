@@ -22,6 +22,8 @@ pub struct CaseInfo {
     pub parameters: Vec<Vec<f64>>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
+    /// Which velocities `matrix_r` integrates; none if it chooses.
+    pub independent: Vec<bool>,
     /// Times, method and tolerances.
     pub simulation: Simulation,
 }

@@ -134,6 +134,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             kind if kind.entry().family.is_whole() => return Ok(Vec::new()),
             BundleKind::ConstrainedDynamics => self.constrained_dynamics()?,
             BundleKind::ConstraintCorrection => self.constraint_correction()?,
+            BundleKind::ConstraintRows => self.constraint_rows()?,
             BundleKind::Reactions => {
                 vec![reactions(self.g, self.mechanism, &self.inertias, &self.forces, self.rows)]
             }
@@ -152,6 +153,7 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
             BundleKind::ForwardDynamicsDerivatives => self.forward_dynamics_derivatives(),
             BundleKind::InverseDynamicsParameters => self.inverse_dynamics_parameters(),
             BundleKind::EventFunctions => self.event_functions(),
+            BundleKind::EventSides => self.event_sides(),
             BundleKind::EventJumps => self.event_jumps()?,
             kind => return Err(ProgramError::invalid(kind.name(), "nobody writes it")),
         };
@@ -318,6 +320,11 @@ impl<'g, 'm, 'a> Equations<'g, 'm, 'a> {
     fn constraint_correction(&mut self) -> Result<Results, ProgramError> {
         let Correction { position, velocity, values, rates } = self.joint_form()?.correction.clone();
         Ok(vec![position, velocity, values, rates])
+    }
+
+    fn constraint_rows(&mut self) -> Result<Results, ProgramError> {
+        let JointForm { correction, jacobian, .. } = self.joint_form()?;
+        Ok(vec![correction.values.clone(), correction.rates.clone(), jacobian.clone()])
     }
 
     fn in_coordinate_form(&mut self) -> Result<Vec<Specification>, ProgramError> {

@@ -19,11 +19,12 @@ use super::sensitivities::{gradients, sparse_rows, symbols};
 use super::{BundleKind, ProgramError};
 use crate::bundle::Specification;
 use crate::constrained::row_values;
-use crate::graph::{ExprId, Graph, gradient};
+use crate::graph::{BinaryOp, ExprId, Graph, gradient};
 use crate::lowering::{Environment, Lowering};
 use crate::model::walk::Part;
-use crate::model::{ConstraintKind, EventCondition, Model, Scalar};
+use crate::model::{Constraint, ConstraintKind, Event, EventCondition, Model, Scalar};
 use crate::symbols::Group;
+use hashbrown::HashMap;
 use mbs_bundles::EventEntry;
 
 /// What a program says of its events beside their equations.
@@ -64,6 +65,11 @@ impl Events {
                 stop: event.stop,
                 has_rate: false,
                 conditions: (conditions, events.conditions.len()),
+                adds_rows: {
+                    let entered = |id| move |constraint: &Constraint| constraint.activity.names(id);
+                    event.enters.iter().any(|&id| model.constraints.iter().any(entered(id)))
+                },
+                switch: event.switch.map(|id| id.index() as u32),
                 settings: (settings, events.inputs.len()),
             });
         }
@@ -78,6 +84,8 @@ struct Jumps {
     /// Φ_v, row by row.
     rows: Vec<Vec<ExprId>>,
     row_rates: Vec<ExprId>,
+    /// Φ of holonomic rows, zero for the others.
+    row_values: Vec<ExprId>,
     /// C, row by row.
     directions: Vec<Vec<ExprId>>,
     condition_rates: Vec<ExprId>,
@@ -94,9 +102,11 @@ impl Equations<'_, '_, '_> {
             for event in &model.events {
                 let mut lowering = Lowering::new(self.g, parameters, &mut observed);
                 values.push(lowering.scalar(&event.when));
-                armed.push(match &event.armed {
-                    Some(armed) => lowering.scalar(armed),
-                    None => self.g.one(),
+                let Event { activity, armed: condition, .. } = event;
+                armed.push(match (condition, activity.factor()) {
+                    (Some(condition), _) => lowering.scalar(&activity.times(condition.clone())),
+                    (None, Some(factor)) => lowering.scalar(&factor),
+                    (None, None) => self.g.one(),
                 });
             }
         }
@@ -109,6 +119,29 @@ impl Equations<'_, '_, '_> {
             rates.push(if known { self.total_derivative(value) } else { self.g.zero() });
         }
         vec![values, rates, armed]
+    }
+
+    /// Second derivatives; sizes of the terms of functions, rates and second derivatives, at least the smaller of one and the model's length
+    /// in its time.
+    pub(super) fn event_sides(&mut self) -> Results {
+        let mut functions = self.event_functions();
+        let (rates, values) = (functions.swap_remove(1), functions.swap_remove(0));
+        let mut curvatures = Vec::new();
+        for (&value, &rate) in values.iter().zip(&rates) {
+            let others = [Group::V, Group::Vd, Group::Lambda];
+            let of_positions = !others.iter().any(|&group| self.g.depends(value).contains(group));
+            curvatures.push(if of_positions { self.total_derivative(rate) } else { self.g.zero() });
+        }
+        let mut sizes = self.g.sizes(&[&values[..], &rates, &curvatures].concat(), &HashMap::new());
+        // A single symbol would be compared with itself.
+        let (length, time) = (self.rows.scales.length.min(1.0), self.rows.scales.time);
+        let least = [length, length / time, length / (time * time)].map(|least| self.g.constant(least));
+        for (sizes, least) in sizes.chunks_exact_mut(values.len().max(1)).zip(least) {
+            for size in sizes {
+                *size = self.g.binary(BinaryOp::Max, *size, least);
+            }
+        }
+        vec![curvatures, sizes]
     }
 
     /// g_z zd + g_v vd + g_t
@@ -132,12 +165,16 @@ impl Equations<'_, '_, '_> {
         let mass = self.mass_matrix().dense();
         let velocities: Vec<ExprId> = (0..nv as u32).map(|i| self.g.symbol(Group::V, i)).collect();
         let values = row_values(self.g, self.mechanism, &self.rows.kept);
-        let mut row_rates = Vec::new();
+        let (mut row_rates, mut row_values) = (Vec::new(), Vec::new());
         for (row, value) in self.rows.kept.iter().zip(values) {
-            row_rates.push(match row.kind {
-                ConstraintKind::Holonomic => self.mechanism.time_derivative(self.g, value.value),
-                ConstraintKind::Nonholonomic => value.value,
-            });
+            let (rate, value) = match row.kind {
+                ConstraintKind::Holonomic => {
+                    (self.mechanism.time_derivative(self.g, value.value), value.value)
+                }
+                ConstraintKind::Nonholonomic => (value.value, self.g.zero()),
+            };
+            row_rates.push(rate);
+            row_values.push(value);
         }
         let rows = gradients(self.g, &row_rates, &velocities);
         let (mut condition_rates, mut targets, mut owners) = (Vec::new(), Vec::new(), Vec::new());
@@ -171,7 +208,7 @@ impl Equations<'_, '_, '_> {
                 return Err(ProgramError::Event { event: owner.clone(), what });
             }
         }
-        Ok(Jumps { mass, rows, row_rates, directions, condition_rates, targets })
+        Ok(Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets })
     }
 
     pub(super) fn event_jumps(&mut self) -> Result<Results, ProgramError> {
@@ -187,6 +224,7 @@ impl Equations<'_, '_, '_> {
             jumps.mass,
             rows,
             jumps.row_rates,
+            jumps.row_values,
             directions,
             jumps.condition_rates,
             jumps.targets,
@@ -217,9 +255,10 @@ impl Equations<'_, '_, '_> {
         ])
     }
 
-    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), in which d, Λ and μ are symbols.
+    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, in which d, Λ and μ are symbols.
     fn jump_equations(&mut self) -> Result<Vec<ExprId>, ProgramError> {
-        let Jumps { mass, rows, row_rates, directions, condition_rates, targets } = self.jumps()?;
+        let Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets } =
+            self.jumps()?;
         let nv = self.mechanism.tree.nv;
         let g = &mut *self.g;
         let d: Vec<ExprId> = (0..nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
@@ -243,6 +282,7 @@ impl Equations<'_, '_, '_> {
             terms.push(g.neg(target));
             equations.push(g.sum(&terms));
         }
+        equations.extend(row_values);
         Ok(equations)
     }
 }

@@ -291,6 +291,8 @@ pub struct Program {
     pub corners: Option<Corners>,
     /// Which coordinates are held during assembly.
     pub held: Vec<bool>,
+    /// Which velocities `matrix_r` integrates; none if it chooses.
+    pub independent: Vec<bool>,
     /// Which coordinates follow from the others; none if there are none.
     pub dependent: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -358,7 +360,10 @@ impl Program {
         let mut mechanism = Mechanism::new(&mut g, model, tree, &parameters, options.reference);
         let mut conditions = match options.freeze {
             true => Conditions::default(),
-            false => Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon()),
+            false => {
+                let implicit = program.kinds.contains(&BundleKind::Residual);
+                Conditions::of(&mut g, &mut mechanism, rows, case, options.scalar.epsilon(), implicit)
+            }
         };
         let seeds: Vec<ExprId> = program.seeds.iter().map(|&(group, place)| g.symbol(group, place)).collect();
         let np = program.size(Size::np);
@@ -370,7 +375,8 @@ impl Program {
         refuse_differentiated_signals(model, equations.differentiated_signals(&signals))?;
         for shared in shared {
             let signals = equations.signals_of(Some(shared.case));
-            if equations.differentiated_signals(&signals).is_empty() {
+            let scaled = conditions.are_scaled_for(equations.g, &shared.model.default_parameters());
+            if scaled && equations.differentiated_signals(&signals).is_empty() {
                 equations.cases.push(shared);
             } else {
                 program.separate_cases.push(shared.case.name.clone());
@@ -447,6 +453,7 @@ impl Program {
             description: shared.case.description.clone(),
             parameters: parameter_infos(&shared.model).into_iter().map(|info| info.defaults).collect(),
             held: held(&shared.model, tree),
+            independent: independent(&shared.model, tree, &shared.case.simulation),
             simulation: shared.case.simulation.clone(),
         };
         Program {
@@ -485,6 +492,7 @@ impl Program {
             corners: None,
             held: held(model, tree),
             dependent: dependent(model, tree),
+            independent: independent(model, tree, simulation),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
             coordinate_units: unless_one(rows.scales.coordinates.clone()),
@@ -839,6 +847,18 @@ fn dependent(model: &Model, tree: &Tree) -> Vec<bool> {
         return Vec::new();
     }
     tree.links.iter().flat_map(|link| link.z_range().map(move |_| follows(link))).collect()
+}
+
+/// Which velocities a simulation names as independent; none if it names none.
+fn independent(model: &Model, tree: &Tree, simulation: &Simulation) -> Vec<bool> {
+    if simulation.independent.is_empty() {
+        return Vec::new();
+    }
+    let mut named = vec![false; tree.nv];
+    for (_, v, name) in tree.single_coordinates(model) {
+        named[v] = simulation.independent.iter().any(|(given, _)| *given == name);
+    }
+    named
 }
 
 fn held(model: &Model, tree: &Tree) -> Vec<bool> {

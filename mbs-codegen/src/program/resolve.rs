@@ -1,6 +1,6 @@
 //! What a request for bundles means for a model.
 
-use crate::model::{GradientMethod, Integrator, Simulation};
+use crate::model::{Formulation, GradientMethod, Integrator, Simulation};
 use mbs_bundles::{BundleKind, Exists, Family};
 
 /// Forward dynamics under constraints is the constrained families, what solves with the tree's mass matrix alone does not exist there,
@@ -43,6 +43,9 @@ pub(super) fn resolve(
             }
             if differentiated && (!constrained || explicit) {
                 kinds.extend(BundleKind::JOINT_SENSITIVITIES);
+            }
+            if constrained && simulation.formulation == Formulation::MatrixR {
+                kinds.push(BundleKind::ConstraintRows);
             }
         }
     }

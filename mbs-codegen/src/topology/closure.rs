@@ -82,7 +82,7 @@ pub fn rows(model: &Model, tree: &Tree) -> Vec<Row> {
     for (i, constraint) in model.constraints.iter().enumerate() {
         rows.extend(constraint.rows.iter().map(|row| Row {
             name: row.name.clone(),
-            value: row.value.clone(),
+            value: constraint.activity.times(row.value.clone()),
             kind: constraint.kind,
             source: RowSource::Constraint(i),
         }));

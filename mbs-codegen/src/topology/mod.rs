@@ -185,6 +185,26 @@ impl Tree {
         names
     }
 
+    /// The coordinates beside Euler parameters: places in z and in v, full names.
+    pub fn single_coordinates(&self, model: &Model) -> Vec<(usize, usize, String)> {
+        let (mut z, mut v, mut all) = (0, 0, Vec::new());
+        for link in &self.links {
+            let joint = &model.joints[link.joint.index()];
+            // Euler parameters are the last of a joint's coordinates.
+            let turned = joint.coordinates.len() > joint.velocities.len();
+            let single = joint.coordinates.len() - if turned { 4 } else { 0 };
+            for (i, name) in joint.coordinates.iter().take(single).enumerate() {
+                all.push((z + i, v + i, format!("{}.{name}", joint.name)));
+            }
+            z += joint.coordinates.len();
+            v += joint.velocities.len();
+        }
+        for (i, variable) in model.variables.iter().enumerate() {
+            all.push((z + i, v + i, variable.name.clone()));
+        }
+        all
+    }
+
     /// Full names of the velocities, `joint.velocity`, in the order of v.
     pub fn velocity_names(&self, model: &Model) -> Vec<String> {
         let mut names = self.names(model, |joint| &joint.velocities);

@@ -89,6 +89,7 @@ impl<'t> Reader<'t> {
             for declared in &unit.constraints {
                 let read = self.read_constraint(declared, &unit.scope);
                 let read = read.filter(|(_, rows)| !rows.is_empty());
+                let activity = self.activity_of(declared.entry, &unit.scope).unwrap_or_default();
                 let names = match &read {
                     Some((_, rows)) => {
                         RowNames::Known(rows.iter().map(|(suffix, _)| suffix.clone()).collect())
@@ -114,6 +115,7 @@ impl<'t> Reader<'t> {
                     name: declared.name.clone(),
                     kind,
                     rows: rows.into_iter().map(row).collect(),
+                    activity,
                     span: declared.entry.key_span,
                 });
             }

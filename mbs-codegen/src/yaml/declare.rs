@@ -17,6 +17,7 @@ use super::names::{CONSTANTS, Unique, check_name, is_name, is_reserved};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{BodySymbol, JointSymbol, ParameterSymbol, RowNames, Scope, Symbol, Thing};
+use super::shared_joints::{Counts, SHARED};
 use crate::diagnostics::Span;
 use crate::model::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, ParameterId, VariableId,
@@ -269,6 +270,24 @@ impl<'t> Reader<'t> {
             unit.joints.push(Declared { id, name, entry });
         }
         self.declare_variables(fields, prefix, local, global.as_deref_mut(), spaces, &mut unit);
+        for entry in self.section(fields, "modes") {
+            let Some(name) = self.declare_name(entry, prefix, "mode", &mut spaces.things) else { continue };
+            if self.symbols.modes.len() >= limits::MODES {
+                self.diagnostics.error(entry.key_span, format!("more than {} modes", limits::MODES));
+                break;
+            }
+            let thing = match self.mode_symbol(&name, entry) {
+                Some(symbol) => {
+                    self.symbols.modes.push(symbol);
+                    Thing::Mode(self.symbols.modes.len() - 1)
+                }
+                None => Thing::Broken,
+            };
+            if let Some(global) = &mut global {
+                global.things.insert(name.clone(), thing);
+            }
+            local.things.insert(entry.key.to_string(), thing);
+        }
         for (key, what) in
             [("forces", "force"), ("outputs", "output"), ("objectives", "objective"), ("events", "event")]
         {
@@ -501,7 +520,12 @@ impl<'t> Reader<'t> {
         let Some(Kind::Scalar(word)) = field("type").map(|f| &f.value.kind) else {
             return symbol;
         };
-        let Some(kind) = JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value) else {
+        let named = || JointKind::ALL.into_iter().find(|k| k.keyword() == &*word.value);
+        let kind = match &*word.value {
+            SHARED => Counts::of(|key| field(key).map(|f| &*f.value)).recognise().ok(),
+            _ => named(),
+        };
+        let Some(kind) = kind else {
             return symbol;
         };
         let owned = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();

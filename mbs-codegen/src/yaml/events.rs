@@ -9,7 +9,9 @@ use super::node::{Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol};
 use crate::diagnostics::Span;
-use crate::model::{Case, Direction, Event, EventCondition, Hold, Input, InputId, Scalar, SensitivityRef};
+use crate::model::{
+    Activity, Direction, Event, EventCondition, Hold, InputId, Mode, Model, Scalar, SensitivityRef,
+};
 
 impl<'t> Reader<'t> {
     /// Reads all events, sorted by priority.
@@ -38,12 +40,15 @@ impl<'t> Reader<'t> {
             description: fields.value("description").and_then(|n| self.string(n)).unwrap_or_default(),
             when: self.scalar(&when.value, scope, Context::Objective)?,
             direction: Direction::Both,
+            activity: Activity::default(),
             armed: fields.value("armed").and_then(|n| self.scalar(n, scope, Context::Force)),
             minimum_interval: 0.0,
             priority: 0,
             stop: false,
             conditions: Vec::new(),
             settings: Vec::new(),
+            enters: Vec::new(),
+            switch: None,
             span,
         };
         let words = Direction::ALL.map(|direction| (direction.keyword(), direction));
@@ -65,6 +70,11 @@ impl<'t> Reader<'t> {
             if f64::from(event.priority) != value {
                 self.diagnostics.error(node.span, format!("a priority is a whole number, not {value}"));
             }
+        }
+        if let Some(node) = fields.value("in")
+            && let Some(activity) = self.read_states(node, scope)
+        {
+            event.activity = activity;
         }
         if let Some(node) = fields.value("then") {
             self.read_actions(node, &mut event, &when.value, scope);
@@ -94,6 +104,9 @@ impl<'t> Reader<'t> {
         }
         if let Some(settings) = actions.value("set") {
             self.read_settings(settings, event, scope);
+        }
+        if let Some(states) = actions.value("mode") {
+            self.read_mode_change(states, event, scope);
         }
     }
 
@@ -157,17 +170,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Inputs that events set belong to the events: nobody else changes them.
-    pub(super) fn check_events(
-        &mut self,
-        events: &[Event],
-        inputs: &[Input],
-        cases: &[Case],
-        sensitivity: &[SensitivityRef],
-    ) {
+    pub(super) fn check_events(&mut self, model: &Model) {
+        let Model { events, inputs, cases, sensitivity, .. } = model;
+        let states: Vec<InputId> = model.modes.iter().flat_map(Mode::inputs).collect();
         let mut seen: Vec<InputId> = Vec::new();
         for event in events {
             for &(id, _) in &event.settings {
-                if seen.contains(&id) {
+                // A case may start in another state.
+                if seen.contains(&id) || states.contains(&id) {
                     continue;
                 }
                 seen.push(id);

@@ -47,8 +47,10 @@ impl<'t> Reader<'t> {
         let mut forces = Vec::new();
         for unit in &declarations.units {
             for declared in &unit.forces {
-                if let Some(kind) = self.read_force(declared, &unit.scope) {
-                    forces.push(Force { name: declared.name.clone(), kind, span: declared.entry.key_span });
+                let activity = self.activity_of(declared.entry, &unit.scope);
+                if let (Some(kind), Some(activity)) = (self.read_force(declared, &unit.scope), activity) {
+                    let (name, span) = (declared.name.clone(), declared.entry.key_span);
+                    forces.push(Force { name, kind, activity, span });
                 }
             }
         }

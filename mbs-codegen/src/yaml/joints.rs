@@ -13,8 +13,11 @@ use super::mirror::{Direction, mirror, mirror_direction};
 use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Thing};
+use super::shared_joints::{Counts, SHARED};
 use crate::diagnostics::Span;
-use crate::model::{BodyId, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, PointRef, Vector};
+use crate::model::{
+    BodyId, Joint, JointId, JointKind, JointPoint, JointSide, MarkerRef, PointRef, SharedParts, Vector,
+};
 
 /// A direction and where it is written.
 pub(super) type Placed = (Span, Vector);
@@ -49,8 +52,21 @@ impl<'t> Reader<'t> {
         if let Some(description) = fields.value("description") {
             self.string(description);
         }
-        let kinds = JointKind::ALL.map(|k| (k.keyword(), k));
+        let known = JointKind::ALL.map(|kind| (kind.keyword(), Some(kind)));
+        let kinds: Vec<_> = known.into_iter().chain([(SHARED, None)]).collect();
         let kind = fields.require("type", self).and_then(|e| self.word(&e.value, "a type of joint", &kinds));
+        let counts = Counts::of(|key| fields.value(key));
+        let is_shared = kind == Some(None);
+        let kind = match kind {
+            Some(None) => match counts.recognise() {
+                Ok(kind) => Some(kind),
+                Err((message, help)) => {
+                    self.diagnostics.error(entry.key_span, message).help(help);
+                    None
+                }
+            },
+            kind => kind.flatten(),
+        };
         let parent = fields.require("parent", self).and_then(|e| self.read_side(e, scope));
         let child = fields.require("child", self).and_then(|e| self.read_side(e, scope));
         let cut = fields.value("cut").and_then(|n| self.boolean(n));
@@ -58,9 +74,18 @@ impl<'t> Reader<'t> {
         let start = self.read_start(fields.value("start"), declared.id, kind, scope);
         let (mut parent, mut child) = (parent?, child?);
         self.check_bodies(&parent, &child);
+        let mut shared = None;
         match fields.get("dh") {
+            _ if is_shared => {
+                let sides = (&mut parent, &mut child);
+                let parts = self.read_shared(&fields, kind, sides, scope)?;
+                shared = Some(SharedParts { what: counts.words(), ..parts });
+            }
             Some(dh) => self.read_dh(dh, &fields, kind, (&mut parent, &mut child), scope)?,
             None => self.read_directions(&fields, kind, &mut parent, &mut child, scope)?,
+        }
+        if !is_shared {
+            self.refuse_shared_keys(&fields, kind);
         }
         self.check_sides(kind, &parent, &child);
 
@@ -77,6 +102,7 @@ impl<'t> Reader<'t> {
             left_handed: kind == JointKind::Cylindrical && scope.mirror.is_some(),
             cut,
             follows: None,
+            shared,
             span: entry.key_span,
         })
     }
@@ -157,7 +183,12 @@ impl<'t> Reader<'t> {
 
     /// A direction in a body's frame: three numbers, an expression, or the name of a vector: `body.vector`, or
     /// `vector` where the body is known.
-    fn read_direction(&mut self, node: &Node, body: Option<BodyId>, scope: &Scope) -> Option<Placed> {
+    pub(super) fn read_direction(
+        &mut self,
+        node: &Node,
+        body: Option<BodyId>,
+        scope: &Scope,
+    ) -> Option<Placed> {
         let Some((id, index)) = self.named_direction(node, body, scope)? else {
             return self.vector(node, scope, Context::Parameters).map(|v| (node.span, v));
         };

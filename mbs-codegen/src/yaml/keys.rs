@@ -28,6 +28,8 @@ pub const MODEL: Keys = Keys {
         "gravity",
         "parameters",
         "inputs",
+        "modes",
+        "switches",
         "definitions",
         "outputs",
         "bodies",
@@ -44,7 +46,7 @@ pub const MODEL: Keys = Keys {
         "cases",
         "optimisation",
     ],
-    later: &["states", "modes"],
+    later: &["states"],
     hints: &[(
         "loops",
         "closed loops are found from the joints; `cut: true` or `cut: false` at a joint chooses where they are cut",
@@ -80,7 +82,23 @@ pub const FRAME: Keys = keys("an inertia's frame", &["axis", "reference"]);
 /// An entry of `joints`.
 pub const JOINT: Keys = keys(
     "a joint",
-    &["type", "parent", "child", "axis", "axes", "reference", "dh", "names", "start", "cut", "description"],
+    &[
+        "type",
+        "parent",
+        "child",
+        "axis",
+        "axes",
+        "reference",
+        "dh",
+        "points",
+        "vectors",
+        "aligned",
+        "zero",
+        "names",
+        "start",
+        "cut",
+        "description",
+    ],
 );
 /// The `dh` of a joint.
 pub const DH: Keys = keys("Denavit–Hartenberg parameters", &["theta", "d", "a", "alpha"]);
@@ -97,56 +115,59 @@ pub const START_FLOATING: Keys = keys(
     &["orientation", "angular_velocity", "position", "velocity", "hold"],
 );
 /// An entry of `forces` of type `spring`.
-pub const SPRING: Keys =
-    keys("a spring", &["type", "from", "to", "stiffness", "damping", "natural_length", "law", "description"]);
+pub const SPRING: Keys = keys(
+    "a spring",
+    &["type", "from", "to", "stiffness", "damping", "natural_length", "law", "in", "description"],
+);
 /// An entry of `forces` of type `torsional_spring`.
 pub const TORSIONAL_SPRING: Keys = keys(
     "a torsional spring",
-    &["type", "coordinate", "stiffness", "damping", "natural_angle", "law", "description"],
+    &["type", "coordinate", "stiffness", "damping", "natural_angle", "law", "in", "description"],
 );
 /// An entry of `forces` of type `force`.
-pub const FORCE: Keys = keys("a force", &["type", "at", "value", "frame", "reaction", "description"]);
+pub const FORCE: Keys = keys("a force", &["type", "at", "value", "frame", "reaction", "in", "description"]);
 /// An entry of `forces` of type `torque`.
-pub const TORQUE: Keys = keys("a torque", &["type", "on", "value", "frame", "reaction", "description"]);
+pub const TORQUE: Keys = keys("a torque", &["type", "on", "value", "frame", "reaction", "in", "description"]);
 /// An entry of `forces` of type `joint_force`.
-pub const JOINT_FORCE: Keys = keys("a joint force", &["type", "coordinate", "value", "description"]);
+pub const JOINT_FORCE: Keys = keys("a joint force", &["type", "coordinate", "value", "in", "description"]);
 /// An entry of `variables`.
 pub const VARIABLE: Keys = keys("a variable", &["value", "rate", "hold", "unit", "description"]);
 /// An entry of `constraints` of type `distance`.
-pub const DISTANCE: Keys = keys("a distance", &["type", "from", "to", "value", "description"]);
+pub const DISTANCE: Keys = keys("a distance", &["type", "from", "to", "value", "in", "description"]);
 /// An entry of `constraints` of type `angle`.
-pub const ANGLE: Keys = keys("an angle", &["type", "from", "to", "value", "description"]);
+pub const ANGLE: Keys = keys("an angle", &["type", "from", "to", "value", "in", "description"]);
 /// An entry of `constraints` of type `coincident`.
-pub const COINCIDENT: Keys = keys("a coincidence", &["type", "from", "to", "description"]);
+pub const COINCIDENT: Keys = keys("a coincidence", &["type", "from", "to", "in", "description"]);
 /// An entry of `constraints` of type `point_on_line`.
-pub const POINT_ON_LINE: Keys = keys("a point on a line", &["type", "point", "line", "description"]);
+pub const POINT_ON_LINE: Keys = keys("a point on a line", &["type", "point", "line", "in", "description"]);
 /// The `line` of a point on a line.
 pub const LINE: Keys = keys("a line", &["point", "direction", "reference"]);
 /// An entry of `constraints` of type `point_on_plane`.
-pub const POINT_ON_PLANE: Keys = keys("a point on a plane", &["type", "point", "plane", "description"]);
+pub const POINT_ON_PLANE: Keys = keys("a point on a plane", &["type", "point", "plane", "in", "description"]);
 /// The `plane` of a point on a plane.
 pub const PLANE: Keys = keys("a plane", &["point", "normal"]);
 /// An entry of `constraints` of type `aligned`.
-pub const ALIGNED: Keys = keys("an alignment", &["type", "points", "reference", "description"]);
+pub const ALIGNED: Keys = keys("an alignment", &["type", "points", "reference", "in", "description"]);
 /// An entry of `constraints` of type `coupling`.
-pub const COUPLING: Keys = keys("a coupling", &["type", "value", "description"]);
+pub const COUPLING: Keys = keys("a coupling", &["type", "value", "in", "description"]);
 /// An entry of `constraints` of type `motion`.
 pub const MOTION: Keys = Keys {
     what: "a motion",
-    keys: &["type", "coordinate", "point", "value", "axes", "description"],
+    keys: &["type", "coordinate", "point", "value", "axes", "in", "description"],
     later: &[],
     hints: &[("marker", "the point is given by `point: body.point`")],
 };
 /// An entry of `constraints` of type `equation`.
-pub const EQUATION: Keys = keys("an equation", &["type", "value", "description"]);
+pub const EQUATION: Keys = keys("an equation", &["type", "value", "in", "description"]);
 /// An entry of `constraints` of type `nonholonomic`.
-pub const NONHOLONOMIC: Keys = keys("a nonholonomic constraint", &["type", "value", "description"]);
+pub const NONHOLONOMIC: Keys = keys("a nonholonomic constraint", &["type", "value", "in", "description"]);
 /// An entry of `events`.
 pub const EVENT: Keys = Keys {
     what: "an event",
-    keys: &["when", "direction", "armed", "then", "minimum_interval", "priority", "description"],
-    later: &["mode"],
+    keys: &["when", "direction", "in", "armed", "then", "minimum_interval", "priority", "description"],
+    later: &[],
     hints: &[
+        ("mode", "`in: mode.state` says where it counts, `then: {mode: mode.state}` where it leads"),
         ("record", "an event is always recorded; leave `then` out to change nothing"),
         ("stop", "actions stand under `then`: `then: {stop: true}`"),
         ("impact", "actions stand under `then`"),
@@ -157,8 +178,8 @@ pub const EVENT: Keys = Keys {
 /// The `then` of an event.
 pub const ACTIONS: Keys = Keys {
     what: "the actions of an event",
-    keys: &["impact", "reset", "set", "stop"],
-    later: &["mode"],
+    keys: &["impact", "reset", "set", "mode", "stop"],
+    later: &[],
     hints: &[("record", "an event is always recorded; leave `then` out to change nothing")],
 };
 /// The `impact` of an event.
@@ -178,6 +199,7 @@ pub const ELEMENT: Keys = Keys {
     keys: &[
         "arguments",
         "parameters",
+        "modes",
         "definitions",
         "bodies",
         "joints",
@@ -207,6 +229,7 @@ pub const SIMULATION: Keys = keys(
         "step",
         "output_step",
         "formulation",
+        "independent",
         "integrator",
         "beta",
         "gamma",
@@ -228,7 +251,7 @@ pub const NEWTON: Keys = keys("the Newton iteration", &["tolerance", "iterations
 pub const TOLERANCE: Keys = keys("a tolerance", &["relative", "absolute"]);
 /// An entry of `cases`.
 pub const CASE: Keys =
-    keys("a case", &["description", "parameters", "start", "inputs", "sensitivity", "simulation"]);
+    keys("a case", &["description", "parameters", "start", "modes", "inputs", "sensitivity", "simulation"]);
 /// An entry of `optimisation`.
 pub const PROBLEM: Keys = Keys {
     what: "a problem",

@@ -24,6 +24,10 @@ pub const OPERATIONS: usize = 500_000;
 pub const ENTRIES: usize = 10_000;
 /// Points or vectors of one body; arguments of one element.
 pub const PARTS: usize = 1_000;
+/// Modes, after elements are expanded.
+pub const MODES: usize = 100;
+/// States of one mode.
+pub const STATES: usize = 32;
 /// After this many errors no nearest names are looked for.
 pub const SUGGESTIONS: usize = 100;
 /// Instances of elements.

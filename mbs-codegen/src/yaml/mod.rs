@@ -24,6 +24,7 @@ mod library;
 pub mod limits;
 mod load;
 mod mirror;
+mod modes;
 mod names;
 mod node;
 mod objectives;
@@ -35,6 +36,7 @@ mod reader;
 mod scope;
 mod sensitivity;
 mod shapes;
+mod shared_joints;
 mod simulation;
 mod start;
 mod tree;
@@ -152,7 +154,7 @@ impl<'t> Reader<'t> {
         let cases = self.read_cases(&file, root_unit, &around, &settings, &knots);
         let named = Named { choices, objectives: &objectives, outputs: &outputs, cases: &cases };
         let optimisation = self.read_optimisation(&file, named);
-        let model = Model {
+        let mut model = Model {
             name,
             description,
             coordinates: coordinates.unwrap_or_default(),
@@ -164,6 +166,7 @@ impl<'t> Reader<'t> {
             joints,
             variables,
             forces,
+            modes: self.read_modes(),
             constraints,
             objectives,
             events,
@@ -173,7 +176,14 @@ impl<'t> Reader<'t> {
             optimisation,
             knots,
         };
-        self.check_events(&model.events, &model.inputs, &model.cases, &model.sensitivity);
+        let words = [("exact", true), ("plain", false)];
+        if let Some(node) = file.value("switches")
+            && self.word(node, "how branches of laws are treated", &words) == Some(true)
+        {
+            model.promote_switches();
+        }
+        self.check_events(&model);
+        self.check_modes(&model);
         self.check_tree(&model);
         self.check_variables(&model);
         self.check_sensitivity(&model);

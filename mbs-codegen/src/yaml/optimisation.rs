@@ -178,7 +178,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The names of a text, of a list, or the keys of a mapping with what stands behind them.
-    fn names(&mut self, node: &'t Node, what: &str) -> Vec<(Rc<str>, Span, Option<&'t Node>)> {
+    pub(super) fn names(&mut self, node: &'t Node, what: &str) -> Vec<(Rc<str>, Span, Option<&'t Node>)> {
         match &node.kind {
             Kind::Scalar(text) if !node.is_null() => vec![(Rc::clone(&text.value), node.span, None)],
             Kind::Sequence(items) => {

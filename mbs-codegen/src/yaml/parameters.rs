@@ -179,7 +179,9 @@ impl<'t> Reader<'t> {
 
     /// Reads all inputs.
     pub(super) fn read_inputs(&mut self, declarations: &Declarations<'t>) -> Vec<Input> {
-        declarations.inputs.iter().map(|entry| self.read_input(entry)).collect()
+        let mut inputs: Vec<Input> = declarations.inputs.iter().map(|entry| self.read_input(entry)).collect();
+        inputs.extend(self.state_inputs());
+        inputs
     }
 
     fn read_input(&mut self, entry: &'t Entry) -> Input {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::mirror::mirror;
+use crate::diagnostics::Span;
 use crate::model::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, JointKind, MarkerRef, ParameterId, PointRef,
     Scalar, Vector,
@@ -14,6 +15,7 @@ use crate::model::{
 pub(super) struct Symbols {
     pub(super) parameters: Vec<ParameterSymbol>,
     pub(super) inputs: Vec<String>,
+    pub(super) modes: Vec<ModeSymbol>,
     /// Names of outputs, with and without those of their elements: no expression can use them.
     pub(super) outputs: HashSet<String>,
     pub(super) bodies: Vec<BodySymbol>,
@@ -31,6 +33,24 @@ pub(super) enum RowNames {
     /// It could not be read, which is reported.
     Broken,
     Known(Vec<String>),
+}
+
+pub(super) struct ModeSymbol {
+    pub(super) name: String,
+    /// Names of its states.
+    pub(super) states: Vec<String>,
+    /// States of the modes before it.
+    pub(super) before: u32,
+    pub(super) span: Span,
+}
+
+impl Symbols {
+    /// The input of a state; inputs of states follow all others.
+    pub(super) fn state(&self, mode: usize, state: &str) -> Option<InputId> {
+        let mode = self.modes.get(mode)?;
+        let place = mode.states.iter().position(|name| name == state)?;
+        Some(InputId(self.inputs.len() as u32 + mode.before + place as u32))
+    }
 }
 
 pub(super) struct ParameterSymbol {
@@ -105,6 +125,8 @@ pub(super) enum Thing {
     /// A coordinate argument of an element.
     Coordinate(CoordinateRef),
     Constraint(ConstraintId),
+    /// States of which one holds at a time, by its place.
+    Mode(usize),
     /// Declared, but what it is could not be read; reported already.
     Broken,
 }

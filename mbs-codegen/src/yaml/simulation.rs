@@ -54,7 +54,8 @@ impl Settings {
             None if self.constrained && explicit => Formulation::Index1,
             None => Formulation::Ali3p,
         };
-        let implicit = self.constrained && self.simulation.formulation != Formulation::Index1;
+        let explicit = matches!(self.simulation.formulation, Formulation::Index1 | Formulation::MatrixR);
+        let implicit = self.constrained && !explicit;
         self.simulation.integrator = match self.integrator {
             Some(integrator) => integrator,
             None if implicit => Integrator::Trapezoidal,
@@ -139,14 +140,7 @@ impl<'t> Reader<'t> {
             settings.formulation = self.word(node, "a formulation", &words).or(settings.formulation);
         }
         if let Some(node) = fields.value("integrator") {
-            let words = [
-                Integrator::Rk4,
-                Integrator::DormandPrince,
-                Integrator::Trapezoidal,
-                Integrator::Newmark { beta: 0.25, gamma: 0.5 },
-                Integrator::GeneralizedAlpha { spectral_radius: 0.8 },
-            ]
-            .map(|integrator| (integrator.keyword(), integrator));
+            let words = Integrator::ALL.map(|integrator| (integrator.keyword(), integrator));
             // A case that names the same integrator keeps what belongs to it.
             if let Some(new) = self.word(node, "an integrator", &words)
                 && settings.integrator.is_none_or(|old| old.keyword() != new.keyword())
@@ -167,13 +161,31 @@ impl<'t> Reader<'t> {
                 "choose `trapezoidal`, `newmark` or `generalized_alpha`, or the formulation `index1` or `penalty`",
             );
         }
+        if settings.constrained && formulation == Formulation::MatrixR && !is_explicit(integrator) {
+            let at =
+                fields.get("integrator").or(fields.get("formulation")).map_or(fields.at, |e| e.value.span);
+            let message =
+                format!("`matrix_r` is not there with the implicit integrator `{}`", integrator.keyword());
+            self.diagnostics
+                .error(at, message)
+                .help("choose `rk4` or `dormand_prince`, or another formulation");
+        }
+        if let Some(entry) = fields.get("independent") {
+            if formulation != Formulation::MatrixR {
+                let message =
+                    format!("`independent` belongs to `matrix_r`, not to `{}`", formulation.keyword());
+                self.diagnostics.error(entry.key_span, message).help("write `formulation: matrix_r`");
+            }
+            let names = self.names(&entry.value, "names of coordinates");
+            settings.simulation.independent =
+                names.into_iter().map(|(name, at, _)| (name.to_string(), at)).collect();
+        }
         let simulation = &mut settings.simulation;
         if let Some(penalty) = fields.value("penalty").and_then(|n| self.positive(n, "the penalty")) {
             simulation.penalty = Some(penalty);
         }
         if let Some(node) = fields.value("projection") {
-            let words =
-                [Projection::Mass, Projection::Tangent].map(|projection| (projection.keyword(), projection));
+            let words = Projection::ALL.map(|projection| (projection.keyword(), projection));
             if let Some(projection) = self.word(node, "a matrix of the projections", &words) {
                 simulation.projection = projection;
             }
@@ -317,6 +329,10 @@ impl<'t> Reader<'t> {
                 (case.start, case.variables) =
                     self.case_start(&fields, &root.scope, joints, around.variables);
                 case.inputs = self.case_inputs(&fields, &root.scope, inputs);
+                if let Some(node) = fields.value("modes") {
+                    let modes = self.case_modes(node, &root.scope);
+                    case.inputs.extend(modes);
+                }
                 let choices = Choices { scope: &root.scope, parameters, inputs };
                 case.sensitivity =
                     fields.value("sensitivity").map(|n| self.read_sensitivity(n, choices, Some(cases.len())));

@@ -5,8 +5,10 @@
 
 use super::expression::resolve::list;
 use super::limits;
+use super::load::shorten;
 use super::reader::Reader;
 use super::start::zero_start;
+use crate::diagnostics::{Span, nearest};
 use crate::model::{BodyId, Joint, JointId, JointPoint, Model, Vector};
 use crate::topology::{self, Keep, Obstacle};
 
@@ -22,6 +24,34 @@ impl Reader<'_> {
         }
         if obstacles.is_empty() && !self.diagnostics.has_errors() {
             self.check_cuts(model);
+            self.check_independent(model);
+        }
+    }
+
+    /// Coordinates that are named as independent exist, and are single numbers.
+    fn check_independent(&mut self, model: &Model) {
+        let simulations =
+            [&model.simulation].into_iter().chain(model.cases.iter().map(|case| &case.simulation));
+        let mut named: Vec<&(String, Span)> =
+            simulations.flat_map(|simulation| &simulation.independent).collect();
+        named.sort();
+        named.dedup();
+        if named.is_empty() {
+            return;
+        }
+        let single = topology::span(model).single_coordinates(model);
+        for (name, at) in named {
+            if single.iter().any(|(_, _, coordinate)| coordinate == name) {
+                continue;
+            }
+            let message = format!("there is no coordinate `{}` to be independent", shorten(name));
+            let near = nearest(name, single.iter().map(|(_, _, coordinate)| coordinate.as_str()));
+            self.diagnostics.error(*at, message).help(match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "name coordinates as `joint.coordinate`, or variables; the joint must not be cut (`cut: false`), nor have Euler \
+                         parameters"
+                    .into(),
+            });
         }
     }
 

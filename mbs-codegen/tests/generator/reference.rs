@@ -40,7 +40,8 @@ fn the_schema_has_the_words_of_the_reader() {
     let words = |value: &Value| -> Vec<String> {
         value["enum"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_string()).collect()
     };
-    let kinds: Vec<String> = JointKind::ALL.iter().map(|k| k.keyword().to_string()).collect();
+    let mut kinds: Vec<String> = JointKind::ALL.iter().map(|k| k.keyword().to_string()).collect();
+    kinds.push("shared".into());
     assert_eq!(words(&schema["definitions"]["joint"]["properties"]["type"]), kinds);
     let formulations: Vec<String> = Formulation::ALL.iter().map(|f| f.keyword().to_string()).collect();
     assert_eq!(words(&schema["definitions"]["simulation"]["properties"]["formulation"]), formulations);

@@ -75,6 +75,10 @@ pub fn run(
         let what = "the continuous adjoint is that of ALI3-P: choose that formulation and an implicit integrator, or `adjoint`";
         return Err(StepError::NotDifferentiable { what });
     };
+    if method.max_projections == 0 {
+        let what = "the continuous adjoint is that of projected motions: leave `projection: none` out, or choose `adjoint`";
+        return Err(StepError::NotDifferentiable { what });
+    }
     if has_events(model) {
         let what = "the continuous adjoint does not go through events: choose `adjoint`";
         return Err(StepError::NotDifferentiable { what });

@@ -8,7 +8,7 @@
 //! along the motion. All of it is one evaluation in complex numbers at t_F + iε. It is the derivative of the motion, not of the
 //! discrete solution, whose steps would all change with t_F: it has the order of the method.
 
-use super::explicit::dynamics;
+use super::explicit::with_dynamics;
 use crate::Interpreted;
 use crate::method::Method;
 use mbs_codegen::model::Simulation;
@@ -38,10 +38,7 @@ pub fn by_end_time(
     match *method {
         Method::Ali3p(_) | Method::Index1(_) => at_end.in_coordinates(end),
         Method::Rk4(damping) | Method::DormandPrince(_, damping) => {
-            let rates = match damping {
-                Some(damping) => at_end.in_joints(&dynamics(&complex, damping), end),
-                None => at_end.in_joints(&complex, end),
-            };
+            let rates = with_dynamics!(&complex, damping, dynamics => at_end.in_joints(dynamics, end));
             rates.map_err(|error| StepError::Eval { t: simulation.end, h: 0.0, error })
         }
     }

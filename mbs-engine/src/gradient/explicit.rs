@@ -8,8 +8,8 @@ use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
-    Scalar, Sight, Span, StepError, System, WithEvents,
+    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, MatrixR, Occurrence, OnConstraints,
+    Output, Scalar, Sight, Span, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -35,6 +35,34 @@ pub(crate) fn dynamics<S: Scalar>(
     })
 }
 
+/// `$run` with the dynamics `$dynamics` that explicit steps integrate: those of a damping, or of an open tree.
+macro_rules! with_dynamics {
+    ($model:expr, $damping:expr, $dynamics:ident => $run:expr) => {{
+        let model = $model;
+        match $damping {
+            Some(damping) if damping.matrix_r => {
+                let mut choice = $crate::gradient::no_choice(model);
+                let $dynamics = &mbs_runtime::MatrixR::new(model, &mut choice);
+                $run
+            }
+            Some(damping) => {
+                let $dynamics = &$crate::gradient::explicit_dynamics(model, damping);
+                $run
+            }
+            None => {
+                let $dynamics = model;
+                $run
+            }
+        }
+    }};
+}
+pub(crate) use with_dynamics;
+
+/// The memory of a choice of independent coordinates before the first.
+pub(crate) fn no_choice<S: Scalar>(model: &Interpreted<S>) -> Vec<S> {
+    vec![S::ZERO; MatrixR::<Interpreted<S>>::choice_len(&model.dims())]
+}
+
 #[allow(clippy::too_many_arguments, reason = "a model, a method in its parts, a span and a start")]
 pub(super) fn run(
     model: &Interpreted,
@@ -48,12 +76,9 @@ pub(super) fn run(
 ) -> Result<Found, StepError> {
     let span = Span { start: simulation.begin, end: simulation.end, output };
     let mut completion = Completion::new(model, damping, start.knows_multipliers(method));
-    match damping {
-        Some(damping) => {
-            integrate(model, &dynamics(model, damping), integrator, span, start, &mut completion, observe)
-        }
-        None => integrate(model, model, integrator, span, start, &mut completion, observe),
-    }
+    with_dynamics!(model, damping, dynamics => {
+        integrate(model, dynamics, integrator, span, start, &mut completion, observe)
+    })
 }
 
 /// y = \[z, v\] at the start, and its derivatives.

@@ -27,19 +27,23 @@ pub(super) fn start<S: Scalar>(
     Ok(Start { state: State::Assembled { state, derivatives }, scale, statistics })
 }
 
+/// `multipliers`: whether the observer reads their derivatives.
 pub(super) fn run(
     model: &Interpreted,
     method: impl DifferentiableStep,
     simulation: &Simulation,
     start: Start,
+    multipliers: bool,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
+    let shown = multipliers || !start.redundant();
     let State::Assembled { mut state, mut derivatives } = start.state else { return Err(other_form()) };
     let dims = model.dims();
     let run = Differentiated(Fixed { method, h: simulation.step });
     let mut gradient = vec![0.0; Gradient::<f64>::len(&dims)];
     let span = Span { start: simulation.begin, end: simulation.end, output: Output::Steps };
-    let (n, rows) = (dims.nq * dims.sensitivity.parameters, dims.rows() * dims.sensitivity.parameters);
+    let columns = dims.sensitivity.parameters;
+    let (n, rows) = (dims.nq * columns, if shown { dims.rows() * columns } else { 0 });
     let mut watch = |node: mbs_runtime::formulation::Node<'_, f64>| {
         let part = |from: usize, len: usize| node.derivatives.get(from..from + len).unwrap_or_default();
         let known = Known::All(Node {
@@ -56,7 +60,17 @@ pub(super) fn run(
     let mut events = Vec::new();
     let statistics = if model.program().events.names.is_empty() {
         let mut scratch = vec![0.0; run.scratch_len(&dims)];
-        run.run(model, inputs, &mut state, changes, &span, gradients, &mut scratch, watch)?
+        run.run_showing(
+            multipliers,
+            model,
+            inputs,
+            &mut state,
+            changes,
+            &span,
+            gradients,
+            &mut scratch,
+            watch,
+        )?
     } else {
         let mut scratch = vec![0.0; run.implicit_event_scratch_len(model)];
         let see = |sight: Sight<'_, mbs_runtime::formulation::Node<'_, f64>, f64>| match sight {

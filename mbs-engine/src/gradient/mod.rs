@@ -43,6 +43,7 @@ mod end_time;
 mod explicit;
 mod implicit;
 mod input_history;
+pub mod kinematics;
 mod observed;
 pub mod products;
 mod second_order;
@@ -54,9 +55,9 @@ use crate::method::Method;
 pub use by_names::{NameError, by_names};
 use completed::Completion;
 pub use end_time::by_end_time;
-pub(crate) use explicit::dynamics as explicit_dynamics;
+pub(crate) use explicit::{dynamics as explicit_dynamics, no_choice, with_dynamics};
 pub use input_history::InputHistory;
-use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
+use mbs_codegen::model::{Formulation, GradientMethod, Integrator, Simulation};
 use mbs_codegen::program::BundleKind;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::StartStatistics;
@@ -219,7 +220,7 @@ pub struct Node<'a> {
     /// Derivatives of accelerations.
     pub zdd: &'a [f64],
     /// Derivatives of multipliers. Empty where they are not known: of constraints that depend on each other, under an explicit
-    /// integrator.
+    /// integrator or for an observer that does not read them.
     pub lambda_derivatives: &'a [f64],
 }
 
@@ -278,7 +279,10 @@ pub fn bundles(simulation: &Simulation, constrained: bool) -> Vec<BundleKind> {
     if is_explicit(simulation) {
         bundles.extend(BundleKind::JOINT_SENSITIVITIES);
         bundles.extend(match constrained {
-            true => [BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection].as_slice(),
+            true if simulation.formulation == Formulation::MatrixR => {
+                [BundleKind::ConstrainedDynamics, BundleKind::ConstraintRows].as_slice()
+            }
+            true => &[BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection],
             false => &[BundleKind::ForwardDynamics],
         });
     }
@@ -312,21 +316,22 @@ pub fn run(
     start: Start,
     mut observe: impl FnMut(Moment<'_>) -> ControlFlow<()>,
 ) -> Result<Found, StepError> {
-    observed(model, method, simulation, start, &mut observe)
+    observed(model, method, simulation, start, true, &mut observe)
 }
 
-/// The same, compiled once for all observers.
+/// The same, compiled once for all observers. `multipliers`: whether this one reads their derivatives, which are work where rows depend on each other.
 fn observed(
     model: &Interpreted,
     method: &Method,
     simulation: &Simulation,
     start: Start,
+    multipliers: bool,
     observe: Observer<'_>,
 ) -> Result<Found, StepError> {
     model.begin_run();
     match *method {
-        Method::Ali3p(method) => implicit::run(model, method, simulation, start, observe),
-        Method::Index1(method) => implicit::run(model, method, simulation, start, observe),
+        Method::Ali3p(method) => implicit::run(model, method, simulation, start, multipliers, observe),
+        Method::Index1(method) => implicit::run(model, method, simulation, start, multipliers, observe),
         Method::Rk4(damping) => {
             let integrator = Differentiated(Fixed { method: Rk4, h: simulation.step });
             explicit::run(model, method, integrator, damping, simulation, Output::Steps, start, observe)

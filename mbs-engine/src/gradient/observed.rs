@@ -129,7 +129,8 @@ pub fn simulate(
     let begin = Instant::now();
     let (mut nodes, mut failure) = (0, None);
     let mut jumps = Jumps::new(model);
-    let watch = |mut moment: Moment<'_>| {
+    let multipliers = follower.wants_rows();
+    let mut watch = |mut moment: Moment<'_>| {
         let t = moment.t;
         if let Some(jumps) = &mut jumps {
             moment.show(jumps, model);
@@ -155,7 +156,7 @@ pub fn simulate(
         };
         ControlFlow::Break(())
     };
-    let found = super::run(model, &method, simulation, start, watch);
+    let found = super::observed(model, &method, simulation, start, multipliers, &mut watch);
     let seconds = begin.elapsed().as_secs_f64();
     match failure {
         Some(failure) => Err(failure),

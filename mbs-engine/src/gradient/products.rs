@@ -13,7 +13,7 @@
 //! of z and v in explicit ones ([`JointDerivatives`](mbs_runtime::JointDerivatives)). Of a matrix with several columns, row i of column k is at
 //! `i * columns + k`. ⟨ȳ, J x′⟩ = ⟨Jᵀ ȳ, x′⟩ to rounding.
 
-use super::explicit::{dynamics, joint_start};
+use super::explicit::{joint_start, with_dynamics};
 use super::{Effort, Start, State, is_constrained, other_form};
 use crate::Interpreted;
 use crate::method::{Damping, Method};
@@ -22,8 +22,8 @@ use mbs_codegen::model::{Integrator, Simulation};
 use mbs_runtime::sensitivity::{DifferentiableStep, JointDynamics};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointEventIntegrator, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p,
-    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, Index1, JacobianVector, OnConstraints,
-    Output, Rk4, Scalar, Span, Stabilisation, StepError, System, VectorJacobian, WithEvents,
+    DifferentiableIntegrator, Differentiated, Fixed, ImplicitIndex1, JacobianVector, Output, Rk4, Scalar,
+    Span, Stabilisation, StepError, System, VectorJacobian, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -177,10 +177,7 @@ impl Forward<'_> {
         damping: Option<Damping>,
     ) -> Result<Changes, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
-            None => self.explicit_of(model, run),
-        }
+        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
     }
 
     fn explicit_of(
@@ -216,12 +213,11 @@ pub(super) fn own_len<S: Scalar>(model: &Interpreted<S>, simulation: &Simulation
         Integrator::Rk4 | Integrator::DormandPrince => {
             // Of the method with more stages.
             let run = Adjoint(Adaptive::new(1.0, 1.0));
-            let scratch = match (is_constrained(model), has_events(model)) {
-                (true, true) => run.event_scratch_len(&OnConstraints(Index1::new(model)), columns),
-                (true, false) => run.scratch_len(&OnConstraints(Index1::new(model)), columns),
-                (false, true) => run.event_scratch_len(model, columns),
-                (false, false) => run.scratch_len(model, columns),
-            };
+            let damping = Damping::of(simulation, is_constrained(model), &[]);
+            let scratch = with_dynamics!(model, damping, dynamics => match has_events(model) {
+                true => run.event_scratch_len(dynamics, columns),
+                false => run.scratch_len(dynamics, columns),
+            });
             dims.state() * (1 + columns) + parameters + scratch
         }
         _ => {
@@ -334,7 +330,8 @@ pub(super) fn weigh<S: Scalar>(
         Method::Index1(method) => way.implicit(Fixed { method, h }),
         Method::Rk4(damping) => {
             let run = Adjoint(Fixed { method: Rk4, h });
-            let plan = AdjointIntegrator::schedule(&run, &model.dims(), &span::<S>(simulation), numbers);
+            let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());
+            let plan = AdjointIntegrator::schedule(&run, &dims, &span::<S>(simulation), numbers);
             plan.and_then(|plan| {
                 way.numbers = plan.map_or(numbers, |plan| plan.memory_len());
                 way.explicit(run, damping)
@@ -447,10 +444,7 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         damping: Option<Damping>,
     ) -> Result<Weighed<S>, StepError> {
         let model = self.model;
-        match damping {
-            Some(damping) => self.explicit_of(&dynamics(model, damping), run),
-            None => self.explicit_of(model, run),
-        }
+        with_dynamics!(model, damping, dynamics => self.explicit_of(dynamics, run))
     }
 
     fn explicit_of(

@@ -3,7 +3,8 @@
 //!
 //! Input: samples of energy and power, in the order of time. Output: the largest error of the balance. The work is
 //! integrated over the samples, by the parabola through the last three of them, so it is as good as they are
-//! dense; where no force does work it is exactly zero and the error is the drift of the integrator alone.
+//! dense; where no force does work it is exactly zero and the error is the drift of the integrator alone. Of the first interval, and of
+//! the first after a corner in time, the parabola is known one sample later: its trapezium is not judged before.
 
 /// The balance so far.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct EnergyBalance {
     pub work_of_drives: f64,
     /// What events have added.
     pub at_events: f64,
+    /// Whether the last interval was integrated by its trapezium, and the error of the balance with it.
+    open: Option<f64>,
     total: f64,
     /// Change of the total energy.
     pub change: f64,
@@ -49,15 +52,28 @@ impl EnergyBalance {
         self.driven |= power != 0.0;
         self.prescribed |= drives != 0.0;
         let parts = [(self.driven, power), (self.prescribed, drives)];
+        let was_open = self.open.is_some();
+        let mut open = false;
         for ((k, (works, p)), work) in
             parts.into_iter().enumerate().zip([&mut self.work, &mut self.work_of_drives])
         {
-            if works {
-                *work += match self.samples[..] {
-                    [.., (t0, p0), (t1, p1)] => last_of_parabola([t0, t1, t], [p0[k], p1[k], p]),
-                    [(t1, p1)] => 0.5 * (t - t1) * (p1[k] + p),
-                    [] => 0.0,
-                };
+            if !works {
+                continue;
+            }
+            match self.samples[..] {
+                [.., (t0, p0), (t1, p1)] => {
+                    let (times, powers) = ([t0, t1, t], [p0[k], p1[k], p]);
+                    *work += 0.5 * (t - t1) * (p1[k] + p);
+                    match corrections(times, powers) {
+                        Some([first, last]) => *work += last + if was_open { first } else { 0.0 },
+                        None => open = true,
+                    }
+                }
+                [(t1, p1)] => {
+                    *work += 0.5 * (t - t1) * (p1[k] + p);
+                    open = true;
+                }
+                [] => {}
             }
         }
         if self.samples.len() == 2 {
@@ -67,8 +83,11 @@ impl EnergyBalance {
         self.total = total;
         self.change = total - first;
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
-        let error = self.change - self.work - self.work_of_drives - self.at_events;
-        self.largest_error = self.largest_error.max(error.abs());
+        let error = (self.change - self.work - self.work_of_drives - self.at_events).abs();
+        self.open = open.then_some(error);
+        if !open {
+            self.largest_error = self.largest_error.max(error);
+        }
     }
 
     /// Takes a sample right after an event, at the time of the last one.
@@ -85,6 +104,7 @@ impl EnergyBalance {
         // Power jumps with the event: no parabola goes through it.
         self.held = held.collect();
         self.samples = vec![(t, [power, drives])];
+        self.open = None;
         self.change = total - self.first.unwrap_or(total);
         self.largest_kinetic = self.largest_kinetic.max(kinetic);
     }
@@ -92,7 +112,7 @@ impl EnergyBalance {
     /// The largest error of the balance, J; none where it cannot be known.
     pub fn error(&self) -> Option<f64> {
         (self.first.is_some() && !((self.driven || self.prescribed) && self.jumps))
-            .then_some(self.largest_error)
+            .then_some(self.open.map_or(self.largest_error, |error| error.max(self.largest_error)))
     }
 
     /// The same, relative to the largest kinetic energy; none where nothing moves.
@@ -105,16 +125,16 @@ impl EnergyBalance {
 /// rounding; steps grow by a factor of ten at most.
 const EXTRAPOLATED: f64 = 20.0;
 
-/// Integral from t1 to t2 of the parabola through three points.
-fn last_of_parabola([t0, t1, t2]: [f64; 3], [p0, p1, p2]: [f64; 3]) -> f64 {
+/// What the parabola through three points adds to the trapezia of both intervals; none where it says nothing.
+fn corrections([t0, t1, t2]: [f64; 3], [p0, p1, p2]: [f64; 3]) -> Option<[f64; 2]> {
     let (g, h) = (t1 - t0, t2 - t1);
-    if h > EXTRAPOLATED * g {
-        return 0.5 * h * (p1 + p2);
+    if h > EXTRAPOLATED * g || g > EXTRAPOLATED * h {
+        return None;
     }
-    // The trapezium, and the parabola's curvature: second divided difference times −h³/6.
+    // Second divided difference times −h³/6.
     let curvature = ((p2 - p1) / h - (p1 - p0) / g) / (g + h);
-    let correction = curvature * h * h * h / 6.0;
-    0.5 * h * (p1 + p2) - if correction.is_finite() { correction } else { 0.0 }
+    let correction = |h: f64| -curvature * h * h * h / 6.0;
+    Some([correction(g), correction(h)]).filter(|both| both.iter().all(|x| x.is_finite()))
 }
 
 #[cfg(test)]
@@ -123,15 +143,15 @@ mod tests {
 
     #[test]
     fn work_is_exact_for_parabolas_and_drift_is_seen() {
-        // P = t², so the work after t is t³/3 (but for the first interval's trapezium).
+        // P = t², so the work after t is t³/3.
         let mut balance = EnergyBalance::default();
         let times: Vec<f64> = (0..=100).map(|i| 0.02 * f64::from(i) + 0.001 * f64::from(i % 3)).collect();
         for &t in &times {
             balance.sample(t, [1.0, t * t * t / 3.0, t * t], 0.0, [].into_iter());
         }
         let end: f64 = times[100];
-        assert!((balance.work - end.powi(3) / 3.0).abs() < 3e-6);
-        assert!(balance.relative_error().is_some_and(|error| error < 3e-6));
+        assert!((balance.work - end.powi(3) / 3.0).abs() < 1e-13);
+        assert!(balance.relative_error().is_some_and(|error| error < 1e-13));
         assert!(balance.driven && !balance.prescribed);
 
         // The same by a drive.

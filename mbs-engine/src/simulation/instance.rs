@@ -116,6 +116,7 @@ impl Instance {
         let mut bundles = settings.bundles();
         bundles.extend(further);
         let mut interpreted = interpret(model, case, set, bundles)?;
+        interpreted.set_recursive(settings.recursive);
         interpreted.set_engine(Engine::Auto, settings.expected_evaluations(), Fusing::AsCompiled);
         if interpreted.program().coordinates.is_empty() && !settings.is_explicit() {
             return Err(InstanceError::NothingMoves);
@@ -167,10 +168,21 @@ pub fn interpret(
     bundles: Vec<BundleKind>,
 ) -> Result<Interpreted, InstanceError> {
     let options = Options { bundles, ..Options::default() };
-    let program = Program::of(model, case, &options).map_err(InstanceError::Program)?;
-    let mut interpreted = Interpreted::new(program);
+    let written = |model: &Analysed, case: Option<&Case>| {
+        Program::of(model, case, &options).map(Interpreted::new).map_err(InstanceError::Program)
+    };
+    let mut interpreted = written(model, case)?;
     let values: Vec<(&str, f64)> = set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    interpreted.set_parameters_by_name(&values).map_err(|(name, error)| match name {
+    let mut done = interpreted.set_parameters_by_name(&values);
+    let unscaled = matches!(done, Err((_, ParameterError::Scale { .. })));
+    if let (true, Ok(all)) = (unscaled, interpreted.with_values(&values)) {
+        // The same equations, scaled for these values, which are those of the case, too.
+        let scaled = model.under(case).with_defaults(&all);
+        let own = case.map(|case| Case { parameters: Vec::new(), ..case.clone() });
+        interpreted = written(&scaled, own.as_ref())?;
+        done = interpreted.set_parameters_by_name(&values);
+    }
+    done.map_err(|(name, error)| match name {
         Some(name) => refused(model, &name, error),
         None => InstanceError::Together { names: set.iter().map(|(name, _)| name.clone()).collect(), error },
     })?;

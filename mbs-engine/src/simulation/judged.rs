@@ -34,6 +34,7 @@ impl<M: System<S = f64>> System for Judged<'_, M> {
 
 impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
     const CORRECTS_STEPS: bool = M::CORRECTS_STEPS;
+    const COMPLETES: bool = M::COMPLETES;
 
     fn forward_dynamics(
         &self,
@@ -69,6 +70,21 @@ impl<M: ForwardDynamics<S = f64>> ForwardDynamics for Judged<'_, M> {
 
     fn integrals(&self) -> usize {
         self.system.dims().n_objectives
+    }
+
+    fn prepare_step(&self, at: At<'_, f64>, w: &mut [f64]) -> Result<(), EvalError> {
+        self.system.prepare_step(At { x: &[], ..at }, w)
+    }
+
+    fn complete(
+        &self,
+        t: f64,
+        u: &[f64],
+        w: &mut [f64],
+        z: &mut [f64],
+        v: &mut [f64],
+    ) -> Result<(), EvalError> {
+        self.system.complete(t, u, w, z, v)
     }
 
     fn correct_step(

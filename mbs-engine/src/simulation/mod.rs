@@ -54,6 +54,7 @@ pub use instance::{
     Instance, InstanceError, independent, interpret, open_objectives, refuse_held_signals, simulation,
 };
 pub use observer::{EventSeen, Norms, Now, Seen, history_columns};
+pub(crate) use run::refused_with_events;
 pub use run::{Effort, Record, run, stride, undefined, undefined_along};
 pub use settings::{Analysis, Overrides, Setting, SettingError, Settings};
 pub use start::{Start, assemble, held};

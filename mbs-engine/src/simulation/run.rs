@@ -10,15 +10,15 @@ use super::judged::Judged;
 use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
+use crate::gradient::no_choice;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{Case, Model, Simulation};
 use mbs_codegen::watch;
 use mbs_runtime::formulation::ImplicitStep;
-use mbs_runtime::system::Recursive;
 use mbs_runtime::{
-    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, OnConstraints, Output, Rk4,
-    Sight, Span, State, Statistics, StepError, System, WithEvents,
+    EvalError, EventIntegrator, Fixed, ForwardDynamics, Index1, Integrator, MatrixR, OnConstraints, Output,
+    Rk4, Sight, Span, State, Statistics, StepError, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -65,12 +65,11 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
         return failed_before_start(model, settings, guess, failure);
     }
     if settings.is_explicit() && !settings.constrained {
-        let job = Job { model, settings, start: guess, assembly: None, damping: None, stride, follower };
-        return if settings.recursive {
-            job.explicit_tree(&Recursive(model))
-        } else {
-            job.explicit_tree(model)
-        };
+        // Lengths of Euler parameters mean nothing; every start normalises them.
+        let mut start = guess;
+        mbs_runtime::integrator::renormalise(model, &mut start[..model.dims().nq]);
+        let job = Job { model, settings, start, assembly: None, damping: None, stride, follower };
+        return job.explicit_tree(model);
     }
     match start::assemble(model, settings.simulation.begin, settings.analysis) {
         Ok(found) => {
@@ -83,7 +82,7 @@ pub fn run(model: &Interpreted, settings: &Settings, follower: &mut dyn Follower
 }
 
 /// What events do not go together with.
-fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
+pub(crate) fn refused_with_events(model: &Interpreted, settings: &Settings) -> Option<&'static str> {
     if model.program().events.names.is_empty() {
         None
     } else if settings.analysis == Analysis::Kinematics {
@@ -218,6 +217,15 @@ impl<'a> Job<'a> {
                     None => Index1::new(model),
                 };
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
+                if damping.is_some_and(|damping| damping.matrix_r) {
+                    let mut choice = no_choice(model);
+                    let (system, accelerate) =
+                        (MatrixR::new(model, &mut choice), OfConstraints(model, dynamics));
+                    return match self.has_events() {
+                        true => self.explicit_with_events(&system, multipliers, accelerate),
+                        false => self.explicit(&system, multipliers, accelerate),
+                    };
+                }
                 let (system, accelerate) = (OnConstraints(dynamics.clone()), OfConstraints(model, dynamics));
                 match self.has_events() {
                     true => self.explicit_with_events(&system, multipliers, accelerate),

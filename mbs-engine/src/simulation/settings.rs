@@ -124,6 +124,11 @@ pub enum SettingError {
         /// The integrator's keyword.
         integrator: &'static str,
     },
+    /// An implicit integrator and a formulation that needs an explicit one.
+    Implicit {
+        /// The integrator's keyword.
+        integrator: &'static str,
+    },
     /// A setting that belongs to something else than what was chosen.
     Belongs {
         /// The setting.
@@ -157,6 +162,10 @@ impl SettingError {
             SettingError::Clash { integrator } => format!(
                 "`{integrator}` is explicit, and `ali3p` needs an implicit integrator: take `trapezoidal`, `newmark` or \
                  `generalized_alpha`; or, with `{integrator}`, the formulation `index1` or `penalty`"
+            ),
+            SettingError::Implicit { integrator } => format!(
+                "`matrix_r` is not there with the implicit integrator `{integrator}`: take `rk4` or `dormand_prince`; or, with `{integrator}`, \
+                 the formulation `ali3p`, `index1` or `penalty`"
             ),
             SettingError::Belongs { setting, owners, chosen } => {
                 format!("`{}` belongs to {owners}, not to `{chosen}`", name(*setting))
@@ -289,7 +298,11 @@ impl Settings {
         }
         match (self.is_explicit(), self.constrained) {
             (true, true) => {
-                bundles.extend([BundleKind::ConstrainedDynamics, BundleKind::ConstraintCorrection]);
+                bundles.push(BundleKind::ConstrainedDynamics);
+                bundles.push(match self.simulation.formulation {
+                    Formulation::MatrixR => BundleKind::ConstraintRows,
+                    _ => BundleKind::ConstraintCorrection,
+                });
             }
             (true, false) if self.recursive => bundles.push(BundleKind::ForwardDynamicsRecursive),
             (true, false) => bundles.push(BundleKind::ForwardDynamics),
@@ -335,7 +348,18 @@ fn resolve_method(
         }
     }
     simulation.formulation = overrides.formulation.unwrap_or(simulation.formulation);
-    let clash = is_explicit(simulation.integrator) && simulation.formulation == Formulation::Ali3p;
+    let explicit = is_explicit(simulation.integrator);
+    if constrained && !explicit && simulation.formulation == Formulation::MatrixR {
+        match (overrides.integrator, overrides.formulation) {
+            (Some(_), Some(_)) => {
+                return Err(SettingError::Implicit { integrator: simulation.integrator.keyword() });
+            }
+            (None, Some(_)) => simulation.integrator = Integrator::Rk4,
+            (_, None) => simulation.formulation = Formulation::Ali3p,
+        }
+        return Ok(());
+    }
+    let clash = explicit && simulation.formulation == Formulation::Ali3p;
     if !constrained || !clash {
         return Ok(());
     }
@@ -421,7 +445,7 @@ fn resolve_details(
         idle.extend(overrides.projection.map(|_| Setting::Projection));
     }
     if let Some(penalty) = overrides.penalty {
-        if constrained && simulation.formulation == Formulation::Index1 {
+        if constrained && matches!(simulation.formulation, Formulation::Index1 | Formulation::MatrixR) {
             return belongs(Setting::Penalty, "`ali3p` and `penalty`", simulation.formulation.keyword());
         }
         simulation.penalty = Some(positive(Setting::Penalty, penalty)?);

@@ -17,12 +17,13 @@ fn functions(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     Some(values)
 }
 
-/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v): accelerations stand for d, multipliers for Λ, numbers for μ.
+/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ: accelerations stand for d, multipliers for Λ, numbers for μ.
 fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     let (dims, table) = (model.dims(), model.event_table());
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
     let mut w = zeros(dims.workspace);
-    let (mut mass, mut by_row, mut row_rates) = (zeros(nv * nv), zeros(rows * nv), zeros(rows));
+    let (mut mass, mut by_row) = (zeros(nv * nv), zeros(rows * nv));
+    let (mut row_rates, mut row_values) = (zeros(rows), zeros(rows));
     let (mut directions, mut rates, mut targets) = (zeros(c * nv), zeros(c), zeros(c));
     let mut settings = zeros(table.inputs.len());
     model
@@ -32,6 +33,7 @@ fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
             &mut mass,
             &mut by_row,
             &mut row_rates,
+            &mut row_values,
             &mut directions,
             &mut rates,
             &mut targets,
@@ -59,6 +61,7 @@ fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     for k in 0..c {
         all[nv + rows + k] += rates[k] - targets[k];
     }
+    all.extend(row_values);
     Some(all)
 }
 
@@ -98,7 +101,7 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
     let mut values = vec![0.0; places.len()];
     let mu = impulses::<f64>(conditions);
     if model.event_jump_derivatives(point.at(), vd, lambda, &mu, &mut w, &mut values).is_ok() {
-        let written = matrix(&values, places, nv + rows + conditions, nq + nv + 1 + p);
+        let written = matrix(&values, places, nv + 2 * rows + conditions, nq + nv + 1 + p);
         let parts = [
             ("by z", BY_COORDINATE, nq),
             ("by v", BY_VELOCITY, nv),

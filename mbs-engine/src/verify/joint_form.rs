@@ -6,10 +6,11 @@ use crate::Interpreted;
 use mbs_codegen::program::BundleKind;
 use mbs_runtime::sensitivity::{JointValues, ObjectiveValues, StartValues};
 use mbs_runtime::{
-    Complex64, ConstrainedDynamics, ForwardDynamics, InverseDynamics, InverseDynamicsDerivatives,
-    JointObjectiveDerivatives, JointSensitivities, MarkerJacobians, Markers, Objectives, Scalar,
-    Stabilisation, Start, StartDerivatives, System,
+    Complex64, ConstrainedDynamics, ConstraintRows, ForwardDynamics, InverseDynamics,
+    InverseDynamicsDerivatives, JointObjectiveDerivatives, JointSensitivities, MarkerJacobians, Markers,
+    Objectives, Scalar, Stabilisation, Start, StartDerivatives, System,
 };
+use std::ops::Range;
 
 pub(super) const BY_POSITION: By = By::Joints([1.0, 0.0, 0.0]);
 pub(super) const BY_VELOCITY: By = By::Joints([0.0, 1.0, 0.0]);
@@ -127,8 +128,38 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
         let of = (Of::Markers, BY_VELOCITY);
         checks.compare(("marker_jacobians", "J"), of, point, &written, &marker_velocities);
     }
+    let rows = dims.joint_rows();
+    let (mut phi, mut phid, mut jacobian) =
+        (vec![0.0; dims.n_holonomic], vec![0.0; rows], vec![0.0; rows * nv]);
+    if checks.model.constraint_rows(point.at(), &mut w, &mut phi, &mut phid, &mut jacobian).is_ok() {
+        let name = "constraint_rows";
+        let of_rows = |range: Range<usize>| {
+            jacobian.chunks(rows.max(1)).map(|column| column[range.clone()].to_vec()).collect::<Columns>()
+        };
+        let (holonomic, nonholonomic) = (of_rows(0..dims.n_holonomic), of_rows(dims.n_holonomic..rows));
+        checks.compare((name, "Φ_v"), (Of::Rows, BY_POSITION), point, &holonomic, &holonomic_rows);
+        let of = (Of::Nonholonomic, BY_VELOCITY);
+        checks.compare((name, "A"), of, point, &nonholonomic, &nonholonomic_rows);
+    }
     joint_linearise(checks, point);
     objective_derivatives(checks, point);
+}
+
+/// Φ, and (Φd; Ψ).
+fn constraint_rows(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Option<[Vec<Complex64>; 2]> {
+    let dims = model.dims();
+    let (mut w, mut jacobian) = (zeros(dims.workspace), zeros(dims.joint_rows() * dims.nv));
+    let (mut phi, mut phid) = (zeros(dims.n_holonomic), zeros(dims.joint_rows()));
+    model.constraint_rows(at.at(), &mut w, &mut phi, &mut phid, &mut jacobian).ok()?;
+    Some([phi, phid])
+}
+
+fn holonomic_rows(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+    constraint_rows(model, at).map(|[phi, _]| phi)
+}
+
+fn nonholonomic_rows(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
+    constraint_rows(model, at).map(|[phi, phid]| phid[phi.len()..].to_vec())
 }
 
 /// Derivatives of accelerations and multipliers: solutions with the factors, against the dynamics themselves.

@@ -93,6 +93,11 @@ impl Check {
     pub fn passed(&self) -> bool {
         self.error <= self.tolerance && self.tolerance <= TELLING
     }
+
+    /// Whether the derivative is rounding at its instant: nothing is told by it, nor against it.
+    fn is_rounding(&self) -> bool {
+        self.error <= self.tolerance && self.tolerance > TELLING
+    }
 }
 
 /// Compares all derivatives of a program at the given instants, its parameters at their defaults.

@@ -5,8 +5,9 @@
 //! are first-order states, so that they are integrated by the method itself, and steps are made again as they were: the derivative
 //! of a run with step control is that of its steps.
 
+use crate::gradient::with_dynamics;
 use crate::signals::Signals;
-use crate::{Damping, Interpreted, Method, gradient};
+use crate::{Damping, Interpreted, Method};
 use mbs_codegen::model::Simulation;
 use mbs_codegen::symbols::Group;
 use mbs_runtime::formulation::{ImplicitStep, Node};
@@ -92,14 +93,16 @@ impl<S: Scalar> Model<S> {
         let Some(&begin) = times.first() else { return Ok(Outcome::default()) };
         let mut inputs = self.inputs();
         let mut y = model.start_state();
-        if let Some(damping) = damping {
-            let mut state = self.assembled(begin, &mut inputs)?;
-            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
-            let dynamics = gradient::explicit_dynamics(model, damping);
-            return explicit(model, &dynamics, method, &mut inputs, y, times, divided);
+        match damping {
+            Some(_) => {
+                let mut state = self.assembled(begin, &mut inputs)?;
+                State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
+            }
+            None => renormalise(model, &mut y[..dims.nq]),
         }
-        renormalise(model, &mut y[..dims.nq]);
-        explicit(model, model, method, &mut inputs, y, times, divided)
+        with_dynamics!(model, damping, dynamics => {
+            explicit(model, dynamics, method, &mut inputs, y, times, divided)
+        })
     }
 
     /// Real numbers only: events are located by real parts.
@@ -116,14 +119,14 @@ impl<S: Scalar> Model<S> {
         let (model, dims) = (&self.model, self.model.dims());
         let mut inputs = self.inputs();
         let mut y = model.start_state();
-        if let Some(damping) = damping {
-            let mut state = self.assembled(simulation.begin, &mut inputs)?;
-            State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
-            let dynamics = gradient::explicit_dynamics(model, damping);
-            return with_events(model, &dynamics, &mut inputs, y, simulation);
+        match damping {
+            Some(_) => {
+                let mut state = self.assembled(simulation.begin, &mut inputs)?;
+                State::of(&dims, &mut state)?.joint_form(model, &mut y)?;
+            }
+            None => renormalise(model, &mut y[..dims.nq]),
         }
-        renormalise(model, &mut y[..dims.nq]);
-        with_events(model, model, &mut inputs, y, simulation)
+        with_dynamics!(model, damping, dynamics => with_events(model, dynamics, &mut inputs, y, simulation))
     }
 
     fn implicit(&self, method: impl ImplicitStep, simulation: &Simulation) -> Result<Outcome<S>, StepError> {
@@ -357,6 +360,7 @@ impl<S: Scalar, D: JointDynamics<S = S>> WithEvents for WithObjectives<'_, S, D>
 
 impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
     const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+    const COMPLETES: bool = D::COMPLETES;
 
     fn forward_dynamics(
         &self,
@@ -376,6 +380,14 @@ impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, 
             return Ok(());
         }
         self.model.objectives(At { x: &[], ..at }, vd, lambda, w, xd, terminals)
+    }
+
+    fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
+        self.dynamics.prepare_step(At { x: &[], ..at }, w)
+    }
+
+    fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
+        self.dynamics.complete(t, u, w, z, v)
     }
 
     fn correct_step(

@@ -27,6 +27,9 @@ pub const TOLERANCE: f64 = 1e-7;
 /// Largest error against central differences: what is left of ε/h and h² after extrapolation.
 pub const TOLERANCE_OF_DIFFERENCES: f64 = 1e-6;
 
+/// Derivatives of coordinates count from this part of their natural units on, those of rates from what moves them by it over the run.
+const STILL: f64 = 1e-6;
+
 /// How derivatives of whole runs were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oracle {
@@ -309,6 +312,11 @@ pub(super) fn seed(program: &Program, k: usize) -> (f64, (Option<f64>, Option<f6
     all.into_iter().nth(place as usize).unwrap_or((0.0, (None, None)))
 }
 
+/// The change of a parameter that derivatives are judged for: its size, or one.
+fn size_of_seed(model: &Interpreted, k: usize) -> f64 {
+    seed(model.program(), k).0.abs().max(1.0)
+}
+
 impl<S: Copy> Outcome<S> {
     fn all(&self) -> impl Iterator<Item = S> {
         let parts = [&self.objectives].into_iter().chain(&self.motion).chain([&self.lambda]);
@@ -388,6 +396,7 @@ fn compare(
     let forces: Vec<f64> =
         (0..dims.joint_rows()).filter_map(|i| trace.values[3].get(others(i))).copied().collect();
     let names: [&dyn Fn(usize) -> String; 4] = [&coordinate, &coordinate, &coordinate, &multiplier];
+    let unit = (0..dims.nq).map(|j| model.units().coordinate(j)).fold(f64::INFINITY, f64::min);
     for (part, what) in ["z", "zd", "zdd", "λ"].into_iter().enumerate() {
         if trace.derivatives[part].is_empty() {
             continue;
@@ -399,11 +408,19 @@ fn compare(
         let place = |i: usize| if part == 3 { others(i) } else { i };
         // Rates that do not change with a parameter have the rounding of what the values change by, over the run.
         let span = trace.times.last().zip(trace.times.first()).map_or(0.0, |(end, begin)| end - begin);
+        let mean_step = span / (trace.times.len().max(2) - 1) as f64;
+        let still = |k: usize| {
+            let over = [1.0, span, span * mean_step].get(part).copied().unwrap_or(0.0);
+            let moved = STILL * unit / size_of_seed(model, k);
+            if over > 0.0 { moved / over } else { 0.0 }
+        };
         let before = |k: usize| match part {
+            0 => still(k),
             1 | 2 => {
                 let column = trace.derivatives[part - 1].iter().skip(k).step_by(columns.len());
                 let largest = column.fold(0.0, |m: f64, x| m.max(x.abs()));
                 let over_run = if span > 0.0 { LEAST * largest / span } else { 0.0 };
+                let over_run = over_run.max(still(k));
                 if part == 2 { over_run.max(largest / step) } else { over_run }
             }
             _ => 0.0,
@@ -431,7 +448,7 @@ pub(super) const VANISHED: f64 = 1e-20;
 /// largest of all, or the value itself, mean for a change of the parameter by its size.
 fn compare_block(model: &Interpreted, columns: &[Column], block: Block<'_>) -> Option<RunCheck> {
     let rows = 0..block.values.len();
-    let size = |k: usize| seed(model.program(), k).0.abs().max(1.0);
+    let size = |k: usize| size_of_seed(model, k);
     let largest = |k: usize| {
         let entries = rows.clone().map(|i| (block.found)(i, k).abs().max((block.expected)(i, k).0.abs()));
         entries.fold(0.0, f64::max)

@@ -297,10 +297,17 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
     };
     let ball = Overrides { step: Some(0.037), ..implicit.clone() };
     let cases = [
-        ("five-bar, index 1", chosen_rates(), explicit),
+        ("five-bar, index 1", chosen_rates(), explicit.clone()),
         ("five-bar, ali3p", chosen_rates(), implicit.clone()),
         ("five-bar, impulse, generalized-alpha", shipped("five_bar_bouncing"), alpha),
         ("ball, trapezoidal", shipped("bouncing_ball"), ball),
+        ("knee, index 1", shipped("knee_lock"), Overrides { step: Some(7e-3), ..explicit.clone() }),
+        ("knee, ali3p", shipped("knee_lock"), Overrides { step: Some(7e-3), ..implicit.clone() }),
+        ("caught, ali3p", shipped("catch_and_release"), Overrides { end: Some(2.2), ..implicit.clone() }),
+        ("leg, index 1", shipped("hopping_leg"), Overrides { step: Some(3e-3), ..explicit.clone() }),
+        ("leg, ali3p", shipped("hopping_leg"), Overrides { step: Some(3e-3), ..implicit.clone() }),
+        ("ratchet, index 1", shipped("ratchet"), Overrides { end: Some(5.0), ..explicit.clone() }),
+        ("ratchet, ali3p", shipped("ratchet"), Overrides { end: Some(5.0), ..implicit.clone() }),
     ];
     for (what, text, overrides) in cases {
         let found = differentiated(&text, &overrides);
@@ -310,7 +317,7 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
             let value = source.default_parameters()
                 [source.sensitivity_parameter(source.sensitivity[k]).expect("a parameter")];
             // So little that no event moves over a node, where the discrete run is not smooth.
-            let by = 2e-6 * value.abs();
+            let by = 2e-6 * value.abs().max(0.1);
             let at = |by: f64| {
                 let mut moved = source.clone();
                 let place = moved.parameters.iter().position(|p| p.name == *name).expect("a parameter");
@@ -325,7 +332,7 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
             };
             for i in 0..found.objectives.len() {
                 let expected = difference(&|found| found.objectives[i]);
-                let scale = found.objectives[i].abs() / value.abs() + expected.abs();
+                let scale = found.objectives[i].abs().max(1e-6) / value.abs().max(0.1) + expected.abs();
                 let error = (found.of_objective(i)[k] - expected).abs();
                 assert!(
                     error < 2e-7 * scale,
@@ -344,6 +351,274 @@ fn gradients_through_events_are_those_of_the_discrete_run() {
             }
         }
     }
+}
+
+/// Values and their derivatives of independent code.
+type Expected<'a> = &'a [(&'a str, f64, &'a [f64])];
+
+fn compare(found: &gradient::Found, source: &Model, expected: Expected<'_>, tolerance: f64) {
+    for &(name, value, slopes) in expected {
+        let k = source.objectives.iter().position(|objective| objective.name == name).expect(name);
+        close(name, found.objectives[k], value, tolerance);
+        for (i, (&found, &expected)) in found.of_objective(k).iter().zip(slopes).enumerate() {
+            close(&format!("{name} by parameter {i}"), found, expected, 10.0 * tolerance);
+        }
+    }
+}
+
+fn compare_events(found: &gradient::Found, expected: &[(f64, &[f64])], tolerance: f64) {
+    for (event, &(t, slopes)) in found.events.iter().zip(expected) {
+        close("time of an event", event.t, t, tolerance);
+        for (&found, &expected) in event.derivatives.iter().zip(slopes) {
+            close("its derivative", found, expected, 10.0 * tolerance);
+        }
+    }
+    assert!(found.events.len() >= expected.len());
+}
+
+/// Numbers of independent code for the knee that locks: value, and derivatives by m1, k0, ar.
+const KNEE: Expected<'_> = &[
+    ("thigh", 0.3932221165, &[0.2387280373, -0.5475386109, 0.005361754173]),
+    ("knee", 0.0, &[0.0, 1.0, 0.0]),
+    ("thigh_rate", 2.313135285, &[-0.694437727, 0.192215923, 0.4668504059]),
+    ("swing", 0.8449342382, &[-0.00629899242, -0.499650328, 0.05961308675]),
+    ("torque", 0.1817496883, &[0.1179531132, -1.618705825, -0.02780650086]),
+];
+const KNEE_EVENTS: &[(f64, &[f64])] = &[
+    (0.244496432501, &[-0.000256262361, 0.0640534885, 0.0]),
+    (0.502159471192, &[-0.027439749, -0.0795268617, -0.342688816]),
+    (0.515310491353, &[-0.0279477127, -0.149120849, -0.322847563]),
+    (1.1722348687, &[0.00354861631, 0.066622521, -0.0267231281]),
+];
+
+#[test]
+fn a_knee_locks_and_lets_go_as_independent_code_says() {
+    let text = shipped("knee_lock");
+    let found = differentiated(&text, &Overrides::default());
+    compare_events(&found, KNEE_EVENTS, 1e-8);
+    compare(&found, &model(&text), KNEE, 1e-8);
+    let record = run(&text, &Overrides::default());
+    assert!(record.failure.is_none(), "{:?}", record.failure);
+    let norms = record.seen.norms.expect("norms");
+    assert!(norms.position < 1e-10 && norms.velocity < 1e-10 && norms.acceleration < 1e-10, "{norms:?}");
+    let impulse: f64 = record.seen.events.iter().flat_map(|event| &event.row_impulses).sum();
+    close("impulse of the lock", impulse, -0.6616218341, 1e-8);
+    close("energy lost", record.seen.balance.at_events, -3.785868194, 1e-8);
+}
+
+/// The same for the five-bar linkage that is caught and released: derivatives by L_s1, y_g, t_r.
+const CAUGHT: Expected<'_> = &[
+    ("x2", -0.02142945046, &[-1.920193748, -0.783971009, -0.703594913]),
+    ("vy2", -0.8021044249, &[-5.830545817, -1.160890729, 2.74307462]),
+    ("psi2", 5.041185503, &[27.62953258, -12.98048508, -1.112162738]),
+    ("load", 218.4687465, &[1449.190524, -3883.493578, 104.1951882]),
+];
+const CAUGHT_EVENTS: &[(f64, &[f64])] =
+    &[(0.311827604187, &[0.372364562, -1.15103021, 0.0]), (2.0, &[0.0, 0.0, 1.0])];
+
+#[test]
+fn a_linkage_is_caught_and_released_as_independent_code_says() {
+    let text = shipped("catch_and_release");
+    let source = model(&text);
+    let found = differentiated(&text, &Overrides::default());
+    compare_events(&found, CAUGHT_EVENTS, 1e-8);
+    compare(&found, &source, CAUGHT, 1e-8);
+    let record = run(&text, &Overrides::default());
+    let norms = record.seen.norms.expect("norms");
+    assert!(norms.position < 1e-10 && norms.velocity < 1e-10 && norms.acceleration < 1e-9, "{norms:?}");
+    let place = record.seen.events[0].row_impulses.len() - 1;
+    close("impulse of the platform", record.seen.events[0].row_impulses[place], 1.904261386, 1e-8);
+    close("energy lost", record.seen.balance.at_events, -0.8271987024, 1e-8);
+    // ALI3-P, of order 2, extrapolated.
+    let implicit = |step| Overrides {
+        integrator: Some(Integrator::Trapezoidal),
+        formulation: Some(Formulation::Ali3p),
+        step: Some(step),
+        ..Overrides::default()
+    };
+    let runs = [2e-3, 1e-3, 5e-4].map(|step| differentiated(&text, &implicit(step)));
+    for (k, &(name, value, slopes)) in CAUGHT.iter().enumerate() {
+        let order = |exact: f64, of: &dyn Fn(&gradient::Found) -> f64, what: &str| {
+            let [a, b, c] = [&runs[0], &runs[1], &runs[2]].map(of);
+            let (ratio, extrapolated) = ((a - b) / (b - c), (4.0 * c - b) / 3.0);
+            // Where in its step the event lies changes the error by a part of the step.
+            assert!((ratio - 4.0).abs() < 0.7, "{what}: {ratio}");
+            close(what, extrapolated, exact, 1e-6);
+        };
+        order(value, &|found| found.objectives[k], name);
+        for (i, &slope) in slopes.iter().enumerate() {
+            order(slope, &|found| found.of_objective(k)[i], &format!("{name} by parameter {i}"));
+        }
+    }
+}
+
+#[test]
+fn a_contact_opens_by_its_force() {
+    for name in ["hopping_leg", "ratchet"] {
+        let text = shipped(name);
+        for (integrator, formulation) in
+            [(Integrator::Rk4, Formulation::Index1), (Integrator::Trapezoidal, Formulation::Ali3p)]
+        {
+            let overrides = Overrides {
+                integrator: Some(integrator),
+                formulation: Some(formulation),
+                ..Overrides::default()
+            };
+            let record = run(&text, &overrides);
+            assert!(record.failure.is_none(), "{name}: {:?}", record.failure);
+            assert!(record.seen.events.len() >= 4, "{name}: {:?}", record.seen.events);
+            assert!(record.seen.balance.at_events <= 1e-12, "{name}: {}", record.seen.balance.at_events);
+        }
+    }
+}
+
+#[test]
+fn a_vehicle_falls_as_independent_code_says() {
+    let text = shipped("vehicle_drop");
+    let found = differentiated(&text, &Overrides::default());
+    let times = [
+        0.203013271639,
+        0.224423380092,
+        0.588122104972,
+        0.600676735256,
+        0.849426112492,
+        0.940771011853,
+        1.29781849541,
+        1.56595319866,
+    ];
+    assert_eq!(found.events.len(), times.len());
+    for (event, t) in found.events.iter().zip(times) {
+        close("time", event.t, t, 1e-8);
+    }
+    let expected: Expected<'_> = &[
+        ("z", 0.5728887614, &[0.3466647678, 1.087380717e-06, -1.584423236]),
+        ("phi", 0.02990117267, &[-0.2623344711, 5.017125221e-07, -0.6407663596]),
+        ("zd", 1.005185199, &[-2.191696008, -1.016643698e-06, 0.839984853]),
+        ("comfort", 209.5925407, &[-1571.666188, -6.94060695e-05, 556.9325415]),
+        ("roll", 0.003781085365, &[0.1050627152, -7.413046216e-09, 0.04815495161]),
+        ("load", 99.7668406, &[-235.3374082, -2.110239801e-05, 157.856383]),
+    ];
+    compare(&found, &model(&text), expected, 1e-8);
+    let later = run(&text, &Overrides { end: Some(2.28), ..Overrides::default() });
+    assert!(later.failure.is_none(), "{:?}", later.failure);
+    assert_eq!(later.seen.events.len(), 14);
+    let reversal = later.seen.events.iter().find(|event| event.impulses.len() == 5).expect("a reversal");
+    close("reversal", reversal.t, 2.2093238059, 1e-8);
+    let kicked = text.replace("rule: {value: 0,", "rule: {value: 1,");
+    let kicked = run(&kicked, &Overrides { end: Some(2.28), ..Overrides::default() });
+    assert_eq!(kicked.seen.events.len(), 12);
+}
+
+#[test]
+fn a_state_whose_constraints_do_not_hold_is_refused_by_name() {
+    let text = shipped("catch_and_release")
+        .replace("catch: {when: pos(bar_12.p2).y - y_g,", "catch: {when: pos(bar_12.p2).y - y_g - 0.01,");
+    let Instance { model, settings } = instance(&text, &Overrides::default());
+    let message = match simulation::run(&model, &settings, &mut Silent).failure {
+        Some(simulation::RunFailure::Step(error)) => error.describe(&model).to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(message.contains("event `catch` adds") && message.contains("`platform`"), "{message}");
+    assert!(message.contains("violated by 1.0000000"), "{message}");
+}
+
+/// Dry friction as a branch that the generator makes an event of.
+fn promoted() -> String {
+    shipped("slider_crank")
+        .replace("parameters:\n", "switches: exact\nparameters:\n  Fc: 0.05\n")
+        .replace(
+            "forces:\n",
+            "forces:\n  friction: {type: joint_force, coordinate: slide, value: -Fc*sign(rate(slide))}\n",
+        )
+        .replace("sensitivity: [k, c]", "sensitivity: [k, Fc]")
+        .replace(
+            "objectives:\n",
+            "objectives:\n  x: {terminal: slide.displacement}\n  xd: {terminal: rate(slide)}\n",
+        )
+}
+
+#[test]
+fn a_sign_is_promoted_to_an_event() {
+    let text = promoted();
+    let overrides = Overrides {
+        integrator: Some(Integrator::Rk4),
+        formulation: Some(Formulation::Index1),
+        step: Some(5e-3),
+        ..Overrides::default()
+    };
+    let found = differentiated(&text, &overrides);
+    let times = [2.61779642749, 4.85156912738, 7.25062775791, 9.38487286278];
+    compare_events(&found, &times.map(|t| (t, &[][..])), 1e-8);
+    let expected: Expected<'_> = &[
+        ("x", 1.114771386, &[0.1195360302, 1.673043256]),
+        ("xd", 0.1812919708, &[0.2283190981, 0.6082753208]),
+        ("G", 3.114545425, &[0.3717369951, -4.201496075]),
+    ];
+    compare(&found, &model(&text), expected, 1e-8);
+}
+
+/// A stop with preload on point 2 of the five-bar linkage: by a state, and by a branch that is promoted.
+#[test]
+fn a_stop_with_preload_is_exact() {
+    let law = "F0 + kc*(yc - pos(bar_12.p2).y) - cc*vel(bar_12.p2).y";
+    let base = shipped("five_bar")
+        .replace("parameters:\n", "parameters:\n  yc: -2.4\n  kc: 1000\n  cc: 10\n  F0: 5\n");
+    let sensitivity = base.lines().find(|line| line.starts_with("sensitivity:")).expect("a list").to_string();
+    let base = base.replace(&sensitivity, "sensitivity: [L_s1, yc, kc]").replace(
+        "objectives:\n",
+        "objectives:\n  x2: {terminal: pos(bar_12.p2).x}\n  vy2: {terminal: vel(bar_12.p2).y}\n",
+    );
+    let by_state = base.replace("bodies:\n", "modes: {stop: [off, on]}\nbodies:\n").replace(
+        "forces:\n",
+        &format!("forces:\n  stop: {{type: force, at: bar_12.p2, value: [0, \"{law}\", 0], in: stop.on}}\n"),
+    ) + "events:\n  on: {when: pos(bar_12.p2).y - yc, direction: falling, in: stop.off, then: {mode: stop.on}}\n  off: {when: pos(bar_12.p2).y - yc, direction: rising, in: stop.on, then: {mode: stop.off}}\n";
+    let by_branch = base.replace("bodies:\n", "switches: exact\nbodies:\n").replace(
+        "forces:\n",
+        &format!("forces:\n  stop: {{type: force, at: bar_12.p2, value: [0, \"if(pos(bar_12.p2).y < yc, {law}, 0)\", 0]}}\n"),
+    );
+    let overrides = Overrides {
+        integrator: Some(Integrator::Rk4),
+        formulation: Some(Formulation::Index1),
+        step: Some(1e-3),
+        ..Overrides::default()
+    };
+    let events: &[(f64, &[f64])] = &[
+        (0.319192691022, &[0.257848926, -0.769699057]),
+        (0.429644147631, &[0.142787643, -0.531318]),
+        (1.06751944187, &[0.629002121, -1.99435934]),
+        (1.17492639376, &[0.55224037, -1.74432123]),
+    ];
+    let expected: Expected<'_> = &[
+        ("x2", 0.2605847262, &[-2.831484854, 1.433109131, 4.921301516e-05]),
+        ("vy2", -1.085285, &[-7.086233554, 22.43753796, 0.0005757427601]),
+    ];
+    for text in [by_state, by_branch] {
+        let found = differentiated(&text, &overrides);
+        assert_eq!(found.events.len(), 12);
+        compare_events(&found, events, 1e-8);
+        compare(&found, &model(&text), expected, 1e-7);
+    }
+}
+
+/// A block that comes to rest under dry friction sticks, which a sign cannot say.
+#[test]
+fn sticking_is_recognised() {
+    let text = "
+mbs: 1
+name: block
+switches: exact
+bodies: {block: {mass: 1}}
+joints: {slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {value: 0, rate: 1}}}
+forces: {friction: {type: joint_force, coordinate: slide, value: -0.5*sign(rate(slide))}}
+simulation: {end: 5, step: 0.01, integrator: rk4}
+";
+    let Instance { model, settings } = instance(text, &Overrides::default());
+    let message = match simulation::run(&model, &settings, &mut Silent).failure {
+        Some(simulation::RunFailure::Step(error)) => error.describe(&model).to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(message.contains("`friction.switch1` does not let go of zero"), "{message}");
+    assert!(message.contains("t = 2"), "{message}");
 }
 
 /// The gradient by the adjoint, in this many bytes.
@@ -413,6 +688,31 @@ sensitivity: [e, L, m, limit]
 simulation: {end: 4, step: 0.017, integrator: rk4}
 ";
 
+/// Events that change velocities, inputs and states at once: the rate after the bounce is what the state after it makes it.
+const WALL: &str = "
+mbs: 1
+name: wall
+parameters: {e: 0.8, k: 9, c: 0.3, x0: 0.2}
+inputs: {side: 1}
+modes: {drag: [little, much]}
+bodies: {block: {mass: 1.3}, load: {mass: 0.4}}
+joints:
+  slide: {type: prismatic, parent: ground, child: block, axis: [1, 0, 0], start: {value: x0, rate: -2}}
+  swing: {type: prismatic, parent: block, child: load, axis: [1, 0, 0], start: 0}
+forces:
+  spring: {type: torsional_spring, coordinate: swing, stiffness: k, damping: c, natural_angle: 0}
+  drag: {type: joint_force, coordinate: slide, value: -c*rate(slide), in: drag.much}
+  push: {type: joint_force, coordinate: slide, value: -side*k}
+events:
+  left: {when: slide.displacement, direction: falling, then: {impact: {restitution: e*drag.much + 0.5*drag.little}, set: {side: 0.7*side}, mode: drag.much}}
+  right: {when: slide.displacement - 0.3, direction: rising, then: {reset: [{rate: rate(slide), to: 0.5*e*rate(slide)}], mode: drag.little}}
+objectives:
+  end: {terminal: slide.displacement + rate(swing)}
+  work: {integrand: \"rate(slide)^2 + acc(load).x*x0\"}
+sensitivity: [e, k, c, x0]
+simulation: {end: 1.5, step: 0.013, integrator: rk4}
+";
+
 /// Direct and adjoint gradients are of the same discrete run, with all steps kept and with most of them made again.
 #[test]
 fn adjoints_through_events_are_transposes() {
@@ -447,6 +747,18 @@ fn adjoints_through_events_are_transposes() {
         ("rod, trapezoidal", ROD.into(), with(Integrator::Trapezoidal, None, 0.013, 1.3)),
         ("twins, rk4", TWINS.into(), with(Integrator::Rk4, None, 0.017, 4.0)),
         ("twins, trapezoidal", TWINS.into(), with(Integrator::Trapezoidal, None, 0.017, 4.0)),
+        ("knee, index 1", shipped("knee_lock"), with(Integrator::Rk4, index1, 7e-3, 1.3)),
+        ("knee, step control", shipped("knee_lock"), with(Integrator::DormandPrince, index1, 7e-3, 1.3)),
+        ("knee, ali3p", shipped("knee_lock"), with(Integrator::Trapezoidal, ali3p, 7e-3, 1.3)),
+        ("caught, ali3p", shipped("catch_and_release"), with(alpha, ali3p, 0.021, 2.2)),
+        ("leg, index 1", shipped("hopping_leg"), with(Integrator::Rk4, index1, 3e-3, 1.0)),
+        ("leg, ali3p", shipped("hopping_leg"), with(Integrator::Trapezoidal, ali3p, 3e-3, 1.0)),
+        ("ratchet, index 1", shipped("ratchet"), with(Integrator::Rk4, index1, 0.01, 4.0)),
+        ("ratchet, ali3p", shipped("ratchet"), with(Integrator::Trapezoidal, ali3p, 0.01, 4.0)),
+        ("promoted, index 1", promoted(), with(Integrator::Rk4, index1, 0.05, 10.0)),
+        ("promoted, ali3p", promoted(), with(Integrator::Trapezoidal, ali3p, 0.05, 10.0)),
+        ("wall, rk4", WALL.into(), with(Integrator::Rk4, None, 0.013, 1.5)),
+        ("wall, trapezoidal", WALL.into(), with(Integrator::Trapezoidal, None, 0.013, 1.5)),
     ];
     let mut most = 0.0_f64;
     for (what, text, overrides) in cases {

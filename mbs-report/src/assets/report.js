@@ -50,7 +50,7 @@ function chartLayout(chart) {
     hoverlabel: { bgcolor: css("--back"), bordercolor: css("--line"), font: { color: css("--text") } },
     showlegend: true,
     legend: legend(chart),
-    xaxis: { ...axis, type: chart.names.length > 0 ? "category" : "linear", title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
+    xaxis: { ...axis, type: chart.names.length > 0 ? "category" : chart.kind === "paths" ? "log" : "linear", title: { text: chart.over ?? "t [s]", standoff: 4 }, hoverformat: ".6~g" },
     yaxis: { ...axis, title: { text: chart.axis, standoff: 6 }, type: chart.log ? "log" : "linear", exponentformat: "power", hoverformat: ".6~g" },
     modebar: MODEBAR(),
     uirevision: String(chart.set),
@@ -77,6 +77,10 @@ function chartTraces(chart) {
   const curves = chart.sets[chart.set];
   if (chart.kind === "bars") return curves.map((curve) => ({ type: "bar", name: curve.name, x: chart.names, y: curve.y }));
   if (chart.kind === "parallel") return curves.map((curve) => polylines(chart, curve));
+  if (chart.kind === "paths") {
+    const part = (curve, k) => curve.y.filter((_, i) => i % 2 === k);
+    return curves.map((curve) => ({ type: "scatter", mode: "lines+markers", name: curve.name, x: part(curve, 0), y: part(curve, 1), line: { width: 1.6 } }));
+  }
   if (chart.kind === "points") {
     const marker = { size: 4, opacity: 0.6 };
     return curves.map((curve) => ({ type: "scatter", mode: "markers", name: curve.name, x, y: curve.y, marker }));

@@ -34,9 +34,10 @@ use crate::linear::{add_scaled, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::sensitivity::{
-    Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives, JointSensitivities,
-    JointValues, ObjectiveValues, TransposedProduct, Weighed, joint_objective_rows, redundancy_len,
-    refuse_first_order_states, refuse_redundant_multipliers, transpose_derivatives,
+    Completion, Correction, Gradient, JointDerivatives, JointDynamics, JointObjectiveDerivatives,
+    JointSensitivities, JointValues, ObjectiveValues, TransposedProduct, Weighed, joint_objective_rows,
+    load_choice, redundancy_len, refuse_first_order_states, refuse_redundant_multipliers, save_choice,
+    transpose_derivatives,
 };
 use crate::system::{At, Dims, Quantity};
 
@@ -152,7 +153,7 @@ impl<T: FixedStep> AdjointIntegrator for Adjoint<Fixed<T>> {
         span: &Span<S>,
         memory: usize,
     ) -> Result<Option<Schedule>, StepError> {
-        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, dims.state());
+        let (steps, n) = (Nodes::new(span, self.0.h)?.steps, dims.state() + dims.n_choice);
         Schedule::new(steps, n, n, memory).map(Some)
     }
 
@@ -185,7 +186,7 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
     fn scratch_len<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         // The first run integrates the objectives with the state.
         let dims = system.dims();
-        way_len::<DormandPrince, D>(&dims, columns) + (1 + 9) * dims.n_objectives
+        way_len::<DormandPrince, D>(&dims, columns) + (1 + 9) * dims.n_objectives + dims.n_choice
     }
 
     fn schedule<S: Scalar>(&self, _: &Dims, _: &Span<S>, _: usize) -> Result<Option<Schedule>, StepError> {
@@ -216,6 +217,9 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         let mut pieces =
             Pieces::of(&mut *scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
         let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
+        // Both ways begin with the same choice.
+        let first_choice = pieces.next(dims.n_choice)?;
+        save_choice(system, first_choice);
         let moving = pieces.next(n)?;
         moving.fill(D::S::ZERO);
         copy(moving, y);
@@ -232,6 +236,7 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
         let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
+        load_choice(system, pieces.next(dims.n_choice)?);
         let way = Way::<DormandPrince, _, _, _, _>::new(
             system,
             inputs,
@@ -242,7 +247,8 @@ impl AdjointIntegrator for Adjoint<Adaptive> {
             observe,
         )?;
         if statistics.stopped {
-            let schedule = Schedule::new(0, dims.state(), dims.state(), usize::MAX)?;
+            let n = dims.state() + dims.n_choice;
+            let schedule = Schedule::new(0, n, n, usize::MAX)?;
             return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
         }
         let mut found = way.run(y, memory)?;
@@ -312,12 +318,15 @@ pub(crate) struct Plain<'a, D: JointDynamics, I> {
     lambda: &'a mut [D::S],
     /// For what the bundle of integrands writes; empty where the objectives are not states.
     pub(crate) integrands: &'a mut [D::S],
+    /// A completed stage.
+    stage: &'a mut [D::S],
     w: &'a mut [D::S],
     evaluations: usize,
 }
 
+/// Its length; with a stage, whether it is completed or not.
 pub(crate) const fn plain_len(dims: &Dims) -> usize {
-    3 * dims.nu + dims.joint_rows() + dims.workspace
+    dims.state() + 3 * dims.nu + dims.joint_rows() + dims.workspace
 }
 
 impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
@@ -334,6 +343,7 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Plain<'a, D, I> {
             inputs: Held::new(inputs, system.holds(), held),
             lambda: pieces.next(dims.joint_rows())?,
             integrands: &mut [],
+            stage: pieces.next(if D::COMPLETES { dims.state() } else { 0 })?,
             w: pieces.next(dims.workspace)?,
             evaluations: 0,
         })
@@ -350,9 +360,25 @@ where
         self.inputs.begin_step(t0, t1);
     }
 
+    fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
+        if !D::COMPLETES {
+            return Ok(());
+        }
+        let (y, _) = cut("y", y, self.dims.state())?;
+        let at = At::of_state(&self.dims, t, y, self.inputs.at_node(t))?;
+        self.system.prepare_step(at, self.w)
+    }
+
     fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, D::S::from_f64(c));
         let (y, _) = cut("y", y, self.dims.state())?;
+        let mut y = y;
+        if D::COMPLETES {
+            copy(self.stage, y);
+            let (z, v) = cut_mut("y", self.stage, self.dims.nq)?;
+            self.system.complete(t, u, self.w, z, v)?;
+            y = self.stage;
+        }
         let at = At::of_state(&self.dims, t, y, u)?;
         let (rate, integrands) = cut_mut("yd", yd, self.dims.state())?;
         let (zd, vd) = cut_mut("yd", rate, self.dims.nq)?;
@@ -379,6 +405,12 @@ where
             let (z, v) = cut_mut("y", y, self.dims.nq)?;
             let at = At { t, z: &[], v: &[], x: &[], u };
             self.system.correct(at, self.w, z, v, |_, _, _, _| Ok(()))?;
+        }
+        if D::COMPLETES {
+            let u = self.inputs.during_step(t, D::S::ONE);
+            let (y, _) = cut_mut("y", y, self.dims.state())?;
+            let (z, v) = cut_mut("y", y, self.dims.nq)?;
+            self.system.complete(t, u, self.w, z, v)?;
         }
         check_finite(&self.dims, y)
     }
@@ -430,7 +462,16 @@ pub(crate) fn way_len<T: ExplicitMethod, D: JointDynamics>(dims: &Dims, columns:
         true => 2 * n * MAX_CORRECTIONS + Correction::<f64>::len(dims, columns),
         false => 0,
     };
-    let own = 4 * n + 2 * stages * n + stages * dims.joint_rows() + (dims.nv + dims.joint_rows()) + dims.nu;
+    let completion = match D::COMPLETES {
+        true => Completion::<f64>::len(dims, columns) + 4 * dims.n_choice,
+        false => 0,
+    };
+    let own = 4 * n
+        + completion
+        + 2 * stages * n
+        + stages * dims.joint_rows()
+        + (dims.nv + dims.joint_rows())
+        + dims.nu;
     let stepped = T::memory_len(n);
     own + plain_len(dims) + lists + weights * columns + correction + redundancy_len(dims) + stepped
 }
@@ -486,6 +527,7 @@ pub(crate) struct Way<'a, T, D: JointDynamics, I, P, O> {
     /// z, v, dz, dv of the corrections that ended a step.
     corrections: &'a mut [D::S],
     correction: Correction<'a, D::S>,
+    completion: Completion<'a, D::S>,
     spare: &'a mut [D::S],
     memory: &'a mut [D::S],
     statistics: Statistics,
@@ -520,7 +562,7 @@ where
     ) -> Result<Self, StepError> {
         let dims = system.dims();
         let (n, rows, stages) = (dims.state(), dims.joint_rows(), T::TABLEAU.b.len());
-        let kept = n + around.as_ref().map_or(0, |around| around.actions.latches());
+        let kept = n + dims.n_choice + around.as_ref().map_or(0, |around| around.actions.latches());
         product.check(&dims, n)?;
         let VectorJacobian { columns, objective_weights, end_weights, objectives, start, rho } = product;
         if columns == 0 {
@@ -558,6 +600,10 @@ where
                 true => Correction::new(&dims, columns, pieces)?,
                 false => Correction::none(),
             },
+            completion: match D::COMPLETES {
+                true => Completion::new(&dims, columns, pieces)?,
+                false => Completion::none(),
+            },
             spare: pieces.next(redundancy_len(&dims))?,
             memory: pieces.next(T::memory_len(n))?,
             statistics: Statistics::default(),
@@ -590,17 +636,20 @@ where
         refuse_redundant_multipliers(system, at, self.spare, self.field.w)?;
         let (moving, end) = (core::mem::take(&mut self.moving), core::mem::take(&mut self.end));
         copy(moving, y);
-        if let (Some(around), Some(latches)) = (&self.around, moving.get_mut(self.dims.state()..)) {
-            around.actions.save(latches);
-        }
+        let (_, kept) =
+            cut_mut("state", moving, self.dims.state()).map_err(|error| error.in_step(t.real(), 0.0))?;
+        self.save(kept).map_err(|error| error.in_step(t.real(), 0.0))?;
         if self.times.steps() == 0 {
-            copy(end, y);
+            copy(end, moving);
             self.terminals(end)?;
         }
         let swept = sweep(&schedule, &mut self, moving, end, memory)?;
         let mut statistics = self.statistics;
         statistics.stopped = swept.stopped;
         if !swept.stopped {
+            if let Some(kept) = end.get(self.dims.state()..) {
+                self.load(kept).map_err(|error| error.in_step(t.real(), 0.0))?;
+            }
             copy(y, end);
             if self.times.steps() == 0 {
                 statistics.stopped = self.pass(0)?.is_break();
@@ -608,6 +657,25 @@ where
         }
         copy(self.start, self.bar);
         Ok(AdjointStatistics { run: statistics, recomputed: swept.recomputed, schedule })
+    }
+
+    /// What a state has beside y: the choice of independent coordinates, then what events have changed.
+    fn save(&self, kept: &mut [D::S]) -> Result<(), EvalError> {
+        let (numbers, latches) = cut_mut("state", kept, self.dims.n_choice)?;
+        save_choice(self.field.system, numbers);
+        if let Some(around) = &self.around {
+            around.actions.save(latches);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, kept: &[D::S]) -> Result<(), EvalError> {
+        let (numbers, latches) = cut("state", kept, self.dims.n_choice)?;
+        load_choice(self.field.system, numbers);
+        if let Some(around) = &mut self.around {
+            around.actions.load(latches);
+        }
+        Ok(())
     }
 
     /// Adds the weights that the terminal terms give the last state.
@@ -721,6 +789,7 @@ where
         let (dims, n) = (self.dims, self.dims.state());
         let Tableau { a, b, c } = T::TABLEAU;
         let Self { field, states, rates, multipliers, raw, corrections, .. } = self;
+        field.prepare_step(t, y)?;
         field.begin_step(t, t + h);
         for (i, (row, &c)) in a.iter().zip(c).enumerate() {
             let (known, rate) = cut_mut("rates", rates, i * n)?;
@@ -731,6 +800,10 @@ where
                 add_scaled(state, D::S::from_f64(a) * h, k);
             }
             field.rate(t + D::S::from_f64(c) * h, c, state, rate)?;
+            if D::COMPLETES {
+                // What was given instead has no part in the rest.
+                copy(state, field.stage);
+            }
             let (_, lambda) = cut_mut("multipliers", multipliers, i * dims.joint_rows())?;
             copy(lambda, field.lambda);
         }
@@ -755,6 +828,11 @@ where
                 count += 1;
                 Ok(())
             })?;
+        }
+        if D::COMPLETES {
+            let u = field.inputs.during_step(t + h, D::S::ONE);
+            let (z, v) = cut_mut("raw", end, dims.nq)?;
+            field.system.complete(t + h, u, field.w, z, v)?;
         }
         Ok(count)
     }
@@ -797,7 +875,13 @@ where
                 let (bar, _) = cut_mut("stages", bar, each)?;
                 bar.fill(D::S::ZERO);
                 let (z, v) = cut_mut("stages", bar, dims.nq * columns)?;
-                pull_back(self.field.system, &dims, columns, state, self.rate_bar, self.changes, z, v)
+                pull_back(self.field.system, &dims, columns, state, self.rate_bar, self.changes, z, v)?;
+                if D::COMPLETES {
+                    let at = At::of_state(&dims, t, state, self.u)?;
+                    let Plain { system, w, .. } = &mut self.field;
+                    self.completion.transpose(*system, &dims, columns, at, z, v, self.now, w)?;
+                }
+                Ok(())
             });
             self.states = states;
             weighed?;
@@ -811,9 +895,14 @@ where
     /// Through what ends a step, backward.
     fn transpose_corrections(&mut self, t: D::S, count: usize) -> Result<(), EvalError> {
         let (dims, columns, n) = (self.dims, self.columns, self.dims.state());
-        let Self { field, bar, now, raw, corrections, correction, .. } = self;
+        let Self { field, bar, now, raw, corrections, correction, completion, .. } = self;
         let (z_bar, v_bar) = cut_mut("bar", bar, dims.nq * columns)?;
         let u = field.inputs.during_step(t, D::S::ONE);
+        if D::COMPLETES {
+            let (end, _) = cut("raw", raw, n)?;
+            let at = At::of_state(&dims, t, end, u)?;
+            completion.transpose(field.system, &dims, columns, at, z_bar, v_bar, now, field.w)?;
+        }
         for index in (0..count).rev() {
             let (_, kept) = cut("corrections", corrections, index * 2 * n)?;
             let (z, rest) = cut("corrections", kept, dims.nq)?;
@@ -871,22 +960,30 @@ where
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
         let n = self.dims.state();
         let fail = |error: EvalError| error.in_step(t.real(), h.real());
-        let (y, latches) = cut_mut("state", state, n).map_err(fail)?;
+        let (y, kept) = cut_mut("state", state, n).map_err(fail)?;
+        self.load(kept).map_err(fail)?;
         if let Some(around) = &mut self.around {
-            around.actions.load(latches);
-            if let Item::Act(event) = self.times.item(number) {
+            let item = self.times.item(number);
+            if let Item::Switch(event) = item {
+                around.actions.switch(event, h);
+                self.save(kept).map_err(fail)?;
+                return Ok(ControlFlow::Continue(()));
+            }
+            if let Item::Act(event) = item {
                 let at = At::of_state(&self.dims, t, y, self.field.inputs.at_node(t)).map_err(fail)?;
                 let d = around.actions.act(event, at)?;
                 let (_, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
                 add_scaled(v, D::S::ONE, d);
-                around.actions.save(latches);
+                self.save(kept).map_err(fail)?;
                 return Ok(ControlFlow::Continue(()));
             }
         }
         let before = self.field.evaluations;
         let stages = T::stages(n, &mut Pieces::of(&mut *self.memory, T::memory_len(n)))?;
+        self.field.prepare_step(t, y).map_err(fail)?;
         let stepped = T::advance(&mut self.field, stages, t, y, h);
         stepped.map_err(fail)?;
+        self.save(kept).map_err(fail)?;
         let end = self.times.time(number);
         if !again {
             let evaluations = self.field.evaluations - before;
@@ -926,13 +1023,11 @@ where
     ) -> Result<ControlFlow<()>, StepError> {
         let (t, h) = (self.times.time(number.saturating_sub(1)), self.times.size(number));
         let fail = |error: EvalError| error.in_step(t.real(), h.real());
-        let (y, latches) = cut("state", record, self.dims.state()).map_err(fail)?;
-        if let Some(around) = &mut self.around {
-            around.actions.load(latches);
-        }
+        let (y, kept) = cut("state", record, self.dims.state()).map_err(fail)?;
+        self.load(kept).map_err(fail)?;
         match self.times.item(number) {
             Item::Act(event) => self.transpose_act(t, event, y)?,
-            Item::Restart => {}
+            Item::Switch(_) | Item::Restart => {}
             Item::Step(End::Located(event)) => self.transpose_located(t, h, event, y)?,
             Item::Step(end) => {
                 self.transpose(t, h, y).map_err(fail)?;

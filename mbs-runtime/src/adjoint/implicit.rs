@@ -505,8 +505,11 @@ where
             self.load(latches);
             self.reverse_item(number, record, kept)?;
         } else {
+            // The next step does not read λ, so it has weights from objectives and the end of the run alone.
+            let lambda = StateDerivatives::with_columns(&dims, self.columns, self.bar)?.lambda;
+            let (columns, weighs) = (self.columns, lambda.iter().any(|&weight| weight != M::S::ZERO));
             let mut linearised =
-                self.method.linearise_transposed(self.columns, self.system, record, self.scratch)?;
+                self.method.linearise_transposed(columns, weighs, self.system, record, self.scratch)?;
             linearised.add_transposed_of(record, self.columns, self.bar, self.next, self.stepped)?;
         }
         add_scaled(self.now, M::S::ONE, self.stepped);
@@ -584,6 +587,11 @@ where
                 aside.around.actions.save(latches);
                 Ok(true)
             }
+            (Item::Switch(event), Some(aside)) => {
+                aside.around.actions.switch(event, self.nodes.size(number));
+                aside.around.actions.save(latches);
+                Ok(true)
+            }
             (Item::Restart, _) => {
                 Assembly::DEFAULT.start(self.system, self.inputs, state, self.scratch)?;
                 Ok(true)
@@ -602,6 +610,10 @@ where
         let (t, columns) = (self.time(number), self.columns);
         match self.nodes.item(number) {
             Item::Act(event) => self.transpose_act(t, event, kept),
+            Item::Switch(_) => {
+                copy(self.next, self.bar);
+                Ok(())
+            }
             Item::Restart => {
                 copy(self.next, self.bar);
                 Assembly::DEFAULT.start_transposed(

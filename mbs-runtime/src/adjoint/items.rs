@@ -31,6 +31,8 @@ pub(crate) enum Item {
     Step(End),
     /// An event acts.
     Act(usize),
+    /// The switch of an event gets the value that stands in the place of the size.
+    Switch(usize),
     /// Accelerations and multipliers are found anew, after events.
     Restart,
 }
@@ -53,8 +55,9 @@ impl Item {
             Item::Step(End::Planned) => 0,
             Item::Step(End::Free) => 1,
             Item::Restart => 2,
-            Item::Step(End::Located(event)) => 3 + 2 * event,
-            Item::Act(event) => 4 + 2 * event,
+            Item::Step(End::Located(event)) => 3 + 3 * event,
+            Item::Act(event) => 4 + 3 * event,
+            Item::Switch(event) => 5 + 3 * event,
         }
     }
 
@@ -63,8 +66,9 @@ impl Item {
             0 => Item::Step(End::Planned),
             1 => Item::Step(End::Free),
             2 => Item::Restart,
-            code if code % 2 == 1 => Item::Step(End::Located((code - 3) / 2)),
-            code => Item::Act((code - 4) / 2),
+            code if code % 3 == 0 => Item::Step(End::Located((code - 3) / 3)),
+            code if code % 3 == 1 => Item::Act((code - 4) / 3),
+            code => Item::Switch((code - 5) / 3),
         }
     }
 }
@@ -179,6 +183,9 @@ pub(crate) trait Actions<S> {
 
     /// Reads them back.
     fn load(&mut self, from: &[S]);
+
+    /// The switch of an event gets a value.
+    fn switch(&mut self, event: usize, value: S);
 
     /// An event acts at an instant: finds v⁺ − v⁻ and sets inputs.
     fn act(&mut self, event: usize, at: At<'_, S>) -> Result<&[S], StepError>;

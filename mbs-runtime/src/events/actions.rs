@@ -13,10 +13,12 @@ use core::ops::ControlFlow;
 use super::EventDerivatives;
 use super::jump::Jump;
 use super::locate::{Driver, Functions};
+use super::span::Gradients;
 use crate::adjoint::AdjointNode;
 use crate::adjoint::items::{Actions, End, Item, Log};
 use crate::error::{EvalError, EventFailure, StepError};
 use crate::integrator::{ExplicitRun, Hooks, Next, Planned, Rates, Stepper, Taken, Verdict};
+use crate::linear::copy;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
 use crate::system::{At, Dims};
@@ -26,8 +28,11 @@ pub(crate) struct Acts<'a, M: EventDerivatives> {
     model: &'a M,
     jump: Jump<'a, M::S>,
     latches: &'a [Cell<M::S>],
+    /// Inputs after the event.
+    u: &'a mut [M::S],
     partials: &'a mut [M::S],
     jumps: &'a mut [M::S],
+    gradients: Gradients<'a, M::S>,
     w: &'a mut [M::S],
 }
 
@@ -35,7 +40,8 @@ impl<'a, M: EventDerivatives> Acts<'a, M> {
     /// Length of its memory.
     pub(crate) fn len(model: &M) -> usize {
         let lists = model.event_places().len() + model.jump_places().len();
-        Jump::len(model) + lists + model.dims().workspace
+        let dims = model.dims();
+        Jump::len(model) + lists + dims.nu + Gradients::<M::S>::len(&dims) + dims.workspace
     }
 
     pub(crate) fn new(
@@ -47,8 +53,10 @@ impl<'a, M: EventDerivatives> Acts<'a, M> {
             model,
             jump: Jump::new(model, pieces)?,
             latches,
+            u: pieces.next(model.dims().nu)?,
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
+            gradients: Gradients::new(&model.dims(), pieces)?,
             w: pieces.next(model.dims().workspace)?,
         })
     }
@@ -71,9 +79,24 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         }
     }
 
+    fn switch(&mut self, event: usize, value: M::S) {
+        let table = self.model.event_table();
+        let input = table.events.get(event).and_then(|entry| entry.switch);
+        if let Some(latch) = input.and_then(|input| self.latches.get(input as usize)) {
+            latch.set(value);
+        }
+    }
+
     fn act(&mut self, event: usize, at: At<'_, M::S>) -> Result<&[M::S], StepError> {
-        self.jump.solve(self.model, event, at, self.w)?;
-        self.jump.set_inputs(self.model, event, self.latches);
+        self.jump.settle(self.model, event, at, self.latches, self.w)?;
+        copy(self.u, at.u);
+        for &input in self.model.event_table().inputs {
+            if let (Some(u), Some(latch)) = (self.u.get_mut(input as usize), self.latches.get(input as usize))
+            {
+                *u = latch.get();
+            }
+        }
+        self.jump.solve(self.model, event, At { u: self.u, ..at }, self.w)?;
         Ok(self.jump.d)
     }
 
@@ -86,8 +109,14 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         t: &mut [M::S],
         rho: &mut [M::S],
     ) -> Result<(), StepError> {
+        let at = At { u: self.u, ..at };
         let transposed = self.jump.transpose(self.model, at, columns, [z, v, t, rho], self.jumps, self.w);
-        transposed.map_err(|error| error.in_step(at.t.real(), 0.0))
+        transposed.map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        if !self.jump.adds_rows {
+            return Ok(());
+        }
+        let event = self.jump.event;
+        self.gradients.check(self.model, &self.jump, event, at, self.jumps, self.partials, self.w)
     }
 
     fn function(
@@ -123,8 +152,12 @@ pub(crate) struct Noting<'a, 'l, S, E> {
 }
 
 impl<S: Scalar, E> Noting<'_, '_, S, E> {
+    fn add_sized(&self, t: S, h: S, item: Item) -> Result<(), StepError> {
+        self.log.try_borrow_mut().map_or(Ok(()), |mut log| log.add(t, h, item))
+    }
+
     fn add(&self, t: S, item: Item) -> Result<(), StepError> {
-        self.log.try_borrow_mut().map_or(Ok(()), |mut log| log.add(t, S::ZERO, item))
+        self.add_sized(t, S::ZERO, item)
     }
 
     fn ends(&self, end: End) {
@@ -155,7 +188,25 @@ impl<W: Stepper, E: Driver<W>> Driver<W> for Noting<'_, '_, W::S, E> {
         if self.restarts { self.add(t, Item::Restart) } else { Ok(()) }
     }
 
-    fn acted(&self) -> (&[W::S], &[W::S]) {
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        curvatures: &mut [W::S],
+        sizes: &mut [W::S],
+    ) -> Result<(), StepError> {
+        self.driver.sides(run, t, curvatures, sizes)
+    }
+
+    fn latch(&mut self, input: u32, value: W::S) -> bool {
+        self.driver.latch(input, value)
+    }
+
+    fn switched(&mut self, t: W::S, event: usize, value: W::S) -> Result<(), StepError> {
+        self.add_sized(t, value, Item::Switch(event))
+    }
+
+    fn acted(&self) -> [&[W::S]; 3] {
         self.driver.acted()
     }
 

@@ -24,7 +24,9 @@ use crate::integrator::{
 use crate::linear::copy;
 use crate::pieces::Pieces;
 use crate::scalar::Scalar;
-use crate::sensitivity::{JointDynamics, JointObjectiveDerivatives, refuse_first_order_states};
+use crate::sensitivity::{
+    JointDynamics, JointObjectiveDerivatives, load_choice, refuse_first_order_states, save_choice,
+};
 
 /// An explicit integrator whose adjoint runs have events.
 pub trait AdjointEventIntegrator: AdjointIntegrator {
@@ -67,7 +69,7 @@ where
     let first = n + memory_len(system, n + 2) + plain_len(&dims) + T::memory_len(n) + 9 * n;
     let way = way_len::<T, D>(&dims, columns) + around_len::<T>(&dims, columns, dims.nu);
     let back = dims.nu + Acts::len(system.events()) + way;
-    if first > back { first } else { back }
+    dims.n_choice + if first > back { first } else { back }
 }
 
 /// What goes back over a run of which there is a log.
@@ -95,6 +97,7 @@ where
     let (dims, model, columns) = (system.dims(), system.events(), product.columns);
     let (list, memory) = log_of(items, memory)?;
     let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.state()));
+    load_choice(system, pieces.next(dims.n_choice)?);
     let mut inputs = Latched::new(inputs, model.event_table().inputs, start, pieces.next(dims.nu)?);
     let mut acts = Acts::new(model, inputs.values, &mut pieces)?;
     let around = Around::new(&mut acts, &dims, dims.state(), columns, &mut pieces)?;
@@ -163,6 +166,8 @@ impl<T: FixedStep> AdjointEventIntegrator for Adjoint<Fixed<T>> {
         let statistics = {
             let mut nodes = Nodes::new(span, self.0.h)?;
             let mut pieces = Pieces::of(&mut *scratch, self.event_scratch_len(system, product.columns));
+            // Both ways begin with the same choice.
+            save_choice(system, pieces.next(dims.n_choice)?);
             let moving = pieces.next(dims.state())?;
             copy(moving, y);
             let mut latched = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
@@ -229,6 +234,8 @@ impl AdjointEventIntegrator for Adjoint<Adaptive> {
         let statistics = {
             let mut limits = Limits::new(&self.0, span)?;
             let mut pieces = Pieces::of(&mut *scratch, self.event_scratch_len(system, product.columns));
+            // Both ways begin with the same choice.
+            save_choice(system, pieces.next(dims.n_choice)?);
             let n = dims.state() + if self.0.objectives { dims.n_objectives } else { 0 };
             let moving = pieces.next(n)?;
             moving.fill(D::S::ZERO);

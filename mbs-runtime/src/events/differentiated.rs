@@ -116,28 +116,29 @@ where
         self.plain.evaluate(run, t, ended, to)
     }
 
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: D::S,
+        curvatures: &mut [D::S],
+        sizes: &mut [D::S],
+    ) -> Result<(), StepError> {
+        self.plain.sides(run, t, curvatures, sizes)
+    }
+
     fn act(&mut self, run: &mut W, t: D::S, event: usize) -> Result<(), StepError> {
         let dims = self.plain.dims;
         let (field, y) = run.parts();
-        let u = field.at_node(t);
         let wrong = StepError::Length { what: "y", expected: dims.state(), found: y.len() };
         let (state, rest) = y.split_at_mut_checked(dims.state()).ok_or(wrong)?;
+        self.plain.settle(event, state_at(&dims, t, state, field.at_node(t))?)?;
+        let u = field.at_node(t);
         self.plain.solve(event, state_at(&dims, t, state, u)?)?;
         let at = state_at(&dims, t, state, u)?;
         let (z_rho, rest) = rest.split_at_mut_checked(dims.nq * self.columns).ok_or(wrong)?;
         let v_rho = rest.get_mut(..dims.nv * self.columns).ok_or(wrong)?;
         let ExplicitDriver { system, jump, w, .. } = &mut self.plain;
-        let changed = jump.differentiate(
-            system.events(),
-            at,
-            self.columns,
-            z_rho,
-            v_rho,
-            self.times.t_rho,
-            self.jumps,
-            w,
-        );
-        changed.map_err(|error| error.in_step(t.real(), 0.0))?;
+        jump.differentiate(system.events(), at, self.columns, z_rho, v_rho, self.times.t_rho, self.jumps, w)?;
         let velocities = state.get_mut(dims.nq..dims.nq + dims.nv);
         self.plain.jump.apply(velocities.unwrap_or(&mut []));
         Ok(())
@@ -147,8 +148,12 @@ where
         Ok(())
     }
 
-    fn acted(&self) -> (&[D::S], &[D::S]) {
-        (self.plain.impulses(), self.times.t_rho)
+    fn latch(&mut self, input: u32, value: D::S) -> bool {
+        self.plain.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[D::S]; 3] {
+        [self.plain.impulses(), self.plain.jump.row_impulses(), self.times.t_rho]
     }
 
     fn inputs_jump(&self) -> bool {

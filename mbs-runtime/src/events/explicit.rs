@@ -94,12 +94,21 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
         self.system.events().event_functions(at, self.vd, self.lambda, self.w, values, rates, armed)
     }
 
-    /// Velocities and inputs after an event.
+    /// Velocities after an event, with the inputs after it.
     pub(crate) fn solve(&mut self, event: usize, at: At<'_, M::S>) -> Result<(), StepError> {
         self.event = event;
-        self.jump.solve(self.system.events(), event, at, self.w)?;
-        self.jump.set_inputs(self.system.events(), event, self.latches);
+        self.jump.solve(self.system.events(), event, at, self.w)
+    }
+
+    /// Inputs after an event, from an instant before it.
+    pub(crate) fn settle(&mut self, event: usize, at: At<'_, M::S>) -> Result<(), StepError> {
+        self.jump.settle(self.system.events(), event, at, self.latches, self.w)?;
         Ok(())
+    }
+
+    /// Gives an input a value. Whether it is another one.
+    pub(crate) fn set_latch(&self, input: u32, value: M::S) -> bool {
+        self.latches.get(input as usize).is_some_and(|latch| latch.replace(value) != value)
     }
 
     /// Impulses of the event that acted last.
@@ -136,8 +145,23 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
         self.functions(at, to).map_err(|error| error.in_step(t.real(), 0.0))
     }
 
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        curvatures: &mut [W::S],
+        sizes: &mut [W::S],
+    ) -> Result<(), StepError> {
+        let (field, y) = run.parts();
+        let at = state_at(&self.dims, t, y, field.at_node(t))?;
+        let model = self.system.events();
+        let written = model.event_sides(at, self.vd, self.lambda, self.w, curvatures, sizes);
+        written.map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
     fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError> {
         let (field, y) = run.parts();
+        self.settle(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
         self.solve(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
         let velocities = y.get_mut(self.dims.nq..self.dims.nq + self.dims.nv);
         self.jump.apply(velocities.unwrap_or(&mut []));
@@ -148,8 +172,12 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
         Ok(())
     }
 
-    fn acted(&self) -> (&[W::S], &[W::S]) {
-        (self.impulses(), &[])
+    fn latch(&mut self, input: u32, value: W::S) -> bool {
+        self.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[W::S]; 3] {
+        [self.impulses(), self.jump.row_impulses(), &[]]
     }
 
     fn inputs_jump(&self) -> bool {

@@ -96,6 +96,20 @@ impl<M: Events> ImplicitDriver<'_, M> {
         self.system.event_functions(at, vd, lambda, self.scratch, values, rates, armed).map_err(fail)
     }
 
+    /// On which sides functions that are zero are, at the state that they were evaluated at last.
+    pub(crate) fn zero_sides(
+        &mut self,
+        state: &mut [M::S],
+        t: M::S,
+        curvatures: &mut [M::S],
+        sizes: &mut [M::S],
+    ) -> Result<(), StepError> {
+        let state = State::of(&self.dims, state)?;
+        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        let written = self.system.event_sides(at, self.vd, self.lambda, self.scratch, curvatures, sizes);
+        written.map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
     /// Finds velocities and inputs after an event; v is that before it.
     pub(crate) fn solve(
         &mut self,
@@ -109,11 +123,13 @@ impl<M: Events> ImplicitDriver<'_, M> {
         }
         let state = State::of(&self.dims, state)?;
         velocities(self.system, state.z, state.zd, self.v).map_err(|error| error.in_step(t.real(), 0.0))?;
-        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
         self.event = event;
-        self.jump.solve(self.system, event, at, self.scratch)?;
-        self.jump.set_inputs(self.system, event, self.latches);
-        Ok(())
+        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        if self.jump.settle(self.system, event, at, self.latches, self.scratch)? {
+            inputs.at(t, self.u);
+        }
+        let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        self.jump.solve(self.system, event, at, self.scratch)
     }
 
     /// Writes zd = N(z) (v + d); v is that after the event from then on.
@@ -122,6 +138,11 @@ impl<M: Events> ImplicitDriver<'_, M> {
         state.forget_tangent();
         self.jump.apply(self.v);
         coordinate_rates(self.system, state.z, self.v, state.zd).map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
+    /// Gives an input a value. Whether it is another one.
+    pub(crate) fn set_latch(&self, input: u32, value: M::S) -> bool {
+        self.latches.get(input as usize).is_some_and(|latch| latch.replace(value) != value)
     }
 
     /// Impulses of the event that acted last.
@@ -148,6 +169,16 @@ where
         self.functions(run.inputs, run.state, t, to)
     }
 
+    fn sides(
+        &mut self,
+        run: &mut ImplicitRun<'_, T, M, I>,
+        t: M::S,
+        curvatures: &mut [M::S],
+        sizes: &mut [M::S],
+    ) -> Result<(), StepError> {
+        self.zero_sides(run.state, t, curvatures, sizes)
+    }
+
     fn act(&mut self, run: &mut ImplicitRun<'_, T, M, I>, t: M::S, event: usize) -> Result<(), StepError> {
         self.solve(run.inputs, run.state, t, event)?;
         self.apply(run.state, t)
@@ -158,8 +189,12 @@ where
         Assembly::DEFAULT.start(run.system, run.inputs, run.state, self.scratch).map(|_| ())
     }
 
-    fn acted(&self) -> (&[M::S], &[M::S]) {
-        (self.impulses(), &[])
+    fn latch(&mut self, input: u32, value: M::S) -> bool {
+        self.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[M::S]; 3] {
+        [self.impulses(), self.jump.row_impulses(), &[]]
     }
 
     fn inputs_jump(&self) -> bool {

@@ -147,6 +147,16 @@ where
         self.plain.functions(run.inputs, run.state, t, to)
     }
 
+    fn sides(
+        &mut self,
+        run: &mut DifferentiatedRun<'_, T, M, I>,
+        t: M::S,
+        curvatures: &mut [M::S],
+        sizes: &mut [M::S],
+    ) -> Result<(), StepError> {
+        self.plain.zero_sides(run.state, t, curvatures, sizes)
+    }
+
     fn act(
         &mut self,
         run: &mut DifferentiatedRun<'_, T, M, I>,
@@ -166,8 +176,7 @@ where
                 .map_err(fail)?;
             let at = At { t, z: state.z, v, x: &[], u };
             let t_rho = &*self.times.t_rho;
-            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch)
-                .map_err(fail)?;
+            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch)?;
         }
         self.plain.apply(run.state, t)?;
         let state = State::of(&dims, run.state)?;
@@ -181,8 +190,12 @@ where
         started.map(|_| ())
     }
 
-    fn acted(&self) -> (&[M::S], &[M::S]) {
-        (self.plain.impulses(), self.times.t_rho)
+    fn latch(&mut self, input: u32, value: M::S) -> bool {
+        self.plain.set_latch(input, value)
+    }
+
+    fn acted(&self) -> [&[M::S]; 3] {
+        [self.plain.impulses(), self.plain.jump.row_impulses(), self.times.t_rho]
     }
 
     fn inputs_jump(&self) -> bool {
@@ -276,6 +289,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept: pieces.next(State::<M::S>::len(&dims))?,
             next: pieces.next(StateDerivatives::<M::S>::len(&dims))?,
             h_rho,
+            shows_multipliers: true,
             judges_multipliers: judges_multipliers(system),
             scratch: pieces.rest(),
         };

@@ -30,11 +30,15 @@ use crate::system::{At, Dims, Quantity};
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;
 
+/// What remains of the change of a constraint, relative to its slopes and the largest change of a coordinate, that is not rounding.
+pub(crate) const LEAVES: f64 = 1e-5;
+
 /// Memory for jumps, and the last one.
 pub(crate) struct Jump<'a, S> {
     mass: &'a mut [S],
     rows: &'a mut [S],
     row_rates: &'a mut [S],
+    row_values: &'a mut [S],
     directions: &'a mut [S],
     condition_rates: &'a mut [S],
     targets: &'a mut [S],
@@ -50,6 +54,14 @@ pub(crate) struct Jump<'a, S> {
     b: &'a mut [S],
     x: &'a mut [S],
     conditions: (usize, usize),
+    /// Whether velocities change.
+    jumps: bool,
+    /// Whether constraints may be added; those that are have a one in `added`.
+    pub(crate) adds_rows: bool,
+    added: &'a mut [S],
+    slopes: &'a mut [S],
+    sizes: &'a mut [S],
+    pub(crate) event: usize,
 }
 
 impl<'a, S: Scalar> Jump<'a, S> {
@@ -58,7 +70,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let (dims, table) = (system.dims(), system.event_table());
         let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
         let n = nv + rows + c;
-        nv * nv + rows * nv + 2 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
+        nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + table.inputs.len() + nv + n * n + 4 * n
     }
 
     /// Takes its memory from `pieces`.
@@ -70,6 +82,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             mass: pieces.next(nv * nv)?,
             rows: pieces.next(rows * nv)?,
             row_rates: pieces.next(rows)?,
+            row_values: pieces.next(rows)?,
             directions: pieces.next(c * nv)?,
             condition_rates: pieces.next(c)?,
             targets: pieces.next(c)?,
@@ -83,10 +96,69 @@ impl<'a, S: Scalar> Jump<'a, S> {
             b: pieces.next(n)?,
             x: pieces.next(n)?,
             conditions: (0, 0),
+            jumps: false,
+            adds_rows: false,
+            added: pieces.next(rows)?,
+            slopes: pieces.next(rows)?,
+            sizes: pieces.next(rows)?,
+            event: 0,
         })
     }
 
-    /// Finds d, Λ and μ of an event at an instant before it, and the values of inputs.
+    /// Gives inputs their values after an event, from an instant before it. Whether there are some.
+    pub(crate) fn settle<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        event: usize,
+        at: At<'_, S>,
+        latches: &[Cell<S>],
+        w: &mut [S],
+    ) -> Result<bool, StepError> {
+        let table = system.event_table();
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        if first == end {
+            return Ok(false);
+        }
+        self.evaluate(system, at, w).map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        self.mark_idle();
+        for (&input, &value) in table.inputs.iter().zip(self.settings.iter()).take(end).skip(first) {
+            if let Some(latch) = latches.get(input as usize) {
+                latch.set(value);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Notes the rows that do not act: they are zero, exactly.
+    fn mark_idle(&mut self) {
+        let n = self.added.len();
+        for (row, idle) in self.added.iter_mut().enumerate() {
+            let mut entries = self.rows.iter().skip(row).step_by(n.max(1));
+            *idle = if entries.all(|entry| *entry == S::ZERO) { S::ONE } else { S::ZERO };
+        }
+    }
+
+    fn evaluate<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        system.event_jumps(
+            at,
+            w,
+            self.mass,
+            self.rows,
+            self.row_rates,
+            self.row_values,
+            self.directions,
+            self.condition_rates,
+            self.targets,
+            self.settings,
+        )
+    }
+
+    /// Finds d, Λ and μ of an event at an instant before it, with the inputs after it.
     pub(crate) fn solve<M: Events<S = S>>(
         &mut self,
         system: &M,
@@ -96,27 +168,22 @@ impl<'a, S: Scalar> Jump<'a, S> {
     ) -> Result<(), StepError> {
         let t = at.t.real();
         let dims = system.dims();
-        let fail = |error: EvalError| error.in_step(t, 0.0);
-        let jumps = system.event_jumps(
-            at,
-            w,
-            self.mass,
-            self.rows,
-            self.row_rates,
-            self.directions,
-            self.condition_rates,
-            self.targets,
-            self.settings,
-        );
-        jumps.map_err(fail)?;
         self.d.fill(S::ZERO);
         self.lambda.fill(S::ZERO);
         self.mu.fill(S::ZERO);
         let table = system.event_table();
-        self.conditions = table.events.get(event).map_or((0, 0), |entry| entry.conditions);
+        let entry = table.events.get(event);
+        self.conditions = entry.map_or((0, 0), |entry| entry.conditions);
         let (first, end) = self.conditions;
-        if first == end {
+        self.event = event;
+        self.adds_rows = entry.is_some_and(|entry| entry.adds_rows);
+        self.jumps = first < end || self.adds_rows;
+        if !self.jumps {
             return Ok(());
+        }
+        self.evaluate(system, at, w).map_err(|error| error.in_step(t, 0.0))?;
+        if self.adds_rows {
+            self.check_positions(system, t, event)?;
         }
         self.factor(&dims, table.conditions).map_err(|()| StepError::Event {
             t,
@@ -138,6 +205,29 @@ impl<'a, S: Scalar> Jump<'a, S> {
             *mu = x;
         }
         self.check(&dims, t, event, at)
+    }
+
+    /// Constraints that the event adds, which did not act before it and do now, hold where it happens.
+    fn check_positions<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        t: f64,
+        event: usize,
+    ) -> Result<(), StepError> {
+        let (units, n) = (system.units(), self.added.len());
+        for (row, (value, added)) in self.row_values.iter().zip(self.added.iter_mut()).enumerate() {
+            let by = value.real();
+            let mut entries = self.rows.iter().skip(row).step_by(n.max(1));
+            if entries.all(|entry| *entry == S::ZERO) {
+                *added = S::ZERO;
+            }
+            // Not greater, so that what is not a number does not hold.
+            let holds = by.abs() <= sqrt(S::EPSILON) * units.row(row);
+            if *added != S::ZERO && !holds {
+                return Err(StepError::Event { t, event, failure: EventFailure::Violates { row, by } });
+            }
+        }
+        Ok(())
     }
 
     /// How many unknowns there are.
@@ -252,26 +342,25 @@ impl<'a, S: Scalar> Jump<'a, S> {
         t_rho: &[S],
         values: &mut [S],
         w: &mut [S],
-    ) -> Result<(), EvalError> {
-        let (first, end) = self.conditions;
-        if first == end {
+    ) -> Result<(), StepError> {
+        if !self.jumps {
             return Ok(());
         }
+        let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
-        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         let places = system.jump_places();
-        let own = nv + dims.joint_rows();
+        let (own, conditions, t) = (nv + dims.joint_rows(), self.mu.len(), at.t.real());
         for p in 0..columns {
             self.b.fill(S::ZERO);
+            self.slopes.fill(S::ZERO);
+            self.sizes.fill(S::ZERO);
+            let of_column = z_rho.iter().skip(p).step_by(columns);
+            let largest = of_column.map(|z| z.real().abs()).fold(0.0, f64::max);
             for (&(i, j), &value) in places.iter().zip(values.iter()) {
                 let (i, j) = (i as usize, j as usize);
-                // Conditions of other events are none of its equations.
-                let row = match i.checked_sub(own) {
-                    None => i,
-                    Some(k) if (first..end).contains(&k) => own + k - first,
-                    Some(_) => continue,
-                };
                 let change = if j < nq {
                     z_rho.get(j * columns + p).copied()
                 } else if j < nq + nv {
@@ -283,16 +372,49 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 } else {
                     None
                 };
-                if let (Some(b), Some(change)) = (self.b.get_mut(row), change) {
+                let Some(change) = change else { continue };
+                // Conditions of other events are none of its equations.
+                let row = match i.checked_sub(own) {
+                    None => i,
+                    Some(k) if (first..end).contains(&k) => own + k - first,
+                    Some(k) => {
+                        if let Some(row) = k.checked_sub(conditions)
+                            && let (Some(slope), Some(size)) =
+                                (self.slopes.get_mut(row), self.sizes.get_mut(row))
+                        {
+                            *slope += value * change;
+                            // What rounds z' is the largest of them.
+                            let change = if j < nq { largest } else { change.real().abs() };
+                            *size += S::from_f64(value.real().abs() * change);
+                        }
+                        continue;
+                    }
+                };
+                if let Some(b) = self.b.get_mut(row) {
                     *b -= value * change;
                 }
             }
+            self.check_slopes(t, t_rho.get(p).copied().unwrap_or(S::ZERO), p)?;
             self.refine(&dims);
             // Column p of v_ρ is not read again.
             for (i, &d) in self.x.iter().enumerate().take(nv) {
                 if let Some(v) = v_rho.get_mut(i * columns + p) {
                     *v += d;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Constraints that the event adds hold where it happens after a change of a parameter, too: Φ_z z' + Φ_t t' + Φ_ρ = 0.
+    fn check_slopes(&self, t: f64, t_rho: S, parameter: usize) -> Result<(), StepError> {
+        let rows = self.slopes.iter().zip(self.sizes.iter()).zip(self.row_rates.iter());
+        for (row, ((slope, size), rate)) in rows.enumerate() {
+            // z' = X + v t', of which little may be left.
+            let size = size.real() + (*rate * t_rho).real().abs();
+            if self.is_added(row) && slope.real().abs() > LEAVES * size {
+                let (event, failure) = (self.event, EventFailure::Leaves { row, parameter });
+                return Err(StepError::Event { t, event, failure });
             }
         }
         Ok(())
@@ -309,10 +431,10 @@ impl<'a, S: Scalar> Jump<'a, S> {
         values: &mut [S],
         w: &mut [S],
     ) -> Result<(), EvalError> {
-        let (first, end) = self.conditions;
-        if first == end {
+        if !self.jumps {
             return Ok(());
         }
+        let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
         system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
@@ -349,15 +471,14 @@ impl<'a, S: Scalar> Jump<'a, S> {
         Ok(())
     }
 
-    /// Inputs that an event sets get their values.
-    pub(crate) fn set_inputs<M: Events<S = S>>(&self, system: &M, event: usize, latches: &[Cell<S>]) {
-        let table = system.event_table();
-        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
-        for (&input, &value) in table.inputs.iter().zip(self.settings.iter()).take(end).skip(first) {
-            if let Some(latch) = latches.get(input as usize) {
-                latch.set(value);
-            }
-        }
+    /// Whether the event that acted last adds this row.
+    pub(crate) fn is_added(&self, row: usize) -> bool {
+        self.adds_rows && self.added.get(row).is_some_and(|added| *added != S::ZERO)
+    }
+
+    /// Λ of the event that acted last; none if velocities have not jumped.
+    pub(crate) fn row_impulses(&self) -> &[S] {
+        if self.jumps { self.lambda } else { &[] }
     }
 
     /// v = v + d

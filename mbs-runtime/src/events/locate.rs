@@ -7,12 +7,14 @@
 //!
 //! | what | rule |
 //! |---|---|
-//! | side | the sign of a function before a step; where the function is zero, that of its rate |
+//! | side | the sign of a function before a step; where the function is zero, that of its rate; where both are, that of its second derivative |
+//! | zero | at an event of another function, or at the start: below 1e−9 of the size of its terms, if the rate is, too |
 //! | crossing | the function ends on the other side; or at zero, moving there |
 //! | two crossings within a step | looked for where a function turns round between the ends, and the cubic through values and rates comes near zero |
 //! | after an event | a function that its own event leaves at zero has the side of its rate |
 //! | a jump of a function at another event | is no crossing |
-//! | at rest | a function that is zero with rate zero after its own event, or at the start, has no side: an error where it then crosses |
+//! | at rest | a function that is zero with rate zero and second derivative zero has no side: an error where it then crosses |
+//! | begins to count | a function of accelerations or multipliers that is beyond zero as soon as an event of another function arms it is an error |
 //! | accumulation | an event that comes ever faster, at last within 1e−9 of the run's time, is an error |
 
 use core::cell::Cell;
@@ -32,6 +34,8 @@ const MAX_PROBES: usize = 4;
 const MAX_EVENTS: usize = 1_000_000;
 /// Times from one occurrence to the next, relative to the time of the run, below which an event accumulates.
 const ACCUMULATED: f64 = 1e-9;
+/// What is nothing but the error of constraints and of steps, relative to the terms of a function: half the digits and a few bits more.
+const NOTHING: f64 = 1e-9;
 
 /// Values of all functions at an instant.
 pub(crate) struct Functions<'a, S> {
@@ -68,14 +72,31 @@ pub(crate) trait Driver<W: Stepper> {
         to: &mut Functions<'_, W::S>,
     ) -> Result<(), StepError>;
 
+    /// Second derivatives, and sizes of terms, at the state at which functions were evaluated last.
+    fn sides(
+        &mut self,
+        run: &mut W,
+        t: W::S,
+        curvatures: &mut [W::S],
+        sizes: &mut [W::S],
+    ) -> Result<(), StepError>;
+
     /// An event acts.
     fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError>;
+
+    /// Gives an input a value. Whether it is another one.
+    fn latch(&mut self, input: u32, value: W::S) -> bool;
+
+    /// The switch of an event has got another value.
+    fn switched(&mut self, _t: W::S, _event: usize, _value: W::S) -> Result<(), StepError> {
+        Ok(())
+    }
 
     /// All events of an instant have acted.
     fn restart(&mut self, run: &mut W, t: W::S) -> Result<(), StepError>;
 
-    /// Impulses of the event that acted last, and derivatives of its time.
-    fn acted(&self) -> (&[W::S], &[W::S]);
+    /// Impulses of the event that acted last, those of constraints, and derivatives of its time.
+    fn acted(&self) -> [&[W::S]; 3];
 
     /// Whether inputs may jump at nodes.
     fn inputs_jump(&self) -> bool;
@@ -113,7 +134,7 @@ enum Phase<S> {
 
 /// Length of the memory of a [`Located`] hook; `saved`: that of the state of the run.
 pub(crate) fn memory_len(table: &EventTable<'_>, saved: usize) -> usize {
-    16 * table.events.len() + saved
+    21 * table.events.len() + saved
 }
 
 /// The hook. `inner` sees nodes: at an event the one before it and the one after it.
@@ -132,6 +153,10 @@ pub(crate) struct Located<'a, S, E, H, R> {
     last: &'a mut [S],
     interval: &'a mut [S],
     candidate: &'a mut [S],
+    was_armed: &'a mut [S],
+    /// At the start, or at the last event.
+    curvatures: &'a mut [S],
+    sizes: &'a mut [S],
     saved: &'a mut [S],
     bracket: (S, S),
     planned: S,
@@ -168,6 +193,9 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             last: pieces.next(n)?,
             interval: pieces.next(n)?,
             candidate: pieces.next(n)?,
+            was_armed: pieces.next(n)?,
+            curvatures: pieces.next(n)?,
+            sizes: pieces.next(3 * n)?,
             saved: pieces.next(saved)?,
             bracket: (S::ZERO, S::ZERO),
             planned: S::ZERO,
@@ -290,12 +318,47 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         })
     }
 
+    /// Value, rate and second derivative of a function, zero where they are nothing against their terms.
+    fn beyond_nothing(&self, k: usize) -> [f64; 3] {
+        let n = self.table.events.len();
+        let mut place = k;
+        [&*self.now.values, self.now.rates, self.curvatures].map(|values| {
+            let value = values.get(k).map_or(0.0, |x| x.real());
+            let size = self.sizes.get(place).map_or(0.0, |x| x.real());
+            place += n;
+            if value.abs() <= NOTHING * size { 0.0 } else { value }
+        })
+    }
+
+    /// The side of a function that is zero with rate zero; none if what stops it should have acted already.
+    fn curved_side(&self, k: usize, curvature: f64) -> f64 {
+        let side = sign(curvature);
+        let stops =
+            self.entry(k).is_some_and(|entry| entry.conditions.0 < entry.conditions.1 || entry.adds_rows);
+        if stops && !self.wants(k, side) { 0.0 } else { side }
+    }
+
     /// The side of a function at a node: that of its rate where it is zero.
     fn side_at(&self, k: usize) -> f64 {
         let (g, rate) = self.now.of(k);
-        let rate = if self.entry(k).is_some_and(|entry| entry.has_rate) { rate } else { 0.0 };
+        let has_rate = self.entry(k).is_some_and(|entry| entry.has_rate);
+        let [value, slope, curvature] = self.beyond_nothing(k);
+        if has_rate && value == 0.0 && slope == 0.0 {
+            return self.curved_side(k, curvature);
+        }
+        let rate = if has_rate { rate } else { 0.0 };
         let zero = if g.abs() <= 16.0 * S::EPSILON * (1.0 + rate.abs()) { 0.0 } else { g };
         sign(if zero == 0.0 { rate } else { zero })
+    }
+
+    /// Whether an event that another one has armed just now is beyond zero, and would never be seen to cross.
+    fn is_late(&self, k: usize, t: f64) -> bool {
+        let side = self.side_of(k);
+        self.entry(k).is_some_and(|entry| {
+            !entry.has_rate && entry.acts() && entry.direction != Direction::Both && !self.wants(k, side)
+        }) && side != 0.0
+            && self.was_armed.get(k).is_some_and(|armed| *armed == S::ZERO)
+            && self.counts(k, t)
     }
 
     fn set_side(&mut self, k: usize, side: f64) {
@@ -316,10 +379,9 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         for k in 0..self.table.events.len() {
             let side = self.side_at(k);
             self.set_side(k, side);
-            let (g, _) = self.now.of(k);
             let past = self.entry(k).is_some_and(|entry| {
-                let jumps = entry.conditions.0 < entry.conditions.1;
-                jumps && entry.direction != Direction::Both && !self.wants(k, side) && sign(g) == side
+                let jumps = entry.conditions.0 < entry.conditions.1 || entry.adds_rows;
+                jumps && entry.direction != Direction::Both && !self.wants(k, side)
             });
             if past && side != 0.0 && self.counts(k, t.real()) {
                 return self.failed(t, k, EventFailure::Past);
@@ -395,10 +457,14 @@ where
         let t = step.end;
         let first = self.started.is_none();
         self.own.set(!self.pending || t == self.planned);
-        let mut next = self.inner.node(run, step, observed || self.pending)?;
         if first {
             self.driver.evaluate(run, t, false, &mut self.now)?;
+            self.driver.sides(run, t, self.curvatures, self.sizes)?;
             self.start(t)?;
+            self.switch(run, t)?;
+        }
+        let mut next = self.inner.node(run, step, observed || self.pending)?;
+        if first {
             return Ok(next);
         }
         if !self.pending {
@@ -409,7 +475,9 @@ where
             }
             for k in 0..self.table.events.len() {
                 let (g, _) = self.now.of(k);
-                let (before, side) = (self.side_of(k), sign(g));
+                let before = self.side_of(k);
+                // Without a side it stays until it is something.
+                let side = if before == 0.0 { sign(self.beyond_nothing(k)[0]) } else { sign(g) };
                 // Where it began without a side, it must not have crossed.
                 if before == 0.0 && side != 0.0 && self.wants(k, -side) && self.counts(k, step.t.real()) {
                     return self.failed(t, k, EventFailure::AtRest);
@@ -423,13 +491,19 @@ where
         }
         self.pending = false;
         for k in 0..self.table.events.len() {
+            let counted = self.counts(k, t.real());
+            if let Some(armed) = self.was_armed.get_mut(k) {
+                *armed = if counted { W::S::ONE } else { W::S::ZERO };
+            }
+        }
+        for k in 0..self.table.events.len() {
             if !self.is_candidate(k) {
                 continue;
             }
             self.note(k, t)?;
             self.driver.act(run, t, k)?;
-            let (impulses, t_rho) = self.driver.acted();
-            if (self.record)(Occurrence { event: k, t, impulses, t_rho }).is_break()
+            let [impulses, row_impulses, t_rho] = self.driver.acted();
+            if (self.record)(Occurrence { event: k, t, impulses, row_impulses, t_rho }).is_break()
                 || self.entry(k).is_some_and(|entry| entry.stop)
             {
                 next = Next::Stop;
@@ -437,18 +511,34 @@ where
         }
         self.driver.restart(run, t)?;
         self.driver.evaluate(run, t, false, &mut self.now)?;
+        self.driver.sides(run, t, self.curvatures, self.sizes)?;
         for k in 0..self.table.events.len() {
             let (before, (_, rate)) = (self.side_of(k), self.now.of(k));
             let Some(entry) = self.entry(k) else { continue };
             let side = match (self.is_candidate(k), entry.has_rate) {
+                // Where its new branch leads back, neither holds.
+                (true, has_rate) if entry.switch.is_some() => {
+                    let [_, slope, _] = self.beyond_nothing(k);
+                    if has_rate && slope * before > 0.0 {
+                        return self.failed(t, k, EventFailure::Slides);
+                    }
+                    -before
+                }
                 (false, _) => self.side_at(k),
-                (true, true) => sign(rate),
+                (true, true) => {
+                    let [_, slope, curvature] = self.beyond_nothing(k);
+                    if slope == 0.0 { self.curved_side(k, curvature) } else { sign(rate) }
+                }
                 // It goes on as it came, unless its event has changed velocities.
                 (true, false) if entry.conditions.0 == entry.conditions.1 => -before,
                 (true, false) => sign(self.now.of(k).0),
             };
             self.set_side(k, side);
+            if !self.is_candidate(k) && self.is_late(k, t.real()) {
+                return self.failed(t, k, EventFailure::Late);
+            }
         }
+        self.switch(run, t)?;
         self.own.set(false);
         let after = self.inner.node(run, step, true)?;
         Ok(if next == Next::Stop || after == Next::Stop { Next::Stop } else { Next::Restart })
@@ -503,6 +593,40 @@ where
 }
 
 impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
+    /// Switches are the sides of their functions, which may have jumped.
+    fn switch<W>(&mut self, run: &mut W, t: S) -> Result<(), StepError>
+    where
+        W: Stepper<S = S>,
+        E: Driver<W>,
+    {
+        let mut changed = false;
+        for k in 0..self.table.events.len() {
+            let Some(input) = self.entry(k).and_then(|entry| entry.switch) else { continue };
+            let side = S::from_f64(self.side_of(k));
+            if self.driver.latch(input, side) {
+                changed = true;
+                self.driver.switched(t, k, side)?;
+            }
+        }
+        if !changed {
+            return Ok(());
+        }
+        self.driver.restart(run, t)?;
+        self.driver.evaluate(run, t, false, &mut self.now)?;
+        self.driver.sides(run, t, self.curvatures, self.sizes)?;
+        for k in 0..self.table.events.len() {
+            let side = self.side_at(k);
+            if self.entry(k).is_some_and(|entry| entry.switch.is_some()) {
+                if side * self.side_of(k) < 0.0 {
+                    return self.failed(t, k, EventFailure::Slides);
+                }
+            } else {
+                self.set_side(k, side);
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the step again to another end.
     fn again<W: Stepper<S = S>>(
         &mut self,

@@ -18,6 +18,7 @@
 //! | `explicit`, `implicit` | runs |
 //! | `differentiated`, `implicit_differentiated` | runs with their derivatives |
 //! | `actions` | what events do on the way back, and the log of a run |
+//! | `span` | whether added constraints hold for all parameters |
 //! | `adjoint`, `implicit_adjoint` | adjoint runs |
 
 pub(crate) mod jump;
@@ -28,6 +29,7 @@ pub(crate) mod times;
 pub(crate) mod explicit;
 
 pub(crate) mod actions;
+mod span;
 pub(crate) mod adjoint;
 
 pub(crate) mod differentiated;
@@ -38,7 +40,7 @@ pub(crate) mod implicit_differentiated;
 
 use crate::constrained::ConstrainedDynamics;
 use crate::error::EvalError;
-use crate::formulation::{Index1, OnConstraints};
+use crate::formulation::{Index1, MatrixR, OnConstraints};
 use crate::sensitivity::Places;
 use crate::system::{At, ForwardDynamics, System};
 pub use adjoint::AdjointEventIntegrator;
@@ -64,8 +66,20 @@ pub trait Events: System {
         armed: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
+    /// Writes second time derivatives of the functions of positions and time, and the sizes of the terms of functions, rates and second
+    /// derivatives.
+    fn event_sides(
+        &self,
+        at: At<'_, Self::S>,
+        vd: &[Self::S],
+        lambda: &[Self::S],
+        w: &mut [Self::S],
+        curvatures: &mut [Self::S],
+        sizes: &mut [Self::S],
+    ) -> Result<(), EvalError>;
+
     /// Writes what events do to velocities and to inputs: the mass matrix, constraints and conditions per velocity (all by columns),
-    /// their rates, those of conditions after the event, values of inputs.
+    /// their rates, values of constraints, rates of conditions after the event, values of inputs.
     #[allow(clippy::too_many_arguments, reason = "those of the bundle")]
     fn event_jumps(
         &self,
@@ -74,6 +88,7 @@ pub trait Events: System {
         mass: &mut [Self::S],
         rows: &mut [Self::S],
         row_rates: &mut [Self::S],
+        row_values: &mut [Self::S],
         directions: &mut [Self::S],
         condition_rates: &mut [Self::S],
         targets: &mut [Self::S],
@@ -99,7 +114,7 @@ pub trait EventDerivatives: Events {
         values: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
-    /// Writes the derivatives of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), with d, Λ and μ held; `at.v` is v, `vd` is d.
+    /// Writes the derivatives of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, with d, Λ and μ held; `at.v` is v, `vd` is d.
     fn event_jump_derivatives(
         &self,
         at: At<'_, Self::S>,
@@ -169,6 +184,25 @@ impl<M: ConstrainedDynamics + Events> WithEvents for Index1<'_, M> {
     }
 }
 
+impl<M: ConstrainedDynamics + Events> WithEvents for MatrixR<'_, M> {
+    type Model = M;
+
+    fn events(&self) -> &M {
+        self.index1.system
+    }
+
+    fn accelerations(
+        &self,
+        at: At<'_, M::S>,
+        w: &mut [M::S],
+        zd: &mut [M::S],
+        vd: &mut [M::S],
+        lambda: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.index1.multipliers(at, w, zd, vd, lambda)
+    }
+}
+
 impl<T: WithEvents> WithEvents for OnConstraints<T> {
     type Model = T::Model;
 
@@ -197,6 +231,8 @@ pub struct Occurrence<'a, S> {
     pub t: S,
     /// Impulses of its conditions on velocities, along their own directions: what acts on the mechanism is −Cᵀ μ.
     pub impulses: &'a [S],
+    /// Impulses of the constraints, in joint form: Φ_vᵀ Λ acts against the mechanism. Empty if velocities do not jump.
+    pub row_impulses: &'a [S],
     /// Derivatives of its time by the parameters; none in a run without derivatives.
     pub t_rho: &'a [S],
 }

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`Index1`] | at the level of accelerations, stabilised; or by a penalty |
 //! | [`OnConstraints`] | also positions and velocities, by a correction after each step |
+//! | [`MatrixR`] | at three levels: independent coordinates are integrated, the others follow at every stage |
 //!
 //! Symbols as in [`constrained`](crate::constrained). Sources: \[Dopico2018\] Dopico, González, Luaces, Saura,
 //! García-Vallejo, *Direct sensitivity analysis of multibody systems with holonomic and nonholonomic constraints via an index-3
@@ -26,7 +27,9 @@ mod ali3p;
 mod begin;
 pub(crate) mod compliance;
 mod implicit_index1;
+pub(crate) mod independent;
 pub(crate) mod index1;
+pub(crate) mod matrix_r;
 pub(crate) mod multipliers;
 mod nearest;
 pub(crate) mod newton;
@@ -42,6 +45,7 @@ pub use ali3p::{Ali3p, ProjectionMatrix};
 pub use compliance::Penalty;
 pub use implicit_index1::ImplicitIndex1;
 pub use index1::{Index1, OnConstraints};
+pub use matrix_r::MatrixR;
 pub use newton::Tangent;
 pub use record::Record;
 pub use run::{ImplicitStep, Node};

@@ -143,6 +143,27 @@ impl Assembly {
         lambda.fill(M::S::ZERO);
         Ok(work.statistics)
     }
+
+    /// What it takes to move a state that [`Assembly::driven`] left as it does: multipliers from the equations of motion, and the scale of
+    /// the rows. After an error the state is as before.
+    pub fn driven_forces<M: Constrained, I: Inputs<M::S>>(
+        &self,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        scratch: &mut [M::S],
+    ) -> Result<StartStatistics, StepError> {
+        let State { t, z, zd, lambda, active, scale, redundant: flag, .. } =
+            State::of(&system.dims(), state)?;
+        let mut work = Work::new(system, inputs, *t, z, zd, active, scratch)?;
+        work.scale_and_rank_rows()?;
+        work.find_accelerations()?;
+        copy(lambda, work.lambda);
+        copy(scale, work.scale);
+        let redundant = work.statistics.rank < work.statistics.rows;
+        *flag = if redundant { M::S::ONE } else { M::S::ZERO };
+        Ok(work.statistics)
+    }
 }
 
 impl Default for Assembly {
@@ -412,12 +433,11 @@ impl<'a, M: Constrained> Work<'a, M> {
             let merit = self.merit();
             let size = self.size(self.z).max(1.0);
             loop {
-                let (worst, _) = self.worst();
                 if merit == 0.0 {
                     return self.assembled(held);
                 }
                 if tried >= settings.max_iterations || damping > LARGEST_DAMPING {
-                    return self.not_assembled(worst, size);
+                    return self.not_assembled(size);
                 }
                 tried += 1;
                 self.statistics.iterations = tried;
@@ -442,7 +462,7 @@ impl<'a, M: Constrained> Work<'a, M> {
                     break;
                 }
                 self.positions(false).map_err(|error| self.failed(error))?;
-                if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+                if self.is_rounding(size) {
                     // Rounding leaves nothing to improve.
                     return self.assembled(held);
                 }
@@ -468,9 +488,20 @@ impl<'a, M: Constrained> Work<'a, M> {
         Ok(())
     }
 
+    /// Whether what is left of Φ is rounding: of positions of this size, or of the terms of a row that positions hardly change.
+    fn is_rounding(&self, size: f64) -> bool {
+        let units = self.system.units();
+        let rows = self.phi.iter().zip(self.sizes.iter()).enumerate();
+        rows.fold(true, |all, (k, (phi, n))| {
+            let left = phi.real().abs();
+            let of_positions = left / size_of(*n) <= BAD_ROUNDING * M::S::EPSILON * size;
+            all && (of_positions || left <= ROUNDING * M::S::EPSILON * size * units.row(k))
+        })
+    }
+
     #[cold]
-    fn not_assembled(&self, worst: f64, size: f64) -> Result<(), StepError> {
-        if worst <= BAD_ROUNDING * M::S::EPSILON * size {
+    fn not_assembled(&self, size: f64) -> Result<(), StepError> {
+        if self.is_rounding(size) {
             return Ok(());
         }
         let (violation, quantity, index) = self.violation(self.worst().1);

@@ -206,6 +206,7 @@ impl Adaptive {
         let least = self.h_min.max(LEAST_STEP * F::S::EPSILON * scale);
         let evaluations = field.evaluations();
 
+        field.prepare_step(t, y).map_err(|error| error.in_step(t.real(), memory.h))?;
         copy(stages.y0, y);
         if rate_known {
             copy(stages.k1, stages.k7);

@@ -6,7 +6,7 @@ use super::renormalise;
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::linear::all_finite;
-use crate::pieces::Pieces;
+use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
 
@@ -17,6 +17,9 @@ pub(crate) trait Rates {
 
     /// Samples what is held over the step from `t0` to `t1`.
     fn begin_step(&mut self, t0: Self::S, t1: Self::S);
+
+    /// Looks at the state from which a step is made, before its first stage.
+    fn prepare_step(&mut self, t: Self::S, y: &[Self::S]) -> Result<(), EvalError>;
 
     /// yd = f(t, y) at the part `c` of the step; finite, or an error.
     fn rate(&mut self, t: Self::S, c: f64, y: &[Self::S], yd: &mut [Self::S]) -> Result<(), EvalError>;
@@ -87,14 +90,31 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     }
 
     #[inline(always)]
+    fn prepare_step(&mut self, t: M::S, y: &[M::S]) -> Result<(), EvalError> {
+        if !M::COMPLETES {
+            return Ok(());
+        }
+        let at = At::of_state(&self.dims, t, y, self.inputs.at_node(t))?;
+        self.system.prepare_step(at, self.w)
+    }
+
+    #[inline(always)]
     fn rate(&mut self, t: M::S, c: f64, y: &[M::S], yd: &mut [M::S]) -> Result<(), EvalError> {
         let u = self.inputs.during_step(t, M::S::from_f64(c));
+        let mut w = &mut *self.w;
+        let mut y = y;
+        if M::COMPLETES {
+            let (stage, rest) = cut_mut("w", w, self.dims.state())?;
+            super::copy(stage, y);
+            complete(self.system, &self.dims, t, u, rest, stage)?;
+            (y, w) = (stage, rest);
+        }
         let at = At::of_state(&self.dims, t, y, u)?;
         let wrong = EvalError::Length { what: "yd", expected: self.dims.state(), found: yd.len() };
         let (zd, rest) = yd.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
         let (vd, xd) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
         self.evaluations += 1;
-        self.system.forward_dynamics(at, self.w, zd, vd, xd)?;
+        self.system.forward_dynamics(at, w, zd, vd, xd)?;
         check_finite(&self.dims, yd)
     }
 
@@ -108,6 +128,10 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
             let (z, rest) = y.split_at_mut_checked(self.dims.nq).ok_or(wrong)?;
             let (v, x) = rest.split_at_mut_checked(self.dims.nv).ok_or(wrong)?;
             self.system.correct_step(t, u, self.w, z, v, x)?;
+        }
+        if M::COMPLETES {
+            let u = self.inputs.during_step(t, M::S::ONE);
+            complete(self.system, &self.dims, t, u, self.w, y)?;
         }
         check_finite(&self.dims, y)
     }
@@ -153,6 +177,21 @@ impl<M: ForwardDynamics, I: Inputs<M::S>> Rates for Field<'_, M, I> {
     fn during_step(&mut self, t: M::S, c: M::S) -> &[M::S] {
         self.inputs.during_step(t, c)
     }
+}
+
+/// Completes the z and v of a state.
+#[inline(always)]
+fn complete<M: ForwardDynamics>(
+    system: &M,
+    dims: &Dims,
+    t: M::S,
+    u: &[M::S],
+    w: &mut [M::S],
+    y: &mut [M::S],
+) -> Result<(), EvalError> {
+    let (z, rest) = cut_mut("y", y, dims.nq)?;
+    let (v, _) = cut_mut("y", rest, dims.nv)?;
+    system.complete(t, u, w, z, v)
 }
 
 /// An error that names the first entry of a state, or of its rate, that is not finite.

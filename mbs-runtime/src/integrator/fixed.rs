@@ -46,7 +46,7 @@ pub trait FixedStep: ExplicitMethod {
         let mut pieces = Pieces::of(scratch, self.scratch_len(&dims));
         let stages = Self::stages(dims.state(), &mut pieces)?;
         let mut field = Field::new(system, inputs, &mut pieces)?;
-        let stepped = Self::advance(&mut field, stages, *t, y, h);
+        let stepped = field.prepare_step(*t, y).and_then(|()| Self::advance(&mut field, stages, *t, y, h));
         stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         *t += h;
         Ok(())
@@ -214,7 +214,8 @@ impl<T: ExplicitMethod, F: Rates> Stepper for FixedRun<'_, T, F> {
         let before = self.field.evaluations();
         let mut pieces = Pieces::of(&mut *self.memory, T::memory_len(self.n));
         let stages = T::stages(self.n, &mut pieces)?;
-        let stepped = T::advance(self.field, stages, t, self.y, h);
+        let prepared = self.field.prepare_step(t, self.y);
+        let stepped = prepared.and_then(|()| T::advance(self.field, stages, t, self.y, h));
         stepped.map_err(|error| error.in_step(t.real(), h.real()))?;
         let evaluations = self.field.evaluations() - before;
         Ok(Taken { t, h, end, statistics: StepStatistics { evaluations, ..StepStatistics::default() } })

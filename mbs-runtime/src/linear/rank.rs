@@ -3,6 +3,8 @@
 //! Input: m × n, row by row (each row n values). Rows are scaled to largest entry one first, so that the tolerance compares
 //! rows of any unit. Output: the number of independent rows.
 
+use core::ops::Range;
+
 use crate::error::EvalError;
 use crate::pieces::cut_mut;
 use crate::scalar::Scalar;
@@ -35,7 +37,7 @@ pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) ->
         }
     }
     let mut rank = 0;
-    while let Some((i, j)) = pivot(n, a, used_rows, used_columns, tolerance) {
+    while let Some((i, j)) = pivot(n, a, used_rows, used_columns, 0..m, tolerance) {
         rank += 1;
         for (used, index) in [(&mut *used_rows, i), (&mut *used_columns, j)] {
             if let Some(used) = used.get_mut(index) {
@@ -48,12 +50,13 @@ pub fn rank<S: Scalar>(n: usize, a: &mut [S], used: &mut [S], tolerance: f64) ->
     Ok(Rank { rank, free_column: first(used_columns), dependent_row: first(used_rows) })
 }
 
-/// The largest entry of unused rows and columns, if it is above the tolerance.
-fn pivot<S: Scalar>(
+/// The largest entry of unused rows of a range and unused columns, if it is above the tolerance.
+pub(crate) fn pivot<S: Scalar>(
     n: usize,
     a: &[S],
     used_rows: &[S],
     used_columns: &[S],
+    range: Range<usize>,
     tolerance: f64,
 ) -> Option<(usize, usize)> {
     let mut found = None;
@@ -61,7 +64,7 @@ fn pivot<S: Scalar>(
     for (i, (row, used)) in a.chunks_exact(n.max(1)).zip(used_rows).enumerate() {
         for (j, (entry, used_column)) in row.iter().zip(used_columns).enumerate() {
             let magnitude = entry.real().abs();
-            if *used == S::ZERO && *used_column == S::ZERO && magnitude > size {
+            if range.contains(&i) && *used == S::ZERO && *used_column == S::ZERO && magnitude > size {
                 (found, size) = (Some((i, j)), magnitude);
             }
         }
@@ -70,7 +73,7 @@ fn pivot<S: Scalar>(
 }
 
 /// Subtracts row `i` from the unused rows so that their column `j` vanishes.
-fn eliminate<S: Scalar>(n: usize, a: &mut [S], used_rows: &[S], i: usize, j: usize) {
+pub(crate) fn eliminate<S: Scalar>(n: usize, a: &mut [S], used_rows: &[S], i: usize, j: usize) {
     for (other, used) in used_rows.iter().enumerate() {
         let (low, high) = (i.min(other), i.max(other));
         if *used != S::ZERO || low == high {

@@ -26,6 +26,7 @@ use core::ops::Range;
 
 use super::blocks::Product;
 use super::columns::Directions;
+use super::completion::Completion;
 use super::correction::Correction;
 use super::derivatives::{JointObjectiveDerivatives, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
@@ -48,7 +49,7 @@ pub(crate) const fn len(dims: &Dims) -> usize {
 }
 
 /// Length of the scratch of an [`Augmented`] field; `dims` are those of the dynamics.
-pub(crate) const fn scratch_len(dims: &Dims, corrects: bool) -> usize {
+pub(crate) const fn scratch_len(dims: &Dims, corrects: bool, completes: bool) -> usize {
     let (n, p) = (dims.nv + dims.joint_rows(), dims.sensitivity.parameters);
     let lists = dims.sensitivity.joint
         + dims.sensitivity.joint_factors
@@ -56,7 +57,9 @@ pub(crate) const fn scratch_len(dims: &Dims, corrects: bool) -> usize {
         + dims.sensitivity.joint_terminals;
     let own = 3 * dims.nu + dims.nq + 2 * n + objective_rows(dims) * p + redundancy::len(dims);
     let correction = if corrects { Correction::<f64>::len(dims, dims.sensitivity.parameters) } else { 0 };
-    own + lists + correction + dims.workspace
+    let completion =
+        if completes { Completion::<f64>::len(dims, p) + dims.state() + (dims.nq + dims.nv) * p } else { 0 };
+    own + lists + correction + completion + dims.workspace
 }
 
 /// The augmented field.
@@ -86,6 +89,9 @@ struct Tangent<'a, D: JointDynamics> {
     /// For what the bundles of objectives write.
     objectives: &'a mut [D::S],
     correction: Correction<'a, D::S>,
+    completion: Completion<'a, D::S>,
+    /// The parts of y at a completed stage.
+    stage: &'a mut [D::S],
     spare: &'a mut [D::S],
     w: &'a mut [D::S],
 }
@@ -103,6 +109,7 @@ impl<'a, S> Parts<'a, S> {
     fn of(dims: &Dims, y: &'a [S]) -> Result<Self, EvalError> {
         let wrong = EvalError::Length { what: "y", expected: len(dims), found: y.len() };
         let p = dims.sensitivity.parameters;
+        // A stage that was completed has no objectives.
         let (z, rest) = y.split_at_checked(dims.nq).ok_or(wrong)?;
         let (v, rest) = rest.split_at_checked(dims.nv).ok_or(wrong)?;
         let (z_rho, rest) = rest.split_at_checked(dims.nq * p).ok_or(wrong)?;
@@ -161,6 +168,11 @@ impl<'a, D: JointDynamics, I: Inputs<D::S>> Augmented<'a, D, I> {
                 true => Correction::new(&dims, p, pieces)?,
                 false => Correction::none(),
             },
+            completion: match D::COMPLETES {
+                true => Completion::new(&dims, p, pieces)?,
+                false => Completion::none(),
+            },
+            stage: pieces.next(if D::COMPLETES { dims.state() + (dims.nq + dims.nv) * p } else { 0 })?,
             spare: pieces.next(redundancy::len(&dims))?,
             w: pieces.next(dims.workspace)?,
         };
@@ -193,6 +205,54 @@ where
         tangent.system.accelerate(at, tangent.w, tangent.zd, tangent.vd, tangent.lambda)?;
         tangent.differentiate(at, &parts)?;
         Ok([u, tangent.vd, tangent.lambda, tangent.changes])
+    }
+
+    /// The rate at an instant, completed where that is needed.
+    fn rate_at(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let tangent = &mut self.tangent;
+        let dims = tangent.dims;
+        let parts = Parts::of(&dims, y)?;
+        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
+        self.evaluations += 1;
+        let out = PartsMut::of(&dims, yd)?;
+        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
+        copy(tangent.vd, out.v);
+        check_finite(&dims, out.z)?;
+        check_velocities(out.v)?;
+        tangent.differentiate(at, &parts)?;
+
+        let columns = dims.sensitivity.parameters;
+        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
+        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
+        if dims.n_objectives > 0 {
+            let model = tangent.system.model();
+            let [places, _] = model.joint_objective_places();
+            let count = dims.sensitivity.joint_integrands;
+            let values = cut_mut("integrands", tangent.objectives, count)?.0;
+            model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
+            chain(
+                &dims,
+                objective_rows(&dims),
+                places,
+                values,
+                tangent.changes,
+                tangent.directions,
+                out.gradient,
+            )?;
+            check(&dims, out.gradient)?;
+        }
+        if !self.h_rho.is_empty() {
+            // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
+            let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
+            let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
+            for (rates, changes) in parts {
+                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
+                    add_scaled(changes, rate / self.h, self.h_rho);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the terminal terms of the objectives, and their derivatives, to the integrals in `y`: at the end `t` of a run.
@@ -249,6 +309,15 @@ impl<D: JointDynamics> Tangent<'_, D> {
         Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index: bad % columns.max(1) })
     }
 
+    /// Completes a state with its derivatives.
+    fn complete(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
+        let Self { system, dims, directions, completion, w, .. } = self;
+        let PartsMut { z, v, z_rho, v_rho, .. } = y;
+        system.complete(t, u, w, z, v)?;
+        let at = At { t, z, v, x: &[], u };
+        completion.differentiate(*system, dims, at, z_rho, v_rho, *directions, w)
+    }
+
     /// Brings the derivatives along when the state is brought onto the constraints.
     fn correct(&mut self, t: D::S, u: &[D::S], y: PartsMut<'_, D::S>) -> Result<(), EvalError> {
         let Self { system, dims, directions, correction, w, .. } = self;
@@ -272,51 +341,27 @@ where
         self.h = t1 - t0;
     }
 
-    fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
-        let u = self.inputs.during_step(t, D::S::from_f64(c));
-        let tangent = &mut self.tangent;
-        let dims = tangent.dims;
-        let parts = Parts::of(&dims, y)?;
-        let at = At { t, z: parts.z, v: parts.v, x: &[], u };
-        self.evaluations += 1;
-        let out = PartsMut::of(&dims, yd)?;
-        tangent.system.accelerate(at, tangent.w, out.z, out.v, tangent.lambda)?;
-        copy(tangent.vd, out.v);
-        check_finite(&dims, out.z)?;
-        check_velocities(out.v)?;
-        tangent.differentiate(at, &parts)?;
+    fn prepare_step(&mut self, t: D::S, y: &[D::S]) -> Result<(), EvalError> {
+        if !D::COMPLETES {
+            return Ok(());
+        }
+        let u = self.inputs.at_node(t);
+        let Parts { z, v, .. } = Parts::of(&self.tangent.dims, y)?;
+        self.tangent.system.prepare_step(At { t, z, v, x: &[], u }, self.tangent.w)
+    }
 
-        let columns = dims.sensitivity.parameters;
-        rates(tangent.system, parts.z, parts.v, columns, parts.z_rho, parts.v_rho, out.z_rho)?;
-        copy(out.v_rho, cut("changes", tangent.changes, 2 * dims.nv * columns)?.1);
-        if dims.n_objectives > 0 {
-            let model = tangent.system.model();
-            let [places, _] = model.joint_objective_places();
-            let count = dims.sensitivity.joint_integrands;
-            let values = cut_mut("integrands", tangent.objectives, count)?.0;
-            model.joint_integrand_derivatives(at, tangent.vd, tangent.lambda, tangent.w, values)?;
-            chain(
-                &dims,
-                objective_rows(&dims),
-                places,
-                values,
-                tangent.changes,
-                tangent.directions,
-                out.gradient,
-            )?;
-            check(&dims, out.gradient)?;
+    fn rate(&mut self, t: D::S, c: f64, y: &[D::S], yd: &mut [D::S]) -> Result<(), EvalError> {
+        if !D::COMPLETES {
+            return self.rate_at(t, c, y, yd);
         }
-        if !self.h_rho.is_empty() {
-            // With y_i = y + h Σ a_ij k_j: y_i' = y' + Σ a_ij (h k_j' + h' k_j), as if k_j' had the part (h'/h) k_j.
-            let (objectives, gradient) = cut_mut("gradient", out.gradient, dims.n_objectives)?;
-            let parts = [(&*out.z, out.z_rho), (&*out.v, out.v_rho), (&*objectives, gradient)];
-            for (rates, changes) in parts {
-                for (&rate, changes) in rates.iter().zip(changes.chunks_exact_mut(columns.max(1))) {
-                    add_scaled(changes, rate / self.h, self.h_rho);
-                }
-            }
-        }
-        Ok(())
+        let stage = core::mem::take(&mut self.tangent.stage);
+        copy(stage, y);
+        let u = self.inputs.during_step(t, D::S::from_f64(c));
+        let parts = PartsMut::of(&self.tangent.dims, stage);
+        let completed = parts.and_then(|parts| self.tangent.complete(t, u, parts));
+        let found = completed.and_then(|()| self.rate_at(t, c, stage, yd));
+        self.tangent.stage = stage;
+        found
     }
 
     fn finish(&mut self, t: D::S, y: &mut [D::S]) -> Result<(), EvalError> {
@@ -325,6 +370,11 @@ where
             let u = self.inputs.during_step(t, D::S::ONE);
             let parts = PartsMut::of(&self.tangent.dims, y)?;
             self.tangent.correct(t, u, parts)?;
+        }
+        if D::COMPLETES {
+            let u = self.inputs.during_step(t, D::S::ONE);
+            let parts = PartsMut::of(&self.tangent.dims, y)?;
+            self.tangent.complete(t, u, parts)?;
         }
         check_finite(&self.tangent.dims, y)
     }

@@ -277,19 +277,23 @@ impl<M: Constrained> Solution<'_, '_, M> {
     }
 
     /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
-    /// and column. A residual that is not finite is infinite. Rows of constraints that sum rounding only say nothing.
-    fn worst(&self, noise: bool) -> Result<(f64, usize, usize), EvalError> {
-        let Memory { residual, sizes, noise: before, .. } = &*self.memory;
+    /// and column. A residual that is not finite is infinite. Rows of constraints that sum rounding only say nothing, and where they sum
+    /// what rounding of the other equations leaves, that counts.
+    fn worst(&mut self, noise: bool) -> Result<(f64, usize, usize), EvalError> {
+        self.spread_rounding()?;
+        let Memory { residual, sizes, noise: before, column: spread, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
         let units = self.system.units();
         let nothing = NOTHING * M::S::EPSILON * units.largest_row(cut("sizes", sizes, nq)?.1);
         let cancelled = cancelled(nq, units, before, sizes)?;
-        let rows = residual.chunks_exact(self.columns.max(1)).zip(sizes.iter().zip(before.iter()));
-        for (i, (row, (size, before))) in rows.enumerate() {
+        let parts = sizes.iter().zip(before.iter()).zip(spread.iter());
+        let rows = residual.chunks_exact(self.columns.max(1)).zip(parts);
+        for (i, (row, ((size, before), spread))) in rows.enumerate() {
             let unit = unit_of(nq, units, i);
             let says = i < nq || size.real() > nothing * unit || !size.is_finite();
             let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
+            let size = if i < nq { size } else { size + spread.real() };
             if !says && self.bordered.redundant {
                 continue;
             }
@@ -303,6 +307,40 @@ impl<M: Constrained> Solution<'_, '_, M> {
             }
         }
         Ok(worst)
+    }
+
+    /// Into `column`: s_j/|W_jj| for each coordinate, with the sizes s_j of what its equation sums, and Σ_j |G_kj| s_j/|W_jj| for each row: if
+    /// constraints leave nothing free, a coordinate may be nothing but rounding of its equation.
+    fn spread_rounding(&mut self) -> Result<(), EvalError> {
+        let (dims, pattern) = (self.system.dims(), self.system.pattern());
+        let blocks = Blocks::of(&dims, &pattern, self.bordered.leading.matrix)?;
+        let lower = Lowers::of(&pattern, &blocks, &self.bordered.lower)?;
+        let [holonomic, nonholonomic] = match self.transposed {
+            true => [blocks.holonomic, blocks.nonholonomic],
+            false => [lower.holonomic, lower.nonholonomic],
+        };
+        let Memory { column, sizes, .. } = &mut *self.memory;
+        column.fill(M::S::ZERO);
+        let (top, rows) = cut_mut("column", column, dims.nq)?;
+        for (&(i, j), value) in pattern.tangent.iter().zip(blocks.tangent) {
+            let inertia = value.real().abs();
+            if let (Some(to), Some(size)) = (top.get_mut(i as usize), sizes.get(i as usize))
+                && i == j
+                && inertia > 0.0
+            {
+                *to = M::S::from_f64(size.real() / inertia);
+            }
+        }
+        let parts =
+            [(0, pattern.holonomic, holonomic), (holonomic_rows(&dims), pattern.nonholonomic, nonholonomic)];
+        for (first, places, values) in parts {
+            for (&(k, j), value) in places.iter().zip(values) {
+                if let (Some(to), Some(x)) = (rows.get_mut(first + k as usize), top.get(j as usize)) {
+                    *to += M::S::from_f64(value.real().abs() * x.real());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The dense LU, with G in its place.

@@ -16,13 +16,14 @@
 //! ```
 //!
 //! and alike for dθ. Everything comes from `joint_linearise`, whose tau = M vd + Bᵀλ − Q is linear in vd and λ, and whose
-//! c = Φdd + a Φd + b Φ is linear in vd, a, b: differences of lists give each term alone.
+//! c is linear in vd: differences of lists give each term alone, see [`RowLists`].
 
 use super::blocks::{Product, Reader, TransposedProduct};
 use super::columns::{Directions, subtract_product};
 use super::derivatives::{JointPlaces, JointSensitivities};
 use super::joint_dynamics::JointDynamics;
 use super::joint_values::{JointValues, THETA, V};
+use super::row_lists::RowLists;
 use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, rates, tangents};
@@ -37,22 +38,12 @@ const REFINEMENTS: usize = 3;
 
 /// Memory for it.
 pub(crate) struct Correction<'a, S> {
-    /// The list at vd = 0, λ = 0, a = b = 0, and another one.
-    base: &'a mut [S],
-    other: &'a mut [S],
-    factors: &'a mut [S],
-    /// B and (Φd; Ψ)_θ at the places of rows.
-    jacobian: &'a mut [S],
-    rates_theta: &'a mut [S],
-    /// (Φd; Ψ)_ρ and Φ_ρ at the places of rows by ρ.
-    rates_rho: &'a mut [S],
-    phi_rho: &'a mut [S],
+    rows: RowLists<'a, S>,
     dense: &'a mut [S],
     lu: &'a mut [S],
     pivots: &'a mut [S],
-    /// dθ or dv, zeros, σ, and one column.
+    /// dθ or dv, σ, and one column.
     change: &'a mut [S],
-    zero: &'a mut [S],
     sigma: &'a mut [S],
     column: &'a mut [S],
     theta: &'a mut [S],
@@ -73,28 +64,18 @@ impl<'a, S: Scalar> Correction<'a, S> {
     /// Its length, for this many columns.
     pub(crate) const fn len(dims: &Dims, columns: usize) -> usize {
         let (n, p) = (dims.nv + dims.joint_rows(), if columns > 0 { columns } else { 1 });
-        let lists = 6 * dims.sensitivity.joint + dims.sensitivity.joint_factors;
-        lists + 2 * n * n + 5 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
+        RowLists::<S>::len(dims) + 2 * n * n + 4 * n + dims.nv * (1 + p) + 3 * n * p + dims.nq * p
     }
 
     /// Takes its memory from `pieces`.
     pub(crate) fn new(dims: &Dims, columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
         let (n, p) = (dims.nv + dims.joint_rows(), columns.max(1));
-        let list = dims.sensitivity.joint;
         Ok(Self {
-            base: pieces.next(list)?,
-            other: pieces.next(list)?,
-            factors: pieces.next(dims.sensitivity.joint_factors)?,
-            // No part of a list is longer than it.
-            jacobian: pieces.next(list)?,
-            rates_theta: pieces.next(list)?,
-            rates_rho: pieces.next(list)?,
-            phi_rho: pieces.next(list)?,
+            rows: RowLists::new(dims, pieces)?,
             dense: pieces.next(n * n)?,
             lu: pieces.next(n * n)?,
             pivots: pieces.next(n)?,
             change: pieces.next(dims.nv)?,
-            zero: pieces.next(n)?,
             sigma: pieces.next(n)?,
             column: pieces.next(2 * n)?,
             theta: pieces.next(dims.nv * p)?,
@@ -108,18 +89,11 @@ impl<'a, S: Scalar> Correction<'a, S> {
     /// For dynamics that correct nothing.
     pub(crate) fn none() -> Self {
         Self {
-            base: &mut [],
-            other: &mut [],
-            factors: &mut [],
-            jacobian: &mut [],
-            rates_theta: &mut [],
-            rates_rho: &mut [],
-            phi_rho: &mut [],
+            rows: RowLists::none(),
             dense: &mut [],
             lu: &mut [],
             pivots: &mut [],
             change: &mut [],
-            zero: &mut [],
             sigma: &mut [],
             column: &mut [],
             theta: &mut [],
@@ -146,8 +120,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         let (model, columns) = (system.model(), dims.sensitivity.parameters);
         let places = model.joint_places();
-        self.zero.fill(S::ZERO);
-        self.evaluate_rows(model, dims, &places, at, w)?;
+        self.rows.evaluate(model, dims, &places, at, w)?;
         tangents(system, at.z, columns, z_rho, self.theta)?;
 
         // dθ_ρ
@@ -168,31 +141,6 @@ impl<'a, S: Scalar> Correction<'a, S> {
         Ok(())
     }
 
-    /// The list at the origin of vd and λ, and what a and b add to it: B, Φd, Φ.
-    fn evaluate_rows<M: JointSensitivities<S = S>>(
-        &mut self,
-        model: &M,
-        dims: &Dims,
-        places: &JointPlaces<'_>,
-        at: At<'_, S>,
-        w: &mut [S],
-    ) -> Result<(), EvalError> {
-        let (vd, lambda) = cut("zero", self.zero, dims.nv)?;
-        let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
-        model.joint_linearise(at, vd, lambda, exact, w, self.base, self.factors)?;
-        let rate = Stabilisation { rate: S::ONE, ..exact };
-        model.joint_linearise(at, vd, lambda, rate, w, self.other, self.factors)?;
-        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
-        difference(self.jacobian, other.rows_v, base.rows_v);
-        difference(self.rates_theta, other.rows_theta, base.rows_theta);
-        difference(self.rates_rho, other.rows_rho, base.rows_rho);
-        let value = Stabilisation { value: S::ONE, ..exact };
-        model.joint_linearise(at, vd, lambda, value, w, self.other, self.factors)?;
-        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
-        difference(self.phi_rho, other.rows_rho, base.rows_rho);
-        Ok(())
-    }
-
     /// The matrix of a correction and its factors; σ; and the list with vd = dθ or dv and λ = σ.
     fn evaluate_impulse<M: JointSensitivities<S = S>>(
         &mut self,
@@ -204,7 +152,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         which: Which,
     ) -> Result<(), EvalError> {
         let (nv, n) = (dims.nv, dims.nv + dims.joint_rows());
-        let base = JointValues::of(places, self.base)?;
+        let base = JointValues::of(places, self.rows.base)?;
         self.dense.fill(S::ZERO);
         let mut put = |i: usize, j: usize, value: S| {
             if let Some(entry) = self.dense.get_mut(j * n + i) {
@@ -214,7 +162,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         for (&(i, j), &value) in places.tangent.iter().zip(base.mass) {
             put(i as usize, j as usize, value);
         }
-        for (&(k, j), &value) in places.rows.iter().zip(self.jacobian.iter()) {
+        for (&(k, j), &value) in places.rows.iter().zip(self.rows.jacobian.iter()) {
             let (k, j) = (k as usize, j as usize);
             if counts(dims, which, k) {
                 put(nv + k, j, value);
@@ -250,7 +198,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
         copy(self.sigma, cut("x", self.x, nv)?.1);
         let (sigma, _) = cut("sigma", self.sigma, dims.joint_rows())?;
         let exact = Stabilisation { rate: S::ZERO, value: S::ZERO, compliance: S::ZERO };
-        model.joint_linearise(at, self.change, sigma, exact, w, self.other, self.factors)
+        model.joint_linearise(at, self.change, sigma, exact, w, self.rows.other, self.rows.factors)
     }
 
     fn right_hand_side(
@@ -264,15 +212,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         self.b.fill(S::ZERO);
         let x = [&*self.theta, v_rho, &[], &[]];
-        let lists = Lists {
-            base: self.base,
-            other: self.other,
-            jacobian: self.jacobian,
-            rates_theta: self.rates_theta,
-            rates_rho: self.rates_rho,
-            phi_rho: self.phi_rho,
-        };
-        lists.read(dims, places, which, &mut Product { columns, x, directions, y: self.b })?;
+        read_lists(&self.rows, dims, places, which, &mut Product { columns, x, directions, y: self.b })?;
         let (_, rows) = cut_mut("b", self.b, dims.nv * columns)?;
         zero_inactive_rows(dims, which, columns, rows);
         Ok(())
@@ -295,8 +235,7 @@ impl<'a, S: Scalar> Correction<'a, S> {
     ) -> Result<(), EvalError> {
         let model = system.model();
         let places = model.joint_places();
-        self.zero.fill(S::ZERO);
-        self.evaluate_rows(model, dims, &places, at, w)?;
+        self.rows.evaluate(model, dims, &places, at, w)?;
         self.theta.fill(S::ZERO);
 
         // dv′
@@ -331,16 +270,8 @@ impl<'a, S: Scalar> Correction<'a, S> {
         self.solve(dims, columns)?;
         let (_, rows) = cut_mut("x", self.x, dims.nv * columns)?;
         zero_inactive_rows(dims, which, columns, rows);
-        let lists = Lists {
-            base: self.base,
-            other: self.other,
-            jacobian: self.jacobian,
-            rates_theta: self.rates_theta,
-            rates_rho: self.rates_rho,
-            phi_rho: self.phi_rho,
-        };
         let x: [&mut [S]; 4] = [&mut *self.theta, v_bar, &mut [], &mut []];
-        lists.read(dims, places, which, &mut TransposedProduct { columns, y: self.x, x, rho })
+        read_lists(&self.rows, dims, places, which, &mut TransposedProduct { columns, y: self.x, x, rho })
     }
 
     /// x from b, refined; the matrix without E.
@@ -367,49 +298,37 @@ impl<'a, S: Scalar> Correction<'a, S> {
     }
 }
 
-/// The lists of a correction.
-struct Lists<'a, S> {
-    base: &'a [S],
-    other: &'a [S],
-    jacobian: &'a [S],
-    rates_theta: &'a [S],
-    rates_rho: &'a [S],
-    phi_rho: &'a [S],
-}
-
-impl<S: Scalar> Lists<'_, S> {
-    /// Shows the blocks of the right-hand side.
-    fn read(
-        &self,
-        dims: &Dims,
-        places: &JointPlaces<'_>,
-        which: Which,
-        reader: &mut impl Reader<S>,
-    ) -> Result<(), EvalError> {
-        let (base, other) = (JointValues::of(places, self.base)?, JointValues::of(places, self.other)?);
-        let (top, rows, one, minus) = (0, dims.nv, S::ONE, -S::ONE);
-        // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
-        let terms = [(THETA, minus, other.force_theta), (THETA, one, base.force_theta)];
-        reader.blocks(top, places.tangent, terms)?;
-        reader.parameters(top, places.force, minus, other.force_rho)?;
-        reader.parameters(top, places.force, one, base.force_rho)?;
-        // −((B dv)_θ θ_ρ + (B dv)_ρ)
-        let terms = [(THETA, minus, other.rows_theta), (THETA, one, base.rows_theta)];
-        reader.blocks(rows, places.rows, terms)?;
-        reader.parameters(rows, places.row, minus, other.rows_rho)?;
-        reader.parameters(rows, places.row, one, base.rows_rho)?;
-        match which {
-            // −(Φ_v θ_ρ + Φ_ρ)
-            Which::Positions => {
-                reader.block(rows, places.rows, (THETA, minus, self.jacobian))?;
-                reader.parameters(rows, places.row, minus, self.phi_rho)
-            }
-            // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
-            Which::Velocities => {
-                let terms = [(THETA, minus, self.rates_theta), (V, minus, self.jacobian)];
-                reader.blocks(rows, places.rows, terms)?;
-                reader.parameters(rows, places.row, minus, self.rates_rho)
-            }
+/// Shows the blocks of the right-hand side.
+fn read_lists<S: Scalar>(
+    lists: &RowLists<'_, S>,
+    dims: &Dims,
+    places: &JointPlaces<'_>,
+    which: Which,
+    reader: &mut impl Reader<S>,
+) -> Result<(), EvalError> {
+    let (base, other) = (JointValues::of(places, lists.base)?, JointValues::of(places, lists.other)?);
+    let (top, rows, one, minus) = (0, dims.nv, S::ONE, -S::ONE);
+    // −((M dv + Bᵀσ)_θ θ_ρ + (M dv + Bᵀσ)_ρ)
+    let terms = [(THETA, minus, other.force_theta), (THETA, one, base.force_theta)];
+    reader.blocks(top, places.tangent, terms)?;
+    reader.parameters(top, places.force, minus, other.force_rho)?;
+    reader.parameters(top, places.force, one, base.force_rho)?;
+    // −((B dv)_θ θ_ρ + (B dv)_ρ)
+    let terms = [(THETA, minus, other.rows_theta), (THETA, one, base.rows_theta)];
+    reader.blocks(rows, places.rows, terms)?;
+    reader.parameters(rows, places.row, minus, other.rows_rho)?;
+    reader.parameters(rows, places.row, one, base.rows_rho)?;
+    match which {
+        // −(Φ_v θ_ρ + Φ_ρ)
+        Which::Positions => {
+            reader.block(rows, places.rows, (THETA, minus, lists.jacobian))?;
+            reader.parameters(rows, places.row, minus, lists.phi_rho)
+        }
+        // −((Φd; Ψ)_θ θ_ρ + B v_ρ + (Φd; Ψ)_ρ)
+        Which::Velocities => {
+            let terms = [(THETA, minus, &*lists.rates_theta), (V, minus, &*lists.jacobian)];
+            reader.blocks(rows, places.rows, terms)?;
+            reader.parameters(rows, places.row, minus, lists.rates_rho)
         }
     }
 }
@@ -425,12 +344,5 @@ fn zero_inactive_rows<S: Scalar>(dims: &Dims, which: Which, columns: usize, rows
         if !counts(dims, which, k) {
             row.fill(S::ZERO);
         }
-    }
-}
-
-/// to = a − b
-fn difference<S: Scalar>(to: &mut [S], a: &[S], b: &[S]) {
-    for (to, (&a, &b)) in to.iter_mut().zip(a.iter().zip(b)) {
-        *to = a - b;
     }
 }

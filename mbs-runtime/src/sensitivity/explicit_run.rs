@@ -204,7 +204,7 @@ impl<T: FixedStep> DifferentiableIntegrator for Differentiated<Fixed<T>> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
+        n + T::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS, D::COMPLETES)
     }
 
     fn run_along<D, I, O>(
@@ -247,7 +247,7 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
     fn scratch_len_along<D: JointDynamics>(&self, system: &D, columns: usize) -> usize {
         let dims = along(system, columns);
         let n = augmented::len(&dims);
-        n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS)
+        n + DormandPrince::memory_len(n) + augmented::scratch_len(&dims, D::CORRECTS_STEPS, D::COMPLETES)
     }
 
     fn run_along<D, I, O>(
@@ -289,9 +289,9 @@ impl DifferentiableIntegrator for Differentiated<Adaptive> {
 }
 
 /// Length of the scratch that a run by any of the explicit methods needs, at least; a constant for generated models. `dims` are those of the dynamics.
-pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool) -> usize {
+pub(crate) const fn scratch_len_of_any(dims: &Dims, corrects: bool, completes: bool) -> usize {
     // Dormand–Prince has more stages than the classical method.
-    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects)
+    10 * augmented::len(dims) + augmented::scratch_len(dims, corrects, completes)
 }
 
 /// Terminal terms of the objectives at the end of a run.

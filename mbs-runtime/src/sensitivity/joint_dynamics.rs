@@ -1,11 +1,13 @@
 //! What explicit integrators step, as something that can be differentiated: open trees, and mechanisms with constraints as
-//! [`Index1`] makes them, also [`OnConstraints`].
+//! [`Index1`] makes them, also [`OnConstraints`], and as [`MatrixR`] does.
+
+use core::cell::Cell;
 
 use super::derivatives::JointSensitivities;
-use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, Stabilisation};
+use crate::constrained::{ConstrainedDynamics, ConstraintCorrection, ConstraintRows, Stabilisation};
 use crate::error::EvalError;
 use crate::formulation::index1::correct;
-use crate::formulation::{Index1, OnConstraints};
+use crate::formulation::{Index1, MatrixR, OnConstraints};
 use crate::scalar::Scalar;
 use crate::system::{At, ForwardDynamics, System};
 
@@ -16,6 +18,9 @@ pub trait JointDynamics: System {
 
     /// Whether [`JointDynamics::correct`] does anything.
     const CORRECTS_STEPS: bool = false;
+
+    /// Whether [`JointDynamics::prepare_step`] and [`JointDynamics::complete`] do anything.
+    const COMPLETES: bool = false;
 
     /// The model.
     fn model(&self) -> &Self::Model;
@@ -45,6 +50,45 @@ pub trait JointDynamics: System {
         _each: impl FnMut(At<'_, Self::S>, &[Self::S], &[Self::S], &mut [Self::S]) -> Result<(), EvalError>,
     ) -> Result<(), EvalError> {
         Ok(())
+    }
+
+    /// Looks at the state from which a step is made.
+    #[inline(always)]
+    fn prepare_step(&self, _at: At<'_, Self::S>, _w: &mut [Self::S]) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    /// Completes a stage, or the end of a step.
+    #[inline(always)]
+    fn complete(
+        &self,
+        _t: Self::S,
+        _u: &[Self::S],
+        _w: &mut [Self::S],
+        _z: &mut [Self::S],
+        _v: &mut [Self::S],
+    ) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    /// The choice of independent coordinates by which it completes, [`Dims::n_choice`](crate::Dims) numbers.
+    #[inline(always)]
+    fn choice(&self) -> &[Cell<Self::S>] {
+        &[]
+    }
+}
+
+/// Writes the choice of independent coordinates.
+pub(crate) fn save_choice<D: JointDynamics>(system: &D, to: &mut [D::S]) {
+    for (to, from) in to.iter_mut().zip(system.choice()) {
+        *to = from.get();
+    }
+}
+
+/// Makes the choice what it was.
+pub(crate) fn load_choice<D: JointDynamics>(system: &D, from: &[D::S]) {
+    for (to, &from) in system.choice().iter().zip(from) {
+        to.set(from);
     }
 }
 
@@ -97,6 +141,56 @@ impl<M: ConstrainedDynamics + JointSensitivities> JointDynamics for Index1<'_, M
         lambda: &mut [M::S],
     ) -> Result<(), EvalError> {
         self.system.constrained_dynamics(at, self.stabilisation, w, zd, vd, &mut [], lambda)
+    }
+}
+
+impl<M: ConstrainedDynamics + ConstraintRows + JointSensitivities> JointDynamics for MatrixR<'_, M> {
+    type Model = M;
+
+    const COMPLETES: bool = true;
+
+    #[inline(always)]
+    fn model(&self) -> &M {
+        self.index1.system
+    }
+
+    #[inline(always)]
+    fn stabilisation(&self) -> Stabilisation<M::S> {
+        self.index1.stabilisation
+    }
+
+    #[inline(always)]
+    fn accelerate(
+        &self,
+        at: At<'_, M::S>,
+        w: &mut [M::S],
+        zd: &mut [M::S],
+        vd: &mut [M::S],
+        lambda: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.index1.multipliers(at, w, zd, vd, lambda)
+    }
+
+    #[inline(always)]
+    fn prepare_step(&self, at: At<'_, M::S>, w: &mut [M::S]) -> Result<(), EvalError> {
+        self.look(at, w)
+    }
+
+    #[inline(always)]
+    fn complete(
+        &self,
+        t: M::S,
+        u: &[M::S],
+        w: &mut [M::S],
+        z: &mut [M::S],
+        v: &mut [M::S],
+    ) -> Result<(), EvalError> {
+        self.follow(t, u, w, z, v)
+    }
+
+    #[inline(always)]
+    fn choice(&self) -> &[Cell<M::S>] {
+        self.numbers()
     }
 }
 

@@ -3,6 +3,7 @@
 //! | what | input → output |
 //! |---|---|
 //! | [`Assembly::start_differentiated`](crate::Assembly::start_differentiated) | guesses → a consistent start and its derivatives |
+//! | [`Assembly::driven_differentiated`](crate::Assembly::driven_differentiated) | a driven state → its derivatives |
 //! | [`LinearisedStep`] | the record of an implicit step → its derivative, with products and transposed products |
 //! | [`Differentiated`] | a run, implicit or explicit → its derivatives at every node, objectives and their gradient |
 //!
@@ -15,7 +16,9 @@ pub(crate) mod augmented;
 mod blocks;
 mod bordered;
 pub(crate) mod columns;
+mod completion;
 mod correction;
+mod driven;
 mod forward;
 mod guess;
 mod jacobian_vector;
@@ -27,6 +30,7 @@ pub(crate) mod objectives;
 mod redundancy;
 mod products;
 mod residual;
+mod row_lists;
 pub(crate) mod run;
 pub(crate) mod explicit_run;
 mod stages;
@@ -38,15 +42,18 @@ mod transposed;
 mod values;
 
 pub(crate) use blocks::TransposedProduct;
+pub(crate) use completion::Completion;
 pub(crate) use correction::Correction;
 pub use derivatives::{
     Impulses, JointObjectiveDerivatives, JointPlaces, JointSensitivities, ObjectiveDerivatives,
     ParameterPlaces, Places, Sensitivities, SensitivityDims, StartDerivatives,
 };
+pub use driven::Term;
 pub(crate) use explicit_run::scratch_len_of_any;
 pub use explicit_run::{DifferentiableIntegrator, DifferentiatedAt};
 pub use jacobian_vector::JacobianVector;
 pub use joint_dynamics::JointDynamics;
+pub(crate) use joint_dynamics::{load_choice, save_choice};
 pub use joint_state::JointDerivatives;
 pub(crate) use joint_state::refuse_first_order_states;
 pub use objectives::Gradient;

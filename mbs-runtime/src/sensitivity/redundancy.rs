@@ -78,5 +78,7 @@ fn is_redundant<D: JointDynamics>(
             *entry = with - without;
         }
     }
-    Ok(rank(nv, dense, used, sqrt(D::S::EPSILON))?.rank < rows)
+    // A row that does not act binds nothing.
+    let acting = dense.chunks_exact(nv.max(1)).filter(|row| row.iter().any(|&x| x != D::S::ZERO)).count();
+    Ok(rank(nv, dense, used, sqrt(D::S::EPSILON))?.rank < acting)
 }

@@ -51,10 +51,11 @@ pub trait DifferentiableStep: ImplicitStep {
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 
     /// The same for transposed products of this many columns alone, which may be less work: by the bundles of products where the model has
-    /// them. The record must stay as it is.
+    /// them. The record must stay as it is. `multipliers`: whether their weights are other than zero.
     fn linearise_transposed<'a, M: Sensitivities>(
         &self,
         columns: usize,
+        multipliers: bool,
         system: &'a M,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
@@ -106,11 +107,12 @@ macro_rules! differentiable_step {
                 fn linearise_transposed<'a, M: Sensitivities>(
                     &self,
                     columns: usize,
+                    multipliers: bool,
                     system: &'a M,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
                 ) -> Result<LinearisedStep<'a, M>, StepError> {
-                    let purpose = Purpose::transposed(&system.dims(), columns);
+                    let purpose = Purpose::transposed(&system.dims(), columns, multipliers);
                     self.linearise_for(purpose, system, record, scratch)
                 }
 
@@ -177,6 +179,29 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
         I: Inputs<M::S>,
         O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
     {
+        self.run_showing(true, system, inputs, state, derivatives, span, gradient, scratch, observe)
+    }
+
+    /// The same. If the observer is not to see `multipliers` and rows depend on each other, derivatives of multipliers are those of some that give
+    /// the same forces, which is less work; unless objectives name them.
+    #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    pub fn run_showing<M, I, O>(
+        &self,
+        multipliers: bool,
+        system: &M,
+        inputs: &mut I,
+        state: &mut [M::S],
+        derivatives: &mut [M::S],
+        span: &Span<M::S>,
+        gradient: &mut [M::S],
+        scratch: &mut [M::S],
+        observe: O,
+    ) -> Result<Statistics, StepError>
+    where
+        M: Sensitivities + ObjectiveDerivatives,
+        I: Inputs<M::S>,
+        O: FnMut(Node<'_, M::S>) -> ControlFlow<()>,
+    {
         let Fixed { method, h } = &self.0;
         let mut nodes = Nodes::new(span, *h)?;
         let dims = system.dims();
@@ -202,6 +227,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             kept,
             next,
             scratch,
+            shows_multipliers: multipliers,
             judges_multipliers,
             h_rho: &mut [],
         };
@@ -224,6 +250,8 @@ pub(crate) struct DifferentiatedRun<'a, T, M: Sensitivities, I> {
     /// Derivatives after it.
     pub(crate) next: &'a mut [M::S],
     pub(crate) scratch: &'a mut [M::S],
+    /// Whether the observer reads derivatives of multipliers.
+    pub(crate) shows_multipliers: bool,
     /// Whether objectives read multipliers.
     pub(crate) judges_multipliers: bool,
     /// Derivatives of the size of the step by the parameters; empty where it has none.
@@ -299,7 +327,7 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
     fn advance(&mut self, planned: &Planned<M::S>) -> Result<StepStatistics, StepError> {
         let Planned { t, h, observed, .. } = *planned;
         // The next step does not read λ′.
-        let multipliers = observed || self.judges_multipliers;
+        let multipliers = (observed && self.shows_multipliers) || self.judges_multipliers;
         let (step, mut linearised) = self.method.step_linearised(
             multipliers,
             self.system,

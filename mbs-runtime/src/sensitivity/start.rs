@@ -16,19 +16,20 @@
 //! D is 1, and 0 for dependent coordinates. Where constraints and held coordinates determine the others, z′ does not depend on y. Rows are divided by their largest
 //! entry, and damped a little for those that depend on each other, which refinement takes back.
 
-use super::columns::{Directions, add_product, subtract_parameters, subtract_product};
+use super::columns::{Directions, add_product, add_products, subtract_parameters, subtract_product};
 use super::derivatives::{Impulses, Sensitivities};
+use super::driven::standstill;
 use super::state::StateDerivatives;
-use super::step::{self, Enforcement, LinearisedStep, Purpose};
+use super::step;
 use super::values::{MotionValues, ProjectionValues};
-use crate::constrained::{Motion, Stabilisation};
+use crate::constrained::Motion;
 use crate::error::{EvalError, Level, StepError};
 use crate::euler_parameters::normalised;
 use crate::formulation::newton::{Failure, size_of};
 use crate::formulation::start::{least_damping, weight};
 use crate::formulation::{Assembly, Record, StartStatistics, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Formulas, renormalise};
+use crate::integrator::renormalise;
 use crate::linear::blocks::{holonomic_rows, row as name_row, unknown};
 use crate::linear::{copy, largest, lu};
 use crate::pieces::{Pieces, cut, cut_mut};
@@ -95,26 +96,14 @@ impl Assembly {
         }
 
         let view = State::of(&dims, state)?;
-        let mut work = Work::new(system, &view, u, scratch)?;
+        let mut work = Work::new(system, system.held(), &view, u, scratch)?;
         work.evaluate(z0, zd0)?;
+        let mut changes = [change.z, change.zd, change.zdd];
         for level in [Level::Position, Level::Velocity] {
-            work.differentiate(level, change.z, change.zd)?;
+            work.differentiate(level, &mut changes)?;
         }
 
-        // Accelerations and multipliers: index 1, standing still.
-        let mut recorded = Record::of(&dims, record)?;
-        recorded.of_start(&view, u);
-        let exact = Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO };
-        let enforcement = Enforcement::Accelerations(exact);
-        let mut step = LinearisedStep::new(
-            system,
-            Formulas::STANDSTILL,
-            enforcement,
-            Purpose::WHOLE,
-            &recorded,
-            scratch,
-        )?;
-        step.sensitivities(derivatives, end)?;
+        standstill(system, &view, u, record, scratch)?.sensitivities(derivatives, end)?;
         copy(derivatives, end);
         Ok(statistics)
     }
@@ -146,6 +135,8 @@ pub(super) const fn work_len(dims: &Dims) -> usize {
 pub(super) struct Work<'a, M: Sensitivities> {
     pub(super) system: &'a M,
     pub(super) dims: Dims,
+    /// Coordinates that stay at their guesses.
+    pub(super) held: &'a [bool],
     failure: Failure,
     at: Motion<'a, M::S>,
     lambda: &'a [M::S],
@@ -170,6 +161,7 @@ pub(super) struct Work<'a, M: Sensitivities> {
 impl<'a, M: Sensitivities> Work<'a, M> {
     pub(super) fn new(
         system: &'a M,
+        held: &'a [bool],
         state: &'a State<'_, M::S>,
         u: &'a [M::S],
         scratch: &'a mut [M::S],
@@ -180,6 +172,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         Ok(Self {
             system,
             dims,
+            held,
             failure: Failure { t: state.t.real(), h: 0.0 },
             at: state.motion(u),
             lambda: state.lambda,
@@ -200,7 +193,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
     }
 
     fn free(&self, j: usize) -> bool {
-        !self.system.held().get(j).is_some_and(|held| *held)
+        !self.held.get(j).is_some_and(|held| *held)
     }
 
     /// The unit of a coordinate: unknowns are z′ and zd′ in these.
@@ -333,7 +326,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         let (b, _) = cut_mut("b", self.b, nq + self.dims.rows()).map_err(fail)?;
         b.fill(M::S::ZERO);
         for (j, (b, (&guess, &now))) in b.iter_mut().zip(guess.iter().zip(now)).enumerate() {
-            if !self.system.held().get(j).is_some_and(|held| *held) {
+            if !self.held.get(j).is_some_and(|held| *held) {
                 let unit = M::S::from_f64(self.system.units().coordinate(j));
                 *b = weight(self.system, j) * (guess - now) / unit;
             }
@@ -381,13 +374,17 @@ impl<'a, M: Sensitivities> Work<'a, M> {
         Ok(())
     }
 
-    /// z′ or zd′ in the place of the guess's.
-    fn differentiate(&mut self, level: Level, z: &mut [M::S], zd: &mut [M::S]) -> Result<(), StepError> {
+    /// z′, zd′ or zdd′ in the place of the guess's.
+    pub(super) fn differentiate(
+        &mut self,
+        level: Level,
+        changes: &mut [&mut [M::S]; 3],
+    ) -> Result<(), StepError> {
         let failure = self.failure;
         let columns = self.dims.sensitivity.parameters;
         self.fill(level, true)
             .and_then(|()| self.factor(level))
-            .and_then(|()| self.right_hand_side(level, z, zd))
+            .and_then(|()| self.right_hand_side(level, changes))
             .map_err(|error| failure.of(error))?;
         self.solve(columns).map_err(|error| failure.of(error))?;
         self.check(columns)?;
@@ -397,16 +394,17 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 *x *= unit;
             }
         }
-        copy(if level == Level::Position { z } else { zd }, self.x);
+        copy(of_level(level, changes), self.x);
         Ok(())
     }
 
-    fn right_hand_side(&mut self, level: Level, z: &[M::S], zd: &[M::S]) -> Result<(), EvalError> {
+    fn right_hand_side(&mut self, level: Level, changes: &mut [&mut [M::S]; 3]) -> Result<(), EvalError> {
         let (nq, columns) = (self.dims.nq, self.dims.sensitivity.parameters);
         let (pattern, places) = (self.system.pattern(), self.system.parameter_places());
         let motion = MotionValues::of(&pattern, &places, self.motion)?;
         let values = ProjectionValues::of(&pattern, &places, self.projections)?;
-        let held = self.system.held();
+        let held = self.held;
+        let [z, zd, _] = &*changes;
         self.b.fill(M::S::ZERO);
         let (top, rows) = cut_mut("b", self.b, nq * columns)?;
         let (each, one) = (Directions::Each, M::S::ONE);
@@ -415,7 +413,7 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 subtract_parameters(places.impulse, values.acceleration_impulse_rho, one, columns, each, top);
                 subtract_parameters(places.constraints, motion.constraints, one, columns, each, rows);
             }
-            _ => {
+            Level::Velocity => {
                 subtract_parameters(places.impulse, values.velocity_impulse_rho, one, columns, each, top);
                 subtract_product(pattern.tangent, values.velocity_impulse, columns, z, top);
                 subtract_parameters(places.rates, values.rates, one, columns, each, rows);
@@ -423,8 +421,19 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 subtract_product(pattern.holonomic, values.rates_z, columns, z, phi);
                 subtract_product(pattern.nonholonomic, values.nonholonomic_z, columns, z, psi);
             }
+            Level::Acceleration => {
+                subtract_parameters(places.accelerations, values.accelerations, one, columns, each, rows);
+                let (phi, psi) = cut_mut("b", rows, holonomic_rows(&self.dims) * columns)?;
+                // Φdd_zd = 2 Φd_z
+                let terms =
+                    [(-one, values.accelerations_z, &**z), (M::S::from_f64(-2.0), values.rates_z, zd)];
+                add_products(pattern.holonomic, columns, terms, phi);
+                let terms =
+                    [(-one, values.nonholonomic_rates_z, &**z), (-one, values.nonholonomic_rates_zd, zd)];
+                add_products(pattern.nonholonomic, columns, terms, psi);
+            }
         }
-        let guess = if level == Level::Position { z } else { zd };
+        let guess = of_level(level, changes);
         for (j, b) in top.chunks_exact_mut(columns.max(1)).enumerate() {
             if held.get(j).is_some_and(|held| *held) {
                 b.fill(M::S::ZERO);
@@ -476,6 +485,15 @@ impl<'a, M: Sensitivities> Work<'a, M> {
             }
         }
         Ok(())
+    }
+}
+
+/// z′, zd′ or zdd′.
+pub(super) fn of_level<'x, S>(level: Level, [z, zd, zdd]: &'x mut [&mut [S]; 3]) -> &'x mut [S] {
+    match level {
+        Level::Position => z,
+        Level::Velocity => zd,
+        Level::Acceleration => zdd,
     }
 }
 

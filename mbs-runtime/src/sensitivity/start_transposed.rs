@@ -2,17 +2,17 @@
 //! with the transposed matrices and the same lists.
 
 use super::derivatives::Sensitivities;
-use super::start::Work;
+use super::driven::standstill;
+use super::start::{Work, of_level};
 use super::state::{StateDerivatives, rows as state_rows};
-use super::step::{self, Enforcement, LinearisedStep, Purpose};
+use super::step;
 use super::values::{MotionValues, ProjectionValues};
-use crate::constrained::Stabilisation;
 use crate::error::{EvalError, Level, StepError};
 use crate::euler_parameters::normalised;
 use crate::formulation::newton::size_of;
 use crate::formulation::{Assembly, Record, State};
 use crate::inputs::Inputs;
-use crate::integrator::{Formulas, renormalise};
+use crate::integrator::renormalise;
 use crate::linear::blocks::holonomic_rows;
 use crate::linear::copy;
 use crate::pieces::Pieces;
@@ -63,40 +63,33 @@ impl Assembly {
         }
         let view = State::of(&dims, state)?;
 
-        // Accelerations and multipliers: index 1, standing still.
-        let mut recorded = Record::of(&dims, record)?;
-        recorded.of_start(&view, u);
-        let exact = Stabilisation { rate: M::S::ZERO, value: M::S::ZERO, compliance: M::S::ZERO };
-        let enforcement = Enforcement::Accelerations(exact);
-        let whole = Purpose::WHOLE;
-        LinearisedStep::new(system, Formulas::STANDSTILL, enforcement, whole, &recorded, scratch)?
-            .add_transposed(columns, bar, next, rho)?;
+        standstill(system, &view, u, record, scratch)?.add_transposed(columns, bar, next, rho)?;
         copy(bar, next);
 
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
-        let mut work = Work::new(system, &view, u, scratch)?;
+        let mut work = Work::new(system, system.held(), &view, u, scratch)?;
         work.evaluate(z0, zd0)?;
         let change = StateDerivatives::with_columns(&dims, columns, bar)?;
         for part in [&mut *change.zdd, change.lambda, change.a] {
             part.fill(M::S::ZERO);
         }
+        let mut weights = [change.z, change.zd, change.zdd];
         for level in [Level::Velocity, Level::Position] {
-            work.transpose(level, columns, change.z, change.zd, rho).map_err(fail)?;
+            work.transpose(level, columns, &mut weights, rho).map_err(fail)?;
         }
         // p′/|p| − p (p·p′)/|p|³ is its own transpose, with p before it has unit length.
         copy(z0, guess.get(1..).unwrap_or_default());
-        normalised(system, z0, columns, change.z).map_err(fail)
+        normalised(system, z0, columns, weights[0]).map_err(fail)
     }
 }
 
 impl<M: Sensitivities> Work<'_, M> {
-    /// From weights of z or zd to those of the guess, in their place; adds to those of z and ρ.
-    fn transpose(
+    /// From weights of z, zd or zdd to those of the guess, in their place; adds to those of the levels below and of ρ.
+    pub(super) fn transpose(
         &mut self,
         level: Level,
         columns: usize,
-        z: &mut [M::S],
-        zd: &mut [M::S],
+        weights: &mut [&mut [M::S]; 3],
         rho: &mut [M::S],
     ) -> Result<(), EvalError> {
         let (nq, n) = (self.dims.nq, self.dims.nq + self.dims.rows());
@@ -111,7 +104,7 @@ impl<M: Sensitivities> Work<'_, M> {
         self.factor(level)?;
         for k in 0..columns {
             self.b.fill(M::S::ZERO);
-            let from: &mut [M::S] = if level == Level::Position { &mut *z } else { &mut *zd };
+            let from = of_level(level, weights);
             for (j, b) in self.b.iter_mut().enumerate().take(nq) {
                 let unit = M::S::from_f64(self.system.units().coordinate(j));
                 *b = unit * from.get(j * columns + k).copied().unwrap_or(M::S::ZERO);
@@ -123,7 +116,7 @@ impl<M: Sensitivities> Work<'_, M> {
                     if let Some(guess) = from.get_mut(j * columns + k) {
                         *guess = *x / unit;
                     }
-                    let held = self.system.held().get(j).is_some_and(|held| *held);
+                    let held = self.held.get(j).is_some_and(|held| *held);
                     *x = if held { M::S::ZERO } else { *x * unit };
                 } else {
                     let row = j - nq;
@@ -147,17 +140,27 @@ impl<M: Sensitivities> Work<'_, M> {
                     }
                 }
             };
+            let [z, zd, _] = weights;
             match level {
                 Level::Position => {
                     subtract(0, places.impulse, values.acceleration_impulse_rho, rho);
                     subtract(nq, places.constraints, motion.constraints, rho);
                 }
-                _ => {
+                Level::Velocity => {
                     subtract(0, places.impulse, values.velocity_impulse_rho, rho);
                     subtract(0, pattern.tangent, values.velocity_impulse, z);
                     subtract(nq, places.rates, values.rates, rho);
                     subtract(nq, pattern.holonomic, values.rates_z, z);
                     subtract(holonomic, pattern.nonholonomic, values.nonholonomic_z, z);
+                }
+                Level::Acceleration => {
+                    subtract(nq, places.accelerations, values.accelerations, rho);
+                    subtract(nq, pattern.holonomic, values.accelerations_z, z);
+                    // Φdd_zd = 2 Φd_z
+                    subtract(nq, pattern.holonomic, values.rates_z, zd);
+                    subtract(nq, pattern.holonomic, values.rates_z, zd);
+                    subtract(holonomic, pattern.nonholonomic, values.nonholonomic_rates_z, z);
+                    subtract(holonomic, pattern.nonholonomic, values.nonholonomic_rates_zd, zd);
                 }
             }
         }

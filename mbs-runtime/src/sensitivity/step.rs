@@ -87,8 +87,8 @@ impl Purpose {
     pub(crate) const WHOLE: Self = Self { multipliers: true, kept: false, products: false };
 
     /// Transposed products alone, of this many columns.
-    pub(crate) fn transposed(dims: &Dims, columns: usize) -> Self {
-        Self { products: columns <= dims.sensitivity.product_columns, ..Self::WHOLE }
+    pub(crate) fn transposed(dims: &Dims, columns: usize, multipliers: bool) -> Self {
+        Self { multipliers, kept: false, products: columns <= dims.sensitivity.product_columns }
     }
 }
 

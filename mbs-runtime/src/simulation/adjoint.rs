@@ -7,7 +7,9 @@
 use core::ops::ControlFlow;
 
 use super::either::Either;
-use super::gradient::{DifferentiableExplicit, DifferentiableMethod, named};
+use super::gradient::{
+    DifferentiableExplicit, DifferentiableMethod, assembled_start, assembled_start_len, named,
+};
 use super::method::{ImplicitMethod, Projected, Tree, larger};
 use super::{Array, Differentiable, Error, Settings, Setup, Signals};
 use crate::adjoint::{Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Schedule};
@@ -81,12 +83,12 @@ where
     Ok((named::<M>(&model, values.values())?, statistics))
 }
 
-fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
+pub(super) fn unseen<S>(_: AdjointNode<'_, S>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 /// The first `len` numbers, and the rest.
-fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
+pub(super) fn split<S>(memory: &mut [S], len: usize) -> Result<(&mut [S], &mut [S]), StepError> {
     let wrong = StepError::Length { what: "memory", expected: 0, found: 0 };
     memory.split_at_mut_checked(len).ok_or(wrong)
 }
@@ -189,7 +191,7 @@ impl AdjointExplicit for Adaptive {
 }
 
 /// Lengths do not depend on settings.
-const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
+pub(super) const ANY: Settings = Settings { begin: 0.0, end: 0.0, step: 1.0, output: None };
 
 impl<M, T: AdjointExplicit> AdjointMethod<M> for Tree<T>
 where
@@ -239,9 +241,7 @@ where
     fn own_len(&self, model: &M) -> usize {
         let dims = model.dims();
         let run = self.integrator.backward(&ANY).gradient_scratch_len(&OnConstraints(self.dynamics(model)));
-        let assembled = State::<f64>::len(&dims) + StateDerivatives::<f64>::len(&dims);
-        let start = assembled + Assembly::differentiated_scratch_len(&dims);
-        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(start, run)
+        dims.state() + JointDerivatives::<f64>::len(&dims) + larger(assembled_start_len(&dims), run)
     }
 
     fn schedule(
@@ -267,13 +267,7 @@ where
         let y = pieces.next(dims.state())?;
         let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
         let scratch = pieces.rest();
-        let mut pieces = Pieces::of(&mut *scratch, own - y.len() - derivatives.len());
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
-        Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
-        self.settle(State::of(&dims, state)?.scale);
-        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.settle(scale))?;
         let (run, system) = (self.integrator.backward(settings), OnConstraints(self.dynamics(model)));
         run.gradient(&system, inputs, y, derivatives, &settings.span(), values, memory, scratch, unseen)
     }

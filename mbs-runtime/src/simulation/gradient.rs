@@ -6,10 +6,11 @@
 
 use core::ops::ControlFlow;
 
-use super::method::{Explicit, ImplicitMethod, Projected, Tree, larger, projected};
+use super::method::{Explicit, ImplicitMethod, Projected, Tree, in_independent, larger, projected};
 use super::{Array, Error, Settings, Setup, Signals, Simulated};
 use crate::constrained::{ConstrainedDynamics, ConstraintCorrection};
 use crate::error::StepError;
+use crate::formulation::matrix_r::choice_len;
 use crate::formulation::{Assembly, ImplicitIndex1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Adaptive, Fixed, Output, Rk4, Span};
@@ -63,15 +64,22 @@ impl GradientMemory {
     /// Of explicit methods, of an open tree.
     pub const fn tree_len(dims: &Dims) -> usize {
         let start = dims.sensitivity.start + dims.workspace;
-        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, scratch_len_of_any(dims, false))
+        dims.state()
+            + JointDerivatives::<f64>::len(dims)
+            + larger(start, scratch_len_of_any(dims, false, false))
     }
 
     /// Of explicit methods, under constraints.
     pub const fn projected_len(dims: &Dims) -> usize {
-        let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
-        let start = assembled + Assembly::differentiated_scratch_len(dims);
-        let run = scratch_len_of_any(&projected(dims), true);
-        dims.state() + JointDerivatives::<f64>::len(dims) + larger(start, run)
+        let run = scratch_len_of_any(&projected(dims), true, false);
+        dims.state() + JointDerivatives::<f64>::len(dims) + larger(assembled_start_len(dims), run)
+    }
+
+    /// Of explicit methods, in independent coordinates.
+    pub const fn independent_len(dims: &Dims) -> usize {
+        let run = scratch_len_of_any(&in_independent(dims), false, true);
+        let state = dims.state() + choice_len(dims) + JointDerivatives::<f64>::len(dims);
+        state + larger(assembled_start_len(dims), run)
     }
 }
 
@@ -222,6 +230,35 @@ where
     }
 }
 
+/// Writes the consistent start of y = \[z, v\] and its derivatives; `settle` sees the scale of the rows.
+pub(super) fn assembled_start<M, I: Inputs<M::S>>(
+    model: &M,
+    inputs: &mut I,
+    settings: &Settings,
+    y: &mut [M::S],
+    derivatives: &mut [M::S],
+    scratch: &mut [M::S],
+    settle: impl FnOnce(&[M::S]),
+) -> Result<(), StepError>
+where
+    M: Sensitivities + StartDerivatives,
+{
+    let dims = model.dims();
+    let mut pieces = Pieces::of(scratch, assembled_start_len(&dims));
+    let state = pieces.next(State::<f64>::len(&dims))?;
+    let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
+    let (begin, rest) = (M::S::from_f64(settings.begin), pieces.rest());
+    Assembly::DEFAULT.begin_differentiated(model, inputs, begin, state, changes, rest)?;
+    settle(State::of(&dims, state)?.scale);
+    JointDerivatives::of_state(model, state, changes, y, derivatives)
+}
+
+/// Length of the scratch of an assembled start with derivatives.
+pub(super) const fn assembled_start_len(dims: &Dims) -> usize {
+    let assembled = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
+    assembled + Assembly::differentiated_scratch_len(dims)
+}
+
 impl<M, T: DifferentiableExplicit> DifferentiableMethod<M> for Projected<T>
 where
     M: Sensitivities + StartDerivatives + JointSensitivities + JointObjectiveDerivatives,
@@ -240,20 +277,7 @@ where
         let y = pieces.next(dims.state())?;
         let derivatives = pieces.next(JointDerivatives::<f64>::len(&dims))?;
         let scratch = pieces.rest();
-        let mut pieces =
-            Pieces::of(scratch, GradientMemory::projected_len(&dims) - y.len() - derivatives.len());
-        let state = pieces.next(State::<f64>::len(&dims))?;
-        let changes = pieces.next(StateDerivatives::<f64>::len(&dims))?;
-        Assembly::DEFAULT.begin_differentiated(
-            model,
-            inputs,
-            M::S::from_f64(settings.begin),
-            state,
-            changes,
-            pieces.rest(),
-        )?;
-        self.settle(State::of(&dims, state)?.scale);
-        JointDerivatives::of_state(model, state, changes, y, derivatives)?;
+        assembled_start(model, inputs, settings, y, derivatives, scratch, |scale| self.settle(scale))?;
         let system = OnConstraints(self.dynamics(model));
         self.integrator.run(&system, inputs, settings, y, derivatives, scratch, values)
     }

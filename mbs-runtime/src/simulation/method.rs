@@ -6,6 +6,7 @@
 //! | [`Stabilised`] | index 1 or penalty, with an implicit integrator | [`State`] |
 //! | [`Tree`] | an explicit integrator, of an open tree | y = \[z, v\] |
 //! | [`Projected`] | an explicit integrator on index 1 or penalty; each step ends on the constraints | y = \[z, v\] |
+//! | [`Independent`](super::Independent) | an explicit integrator in independent coordinates | y and the choice of them |
 //!
 //! Every method starts from the model's own guesses of positions *and* velocities, and knows accelerations and multipliers at every node.
 //! [`ImplicitMethod`] says what the first two differ in, [`Explicit`] what the integrators of the others do.
@@ -16,6 +17,7 @@ use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection,
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
 use crate::formulation::compliance::least_part;
+use crate::formulation::matrix_r::{choice_len, own_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
@@ -199,6 +201,28 @@ impl ExplicitMemory {
         let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
         larger(start, Self::tree_scratch_len(&projected(dims)))
     }
+}
+
+/// The memory of explicit methods in independent coordinates.
+#[derive(Clone, Copy, Debug)]
+pub struct IndependentMemory;
+
+impl IndependentMemory {
+    /// Length of the state: y, and the choice of independent coordinates.
+    pub const fn state_len(dims: &Dims) -> usize {
+        dims.state() + choice_len(dims)
+    }
+
+    /// Length of the scratch.
+    pub const fn scratch_len(dims: &Dims) -> usize {
+        let start = State::<f64>::len(dims) + Assembly::scratch_len(dims);
+        larger(start, ExplicitMemory::tree_scratch_len(&in_independent(dims)))
+    }
+}
+
+/// Sizes of `MatrixR`.
+pub(super) const fn in_independent(dims: &Dims) -> Dims {
+    Dims { workspace: dims.workspace + own_len(dims), n_choice: choice_len(dims), ..*dims }
 }
 
 /// Sizes of `OnConstraints` over `Index1`.
@@ -385,7 +409,7 @@ fn parts<'a, S>(dims: &Dims, y: &'a mut [S]) -> Result<(&'a mut [S], &'a mut [S]
 }
 
 /// What is known at a node of an explicit run; `accelerate` writes zd, vd and multipliers, in the workspace that ends the scratch.
-fn observe_explicit<M: System>(
+pub(super) fn observe_explicit<M: System>(
     model: &M,
     t: M::S,
     y: &mut [M::S],

@@ -9,6 +9,7 @@ mod clock;
 mod either;
 mod error;
 mod gradient;
+mod independent;
 mod method;
 mod problem;
 
@@ -17,9 +18,10 @@ pub use clock::{Clock, Results, Target};
 pub use either::Either;
 pub use error::{Cause, Condition, Error, ParameterError};
 pub use gradient::{Differentiable, DifferentiableMethod, GradientMemory, gradient, gradient_with};
+pub use independent::Independent;
 pub use method::{
-    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, Method, Node, Projected,
-    Stabilised, Tree, Work, damping_frequency, largest,
+    Enforcement, Explicit, ExplicitMemory, ImplicitMemory, ImplicitMethod, IndependentMemory, Method, Node,
+    Projected, Stabilised, Tree, Work, damping_frequency, largest,
 };
 pub use problem::{Problem, Unknown};
 

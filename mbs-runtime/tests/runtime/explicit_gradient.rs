@@ -13,7 +13,8 @@ use mbs_runtime::sensitivity::{JointDynamics, StateDerivatives};
 use mbs_runtime::{
     Adaptive, Adjoint, AdjointIntegrator, AdjointNode, Assembly, At, Complex64, DifferentiableIntegrator,
     Differentiated, Dims, Dop853, DormandPrince, EvalError, Fixed, ForwardDynamics, Gradient, Hold, Index1,
-    Integrator, JointDerivatives, OnConstraints, Output, Rk4, Scalar, Span, Start, State, StepError, System,
+    Integrator, JointDerivatives, MatrixR, OnConstraints, Output, Rk4, Scalar, Span, Start, State, StepError,
+    System,
 };
 
 const TINY: f64 = 1e-100;
@@ -33,7 +34,8 @@ impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
     type S = S;
     fn dims(&self) -> Dims {
         let dims = self.dynamics.dims();
-        Dims { nx: dims.n_objectives, ..dims }
+        // A stage is kept with its first-order states.
+        Dims { nx: dims.n_objectives, workspace: dims.workspace + dims.n_objectives, ..dims }
     }
     fn euler_parameters(&self) -> &[usize] {
         self.dynamics.euler_parameters()
@@ -45,6 +47,15 @@ impl<S: Scalar, D: JointDynamics<S = S>> System for WithObjectives<'_, S, D> {
 
 impl<S: Scalar, D: JointDynamics<S = S>> ForwardDynamics for WithObjectives<'_, S, D> {
     const CORRECTS_STEPS: bool = D::CORRECTS_STEPS;
+    const COMPLETES: bool = D::COMPLETES;
+
+    fn prepare_step(&self, at: At<'_, S>, w: &mut [S]) -> Result<(), EvalError> {
+        self.dynamics.prepare_step(At { x: &[], ..at }, w)
+    }
+
+    fn complete(&self, t: S, u: &[S], w: &mut [S], z: &mut [S], v: &mut [S]) -> Result<(), EvalError> {
+        self.dynamics.complete(t, u, w, z, v)
+    }
 
     fn forward_dynamics(
         &self,
@@ -184,6 +195,7 @@ fn check_adjoint<'a, D>(
     let steps = direct.times.len() - 1;
     let n = dims.state();
     let run = |memory: usize| {
+        dynamics.choice().iter().for_each(|number| number.set(0.0));
         let mut scratch = vec![f64::NAN; Assembly::differentiated_scratch_len(&dims)];
         let mut y = vec![0.0; n];
         let mut start = vec![0.0; JointDerivatives::<f64>::len(&dims)];
@@ -234,7 +246,8 @@ fn check_adjoint<'a, D>(
         assert!(error < 1e-12, "{name}, objective {i}: {error:e}\n{found:?}\n{expected:?}");
     }
     let Err(StepError::Length { what: "memory", .. }) = run(2) else { panic!("{name}: too little memory") };
-    let few = 2 * steps + n + 7 * (n + 1);
+    let kept = n + dynamics.dims().n_choice;
+    let few = 2 * steps + kept + 7 * (kept + 1);
     let (less, ..) = run(few).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(systems::bits(&less), systems::bits(&all), "{name}");
 }
@@ -267,7 +280,7 @@ macro_rules! check {
                 .unwrap();
             // The start is assembled twice, for complex steps; else bit for bit.
             assert!(systems::distance(&y, &found.y) < 1e-11, "{name}: {y:?} {:?}", found.y);
-            let values = objectives(&real, dynamics, &$method, &found.times);
+            let values = objectives(&real, &$dynamics, &$method, &found.times);
             assert!(
                 systems::distance(&values, &found.gradient[..values.len()]) < 1e-10,
                 "{name}: {values:?}"
@@ -335,6 +348,24 @@ fn gradients_of_runs_on_constraints() {
     check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
     check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| OnConstraints(Index1::new(system)));
+}
+
+/// Numbers for a choice of independent coordinates, none made yet.
+fn no_choice<S: Scalar>(system: &AnyJoint<'_, S>) -> &'static mut [S] {
+    vec![S::ZERO; MatrixR::<AnyJoint<'_, S>>::choice_len(&system.dims())].leak()
+}
+
+#[test]
+fn gradients_in_independent_coordinates() {
+    let fixed = Fixed { method: Rk4, h: 0.05 };
+    let adaptive = adaptive(1e-5);
+    check!(Pendulum::<1>::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
+    check!(FourBar::DEFAULT, fixed, Rk4, 0.4, |system| MatrixR::new(system, no_choice(system)));
+    let eighth = Fixed { method: Dop853, h: 0.1 };
+    check!(FourBar::DEFAULT, eighth, Dop853, 0.4, |system| MatrixR::new(system, no_choice(system)));
+    check!(Cart::DEFAULT, adaptive, DormandPrince, 0.5, |system| MatrixR::new(system, no_choice(system)));
+    check!(Pursuit::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
+    check!(GuidedTop::DEFAULT, fixed, Rk4, 0.5, |system| MatrixR::new(system, no_choice(system)));
 }
 
 /// Multipliers of redundant rows have no derivative here; without them in the objective there is nothing to refuse.

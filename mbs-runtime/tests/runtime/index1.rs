@@ -8,8 +8,9 @@ use crate::systems::{distance, order};
 use mbs_runtime::inputs::NoInputs;
 use mbs_runtime::integrator::FixedStep;
 use mbs_runtime::{
-    Adaptive, Ali3p, At, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit, ImplicitIndex1, Index1,
-    Integrator, OnConstraints, Output, Quantity, Rk4, Span, Stabilisation, StepError, System, Tangent,
+    Adaptive, Ali3p, At, ConstrainedDynamics, DormandPrince, EvalError, Fixed, ForwardDynamics, Implicit,
+    ImplicitIndex1, Index1, Integrator, MatrixR, OnConstraints, Output, Quantity, Rk4, Span, Stabilisation,
+    StepError, System, Tangent,
 };
 
 const PENDULUM: Pendulum<1> = Pendulum { mass: 2.0, length: 1.3 };
@@ -49,6 +50,55 @@ fn explicit_integrators_keep_their_order() {
     check("corrected, order 5", &OnConstraints(Index1::new(&once)), DormandPrince, 5.0);
 }
 
+/// Numbers for a choice of independent coordinates, none made yet.
+fn no_choice<M: ConstrainedDynamics<S = f64>>(system: &M) -> &'static mut [f64] {
+    vec![0.0; MatrixR::<M>::choice_len(&system.dims())].leak()
+}
+
+#[test]
+fn independent_coordinates_keep_the_order() {
+    let (once, twice) = (Lagrangian::<_, f64>::new(PENDULUM), Lagrangian::<_, f64>::new(TWICE));
+    let error = |method: &dyn Fn(&MatrixR<'_, Lagrangian<Pendulum<1>, f64>>) -> f64| {
+        method(&MatrixR::new(&once, no_choice(&once)))
+    };
+    let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: Rk4, h }));
+    let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
+    assert!((measured - 4.0).abs() < 0.15, "{measured}");
+    let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: DormandPrince, h }));
+    let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
+    // Where choices change depends on the step, and with it the constant of the error.
+    assert!((measured - 5.0).abs() < 0.3, "{measured}");
+    let redundant = MatrixR::new(&twice, no_choice(&twice));
+    let [a, b] = [pendulum_error(&redundant, &Fixed { method: Rk4, h: 0.01 }), of(0.01)];
+    assert!(a < 1e-7 && b < 1e-9, "{a:e} {b:e}");
+}
+
+/// Over full turns neither coordinate of the bob serves for long: choices change, and the motion is that of the pendulum.
+#[test]
+fn independent_coordinates_change_over_full_turns() {
+    let system = Lagrangian::<_, f64>::new(TWICE);
+    let start = [1.1, 9.0];
+    let exact = pendulum_motion(&PENDULUM, pendulum_angle(PENDULUM.length, start, 2.0));
+    let run_by = |integrator: &dyn Fn(&MatrixR<'_, Lagrangian<Pendulum<2>, f64>>, &mut [f64])| {
+        let matrix_r = MatrixR::new(&system, no_choice(&system));
+        let mut y = pendulum_motion(&PENDULUM, start)[..4].to_vec();
+        integrator(&matrix_r, &mut y);
+        let rows = system.rows(&[], 0.0, &y[..2], &y[2..]);
+        let rates = system.rates(&[], 0.0, &y[..2], &y[2..]);
+        assert!(rows.iter().chain(&rates).all(|row| row.abs() < 1e-12), "{rows:?} {rates:?}");
+        (distance(&y, &exact[..4]), matrix_r.choices())
+    };
+    let fixed = |h: f64| run_by(&|system, y| run(system, &Fixed { method: Rk4, h }, y, 2.0));
+    let ((coarse, changes), (fine, _)) = (fixed(1e-2), fixed(2.5e-3));
+    let measured = 0.5 * order(coarse, fine);
+    assert!(
+        changes > 4 && fine < 2e-4 && (measured - 4.0).abs() < 0.5,
+        "{changes} {measured} {coarse:e} {fine:e}"
+    );
+    let (error, changes) = run_by(&|system, y| run(system, &Adaptive::new(1e-10, 1e-10), y, 2.0));
+    assert!(error < 1e-7 && changes > 4, "{error:e} {changes}");
+}
+
 #[test]
 fn corrections_keep_the_constraints() {
     let system = Lagrangian::<_, f64>::new(TWICE);
@@ -83,17 +133,17 @@ fn the_pursuit_is_solved_to_nine_digits() {
         let system = Lagrangian::<_, f64>::new(Pursuit { force });
         let (z, zd) = Pursuit::start();
         let (z_exact, zd_exact) = system.mechanism.exact(5.0);
-        for corrected in [false, true] {
+        for corrected in [None, Some(false), Some(true)] {
             let mut y = [z, zd].concat();
             let integrator = Fixed { method: DormandPrince, h: 0.005 };
             let index1 = Index1::new(&system);
-            if corrected {
-                run(&OnConstraints(index1), &integrator, &mut y, 5.0);
-            } else {
-                run(&index1, &integrator, &mut y, 5.0);
+            match corrected {
+                None => run(&MatrixR::new(&system, no_choice(&system)), &integrator, &mut y, 5.0),
+                Some(true) => run(&OnConstraints(index1), &integrator, &mut y, 5.0),
+                Some(false) => run(&index1, &integrator, &mut y, 5.0),
             }
             let error = distance(&y[..5], &z_exact).max(distance(&y[5..], &zd_exact));
-            assert!(error < 1e-9, "{force} {corrected}: {error:e}");
+            assert!(error < 1e-9, "{force} {corrected:?}: {error:e}");
         }
     }
 }

@@ -16,7 +16,12 @@ pub(crate) trait Whole:
 
 /// What an explicit one asks besides.
 pub(crate) trait WholeJoint:
-    Whole + ConstrainedDynamics + ConstraintCorrection + JointSensitivities + JointObjectiveDerivatives
+    Whole
+    + ConstrainedDynamics
+    + ConstraintCorrection
+    + ConstraintRows
+    + JointSensitivities
+    + JointObjectiveDerivatives
 {
     /// Integrands and terminal terms.
     fn objectives_of_joints(

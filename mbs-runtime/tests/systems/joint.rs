@@ -4,8 +4,8 @@
 use mbs_runtime::linear::lu;
 use mbs_runtime::sensitivity::Places;
 use mbs_runtime::{
-    At, ConstrainedDynamics, ConstraintCorrection, EvalError, ForwardDynamics, JointObjectiveDerivatives,
-    JointPlaces, JointSensitivities, Quantity, Scalar, Stabilisation,
+    At, ConstrainedDynamics, ConstraintCorrection, ConstraintRows, EvalError, ForwardDynamics,
+    JointObjectiveDerivatives, JointPlaces, JointSensitivities, Quantity, Scalar, Stabilisation,
 };
 
 use super::differentiated::{cut, put};
@@ -312,6 +312,28 @@ impl<T: Mechanism, S: Scalar> ConstraintCorrection for Lagrangian<T, S> {
         }
         Self::joint_refined(&factors, &mut x);
         dz.copy_from_slice(&self.n(at.z, &x[..nv]));
+        Ok(())
+    }
+}
+
+impl<T: Mechanism, S: Scalar> ConstraintRows for Lagrangian<T, S> {
+    fn constraint_rows(
+        &self,
+        at: At<'_, S>,
+        _: &mut [S],
+        phi: &mut [S],
+        phid: &mut [S],
+        jacobian: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (nv, n, rows) = (Self::NV, Self::JOINT, Self::JOINT_ROWS);
+        let rest = self.joint(at, &vec![S::ZERO; nv], &vec![S::ZERO; rows]);
+        let zd = self.n(at.z, at.v);
+        phid.copy_from_slice(&self.joint_rows(self.rates(&self.rho, at.t, at.z, &zd)));
+        phi.copy_from_slice(&self.rows(&self.rho, at.t, at.z, &zd)[..T::HOLONOMIC]);
+        let matrix = self.joint_matrix(&rest, S::ZERO);
+        for j in 0..nv {
+            jacobian[j * rows..(j + 1) * rows].copy_from_slice(&matrix[j * n + nv..(j + 1) * n]);
+        }
         Ok(())
     }
 }

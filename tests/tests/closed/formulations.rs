@@ -9,7 +9,7 @@ use mbs_runtime::{
     Ali3p, Constrained, Fixed, Implicit, ImplicitIndex1, Index1, Motion, ProjectionMatrix, Rk4,
     Stabilisation, StepError, System, Tangent,
 };
-use mbs_tests::closed::{Outcome, distance, reference, run, run_explicit, said, shipped};
+use mbs_tests::closed::{Outcome, distance, reference, run, run_explicit, run_independent, said, shipped};
 
 #[derive(Clone, Copy)]
 enum Method {
@@ -20,6 +20,8 @@ enum Method {
     Index1(f64, f64, bool),
     /// The same with a penalty.
     Penalty(f64, bool),
+    /// Independent coordinates by the classical Runge–Kutta method.
+    MatrixR,
 }
 
 /// Of stabilised formulations: damping and frequency, of the size of the motions'.
@@ -66,6 +68,7 @@ fn solve(model: &Interpreted, case: &Case, method: Method, h: f64) -> Result<Out
             let dynamics = Index1::penalty(model, alpha, DAMPING, case.frequency);
             run_explicit(model, &rk4, dynamics, projected, case.end)
         }
+        Method::MatrixR => run_independent(model, &rk4, case.end),
     }
 }
 
@@ -124,6 +127,7 @@ fn every_formulation_tells_its_own_error() {
             ("index 1, Runge–Kutta", 4, Method::Index1(0.0, 0.0, false)),
             ("index 1, Runge–Kutta, stabilised", 4, Method::Index1(DAMPING, case.frequency, false)),
             ("index 1, Runge–Kutta, projected", 4, Method::Index1(0.0, 0.0, true)),
+            ("matrix R, Runge–Kutta", 4, Method::MatrixR),
         ];
         println!(
             "{}: error of positions at h and h/2, and orders of positions, velocities, accelerations, forces",

@@ -4,8 +4,8 @@
 //! towards that position, s the sine of their angle.
 
 use mbs_engine::Interpreted;
-use mbs_runtime::{Ali3p, StepError};
-use mbs_tests::closed::{Outcome, coordinate, long_runs, model, run, said};
+use mbs_runtime::{Ali3p, EvalError, Fixed, Rk4, StepError};
+use mbs_tests::closed::{Outcome, coordinate, long_runs, model, run, run_independent, said};
 use mbs_tests::four_bar;
 
 /// Angle and rate of the uprights, θdd = −g ((N+1)/2 + N)/((N+1)/3 + N) cos θ, by the classical Runge–Kutta method.
@@ -133,6 +133,29 @@ fn singular_positions_are_passed() {
             assert!(drift < expected * 5e-4 + 1e-8, "N = {windows}, h = {h}: {drift:e}");
             assert!(phi < 1e-12, "{phi:e}");
         }
+    }
+}
+
+/// Independent coordinates do not determine the way through a bifurcation: the run ends there by name, whatever its steps, and up to there it is the exact one.
+#[test]
+fn independent_coordinates_end_at_the_singular_position() {
+    let (windows, mechanism) = (2, model(&four_bar::yaml(2)));
+    let mut flat = 0.5;
+    while exact(windows, flat)[0] > 0.0 {
+        flat += 0.001;
+    }
+    for h in [1e-2, 3e-3, 1.1e-3] {
+        let method = Fixed { method: Rk4, h };
+        let found = run_independent(&mechanism, &method, 1.5).map(|_| ());
+        let Err(StepError::Eval { t, error: EvalError::Independent { .. }, .. }) = found else {
+            panic!("{h}: {found:?}")
+        };
+        assert!((t - flat).abs() < 2.0 * h + 2e-3, "{h}: {t} {flat}");
+        let said = said(&mechanism, found.unwrap_err());
+        assert!(said.contains("ali3p") && said.contains("t = 0."), "{said}");
+        let end = flat - 0.05;
+        let error = error(windows, end, &run_independent(&mechanism, &method, end).unwrap());
+        assert!(error < 1e-4, "{h}: {error:e}");
     }
 }
 

@@ -38,6 +38,7 @@ fn interpreted_with(model: &Model, constrained: bool, by_products: bool) -> Opti
     let explicit = Simulation { integrator: Integrator::Rk4, ..model.simulation.clone() };
     let mut bundles: Vec<BundleKind> = gradient::bundles(&explicit, constrained);
     bundles.extend(BundleKind::SENSITIVITIES);
+    bundles.extend(constrained.then_some(BundleKind::ConstraintRows));
     if by_products {
         bundles.extend(BundleKind::PRODUCTS);
     }
@@ -106,7 +107,7 @@ fn compare(model: &Interpreted, simulation: &Simulation, random: &mut Random) ->
     Ok([worst, (left - right).abs() / scale.max(1e-12)])
 }
 
-const METHODS: [(Formulation, Integrator); 8] = [
+const METHODS: [(Formulation, Integrator); 10] = [
     (Formulation::Ali3p, Integrator::Trapezoidal),
     (Formulation::Ali3p, Integrator::GeneralizedAlpha { spectral_radius: 0.7 }),
     (Formulation::Ali3p, Integrator::Newmark { beta: 0.3025, gamma: 0.6 }),
@@ -115,6 +116,8 @@ const METHODS: [(Formulation, Integrator); 8] = [
     (Formulation::Index1, Integrator::DormandPrince),
     (Formulation::Penalty, Integrator::Trapezoidal),
     (Formulation::Penalty, Integrator::Rk4),
+    (Formulation::MatrixR, Integrator::Rk4),
+    (Formulation::MatrixR, Integrator::DormandPrince),
 ];
 
 #[test]

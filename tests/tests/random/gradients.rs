@@ -9,6 +9,7 @@ use mbs_runtime::sensitivity::StateDerivatives;
 use mbs_runtime::{Ali3p, Implicit, System};
 use mbs_tests::gradient::{self, Outcome};
 use mbs_tests::{closed, gradient::implicit};
+use std::ops::ControlFlow;
 
 /// López Varela, Dopico, Luaces 2023, Table 7, reference column: by L_s1, L_s2, m_A1, x_G, L_A1.
 const TABLE_7: [[f64; 5]; 3] = [
@@ -46,6 +47,60 @@ fn both_reference_points_have_the_gradients_of_table_7() {
         let model = Interpreted::<f64>::new(Program::new(&model, None, &options).expect("a program"));
         let found = implicit(&model, &mut model.input_signals(), Ali3p::DEFAULT, 2e-4, 5.0).expect("it runs");
         is_table_7(&found.gradient);
+    }
+}
+
+/// In independent coordinates, direct and adjoint: angles, chosen and named; and the position of point 2, which is no coordinate of a joint, so that the
+/// derivative of the independent coordinates by those of the joints is not constant.
+#[test]
+fn independent_coordinates_have_the_gradients_of_table_7() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/five_bar.yaml"));
+    let text = text.expect("a shipped model");
+    let with = |more: &str, independent: &str| {
+        let simulation = format!(
+            "simulation: {{end: 5, step: 5e-3, integrator: rk4, formulation: matrix_r{independent}}}"
+        );
+        let text = text.replace("simulation: {end: 5, step: 1e-3}", &simulation);
+        text.replace("forces:\n", &format!("{more}forces:\n"))
+    };
+    let point_2 = r#"
+variables: {x2: 0, y2: -2}
+constraints:
+  tie_x: {type: equation, value: "dot(pos(bar_12.p2), [1, 0, 0]) - x2"}
+  tie_y: {type: equation, value: "dot(pos(bar_12.p2), [0, 1, 0]) - y2"}
+"#;
+    for (name, text, reference) in [
+        ("chosen", with("", ""), ReferencePoint::CentreOfMass),
+        ("chosen, other reference", with("", ""), ReferencePoint::Origin),
+        ("named", with("", ", independent: [A.angle, P1.angle]"), ReferencePoint::CentreOfMass),
+        ("point 2", with(point_2, ", independent: [x2, y2]"), ReferencePoint::CentreOfMass),
+    ] {
+        let (model, _) = mbs_codegen::read("five_bar.yaml", &text)
+            .unwrap_or_else(|problems| panic!("{}", problems.render("five_bar.yaml", &text)));
+        let bundles = mbs_engine::gradient::bundles(&model.simulation, true);
+        let options = Options { reference, bundles, ..Options::default() };
+        let program = Interpreted::<f64>::new(Program::new(&model, None, &options).expect("a program"));
+        let simulation = &model.simulation;
+        let start = mbs_engine::gradient::start(&program, simulation).expect("a start");
+        let method = start.method(&program, simulation);
+        let direct = mbs_engine::gradient::run(&program, &method, simulation, start.clone(), |_| {
+            ControlFlow::Continue(())
+        });
+        let direct = direct.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let adjoint =
+            mbs_engine::gradient::adjoint::run(&program, &method, simulation, start, 1 << 28, |_| {
+                ControlFlow::Continue(())
+            });
+        let adjoint = adjoint.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let rows: Vec<Vec<f64>> = (0..3).map(|i| direct.of_objective(i).to_vec()).collect();
+        println!("{name}: {:?} {rows:?}", direct.objectives);
+        is_table_7(&rows);
+        for (i, row) in rows.iter().enumerate() {
+            let size = row.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            for (a, b) in adjoint.of_objective(i).iter().zip(row) {
+                assert!((a - b).abs() <= 1e-12 * size, "{name}: {a} is not {b}");
+            }
+        }
     }
 }
 

@@ -141,6 +141,8 @@ fn runs_of_random_mechanisms() {
         (Formulation::Index1, Integrator::Trapezoidal),
         (Formulation::Index1, Integrator::Rk4),
         (Formulation::Penalty, Integrator::Trapezoidal),
+        (Formulation::MatrixR, Integrator::Rk4),
+        (Formulation::MatrixR, Integrator::DormandPrince),
     ];
     let (mut passed, mut refused) = (0, 0);
     for seed in 0..mechanisms(10) {

@@ -23,6 +23,7 @@ impl Summary<'_> {
             json!({
                 "name": joint.name,
                 "type": joint.kind.keyword(),
+                "recognised_from": joint.shared.as_ref().map(|shared| &shared.what),
                 "parent": self.body(joint.parent.body),
                 "child": self.body(joint.child.body),
                 "cut": self.is_cut(index),

@@ -112,7 +112,7 @@ impl Summary<'_> {
             Table::new(&["name", "type", "parent -> child", "coordinate", ">start", "velocity", ">start"]);
         for (index, joint) in self.model.joints.iter().enumerate() {
             if self.is_cut(index) {
-                let (name, kind) = (joint.name.clone(), joint.kind.keyword().into());
+                let (name, kind) = (joint.name.clone(), kind_of(joint));
                 let none = String::new;
                 table.row([name, kind, self.sides(joint), "cut".into(), none(), none(), none()]);
                 continue;
@@ -132,7 +132,7 @@ impl Summary<'_> {
                 let (velocity, v) = value(&joint.velocities, &start.rates);
                 table.row([
                     if first { joint.name.clone() } else { String::new() },
-                    if first { joint.kind.keyword().into() } else { String::new() },
+                    if first { kind_of(joint) } else { String::new() },
                     if first { self.sides(joint) } else { String::new() },
                     coordinate,
                     z,
@@ -391,6 +391,14 @@ fn section(out: &mut String, title: &str, table: Table) {
 
 fn plural(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+/// The type of a joint, and what it was recognised from.
+fn kind_of(joint: &Joint) -> String {
+    match &joint.shared {
+        Some(shared) => format!("{} ({})", joint.kind.keyword(), shared.what),
+        None => joint.kind.keyword().into(),
+    }
 }
 
 /// Who chose the joint to be cut.

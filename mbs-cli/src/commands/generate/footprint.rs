@@ -8,7 +8,7 @@ use mbs_codegen::model::Integrator;
 use mbs_codegen::program::{Program, ScalarType};
 use mbs_engine::Interpreted;
 use mbs_runtime::System;
-use mbs_runtime::simulation::{ExplicitMemory, GradientMemory, ImplicitMemory};
+use mbs_runtime::simulation::{ExplicitMemory, GradientMemory, ImplicitMemory, IndependentMemory};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -47,6 +47,11 @@ impl Footprint {
                 ExplicitMemory::state_len(&dims),
                 ExplicitMemory::projected_scratch_len(&dims),
                 GradientMemory::projected_len(&dims),
+            ],
+            MemoryKind::Independent => [
+                IndependentMemory::state_len(&dims),
+                IndependentMemory::scratch_len(&dims),
+                GradientMemory::independent_len(&dims),
             ],
         };
         let largest = |all: [usize; 3], kind: MemoryKind| {

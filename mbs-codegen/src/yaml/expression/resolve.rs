@@ -308,6 +308,8 @@ impl<'a> Resolver<'a> {
             }
             Thing::Constraint(_) => Problem::new(e.at, format!("`{name}` is a constraint, not a value"))
                 .help("in objectives `multiplier(…)` is the Lagrange multiplier of one of its equations"),
+            Thing::Mode(_) => Problem::new(e.at, format!("`{name}` is a mode, not a value"))
+                .help(format!("`{name}.state` is one while that state holds, and zero otherwise")),
             Thing::Point(_) => Problem::new(e.at, format!("`{name}` is a point, not a value"))
                 .help(format!("write `pos({name})`, `vel({name})` or `acc({name})`")),
             _ => Problem::new(e.at, format!("`{name}` is a body, not a value"))
@@ -388,6 +390,14 @@ impl<'a> Resolver<'a> {
                     Err(self.unknown_point(e, id, head, member))
                 }
             }
+            Some(Thing::Mode(mode)) => match self.symbols.state(mode, member) {
+                Some(id) => {
+                    let uses = Uses { inputs: true, ..Uses::default() };
+                    self.allow(e, uses, &format!("state `{head}.{member}`"))?;
+                    Ok(Typed::Scalar(Scalar::Input(id)))
+                }
+                None => Err(self.unknown_state(e, mode, head, member)),
+            },
             Some(Thing::Broken) => Err(Problem::reported()),
             Some(Thing::Point(_) | Thing::Coordinate(_) | Thing::Constraint(_)) => {
                 Err(Problem::new(e.at, format!("`{head}` has no part `{}`", shorten(member))))
@@ -427,6 +437,12 @@ impl<'a> Resolver<'a> {
             None if joint.coordinates.is_empty() => problem.help("a fixed joint has no coordinates"),
             None => problem.help(format!("it has {}", list(names()))),
         }
+    }
+
+    fn unknown_state(&self, e: &Syntax, mode: usize, head: &str, member: &str) -> Problem {
+        let states = self.symbols.modes.get(mode).map_or(&[][..], |mode| &mode.states);
+        let problem = Problem::new(e.at, format!("mode `{head}` has no state `{}`", shorten(member)));
+        problem.help(format!("it has {}", list(states.iter().map(String::as_str))))
     }
 
     fn unknown_point(&self, e: &Syntax, body: BodyId, head: &str, member: &str) -> Problem {

@@ -1,7 +1,7 @@
 //! Random closed mechanisms against an oracle that shares nothing with the generator: Newton and Euler in coordinates of every body.
 //!
 //! One description is written as a model file, and read by the oracle. `MBS_DIFFERENTIAL=10000` tries more than the few hundred of every
-//! run.
+//! run; `MBS_DIFFERENTIAL_FIRST=n` begins at another seed.
 
 mod description;
 mod draw;
@@ -23,9 +23,12 @@ use mbs_tests::gradient::implicit;
 use oracle::Oracle;
 use vector::{V3, dot, scale, sub, unit};
 
-/// How many mechanisms are tried.
-fn count(few: u64) -> u64 {
-    std::env::var("MBS_DIFFERENTIAL").map_or(few, |text| text.parse().expect("a whole number"))
+/// Which mechanisms are tried.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let setting =
+        |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a whole number"));
+    let first = setting("MBS_DIFFERENTIAL_FIRST", 0);
+    first..first + setting("MBS_DIFFERENTIAL", few)
 }
 
 /// What is needed of an instant, and of a run.
@@ -122,7 +125,7 @@ fn none(wrong: &[String]) {
 #[test]
 fn accelerations_reactions_and_energies_are_those_of_newton_and_euler() {
     let (mut wrong, mut redundant, mut unique, mut all) = (Vec::new(), 0, 0, 0);
-    for seed in 0..count(240) {
+    for seed in seeds(240) {
         let Drawn { mechanism, at, redundant: more } = draw(seed);
         redundant += usize::from(more > 0);
         let oracle = Oracle { mechanism: &mechanism };
@@ -167,8 +170,9 @@ fn accelerations_reactions_and_energies_are_those_of_newton_and_euler() {
 /// below 1e−5 of accelerations for the fastest of these mechanisms.
 #[test]
 fn runs_by_all_methods_are_those_of_newton_and_euler() {
-    let (mut wrong, mut left_out, all) = (Vec::new(), 0, count(40));
-    for seed in 0..all {
+    let (mut wrong, mut left_out, seeds) = (Vec::new(), 0, seeds(40));
+    let all = seeds.end - seeds.start;
+    for seed in seeds {
         let seed = 100_000 + seed;
         let Drawn { mechanism, at, .. } = draw(seed);
         let oracle = Oracle { mechanism: &mechanism };
@@ -215,8 +219,9 @@ fn runs_by_all_methods_are_those_of_newton_and_euler() {
 /// By the mass and the inertia of the first body. Differences of the oracle's runs are exact to 1e−7 of the square of its change.
 #[test]
 fn gradients_are_differences_of_the_oracle() {
-    let (mut wrong, mut left_out, all) = (Vec::new(), 0, count(16));
-    for seed in 0..all {
+    let (mut wrong, mut left_out, seeds) = (Vec::new(), 0, seeds(16));
+    let all = seeds.end - seeds.start;
+    for seed in seeds {
         let seed = 200_000 + seed;
         let Drawn { mechanism, at, .. } = draw(seed);
         let miss = |more: f64| {
@@ -265,7 +270,7 @@ fn gradients_are_differences_of_the_oracle() {
 #[test]
 fn mirror_images_move_as_mirror_images() {
     let mut wrong = Vec::new();
-    for seed in 0..count(40) {
+    for seed in seeds(40) {
         let seed = 300_000 + seed;
         let Drawn { mechanism, .. } = draw(seed);
         let normal = unit([0.3, -0.7, 0.5]);

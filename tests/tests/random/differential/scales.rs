@@ -2,7 +2,7 @@
 
 use super::description::{Mechanism, Units};
 use super::draw::draw;
-use super::{apart, count, exceeds, none, running, runs};
+use super::{apart, exceeds, none, running, runs, seeds};
 use mbs_tests::closed;
 
 /// From machines of ten nanometres to those of the size of a planet; numbers that are no powers of two.
@@ -38,7 +38,7 @@ fn units_do_not_matter() {
     let (mut wrong, mut tried) = (Vec::new(), 0);
     let scales =
         if closed::long_runs() { &SCALES[..] } else { &[SCALES[0], SCALES[1], SCALES[3], SCALES[6]] };
-    for seed in 0..count(if closed::long_runs() { 40 } else { 12 }) {
+    for seed in seeds(if closed::long_runs() { 40 } else { 12 }) {
         let seed = 400_000 + seed;
         let mechanism = draw(seed).mechanism;
         let expected = match moved(&mechanism, one) {
