@@ -709,6 +709,23 @@ pub mod cart_pole {
             );
             Ok(())
         }
+        #[inline]
+        fn joint_solve_many(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let numbers = rt::system::array("factors", factors)?;
+            let four = |x: &mut [l::Lanes<S>; 2]| {
+                let rhs = *x;
+                let mut w = [[0.0; l::WIDTH]; 0];
+                joint_solve_lanes(numbers, &rhs, &mut w, x);
+            };
+            l::for_each(columns, x, four, |x| self.joint_solve(factors, w, x))
+        }
     }
     impl rt::JointObjectiveDerivatives for Model {
         #[inline(always)]
@@ -760,83 +777,102 @@ pub mod cart_pole {
             Ok(())
         }
     }
+    /// An entry of an array whose length the caller knows.
+    #[inline(always)]
+    fn ld(values: &[S], index: usize) -> S {
+        values[index]
+    }
+    /// Writes an entry of such an array.
+    #[inline(always)]
+    fn st(values: &mut [S], index: usize, value: S) {
+        values[index] = value;
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
     /// Operations: 25 (1 add, 2 div, 21 mul, 1 mul_add). Workspace: 0 slots.
     fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 24]) {
-        out_c[9] = p[1];
-        out_c[10] = p[2];
-        out_c[3] = p[3];
-        out_c[4] = p[4];
-        let v0 = p[2] * p[2];
-        let v1 = p[1] * v0;
+        let p: &[S] = p;
+        let out_c: &mut [S] = out_c;
+        st(out_c, 9, ld(p, 1));
+        st(out_c, 10, ld(p, 2));
+        st(out_c, 3, ld(p, 3));
+        st(out_c, 4, ld(p, 4));
+        let v0 = ld(p, 2) * ld(p, 2);
+        let v1 = ld(p, 1) * v0;
         let v2 = 0.3333333333333333 * v1;
-        out_c[11] = v2;
-        let v3 = p[1] * p[2];
-        out_c[1] = v3;
-        let v4 = p[2] * v3 + v2;
-        out_c[7] = v4;
-        let v5 = p[0] + p[1];
-        out_c[0] = v5;
+        st(out_c, 11, v2);
+        let v3 = ld(p, 1) * ld(p, 2);
+        st(out_c, 1, v3);
+        let v4 = ld(p, 2) * v3 + v2;
+        st(out_c, 7, v4);
+        let v5 = ld(p, 0) + ld(p, 1);
+        st(out_c, 0, v5);
         let v6 = -9.81 * v3;
-        out_c[5] = v6;
+        st(out_c, 5, v6);
         let v7 = 1.0 / v4;
-        out_c[6] = v7;
+        st(out_c, 6, v7);
         let v8 = v3 * v7;
-        out_c[2] = v8;
-        let v9 = 0.5 * p[0];
-        out_c[8] = v9;
-        let v10 = -9.81 * p[2];
-        let v11 = p[1] * v10;
-        out_c[12] = v11;
-        let v12 = 2.0 * p[2];
-        out_c[13] = v12;
-        let v13 = 0.5 * p[1];
-        out_c[14] = v13;
+        st(out_c, 2, v8);
+        let v9 = 0.5 * ld(p, 0);
+        st(out_c, 8, v9);
+        let v10 = -9.81 * ld(p, 2);
+        let v11 = ld(p, 1) * v10;
+        st(out_c, 12, v11);
+        let v12 = 2.0 * ld(p, 2);
+        st(out_c, 13, v12);
+        let v13 = 0.5 * ld(p, 1);
+        st(out_c, 14, v13);
         let v14 = 0.16666666666666666 * v1;
-        out_c[15] = v14;
-        let v15 = 9.81 * p[1];
-        let v16 = p[2] * v15;
-        out_c[16] = v16;
-        let v17 = -2.0 * p[1];
-        out_c[19] = v17;
+        st(out_c, 15, v14);
+        let v15 = 9.81 * ld(p, 1);
+        let v16 = ld(p, 2) * v15;
+        st(out_c, 16, v16);
+        let v17 = -2.0 * ld(p, 1);
+        st(out_c, 19, v17);
         let v18 = -2.0 * v3;
-        out_c[18] = v18;
+        st(out_c, 18, v18);
         let v19 = 1.0 / v5;
-        out_c[22] = v19;
+        st(out_c, 22, v19);
         let v20 = v3 * v19;
-        out_c[23] = v20;
-        let v21 = -9.81 * p[1];
-        out_c[17] = v21;
+        st(out_c, 23, v20);
+        let v21 = -9.81 * ld(p, 1);
+        st(out_c, 17, v21);
         let v22 = 0.3333333333333333 * v0;
-        out_c[20] = v22;
-        let v23 = p[1] * v12;
+        st(out_c, 20, v22);
+        let v23 = ld(p, 1) * v12;
         let v24 = 0.3333333333333333 * v23;
-        out_c[21] = v24;
+        st(out_c, 21, v24);
     }
 
     /// Start values.
     ///
     /// Operations: 1 (1 select). Workspace: 0 slots.
     fn start(p: &[S; 6], case: &[S; 1], w: &mut [S; 0], out_z: &mut [S; 2], out_v: &mut [S; 2]) {
-        out_z[0] = 0.0;
-        out_v[0] = 0.0;
-        out_v[1] = 0.0;
-        let v0 = m::select_eq(case[0], 3.0, 3.141592653589793, p[5]);
-        out_z[1] = v0;
+        let p: &[S] = p;
+        let case: &[S] = case;
+        let out_z: &mut [S] = out_z;
+        let out_v: &mut [S] = out_v;
+        st(out_z, 0, 0.0);
+        st(out_v, 0, 0.0);
+        st(out_v, 1, 0.0);
+        let v0 = m::select_eq(ld(case, 0), 3.0, 3.141592653589793, ld(p, 5));
+        st(out_z, 1, v0);
     }
 
     /// What the parameters must keep.
     ///
     /// Operations: 39 (2 abs, 1 acos, 4 add, 3 cos, 1 div, 2 max, 1 min, 15 mul, 6 mul_add, 2 select, 1 sqrt, 1 sub). Workspace: 0 slots.
     fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 4], out_shown: &mut [S; 4]) {
-        out_margins[0] = p[0];
-        out_shown[0] = p[0];
-        out_margins[1] = p[1];
-        out_shown[1] = p[1];
-        let v0 = p[2] * p[2];
-        let v1 = p[1] * v0;
+        let p: &[S] = p;
+        let out_margins: &mut [S] = out_margins;
+        let out_shown: &mut [S] = out_shown;
+        st(out_margins, 0, ld(p, 0));
+        st(out_shown, 0, ld(p, 0));
+        st(out_margins, 1, ld(p, 1));
+        st(out_shown, 1, ld(p, 1));
+        let v0 = ld(p, 2) * ld(p, 2);
+        let v1 = ld(p, 1) * v0;
         let v2 = 0.2222222222222222 * v1;
         let v3 = 0.3333333333333333 * v1 - v2;
         let v4 = -0.2222222222222222 * v1;
@@ -860,321 +896,379 @@ pub mod cart_pole {
         let v22 = 2.0943951023931953 + v20;
         let v23 = m::cos(v22);
         let v24 = v21 * v23 + v2;
-        out_shown[2] = v24;
+        st(out_shown, 2, v24);
         let v25 = 4.1887902047863905 + v20;
         let v26 = m::cos(v25);
         let v27 = v21 * v26 + v2;
         let v28 = m::cos(v20);
         let v29 = v21 * v28 + v2;
-        out_shown[3] = v29;
+        st(out_shown, 3, v29);
         let v30 = m::abs(v29);
         let v31 = m::abs(v24);
         let v32 = m::max(v30, v31);
         let v33 = 1e-6 * v32;
         let v34 = v24 + v33;
-        out_margins[2] = v34;
+        st(out_margins, 2, v34);
         let v35 = v24 + v27;
         let v36 = 0.001 * v32 + v35;
         let v37 = v36 - v29;
         let v38 = m::select_le(v27, v33, 0.0, v37);
-        out_margins[3] = v38;
+        st(out_margins, 3, v38);
     }
 
     /// The inputs where nobody else sets them.
     ///
     /// Operations: 8 (1 add, 2 mul, 4 select, 1 sin). Workspace: 0 slots.
     fn input_signals(t: S, c: &[S; 24], case: &[S; 1], w: &mut [S; 0], out_u: &mut [S; 1]) {
+        let case: &[S] = case;
+        let out_u: &mut [S] = out_u;
         let v0 = 2.0 + t;
         let v1 = t * v0;
         let v2 = m::sin(v1);
         let v3 = 4.0 * v2;
         let v4 = m::select_lt(t, 0.8, -12.0, 0.0);
         let v5 = m::select_lt(t, 0.4, 12.0, v4);
-        let v6 = m::select_eq(case[0], 2.0, v3, 0.0);
-        let v7 = m::select_eq(case[0], 3.0, v5, v6);
-        out_u[0] = v7;
+        let v6 = m::select_eq(ld(case, 0), 2.0, v3, 0.0);
+        let v7 = m::select_eq(ld(case, 0), 3.0, v5, v6);
+        st(out_u, 0, v7);
     }
 
     /// Accelerations from M vd = Q, factored for the tree's sparsity.
     ///
     /// Operations: 16 (1 div, 7 mul, 6 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
-        let (v0, v1) = m::sin_cos(z[1]);
-        out_zd[0] = v[0];
-        out_zd[1] = v[1];
-        let v2 = u[0] - c[3] * v[0];
-        let v3 = c[4] * v[1];
-        out_pivots[1] = c[7];
-        let v4 = c[1] * v1;
-        let v5 = v[1] * v[1];
-        let v6 = c[1] * v5;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let u: &[S] = u;
+        let c: &[S] = c;
+        let out_zd: &mut [S] = out_zd;
+        let out_vd: &mut [S] = out_vd;
+        let out_pivots: &mut [S] = out_pivots;
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        st(out_zd, 0, ld(v, 0));
+        st(out_zd, 1, ld(v, 1));
+        let v2 = ld(u, 0) - ld(c, 3) * ld(v, 0);
+        let v3 = ld(c, 4) * ld(v, 1);
+        st(out_pivots, 1, ld(c, 7));
+        let v4 = ld(c, 1) * v1;
+        let v5 = ld(v, 1) * ld(v, 1);
+        let v6 = ld(c, 1) * v5;
         let v7 = v0 * v6 + v2;
-        let v8 = c[5] * v0 + v3;
-        let v9 = c[2] * v1;
-        let v10 = c[0] - v4 * v9;
-        out_pivots[0] = v10;
+        let v8 = ld(c, 5) * v0 + v3;
+        let v9 = ld(c, 2) * v1;
+        let v10 = ld(c, 0) - v4 * v9;
+        st(out_pivots, 0, v10);
         let v11 = 1.0 / v10;
         let v12 = v8 * v9 + v7;
         let v13 = v11 * v12;
-        out_vd[0] = v13;
-        let v14 = c[6] * v8;
+        st(out_vd, 0, v13);
+        let v14 = ld(c, 6) * v8;
         let v15 = v9 * v13 + v14;
         let v16 = -v15;
-        out_vd[1] = v16;
+        st(out_vd, 1, v16);
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 21 (11 mul, 8 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[10] * v1;
-        let v3 = c[10] * v0 + z[0];
-        let v4 = z[0] * v[1];
-        let v5 = v[0] * u[0];
-        let v6 = c[3] * v[0];
-        let v7 = v5 - v[0] * v6;
-        let v8 = c[4] * v[1];
-        let v9 = v7 - v[1] * v8;
-        out_out[2] = v9;
-        let v10 = v2 * v[1] + v[0];
-        let v11 = v4 - v3 * v[1];
-        let v12 = c[11] * v[1];
-        let v13 = v[0] * v[0];
-        let v14 = c[8] * v13;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let u: &[S] = u;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        let v2 = ld(c, 10) * v1;
+        let v3 = ld(c, 10) * v0 + ld(z, 0);
+        let v4 = ld(z, 0) * ld(v, 1);
+        let v5 = ld(v, 0) * ld(u, 0);
+        let v6 = ld(c, 3) * ld(v, 0);
+        let v7 = v5 - ld(v, 0) * v6;
+        let v8 = ld(c, 4) * ld(v, 1);
+        let v9 = v7 - ld(v, 1) * v8;
+        st(out_out, 2, v9);
+        let v10 = v2 * ld(v, 1) + ld(v, 0);
+        let v11 = v4 - v3 * ld(v, 1);
+        let v12 = ld(c, 11) * ld(v, 1);
+        let v13 = ld(v, 0) * ld(v, 0);
+        let v14 = ld(c, 8) * v13;
         let v15 = v10 * v10;
         let v16 = v11 * v11 + v15;
-        let v17 = c[9] * v16;
-        let v18 = v[1] * v12 + v17;
+        let v17 = ld(c, 9) * v16;
+        let v18 = ld(v, 1) * v12 + v17;
         let v19 = 0.5 * v18 + v14;
-        out_out[0] = v19;
-        let v20 = c[12] * v1;
+        st(out_out, 0, v19);
+        let v20 = ld(c, 12) * v1;
         let v21 = -v20;
-        out_out[1] = v21;
+        st(out_out, 1, v21);
     }
 
     /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 12 (3 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
-        out_positions[1] = 0.0;
-        out_velocities[1] = 0.0;
-        out_accelerations[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = z[0] * v[1];
-        let v3 = v[0] * v[1];
-        let v4 = z[0] * vd[1] + v3;
-        let v5 = c[13] * v1;
-        out_positions[2] = v5;
-        let v6 = c[13] * v0 + z[0];
-        out_positions[0] = v6;
-        let v7 = v[1] * v5 + v[0];
-        out_velocities[0] = v7;
-        let v8 = v2 - v[1] * v6;
-        out_velocities[2] = v8;
-        let v9 = vd[1] * v5 + vd[0];
-        let v10 = v4 - vd[1] * v6;
-        let v11 = v[1] * v8 + v9;
-        out_accelerations[0] = v11;
-        let v12 = v10 - v[1] * v7;
-        out_accelerations[2] = v12;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_positions: &mut [S] = out_positions;
+        let out_velocities: &mut [S] = out_velocities;
+        let out_accelerations: &mut [S] = out_accelerations;
+        st(out_positions, 1, 0.0);
+        st(out_velocities, 1, 0.0);
+        st(out_accelerations, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        let v2 = ld(z, 0) * ld(v, 1);
+        let v3 = ld(v, 0) * ld(v, 1);
+        let v4 = ld(z, 0) * ld(vd, 1) + v3;
+        let v5 = ld(c, 13) * v1;
+        st(out_positions, 2, v5);
+        let v6 = ld(c, 13) * v0 + ld(z, 0);
+        st(out_positions, 0, v6);
+        let v7 = ld(v, 1) * v5 + ld(v, 0);
+        st(out_velocities, 0, v7);
+        let v8 = v2 - ld(v, 1) * v6;
+        st(out_velocities, 2, v8);
+        let v9 = ld(vd, 1) * v5 + ld(vd, 0);
+        let v10 = v4 - ld(vd, 1) * v6;
+        let v11 = ld(v, 1) * v8 + v9;
+        st(out_accelerations, 0, v11);
+        let v12 = v10 - ld(v, 1) * v7;
+        st(out_accelerations, 2, v12);
     }
 
     /// The model's outputs.
     ///
     /// Operations: 16 (7 mul, 8 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], c: &[S; 24], w: &mut [S; 0], out_out: &mut [S; 6]) {
-        out_out[3] = 0.0;
-        out_out[0] = z[0];
-        out_out[1] = z[1];
-        let (v0, v1) = m::sin_cos(z[1]);
-        let v2 = c[10] * v1;
-        let v3 = c[10] * v0 + z[0];
-        let v4 = z[0] * v[1];
-        let v5 = v2 * v[1] + v[0];
-        let v6 = v4 - v3 * v[1];
-        let v7 = v[1] * v[1];
-        let v8 = v[0] * v[0];
-        let v9 = c[8] * v8;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        st(out_out, 3, 0.0);
+        st(out_out, 0, ld(z, 0));
+        st(out_out, 1, ld(z, 1));
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        let v2 = ld(c, 10) * v1;
+        let v3 = ld(c, 10) * v0 + ld(z, 0);
+        let v4 = ld(z, 0) * ld(v, 1);
+        let v5 = v2 * ld(v, 1) + ld(v, 0);
+        let v6 = v4 - v3 * ld(v, 1);
+        let v7 = ld(v, 1) * ld(v, 1);
+        let v8 = ld(v, 0) * ld(v, 0);
+        let v9 = ld(c, 8) * v8;
         let v10 = v5 * v5;
         let v11 = v6 * v6 + v10;
-        let v12 = c[13] * v1;
-        out_out[4] = v12;
-        let v13 = c[13] * v0 + z[0];
-        out_out[2] = v13;
-        let v14 = c[14] * v11 + v9;
-        let v15 = c[15] * v7 + v14;
-        let v16 = c[16] * v1 + v15;
-        out_out[5] = v16;
+        let v12 = ld(c, 13) * v1;
+        st(out_out, 4, v12);
+        let v13 = ld(c, 13) * v0 + ld(z, 0);
+        st(out_out, 2, v13);
+        let v14 = ld(c, 14) * v11 + v9;
+        let v15 = ld(c, 15) * v7 + v14;
+        let v16 = ld(c, 16) * v1 + v15;
+        st(out_out, 5, v16);
     }
 
     /// The model's objectives.
     ///
     /// Operations: 4 (1 cos, 2 mul, 1 sub). Workspace: 0 slots.
     fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
-        out_integrands[2] = 0.0;
-        out_terminals[0] = 0.0;
-        out_terminals[1] = 0.0;
-        let v0 = m::cos(z[1]);
+        let z: &[S] = z;
+        let u: &[S] = u;
+        let out_integrands: &mut [S] = out_integrands;
+        let out_terminals: &mut [S] = out_terminals;
+        st(out_integrands, 2, 0.0);
+        st(out_terminals, 0, 0.0);
+        st(out_terminals, 1, 0.0);
+        let v0 = m::cos(ld(z, 1));
         let v1 = 1.0 - v0;
-        out_integrands[0] = v1;
-        let v2 = u[0] * u[0];
-        out_integrands[1] = v2;
-        let v3 = z[0] * z[0];
-        out_terminals[2] = v3;
+        st(out_integrands, 0, v1);
+        let v2 = ld(u, 0) * ld(u, 0);
+        st(out_integrands, 1, v2);
+        let v3 = ld(z, 0) * ld(z, 0);
+        st(out_terminals, 2, v3);
     }
 
     /// Derivatives of the start values.
     ///
     /// Operations: 1 (1 select). Workspace: 0 slots.
     fn start_derivatives(c: &[S; 24], case: &[S; 1], w: &mut [S; 0], out_values: &mut [S; 1]) {
-        let v0 = m::select_eq(case[0], 3.0, 0.0, 1.0);
-        out_values[0] = v0;
+        let case: &[S] = case;
+        let out_values: &mut [S] = out_values;
+        let v0 = m::select_eq(ld(case, 0), 3.0, 0.0, 1.0);
+        st(out_values, 0, v0);
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 75 (9 add, 1 div, 30 mul, 34 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 20], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
-        out_values[4] = 0.0;
-        out_values[6] = 0.0;
-        out_values[10] = 0.0;
-        out_values[8] = c[3];
-        let (v0, v1) = m::sin_cos(z[1]);
-        out_values[16] = -1.0;
-        let v2 = c[10] * v1;
-        let v3 = c[10] * v0 + z[0];
-        out_values[15] = v[0];
-        out_values[19] = v[1];
-        let v4 = z[0] * v[1];
-        let v5 = v[0] * v[1];
-        out_values[12] = vd[0];
-        let v6 = z[0] * vd[1] + v5;
-        out_values[0] = c[0];
-        out_pivots[0] = c[0];
-        let v7 = c[9] * v3;
-        let v8 = c[1] * v1;
-        out_values[1] = v8;
-        out_values[2] = v8;
-        out_factors[2] = v8;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        let out_factors: &mut [S] = out_factors;
+        let out_pivots: &mut [S] = out_pivots;
+        st(out_values, 4, 0.0);
+        st(out_values, 6, 0.0);
+        st(out_values, 10, 0.0);
+        st(out_values, 8, ld(c, 3));
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        st(out_values, 16, -1.0);
+        let v2 = ld(c, 10) * v1;
+        let v3 = ld(c, 10) * v0 + ld(z, 0);
+        st(out_values, 15, ld(v, 0));
+        st(out_values, 19, ld(v, 1));
+        let v4 = ld(z, 0) * ld(v, 1);
+        let v5 = ld(v, 0) * ld(v, 1);
+        st(out_values, 12, ld(vd, 0));
+        let v6 = ld(z, 0) * ld(vd, 1) + v5;
+        st(out_values, 0, ld(c, 0));
+        st(out_pivots, 0, ld(c, 0));
+        let v7 = ld(c, 9) * v3;
+        let v8 = ld(c, 1) * v1;
+        st(out_values, 1, v8);
+        st(out_values, 2, v8);
+        st(out_factors, 2, v8);
         let v9 = v3 * v7;
         let v10 = v2 * v8 + v9;
-        let v11 = c[11] + v10;
-        let v12 = v2 * v[1] + v[0];
-        let v13 = v4 - v3 * v[1];
-        let v14 = c[9] * z[0] - v7;
-        let v15 = v11 - z[0] * v7;
-        let v16 = z[0] * v14 + v15;
-        out_values[3] = v16;
+        let v11 = ld(c, 11) + v10;
+        let v12 = v2 * ld(v, 1) + ld(v, 0);
+        let v13 = v4 - v3 * ld(v, 1);
+        let v14 = ld(c, 9) * ld(z, 0) - v7;
+        let v15 = v11 - ld(z, 0) * v7;
+        let v16 = ld(z, 0) * v14 + v15;
+        st(out_values, 3, v16);
         let v17 = 9.81 + v6;
-        let v18 = c[9] * v[0];
-        let v19 = c[9] * v4;
-        let v20 = v[1] * v8 + v18;
-        let v21 = v19 - v[1] * v7;
-        let v22 = c[9] * v17;
-        let v23 = v22 - vd[1] * v7;
-        let v24 = v23 - v[1] * v20;
-        let v25 = c[19] * v3;
-        let v26 = c[18] * v1;
+        let v18 = ld(c, 9) * ld(v, 0);
+        let v19 = ld(c, 9) * v4;
+        let v20 = ld(v, 1) * v8 + v18;
+        let v21 = v19 - ld(v, 1) * v7;
+        let v22 = ld(c, 9) * v17;
+        let v23 = v22 - ld(vd, 1) * v7;
+        let v24 = v23 - ld(v, 1) * v20;
+        let v25 = ld(c, 19) * v3;
+        let v26 = ld(c, 18) * v1;
         let v27 = v4 * v26;
-        let v28 = v[0] * v25 + v27;
-        out_factors[0] = c[22];
-        let v29 = c[23] * v1;
-        out_factors[1] = v29;
+        let v28 = ld(v, 0) * v25 + v27;
+        st(out_factors, 0, ld(c, 22));
+        let v29 = ld(c, 23) * v1;
+        st(out_factors, 1, v29);
         let v30 = v16 - v8 * v29;
-        out_pivots[1] = v30;
+        st(out_pivots, 1, v30);
         let v31 = 1.0 / v30;
-        out_factors[3] = v31;
-        let v32 = 2.0 * v[0];
+        st(out_factors, 3, v31);
+        let v32 = 2.0 * ld(v, 0);
         let v33 = 2.0 * v21;
-        out_values[9] = v33;
+        st(out_values, 9, v33);
         let v34 = 2.0 * v20;
-        let v35 = z[0] * v34 + v28;
-        let v36 = c[5] * v1;
-        let v37 = c[17] + v24;
-        out_values[5] = v37;
-        let v38 = vd[0] * v14 + v36;
-        out_values[7] = v38;
+        let v35 = ld(z, 0) * v34 + v28;
+        let v36 = ld(c, 5) * v1;
+        let v37 = ld(c, 17) + v24;
+        st(out_values, 5, v37);
+        let v38 = ld(vd, 0) * v14 + v36;
+        st(out_values, 7, v38);
         let v39 = v14 * v32 - v35;
-        let v40 = c[4] + v39;
-        out_values[11] = v40;
-        let v41 = v2 * vd[1] + vd[0];
-        let v42 = v[1] * v13 + v41;
-        out_values[13] = v42;
+        let v40 = ld(c, 4) + v39;
+        st(out_values, 11, v40);
+        let v41 = v2 * ld(vd, 1) + ld(vd, 0);
+        let v42 = ld(v, 1) * v13 + v41;
+        st(out_values, 13, v42);
         let v43 = v3 * v3;
         let v44 = v2 * v2 + v43;
-        let v45 = c[20] + v44;
-        let v46 = v2 * vd[0];
+        let v45 = ld(c, 20) + v44;
+        let v46 = v2 * ld(vd, 0);
         let v47 = v46 - v3 * v17;
-        let v48 = v17 - v3 * vd[1];
-        let v49 = vd[1] * v45 + v47;
+        let v48 = v17 - v3 * ld(vd, 1);
+        let v49 = ld(vd, 1) * v45 + v47;
         let v50 = v4 * v12;
-        let v51 = v50 - v[0] * v13;
-        let v52 = v48 - v[1] * v12;
+        let v51 = v50 - ld(v, 0) * v13;
+        let v52 = v48 - ld(v, 1) * v12;
         let v53 = v49 + v51;
-        let v54 = z[0] * v52 + v53;
-        out_values[17] = v54;
-        let v55 = c[9] * v0;
-        let v56 = c[9] * v1;
-        let v57 = v[1] * v55;
-        let v58 = vd[1] * v56;
-        let v59 = v58 - v[1] * v57;
-        out_values[14] = v59;
+        let v54 = ld(z, 0) * v52 + v53;
+        st(out_values, 17, v54);
+        let v55 = ld(c, 9) * v0;
+        let v56 = ld(c, 9) * v1;
+        let v57 = ld(v, 1) * v55;
+        let v58 = ld(vd, 1) * v56;
+        let v59 = v58 - ld(v, 1) * v57;
+        st(out_values, 14, v59);
         let v60 = v0 * v7;
         let v61 = v3 * v55 + v60;
         let v62 = v1 * v8;
         let v63 = v2 * v56 + v62;
         let v64 = v61 + v63;
-        let v65 = c[21] + v64;
-        let v66 = v[1] * v56;
-        let v67 = vd[1] * v55;
-        let v68 = vd[0] * v56;
+        let v65 = ld(c, 21) + v64;
+        let v66 = ld(v, 1) * v56;
+        let v67 = ld(vd, 1) * v55;
+        let v68 = ld(vd, 0) * v56;
         let v69 = v68 - v17 * v55;
-        let v70 = vd[1] * v65 + v69;
+        let v70 = ld(vd, 1) * v65 + v69;
         let v71 = v4 * v66;
-        let v72 = v[0] * v57 + v71;
-        let v73 = v[1] * v66 + v67;
+        let v72 = ld(v, 0) * v57 + v71;
+        let v73 = ld(v, 1) * v66 + v67;
         let v74 = v70 + v72;
-        let v75 = v74 - z[0] * v73;
-        out_values[18] = v75;
+        let v75 = v74 - ld(z, 0) * v73;
+        st(out_values, 18, v75);
     }
 
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
     fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 24], w: &mut [S; 0], out_x: &mut [S; 2]) {
-        let v0 = rhs[1] - factors[1] * rhs[0];
-        let v1 = factors[3] * v0;
-        out_x[1] = v1;
-        let v2 = rhs[0] - factors[2] * v1;
-        let v3 = factors[0] * v2;
-        out_x[0] = v3;
+        let factors: &[S] = factors;
+        let rhs: &[S] = rhs;
+        let out_x: &mut [S] = out_x;
+        let v0 = ld(rhs, 1) - ld(factors, 1) * ld(rhs, 0);
+        let v1 = ld(factors, 3) * v0;
+        st(out_x, 1, v1);
+        let v2 = ld(rhs, 0) - ld(factors, 2) * v1;
+        let v3 = ld(factors, 0) * v2;
+        st(out_x, 0, v3);
     }
 
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 4 (2 mul, 1 sin_cos, 1 sub). Workspace: 0 slots.
     fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 5]) {
-        out_values[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[1]);
-        out_values[3] = v0;
+        let z: &[S] = z;
+        let u: &[S] = u;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 1));
+        st(out_values, 3, v0);
         let v2 = 1.0 - v1;
-        out_values[0] = v2;
-        let v3 = u[0] * u[0];
-        out_values[1] = v3;
-        let v4 = 2.0 * u[0];
-        out_values[4] = v4;
+        st(out_values, 0, v2);
+        let v3 = ld(u, 0) * ld(u, 0);
+        st(out_values, 1, v3);
+        let v4 = 2.0 * ld(u, 0);
+        st(out_values, 4, v4);
     }
 
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 2 (2 mul). Workspace: 0 slots.
     fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 1], lambda: &[S; 0], c: &[S; 24], w: &mut [S; 0], out_values: &mut [S; 4]) {
-        out_values[0] = 0.0;
-        out_values[1] = 0.0;
-        let v0 = z[0] * z[0];
-        out_values[2] = v0;
-        let v1 = 2.0 * z[0];
-        out_values[3] = v1;
+        let z: &[S] = z;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 0, 0.0);
+        st(out_values, 1, 0.0);
+        let v0 = ld(z, 0) * ld(z, 0);
+        st(out_values, 2, v0);
+        let v1 = 2.0 * ld(z, 0);
+        st(out_values, 3, v1);
+    }
+
+    /// Solves for derivatives of accelerations and multipliers. Four columns at once.
+    fn joint_solve_lanes(factors: &[S; 4], rhs: &[L; 2], w: &mut [L; 0], out_x: &mut [L; 2]) {
+        let _ = (&rhs, &w);
+        let factors: &[S] = factors;
+        let v0 = l::sub(rhs[1], l::mul(ld(factors, 1), rhs[0]));
+        let v1 = l::mul(ld(factors, 3), v0);
+        out_x[1] = v1;
+        let v2 = l::sub(rhs[0], l::mul(ld(factors, 2), v1));
+        let v3 = l::mul(ld(factors, 0), v2);
+        out_x[0] = v3;
     }
 }

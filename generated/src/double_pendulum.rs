@@ -629,6 +629,23 @@ pub mod double_pendulum {
             );
             Ok(())
         }
+        #[inline]
+        fn joint_solve_many(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let numbers = rt::system::array("factors", factors)?;
+            let four = |x: &mut [l::Lanes<S>; 2]| {
+                let rhs = *x;
+                let mut w = [[0.0; l::WIDTH]; 0];
+                joint_solve_lanes(numbers, &rhs, &mut w, x);
+            };
+            l::for_each(columns, x, four, |x| self.joint_solve(factors, w, x))
+        }
     }
     impl rt::JointObjectiveDerivatives for Model {
         #[inline(always)]
@@ -700,107 +717,125 @@ pub mod double_pendulum {
             Ok(())
         }
     }
+    /// An entry of an array whose length the caller knows.
+    #[inline(always)]
+    fn ld(values: &[S], index: usize) -> S {
+        values[index]
+    }
+    /// Writes an entry of such an array.
+    #[inline(always)]
+    fn st(values: &mut [S], index: usize, value: S) {
+        values[index] = value;
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
     /// Operations: 43 (1 add, 1 div, 34 mul, 6 mul_add, 1 sub). Workspace: 0 slots.
     fn prepare(p: &[S; 6], w: &mut [S; 0], out_c: &mut [S; 31]) {
-        out_c[9] = p[0];
-        out_c[12] = p[1];
-        out_c[6] = p[2];
-        out_c[17] = p[3];
-        let v0 = -0.5 * p[2];
-        out_c[10] = v0;
-        let v1 = -0.5 * p[3];
-        out_c[13] = v1;
-        let v2 = p[2] * p[2];
-        let v3 = p[0] * v2;
+        let p: &[S] = p;
+        let out_c: &mut [S] = out_c;
+        st(out_c, 9, ld(p, 0));
+        st(out_c, 12, ld(p, 1));
+        st(out_c, 6, ld(p, 2));
+        st(out_c, 17, ld(p, 3));
+        let v0 = -0.5 * ld(p, 2);
+        st(out_c, 10, v0);
+        let v1 = -0.5 * ld(p, 3);
+        st(out_c, 13, v1);
+        let v2 = ld(p, 2) * ld(p, 2);
+        let v3 = ld(p, 0) * v2;
         let v4 = 0.08333333333333333 * v3;
-        out_c[11] = v4;
-        let v5 = p[3] * p[3];
-        let v6 = p[1] * v5;
+        st(out_c, 11, v4);
+        let v5 = ld(p, 3) * ld(p, 3);
+        let v6 = ld(p, 1) * v5;
         let v7 = 0.08333333333333333 * v6;
-        out_c[14] = v7;
-        let v8 = p[0] * v0;
-        out_c[20] = v8;
+        st(out_c, 14, v7);
+        let v8 = ld(p, 0) * v0;
+        st(out_c, 20, v8);
         let v9 = v0 * v8 + v4;
-        let v10 = p[1] * v1;
-        out_c[5] = v10;
+        let v10 = ld(p, 1) * v1;
+        st(out_c, 5, v10);
         let v11 = v1 * v10 + v7;
-        out_c[1] = v11;
-        let v12 = p[1] * p[2];
-        out_c[19] = v12;
+        st(out_c, 1, v11);
+        let v12 = ld(p, 1) * ld(p, 2);
+        st(out_c, 19, v12);
         let v13 = v8 - v12;
-        let v14 = p[2] * v12 + v9;
-        out_c[0] = v14;
+        let v14 = ld(p, 2) * v12 + v9;
+        st(out_c, 0, v14);
         let v15 = 2.0 * v10;
-        let v16 = p[2] * v15;
-        out_c[2] = v16;
-        let v17 = p[2] * v10;
-        out_c[3] = v17;
-        let v18 = 2.0 * p[1];
-        out_c[29] = v18;
+        let v16 = ld(p, 2) * v15;
+        st(out_c, 2, v16);
+        let v17 = ld(p, 2) * v10;
+        st(out_c, 3, v17);
+        let v18 = 2.0 * ld(p, 1);
+        st(out_c, 29, v18);
         let v19 = v7 + v9;
-        out_c[18] = v19;
+        st(out_c, 18, v19);
         let v20 = -9.81 * v13;
-        out_c[7] = v20;
+        st(out_c, 7, v20);
         let v21 = 1.0 / v11;
-        out_c[4] = v21;
+        st(out_c, 4, v21);
         let v22 = v10 * v21;
-        out_c[8] = v22;
-        let v23 = 4.905 * p[2];
-        let v24 = p[0] * v23;
-        out_c[15] = v24;
-        let v25 = -9.81 * p[1];
-        out_c[16] = v25;
-        let v26 = -2.0 * p[1];
-        out_c[21] = v26;
+        st(out_c, 8, v22);
+        let v23 = 4.905 * ld(p, 2);
+        let v24 = ld(p, 0) * v23;
+        st(out_c, 15, v24);
+        let v25 = -9.81 * ld(p, 1);
+        st(out_c, 16, v25);
+        let v26 = -2.0 * ld(p, 1);
+        st(out_c, 21, v26);
         let v27 = 0.08333333333333333 * v2;
         let v28 = v0 * v0 + v27;
-        out_c[22] = v28;
-        let v29 = -4.905 * p[2];
-        out_c[23] = v29;
+        st(out_c, 22, v28);
+        let v29 = -4.905 * ld(p, 2);
+        st(out_c, 23, v29);
         let v30 = 0.08333333333333333 * v5;
-        out_c[24] = v30;
-        let v31 = 2.0 * p[2];
-        let v32 = p[0] * v31;
-        let v33 = -0.5 * p[0];
+        st(out_c, 24, v30);
+        let v31 = 2.0 * ld(p, 2);
+        let v32 = ld(p, 0) * v31;
+        let v33 = -0.5 * ld(p, 0);
         let v34 = -0.5 * v8;
         let v35 = v0 * v33 + v34;
         let v36 = 0.08333333333333333 * v32 + v35;
-        out_c[25] = v36;
-        let v37 = -4.905 * p[0];
-        out_c[26] = v37;
-        let v38 = 2.0 * p[3];
-        let v39 = p[1] * v38;
+        st(out_c, 25, v36);
+        let v37 = -4.905 * ld(p, 0);
+        st(out_c, 26, v37);
+        let v38 = 2.0 * ld(p, 3);
+        let v39 = ld(p, 1) * v38;
         let v40 = 0.08333333333333333 * v39;
-        out_c[27] = v40;
-        let v41 = -0.5 * p[1];
-        out_c[28] = v41;
-        let v42 = 2.0 * p[0];
-        out_c[30] = v42;
+        st(out_c, 27, v40);
+        let v41 = -0.5 * ld(p, 1);
+        st(out_c, 28, v41);
+        let v42 = 2.0 * ld(p, 0);
+        st(out_c, 30, v42);
     }
 
     /// Start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn start(p: &[S; 6], w: &mut [S; 0], out_z: &mut [S; 2], out_v: &mut [S; 2]) {
-        out_v[0] = 0.0;
-        out_z[0] = p[4];
-        out_v[1] = p[5];
-        out_z[1] = 0.3;
+        let p: &[S] = p;
+        let out_z: &mut [S] = out_z;
+        let out_v: &mut [S] = out_v;
+        st(out_v, 0, 0.0);
+        st(out_z, 0, ld(p, 4));
+        st(out_v, 1, ld(p, 5));
+        st(out_z, 1, 0.3);
     }
 
     /// What the parameters must keep.
     ///
     /// Operations: 78 (4 abs, 2 acos, 8 add, 6 cos, 2 div, 4 max, 2 min, 30 mul, 12 mul_add, 4 select, 2 sqrt, 2 sub). Workspace: 0 slots.
     fn conditions(p: &[S; 6], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
-        out_margins[0] = p[0];
-        out_shown[0] = p[0];
-        out_margins[3] = p[1];
-        out_shown[3] = p[1];
-        let v0 = p[2] * p[2];
-        let v1 = p[0] * v0;
+        let p: &[S] = p;
+        let out_margins: &mut [S] = out_margins;
+        let out_shown: &mut [S] = out_shown;
+        st(out_margins, 0, ld(p, 0));
+        st(out_shown, 0, ld(p, 0));
+        st(out_margins, 3, ld(p, 1));
+        st(out_shown, 3, ld(p, 1));
+        let v0 = ld(p, 2) * ld(p, 2);
+        let v1 = ld(p, 0) * v0;
         let v2 = 0.05555555555555555 * v1;
         let v3 = 0.08333333333333333 * v1 - v2;
         let v4 = -0.05555555555555555 * v1;
@@ -824,26 +859,26 @@ pub mod double_pendulum {
         let v22 = 2.0943951023931953 + v20;
         let v23 = m::cos(v22);
         let v24 = v21 * v23 + v2;
-        out_shown[1] = v24;
+        st(out_shown, 1, v24);
         let v25 = 4.1887902047863905 + v20;
         let v26 = m::cos(v25);
         let v27 = v21 * v26 + v2;
         let v28 = m::cos(v20);
         let v29 = v21 * v28 + v2;
-        out_shown[2] = v29;
+        st(out_shown, 2, v29);
         let v30 = m::abs(v29);
         let v31 = m::abs(v24);
         let v32 = m::max(v30, v31);
         let v33 = 1e-6 * v32;
         let v34 = v24 + v33;
-        out_margins[1] = v34;
+        st(out_margins, 1, v34);
         let v35 = v24 + v27;
         let v36 = 0.001 * v32 + v35;
         let v37 = v36 - v29;
         let v38 = m::select_le(v27, v33, 0.0, v37);
-        out_margins[2] = v38;
-        let v39 = p[3] * p[3];
-        let v40 = p[1] * v39;
+        st(out_margins, 2, v38);
+        let v39 = ld(p, 3) * ld(p, 3);
+        let v40 = ld(p, 1) * v39;
         let v41 = 0.05555555555555555 * v40;
         let v42 = 0.08333333333333333 * v40 - v41;
         let v43 = -0.05555555555555555 * v40;
@@ -867,24 +902,24 @@ pub mod double_pendulum {
         let v61 = 2.0943951023931953 + v59;
         let v62 = m::cos(v61);
         let v63 = v60 * v62 + v41;
-        out_shown[4] = v63;
+        st(out_shown, 4, v63);
         let v64 = 4.1887902047863905 + v59;
         let v65 = m::cos(v64);
         let v66 = v60 * v65 + v41;
         let v67 = m::cos(v59);
         let v68 = v60 * v67 + v41;
-        out_shown[5] = v68;
+        st(out_shown, 5, v68);
         let v69 = m::abs(v68);
         let v70 = m::abs(v63);
         let v71 = m::max(v69, v70);
         let v72 = 1e-6 * v71;
         let v73 = v63 + v72;
-        out_margins[4] = v73;
+        st(out_margins, 4, v73);
         let v74 = v63 + v66;
         let v75 = 0.001 * v71 + v74;
         let v76 = v75 - v68;
         let v77 = m::select_le(v66, v72, 0.0, v76);
-        out_margins[5] = v77;
+        st(out_margins, 5, v77);
     }
 
     /// The inputs where nobody else sets them.
@@ -897,292 +932,326 @@ pub mod double_pendulum {
     ///
     /// Operations: 26 (2 add, 1 div, 11 mul, 9 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
     fn forward_dynamics(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_zd: &mut [S; 2], out_vd: &mut [S; 2], out_pivots: &mut [S; 2]) {
-        let (v0, v1) = m::sin_cos(z[0]);
-        let (v2, v3) = m::sin_cos(z[1]);
-        out_zd[0] = v[0];
-        out_zd[1] = v[1];
-        let v4 = v[0] + v[1];
-        out_pivots[1] = c[1];
-        let v5 = c[1] - c[2] * v3;
-        let v6 = c[0] + v5;
-        let v7 = c[1] - c[3] * v3;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let c: &[S] = c;
+        let out_zd: &mut [S] = out_zd;
+        let out_vd: &mut [S] = out_vd;
+        let out_pivots: &mut [S] = out_pivots;
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let (v2, v3) = m::sin_cos(ld(z, 1));
+        st(out_zd, 0, ld(v, 0));
+        st(out_zd, 1, ld(v, 1));
+        let v4 = ld(v, 0) + ld(v, 1);
+        st(out_pivots, 1, ld(c, 1));
+        let v5 = ld(c, 1) - ld(c, 2) * v3;
+        let v6 = ld(c, 0) + v5;
+        let v7 = ld(c, 1) - ld(c, 3) * v3;
         let v8 = 9.81 * v1;
         let v9 = -9.81 * v0;
-        let v10 = v[0] * v[0];
-        let v11 = c[6] * v10 + v8;
+        let v10 = ld(v, 0) * ld(v, 0);
+        let v11 = ld(c, 6) * v10 + v8;
         let v12 = v3 * v9;
         let v13 = v12 - v2 * v11;
         let v14 = v4 * v4;
-        let v15 = c[5] * v14;
-        let v16 = c[5] * v13;
+        let v15 = ld(c, 5) * v14;
+        let v16 = ld(c, 5) * v13;
         let v17 = v2 * v15;
-        let v18 = c[6] * v17 + v16;
-        let v19 = c[7] * v0 + v18;
-        let v20 = c[4] * v7;
+        let v18 = ld(c, 6) * v17 + v16;
+        let v19 = ld(c, 7) * v0 + v18;
+        let v20 = ld(c, 4) * v7;
         let v21 = v6 - v7 * v20;
-        out_pivots[0] = v21;
+        st(out_pivots, 0, v21);
         let v22 = 1.0 / v21;
         let v23 = v16 * v20 - v19;
         let v24 = v22 * v23;
-        out_vd[0] = v24;
-        let v25 = c[8] * v13;
+        st(out_vd, 0, v24);
+        let v25 = ld(c, 8) * v13;
         let v26 = v20 * v24 + v25;
         let v27 = -v26;
-        out_vd[1] = v27;
+        st(out_vd, 1, v27);
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 31 (2 add, 16 mul, 10 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
     fn energy(t: S, z: &[S; 2], v: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        out_out[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[10] * v0;
-        let v3 = c[10] * v1;
-        let v4 = z[0] + z[1];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        st(out_out, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 10) * v0;
+        let v3 = ld(c, 10) * v1;
+        let v4 = ld(z, 0) + ld(z, 1);
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[6] * v0;
-        let v8 = c[6] * v1;
-        let v9 = c[13] * v5 - v7;
-        let v10 = c[13] * v6 - v8;
-        let v11 = v8 * v[1];
-        let v12 = v7 * v[1];
-        let v13 = v[0] + v[1];
-        let v14 = v3 * v[0];
-        let v15 = v2 * v[0];
-        let v16 = c[11] * v[0];
+        let v7 = ld(c, 6) * v0;
+        let v8 = ld(c, 6) * v1;
+        let v9 = ld(c, 13) * v5 - v7;
+        let v10 = ld(c, 13) * v6 - v8;
+        let v11 = v8 * ld(v, 1);
+        let v12 = v7 * ld(v, 1);
+        let v13 = ld(v, 0) + ld(v, 1);
+        let v14 = v3 * ld(v, 0);
+        let v15 = v2 * ld(v, 0);
+        let v16 = ld(c, 11) * ld(v, 0);
         let v17 = v10 * v13 + v11;
         let v18 = v9 * v13 + v12;
-        let v19 = c[14] * v13;
+        let v19 = ld(c, 14) * v13;
         let v20 = v14 * v14;
         let v21 = v15 * v15 + v20;
-        let v22 = c[9] * v21;
-        let v23 = v[0] * v16 + v22;
+        let v22 = ld(c, 9) * v21;
+        let v23 = ld(v, 0) * v16 + v22;
         let v24 = 0.5 * v23;
-        let v25 = c[15] * v1;
+        let v25 = ld(c, 15) * v1;
         let v26 = v17 * v17;
         let v27 = v18 * v18 + v26;
-        let v28 = c[12] * v27;
+        let v28 = ld(c, 12) * v27;
         let v29 = v13 * v19 + v28;
         let v30 = 0.5 * v29 + v24;
-        out_out[0] = v30;
-        let v31 = c[16] * v10 + v25;
+        st(out_out, 0, v30);
+        let v31 = ld(c, 16) * v10 + v25;
         let v32 = -v31;
-        out_out[1] = v32;
+        st(out_out, 1, v32);
     }
 
     /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 34 (3 add, 10 mul, 14 mul_add, 5 neg, 2 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 2], v: &[S; 2], vd: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_positions: &mut [S; 6], out_velocities: &mut [S; 6], out_accelerations: &mut [S; 6]) {
-        out_positions[1] = 0.0;
-        out_positions[4] = 0.0;
-        out_velocities[1] = 0.0;
-        out_velocities[4] = 0.0;
-        out_accelerations[1] = 0.0;
-        out_accelerations[4] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = z[0] + z[1];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_positions: &mut [S] = out_positions;
+        let out_velocities: &mut [S] = out_velocities;
+        let out_accelerations: &mut [S] = out_accelerations;
+        st(out_positions, 1, 0.0);
+        st(out_positions, 4, 0.0);
+        st(out_velocities, 1, 0.0);
+        st(out_velocities, 4, 0.0);
+        st(out_accelerations, 1, 0.0);
+        st(out_accelerations, 4, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(z, 0) + ld(z, 1);
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[6] * v0;
+        let v5 = ld(c, 6) * v0;
         let v6 = -v5;
-        out_positions[0] = v6;
-        let v7 = c[6] * v1;
+        st(out_positions, 0, v6);
+        let v7 = ld(c, 6) * v1;
         let v8 = -v7;
-        out_positions[2] = v8;
-        let v9 = v7 * v[1];
-        let v10 = v5 * v[1];
-        let v11 = v[0] + v[1];
+        st(out_positions, 2, v8);
+        let v9 = v7 * ld(v, 1);
+        let v10 = v5 * ld(v, 1);
+        let v11 = ld(v, 0) + ld(v, 1);
         let v12 = v7 * v11 - v9;
         let v13 = v10 - v5 * v11;
-        let v14 = v[1] * v13;
-        let v15 = v[1] * v12;
-        let v16 = v7 * vd[1] + v14;
-        let v17 = v5 * vd[1] + v15;
-        let v18 = vd[0] + vd[1];
-        let v19 = v7 * v[0];
+        let v14 = ld(v, 1) * v13;
+        let v15 = ld(v, 1) * v12;
+        let v16 = v7 * ld(vd, 1) + v14;
+        let v17 = v5 * ld(vd, 1) + v15;
+        let v18 = ld(vd, 0) + ld(vd, 1);
+        let v19 = v7 * ld(v, 0);
         let v20 = -v19;
-        out_velocities[0] = v20;
-        let v21 = v5 * v[0];
-        out_velocities[2] = v21;
-        let v22 = v5 * vd[0];
-        let v23 = v[0] * v21;
-        let v24 = v23 - v7 * vd[0];
-        out_accelerations[0] = v24;
-        let v25 = v[0] * v19 + v22;
-        out_accelerations[2] = v25;
-        let v26 = c[17] * v3 + v5;
+        st(out_velocities, 0, v20);
+        let v21 = v5 * ld(v, 0);
+        st(out_velocities, 2, v21);
+        let v22 = v5 * ld(vd, 0);
+        let v23 = ld(v, 0) * v21;
+        let v24 = v23 - v7 * ld(vd, 0);
+        st(out_accelerations, 0, v24);
+        let v25 = ld(v, 0) * v19 + v22;
+        st(out_accelerations, 2, v25);
+        let v26 = ld(c, 17) * v3 + v5;
         let v27 = -v26;
-        out_positions[3] = v27;
-        let v28 = c[17] * v4 + v7;
+        st(out_positions, 3, v27);
+        let v28 = ld(c, 17) * v4 + v7;
         let v29 = -v28;
-        out_positions[5] = v29;
+        st(out_positions, 5, v29);
         let v30 = v9 - v11 * v28;
-        out_velocities[3] = v30;
+        st(out_velocities, 3, v30);
         let v31 = v11 * v26 - v10;
-        out_velocities[5] = v31;
+        st(out_velocities, 5, v31);
         let v32 = v16 - v18 * v28;
         let v33 = v18 * v26 - v17;
         let v34 = v11 * v31 + v32;
-        out_accelerations[3] = v34;
+        st(out_accelerations, 3, v34);
         let v35 = v33 - v11 * v30;
-        out_accelerations[5] = v35;
+        st(out_accelerations, 5, v35);
     }
 
     /// The model's outputs.
     ///
     /// Operations: 9 (1 add, 2 mul, 2 mul_add, 2 neg, 2 sin_cos). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        out_out[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = z[0] + z[1];
+        let z: &[S] = z;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        st(out_out, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(z, 0) + ld(z, 1);
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[6] * v0;
-        let v6 = c[6] * v1;
-        let v7 = c[17] * v3 + v5;
+        let v5 = ld(c, 6) * v0;
+        let v6 = ld(c, 6) * v1;
+        let v7 = ld(c, 17) * v3 + v5;
         let v8 = -v7;
-        out_out[0] = v8;
-        let v9 = c[17] * v4 + v6;
+        st(out_out, 0, v8);
+        let v9 = ld(c, 17) * v4 + v6;
         let v10 = -v9;
-        out_out[2] = v10;
+        st(out_out, 2, v10);
     }
 
     /// The model's objectives.
     ///
     /// Operations: 44 (3 add, 14 mul, 24 mul_add, 1 neg, 2 sin_cos). Workspace: 0 slots.
     fn objectives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
-        out_integrands[2] = 0.0;
-        out_terminals[0] = 0.0;
-        out_terminals[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[10] * v0;
-        let v3 = c[10] * v1;
-        let v4 = z[0] + z[1];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_integrands: &mut [S] = out_integrands;
+        let out_terminals: &mut [S] = out_terminals;
+        st(out_integrands, 2, 0.0);
+        st(out_terminals, 0, 0.0);
+        st(out_terminals, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 10) * v0;
+        let v3 = ld(c, 10) * v1;
+        let v4 = ld(z, 0) + ld(z, 1);
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[6] * v0;
-        let v8 = c[6] * v1;
-        let v9 = c[13] * v5 - v7;
-        let v10 = c[13] * v6 - v8;
-        let v11 = v8 * v[1];
-        let v12 = v7 * v[1];
-        let v13 = v[0] + v[1];
+        let v7 = ld(c, 6) * v0;
+        let v8 = ld(c, 6) * v1;
+        let v9 = ld(c, 13) * v5 - v7;
+        let v10 = ld(c, 13) * v6 - v8;
+        let v11 = v8 * ld(v, 1);
+        let v12 = v7 * ld(v, 1);
+        let v13 = ld(v, 0) + ld(v, 1);
         let v14 = v8 * v13 - v11;
         let v15 = v12 - v7 * v13;
-        let v16 = v[1] * v15;
-        let v17 = v8 * vd[1] + v16;
-        let v18 = vd[0] + vd[1];
-        let v19 = v3 * v[0];
-        let v20 = v2 * v[0];
+        let v16 = ld(v, 1) * v15;
+        let v17 = v8 * ld(vd, 1) + v16;
+        let v18 = ld(vd, 0) + ld(vd, 1);
+        let v19 = v3 * ld(v, 0);
+        let v20 = v2 * ld(v, 0);
         let v21 = v10 * v13 + v11;
         let v22 = v9 * v13 + v12;
-        let v23 = 9.81 - v[1] * v14;
-        let v24 = c[17] * v5 + v7;
-        let v25 = c[17] * v6 + v8;
+        let v23 = 9.81 - ld(v, 1) * v14;
+        let v24 = ld(c, 17) * v5 + v7;
+        let v25 = ld(c, 17) * v6 + v8;
         let v26 = -v25;
-        out_terminals[2] = v26;
+        st(out_terminals, 2, v26);
         let v27 = v11 - v13 * v25;
         let v28 = v13 * v24 - v12;
-        let v29 = v23 - v7 * vd[1];
-        let v30 = v3 * vd[0];
-        let v31 = 9.81 - v2 * vd[0];
-        let v32 = v30 - v[0] * v20;
-        let v33 = v31 - v[0] * v19;
-        let v34 = c[9] * v32;
-        let v35 = c[9] * v33;
+        let v29 = v23 - v7 * ld(vd, 1);
+        let v30 = v3 * ld(vd, 0);
+        let v31 = 9.81 - v2 * ld(vd, 0);
+        let v32 = v30 - ld(v, 0) * v20;
+        let v33 = v31 - ld(v, 0) * v19;
+        let v34 = ld(c, 9) * v32;
+        let v35 = ld(c, 9) * v33;
         let v36 = v10 * v18 + v17;
         let v37 = v29 - v9 * v18;
         let v38 = v36 - v13 * v22;
         let v39 = v37 - v13 * v21;
-        let v40 = c[12] * v38 + v34;
-        let v41 = c[12] * v39 + v35;
+        let v40 = ld(c, 12) * v38 + v34;
+        let v41 = ld(c, 12) * v39 + v35;
         let v42 = v27 * v27;
         let v43 = v28 * v28 + v42;
-        out_integrands[0] = v43;
+        st(out_integrands, 0, v43);
         let v44 = v40 * v40;
         let v45 = v41 * v41 + v44;
-        out_integrands[1] = v45;
+        st(out_integrands, 1, v45);
     }
 
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn start_derivatives(c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 2]) {
-        out_values[0] = 1.0;
-        out_values[1] = 1.0;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 0, 1.0);
+        st(out_values, 1, 1.0);
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 168 (22 add, 2 div, 73 mul, 65 mul_add, 2 sin_cos, 4 sub). Workspace: 0 slots.
     fn joint_linearise(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 19], out_factors: &mut [S; 4], out_pivots: &mut [S; 2]) {
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = z[0] + z[1];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        let out_factors: &mut [S] = out_factors;
+        let out_pivots: &mut [S] = out_pivots;
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(z, 0) + ld(z, 1);
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[6] * v0;
-        let v6 = c[6] * v1;
-        let v7 = c[13] * v3 - v5;
-        let v8 = c[13] * v4 - v6;
-        let v9 = v6 * v[1];
-        let v10 = v5 * v[1];
-        let v11 = v[0] + v[1];
-        let v12 = v6 * vd[1];
-        let v13 = v5 * vd[1];
-        let v14 = vd[0] + vd[1];
-        let v15 = c[12] * v7;
-        let v16 = c[12] * v8;
+        let v5 = ld(c, 6) * v0;
+        let v6 = ld(c, 6) * v1;
+        let v7 = ld(c, 13) * v3 - v5;
+        let v8 = ld(c, 13) * v4 - v6;
+        let v9 = v6 * ld(v, 1);
+        let v10 = v5 * ld(v, 1);
+        let v11 = ld(v, 0) + ld(v, 1);
+        let v12 = v6 * ld(vd, 1);
+        let v13 = v5 * ld(vd, 1);
+        let v14 = ld(vd, 0) + ld(vd, 1);
+        let v15 = ld(c, 12) * v7;
+        let v16 = ld(c, 12) * v8;
         let v17 = v7 * v15;
         let v18 = v8 * v16 + v17;
-        let v19 = c[14] + v18;
+        let v19 = ld(c, 14) + v18;
         let v20 = v8 * v11 + v9;
         let v21 = v7 * v11 + v10;
         let v22 = v6 * v16;
         let v23 = v5 * v15 + v22;
-        let v24 = c[19] * v1 + v16;
-        let v25 = c[19] * v0 + v15;
+        let v24 = ld(c, 19) * v1 + v16;
+        let v25 = ld(c, 19) * v0 + v15;
         let v26 = v19 + v23;
-        out_values[1] = v26;
-        out_values[2] = v26;
-        out_factors[2] = v26;
+        st(out_values, 1, v26);
+        st(out_values, 2, v26);
+        st(out_factors, 2, v26);
         let v27 = v6 * v24;
         let v28 = v5 * v25 + v27;
         let v29 = v26 + v28;
-        out_values[3] = v29;
-        let v30 = c[20] * v1 + v16;
-        let v31 = c[18] + v18;
-        out_values[0] = v31;
-        out_pivots[0] = v31;
-        let v32 = v6 * v[0];
-        let v33 = v5 * v[0];
-        let v34 = v[0] * v33;
-        let v35 = v34 - v6 * vd[0];
-        let v36 = -9.81 - v5 * vd[0];
-        let v37 = v36 - v[0] * v32;
-        let v38 = v12 - v[1] * v33;
-        let v39 = v[1] * v32 + v13;
+        st(out_values, 3, v29);
+        let v30 = ld(c, 20) * v1 + v16;
+        let v31 = ld(c, 18) + v18;
+        st(out_values, 0, v31);
+        st(out_pivots, 0, v31);
+        let v32 = v6 * ld(v, 0);
+        let v33 = v5 * ld(v, 0);
+        let v34 = ld(v, 0) * v33;
+        let v35 = v34 - v6 * ld(vd, 0);
+        let v36 = -9.81 - v5 * ld(vd, 0);
+        let v37 = v36 - ld(v, 0) * v32;
+        let v38 = v12 - ld(v, 1) * v33;
+        let v39 = ld(v, 1) * v32 + v13;
         let v40 = 9.81 - v39;
-        let v41 = c[12] * v9;
-        let v42 = c[12] * v10;
+        let v41 = ld(c, 12) * v9;
+        let v42 = ld(c, 12) * v10;
         let v43 = v11 * v16 + v41;
         let v44 = v11 * v15 + v42;
-        let v45 = c[12] * v38;
-        let v46 = c[12] * v40;
+        let v45 = ld(c, 12) * v38;
+        let v46 = ld(c, 12) * v40;
         let v47 = v14 * v16 + v45;
         let v48 = v46 - v14 * v15;
         let v49 = v47 - v11 * v44;
         let v50 = v48 - v11 * v43;
-        let v51 = c[21] * v7;
-        let v52 = c[21] * v8;
+        let v51 = ld(c, 21) * v7;
+        let v52 = ld(c, 21) * v8;
         let v53 = v10 * v52;
         let v54 = v53 - v9 * v51;
-        out_values[8] = v54;
+        st(out_values, 8, v54);
         let v55 = 1.0 / v31;
-        out_factors[0] = v55;
+        st(out_factors, 0, v55);
         let v56 = v26 * v55;
-        out_factors[1] = v56;
+        st(out_factors, 1, v56);
         let v57 = v29 - v26 * v56;
-        out_pivots[1] = v57;
+        st(out_pivots, 1, v57);
         let v58 = 1.0 / v57;
-        out_factors[3] = v58;
+        st(out_factors, 3, v58);
         let v59 = -2.0 * v33;
         let v60 = -2.0 * v32;
         let v61 = 2.0 * v43;
@@ -1190,41 +1259,41 @@ pub mod double_pendulum {
         let v63 = v6 * v62;
         let v64 = v5 * v61 + v63;
         let v65 = v54 + v64;
-        out_values[10] = v65;
+        st(out_values, 10, v65);
         let v66 = -9.81 * v30;
-        out_values[4] = v66;
+        st(out_values, 4, v66);
         let v67 = v5 * v49;
         let v68 = v6 * v50 + v67;
         let v69 = v16 * v37;
         let v70 = v69 - v15 * v35;
         let v71 = v70 - v68;
-        out_values[5] = v71;
+        st(out_values, 5, v71);
         let v72 = v24 * v37;
         let v73 = v72 - v25 * v35;
-        out_values[7] = v73;
+        st(out_values, 7, v73);
         let v74 = -9.81 * v24;
-        out_values[6] = v74;
+        st(out_values, 6, v74);
         let v75 = v16 * v59;
         let v76 = v75 - v15 * v60;
         let v77 = v54 + v76;
-        out_values[9] = v77;
+        st(out_values, 9, v77);
         let v78 = v24 * v59;
         let v79 = v78 - v25 * v60;
         let v80 = v65 + v79;
-        out_values[11] = v80;
-        let v81 = c[22] * vd[0];
-        let v82 = v81 - c[23] * v0;
-        out_values[12] = v82;
+        st(out_values, 11, v80);
+        let v81 = ld(c, 22) * ld(vd, 0);
+        let v82 = v81 - ld(c, 23) * v0;
+        st(out_values, 12, v82);
         let v83 = v7 * v7;
         let v84 = v8 * v8 + v83;
-        let v85 = c[24] + v84;
+        let v85 = ld(c, 24) + v84;
         let v86 = v8 * v38;
         let v87 = v86 - v7 * v40;
         let v88 = v14 * v85 + v87;
         let v89 = v9 * v21;
         let v90 = v89 - v10 * v20;
         let v91 = v88 + v90;
-        out_values[13] = v91;
+        st(out_values, 13, v91);
         let v92 = v8 * v14 + v38;
         let v93 = v40 - v7 * v14;
         let v94 = v92 - v11 * v21;
@@ -1232,26 +1301,26 @@ pub mod double_pendulum {
         let v96 = v6 * v94;
         let v97 = v96 - v5 * v95;
         let v98 = v91 + v97;
-        out_values[16] = v98;
-        let v99 = v1 * v[1];
-        let v100 = v0 * v[1];
-        let v101 = v1 * vd[1];
-        let v102 = v0 * vd[1];
-        let v103 = c[12] * v0;
-        let v104 = c[12] * v1;
+        st(out_values, 16, v98);
+        let v99 = v1 * ld(v, 1);
+        let v100 = v0 * ld(v, 1);
+        let v101 = v1 * ld(vd, 1);
+        let v102 = v0 * ld(vd, 1);
+        let v103 = ld(c, 12) * v0;
+        let v104 = ld(c, 12) * v1;
         let v105 = v0 * v15;
         let v106 = v7 * v103 + v105;
         let v107 = v1 * v16;
         let v108 = v8 * v104 + v107;
         let v109 = v106 + v108;
-        let v110 = v1 * v[0];
-        let v111 = v0 * v[0];
-        let v112 = v101 - v[1] * v111;
-        let v113 = v[1] * v110 + v102;
-        let v114 = c[25] * vd[0];
-        let v115 = v114 - c[26] * v0;
-        let v116 = c[12] * v99;
-        let v117 = c[12] * v100;
+        let v110 = v1 * ld(v, 0);
+        let v111 = v0 * ld(v, 0);
+        let v112 = v101 - ld(v, 1) * v111;
+        let v113 = ld(v, 1) * v110 + v102;
+        let v114 = ld(c, 25) * ld(vd, 0);
+        let v115 = v114 - ld(c, 26) * v0;
+        let v116 = ld(c, 12) * v99;
+        let v117 = ld(c, 12) * v100;
         let v118 = v116 - v11 * v104;
         let v119 = v117 - v11 * v103;
         let v120 = v16 * v112;
@@ -1267,11 +1336,11 @@ pub mod double_pendulum {
         let v130 = v129 - v127;
         let v131 = v125 + v130;
         let v132 = v115 + v131;
-        out_values[14] = v132;
-        let v133 = c[12] * v112;
+        st(out_values, 14, v132);
+        let v133 = ld(c, 12) * v112;
         let v134 = v14 * v103;
         let v135 = v133 - v14 * v104;
-        let v136 = v134 - c[12] * v113;
+        let v136 = v134 - ld(c, 12) * v113;
         let v137 = v135 - v11 * v119;
         let v138 = v136 - v11 * v118;
         let v139 = v1 * v49;
@@ -1280,17 +1349,17 @@ pub mod double_pendulum {
         let v142 = v5 * v138 + v141;
         let v143 = v140 - v142;
         let v144 = v131 + v143;
-        out_values[17] = v144;
+        st(out_values, 17, v144);
         let v145 = -0.5 * v3;
         let v146 = -0.5 * v4;
-        let v147 = c[28] * v3;
-        let v148 = c[28] * v4;
+        let v147 = ld(c, 28) * v3;
+        let v148 = ld(c, 28) * v4;
         let v149 = v15 * v145;
         let v150 = v7 * v147 + v149;
         let v151 = v16 * v146;
         let v152 = v8 * v148 + v151;
         let v153 = v150 + v152;
-        let v154 = c[27] + v153;
+        let v154 = ld(c, 27) + v153;
         let v155 = v11 * v148;
         let v156 = v11 * v147;
         let v157 = v38 * v148;
@@ -1299,7 +1368,7 @@ pub mod double_pendulum {
         let v160 = v9 * v156;
         let v161 = v160 - v10 * v155;
         let v162 = v159 + v161;
-        out_values[15] = v162;
+        st(out_values, 15, v162);
         let v163 = v14 * v148;
         let v164 = v14 * v147;
         let v165 = v163 - v11 * v156;
@@ -1307,71 +1376,79 @@ pub mod double_pendulum {
         let v167 = v6 * v165;
         let v168 = v5 * v166 + v167;
         let v169 = v162 + v168;
-        out_values[18] = v169;
+        st(out_values, 18, v169);
     }
 
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 4 (2 mul, 2 mul_add). Workspace: 0 slots.
     fn joint_solve(factors: &[S; 4], rhs: &[S; 2], c: &[S; 31], w: &mut [S; 0], out_x: &mut [S; 2]) {
-        let v0 = rhs[1] - factors[1] * rhs[0];
-        let v1 = factors[3] * v0;
-        out_x[1] = v1;
-        let v2 = rhs[0] - factors[2] * v1;
-        let v3 = factors[0] * v2;
-        out_x[0] = v3;
+        let factors: &[S] = factors;
+        let rhs: &[S] = rhs;
+        let out_x: &mut [S] = out_x;
+        let v0 = ld(rhs, 1) - ld(factors, 1) * ld(rhs, 0);
+        let v1 = ld(factors, 3) * v0;
+        st(out_x, 1, v1);
+        let v2 = ld(rhs, 0) - ld(factors, 2) * v1;
+        let v3 = ld(factors, 0) * v2;
+        st(out_x, 0, v3);
     }
 
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 146 (7 add, 63 mul, 67 mul_add, 2 neg, 2 sin_cos, 5 sub). Workspace: 0 slots.
     fn joint_integrand_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 19]) {
-        out_values[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[10] * v0;
-        let v3 = c[10] * v1;
-        let v4 = z[0] + z[1];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 10) * v0;
+        let v3 = ld(c, 10) * v1;
+        let v4 = ld(z, 0) + ld(z, 1);
         let (v5, v6) = m::sin_cos(v4);
-        let v7 = c[6] * v0;
-        let v8 = c[6] * v1;
-        let v9 = c[13] * v5 - v7;
-        let v10 = c[13] * v6 - v8;
-        let v11 = v8 * v[1];
-        let v12 = v7 * v[1];
-        let v13 = v[0] + v[1];
+        let v7 = ld(c, 6) * v0;
+        let v8 = ld(c, 6) * v1;
+        let v9 = ld(c, 13) * v5 - v7;
+        let v10 = ld(c, 13) * v6 - v8;
+        let v11 = v8 * ld(v, 1);
+        let v12 = v7 * ld(v, 1);
+        let v13 = ld(v, 0) + ld(v, 1);
         let v14 = v8 * v13 - v11;
         let v15 = v12 - v7 * v13;
-        let v16 = v[1] * v15;
-        let v17 = v8 * vd[1] + v16;
-        let v18 = vd[0] + vd[1];
-        let v19 = v3 * v[0];
-        let v20 = v2 * v[0];
+        let v16 = ld(v, 1) * v15;
+        let v17 = v8 * ld(vd, 1) + v16;
+        let v18 = ld(vd, 0) + ld(vd, 1);
+        let v19 = v3 * ld(v, 0);
+        let v20 = v2 * ld(v, 0);
         let v21 = v10 * v13 + v11;
         let v22 = v9 * v13 + v12;
-        let v23 = 9.81 - v[1] * v14;
-        let v24 = c[17] * v5 + v7;
-        let v25 = c[17] * v6 + v8;
+        let v23 = 9.81 - ld(v, 1) * v14;
+        let v24 = ld(c, 17) * v5 + v7;
+        let v25 = ld(c, 17) * v6 + v8;
         let v26 = v11 - v13 * v25;
         let v27 = v13 * v24 - v12;
-        let v28 = v23 - v7 * vd[1];
-        let v29 = v3 * vd[0];
-        let v30 = 9.81 - v2 * vd[0];
-        let v31 = v29 - v[0] * v20;
-        let v32 = v30 - v[0] * v19;
-        let v33 = c[9] * v31;
-        let v34 = c[9] * v32;
+        let v28 = v23 - v7 * ld(vd, 1);
+        let v29 = v3 * ld(vd, 0);
+        let v30 = 9.81 - v2 * ld(vd, 0);
+        let v31 = v29 - ld(v, 0) * v20;
+        let v32 = v30 - ld(v, 0) * v19;
+        let v33 = ld(c, 9) * v31;
+        let v34 = ld(c, 9) * v32;
         let v35 = v10 * v18 + v17;
         let v36 = v28 - v9 * v18;
         let v37 = v35 - v13 * v22;
         let v38 = v36 - v13 * v21;
-        let v39 = c[12] * v37 + v33;
-        let v40 = c[12] * v38 + v34;
+        let v39 = ld(c, 12) * v37 + v33;
+        let v40 = ld(c, 12) * v38 + v34;
         let v41 = v26 * v26;
         let v42 = v27 * v27 + v41;
-        out_values[0] = v42;
+        st(out_values, 0, v42);
         let v43 = v39 * v39;
         let v44 = v40 * v40 + v43;
-        out_values[1] = v44;
+        st(out_values, 1, v44);
         let v45 = 2.0 * v27;
         let v46 = 2.0 * v26;
         let v47 = -2.0 * v27;
@@ -1379,47 +1456,47 @@ pub mod double_pendulum {
         let v49 = v24 * v45;
         let v50 = v13 * v45;
         let v51 = v25 * v48 + v49;
-        out_values[5] = v51;
+        st(out_values, 5, v51);
         let v52 = v13 * v48;
         let v53 = v6 * v52;
-        let v54 = c[17] * v52;
+        let v54 = ld(c, 17) * v52;
         let v55 = v5 * v50 + v53;
-        out_values[8] = v55;
-        let v56 = c[17] * v50;
-        let v57 = v[1] * v47 + v50;
+        st(out_values, 8, v55);
+        let v56 = ld(c, 17) * v50;
+        let v57 = ld(v, 1) * v47 + v50;
         let v58 = v7 * v47 + v51;
-        let v59 = v[1] * v46 + v52;
+        let v59 = ld(v, 1) * v46 + v52;
         let v60 = v8 * v46 + v58;
-        out_values[6] = v60;
+        st(out_values, 6, v60);
         let v61 = v1 * v59;
-        let v62 = c[6] * v59;
+        let v62 = ld(c, 6) * v59;
         let v63 = v0 * v57 + v61;
-        out_values[7] = v63;
-        let v64 = c[6] * v57;
+        st(out_values, 7, v63);
+        let v64 = ld(c, 6) * v57;
         let v65 = v6 * v56;
         let v66 = v65 - v5 * v54;
-        out_values[4] = v66;
+        st(out_values, 4, v66);
         let v67 = v66 - v0 * v62;
         let v68 = v1 * v64 + v67;
-        out_values[3] = v68;
+        st(out_values, 3, v68);
         let v69 = 2.0 * v40;
         let v70 = 2.0 * v39;
         let v71 = v38 * v69;
-        let v72 = c[29] * v40;
+        let v72 = ld(c, 29) * v40;
         let v73 = v37 * v70 + v71;
-        out_values[16] = v73;
-        let v74 = c[29] * v39;
+        st(out_values, 16, v73);
+        let v74 = ld(c, 29) * v39;
         let v75 = v18 * v72;
         let v76 = v18 * v74;
         let v77 = v10 * v74;
         let v78 = v77 - v9 * v72;
         let v79 = v32 * v69;
-        let v80 = c[30] * v40;
+        let v80 = ld(c, 30) * v40;
         let v81 = v31 * v70 + v79;
-        out_values[15] = v81;
-        let v82 = c[30] * v39;
-        let v83 = vd[0] * v80;
-        let v84 = vd[0] * v82;
+        st(out_values, 15, v81);
+        let v82 = ld(c, 30) * v39;
+        let v83 = ld(vd, 0) * v80;
+        let v84 = ld(vd, 0) * v82;
         let v85 = v3 * v82;
         let v86 = v85 - v2 * v80;
         let v87 = v21 * v72;
@@ -1432,24 +1509,24 @@ pub mod double_pendulum {
         let v94 = v76 - v93;
         let v95 = v10 * v88 + v92;
         let v96 = v19 * v80;
-        let v97 = v[0] * v80;
+        let v97 = ld(v, 0) * v80;
         let v98 = v20 * v82 + v96;
-        let v99 = v[0] * v82;
-        let v100 = v[0] * v99 + v83;
+        let v99 = ld(v, 0) * v82;
+        let v100 = ld(v, 0) * v99 + v83;
         let v101 = v2 * v99 + v98;
-        let v102 = v84 - v[0] * v97;
+        let v102 = v84 - ld(v, 0) * v97;
         let v103 = v3 * v97 + v101;
         let v104 = v78 + v86;
-        out_values[13] = v104;
-        let v105 = vd[1] * v72;
+        st(out_values, 13, v104);
+        let v105 = ld(vd, 1) * v72;
         let v106 = v78 - v7 * v72;
-        let v107 = vd[1] * v74;
+        let v107 = ld(vd, 1) * v74;
         let v108 = v8 * v74 + v106;
-        out_values[14] = v108;
-        let v109 = v[1] * v72;
+        st(out_values, 14, v108);
+        let v109 = ld(v, 1) * v72;
         let v110 = v15 * v74;
         let v111 = v110 - v14 * v72;
-        let v112 = v[1] * v74;
+        let v112 = ld(v, 1) * v74;
         let v113 = v112 - v90;
         let v114 = v109 - v88;
         let v115 = v13 * v112 + v105;
@@ -1458,61 +1535,76 @@ pub mod double_pendulum {
         let v118 = v8 * v109 + v116;
         let v119 = v103 + v118;
         let v120 = -v119;
-        out_values[11] = v120;
+        st(out_values, 11, v120);
         let v121 = v111 - v118;
-        let v122 = v[1] * v113 - v115;
+        let v122 = ld(v, 1) * v113 - v115;
         let v123 = v7 * v113 + v121;
-        let v124 = v[1] * v114 + v117;
+        let v124 = ld(v, 1) * v114 + v117;
         let v125 = v8 * v114 + v123;
-        out_values[12] = v125;
+        st(out_values, 12, v125);
         let v126 = v93 - v76;
         let v127 = v124 + v126;
         let v128 = v91 + v122;
         let v129 = v6 * v94;
-        let v130 = c[13] * v94;
+        let v130 = ld(c, 13) * v94;
         let v131 = v129 - v5 * v91;
-        let v132 = c[13] * v91;
+        let v132 = ld(c, 13) * v91;
         let v133 = -0.5 * v131;
-        out_values[18] = v133;
+        st(out_values, 18, v133);
         let v134 = v1 * v127;
-        let v135 = c[6] * v127;
+        let v135 = ld(c, 6) * v127;
         let v136 = v0 * v128 + v134;
-        let v137 = c[6] * v128;
+        let v137 = ld(c, 6) * v128;
         let v138 = v6 * v132;
         let v139 = v5 * v130 + v138;
         let v140 = -v139;
-        out_values[10] = v140;
+        st(out_values, 10, v140);
         let v141 = v1 * v102;
-        let v142 = c[10] * v102 + v135;
+        let v142 = ld(c, 10) * v102 + v135;
         let v143 = v141 - v0 * v100;
-        let v144 = v137 - c[10] * v100;
+        let v144 = v137 - ld(c, 10) * v100;
         let v145 = -0.5 * v143 + v136;
-        out_values[17] = v145;
+        st(out_values, 17, v145);
         let v146 = v0 * v142 + v139;
         let v147 = v1 * v144 - v146;
-        out_values[9] = v147;
+        st(out_values, 9, v147);
     }
 
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 10 (1 add, 2 mul, 2 mul_add, 3 neg, 2 sin_cos). Workspace: 0 slots.
     fn joint_terminal_derivatives(t: S, z: &[S; 2], v: &[S; 2], vd: &[S; 2], u: &[S; 0], lambda: &[S; 0], c: &[S; 31], w: &mut [S; 0], out_values: &mut [S; 7]) {
-        out_values[0] = 0.0;
-        out_values[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = z[0] + z[1];
+        let z: &[S] = z;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 0, 0.0);
+        st(out_values, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(z, 0) + ld(z, 1);
         let (v3, v4) = m::sin_cos(v2);
-        let v5 = c[6] * v1;
-        let v6 = c[17] * v3;
-        out_values[4] = v6;
-        let v7 = c[6] * v0 + v6;
-        out_values[3] = v7;
-        let v8 = c[17] * v4 + v5;
+        let v5 = ld(c, 6) * v1;
+        let v6 = ld(c, 17) * v3;
+        st(out_values, 4, v6);
+        let v7 = ld(c, 6) * v0 + v6;
+        st(out_values, 3, v7);
+        let v8 = ld(c, 17) * v4 + v5;
         let v9 = -v8;
-        out_values[2] = v9;
+        st(out_values, 2, v9);
         let v10 = -v1;
-        out_values[5] = v10;
+        st(out_values, 5, v10);
         let v11 = -v4;
-        out_values[6] = v11;
+        st(out_values, 6, v11);
+    }
+
+    /// Solves for derivatives of accelerations and multipliers. Four columns at once.
+    fn joint_solve_lanes(factors: &[S; 4], rhs: &[L; 2], w: &mut [L; 0], out_x: &mut [L; 2]) {
+        let _ = (&rhs, &w);
+        let factors: &[S] = factors;
+        let v0 = l::sub(rhs[1], l::mul(ld(factors, 1), rhs[0]));
+        let v1 = l::mul(ld(factors, 3), v0);
+        out_x[1] = v1;
+        let v2 = l::sub(rhs[0], l::mul(ld(factors, 2), v1));
+        let v3 = l::mul(ld(factors, 0), v2);
+        out_x[0] = v3;
     }
 }

@@ -260,6 +260,10 @@ pub(crate) fn tangents<M: System>(
     change: &[M::S],
     theta: &mut [M::S],
 ) -> Result<(), EvalError> {
+    if system.euler_parameters().is_empty() {
+        let entries = system.dims().nq * columns;
+        return put_row("theta", theta, 0, entries, row("z'", change, 0, entries)?);
+    }
     for part in parts(system) {
         match part {
             Part::One(i, j) => {
@@ -288,6 +292,10 @@ pub(crate) fn rates<M: System>(
     v_change: &[M::S],
     zd_change: &mut [M::S],
 ) -> Result<(), EvalError> {
+    if system.euler_parameters().is_empty() {
+        let entries = system.dims().nq * columns;
+        return put_row("zd'", zd_change, 0, entries, row("v'", v_change, 0, entries)?);
+    }
     for part in parts(system) {
         match part {
             Part::One(i, j) => {

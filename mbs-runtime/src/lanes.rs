@@ -71,15 +71,29 @@ pub fn for_each<S: Scalar, const N: usize>(
         }
         let count = if columns - first < WIDTH { columns - first } else { WIDTH };
         let mut lanes = [[S::ZERO; WIDTH]; N];
-        for (lanes, row) in lanes.iter_mut().zip(x.chunks_exact(columns)) {
-            for (lane, &value) in lanes.iter_mut().zip(row.iter().skip(first).take(count)) {
-                *lane = value;
+        if count == WIDTH {
+            for (lanes, row) in lanes.iter_mut().zip(x.chunks_exact(columns)) {
+                *lanes = row.get(first..).and_then(|row| row.first_chunk()).copied().unwrap_or(*lanes);
+            }
+        } else {
+            for (lanes, row) in lanes.iter_mut().zip(x.chunks_exact(columns)) {
+                for (lane, &value) in lanes.iter_mut().zip(row.iter().skip(first)) {
+                    *lane = value;
+                }
             }
         }
         four(&mut lanes);
-        for (lanes, row) in lanes.iter().zip(x.chunks_exact_mut(columns)) {
-            for (value, &lane) in row.iter_mut().skip(first).take(count).zip(lanes) {
-                *value = lane;
+        if count == WIDTH {
+            for (lanes, row) in lanes.iter().zip(x.chunks_exact_mut(columns)) {
+                if let Some(to) = row.get_mut(first..).and_then(|row| row.first_chunk_mut()) {
+                    *to = *lanes;
+                }
+            }
+        } else {
+            for (lanes, row) in lanes.iter().zip(x.chunks_exact_mut(columns)) {
+                for (value, &lane) in row.iter_mut().skip(first).zip(lanes) {
+                    *value = lane;
+                }
             }
         }
         first += count;

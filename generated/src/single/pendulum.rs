@@ -595,6 +595,23 @@ pub mod pendulum {
             );
             Ok(())
         }
+        #[inline]
+        fn joint_solve_many(
+            &self,
+            factors: &[S],
+            columns: usize,
+            w: &mut [S],
+            column: &mut [S],
+            x: &mut [S],
+        ) -> Result<(), rt::EvalError> {
+            let numbers = rt::system::array("factors", factors)?;
+            let four = |x: &mut [l::Lanes<S>; 1]| {
+                let rhs = *x;
+                let mut w = [[0.0; l::WIDTH]; 0];
+                joint_solve_lanes(numbers, &rhs, &mut w, x);
+            };
+            l::for_each(columns, x, four, |x| self.joint_solve(factors, w, x))
+        }
     }
     impl rt::JointObjectiveDerivatives for Model {
         #[inline(always)]
@@ -649,67 +666,85 @@ pub mod pendulum {
             Ok(())
         }
     }
+    /// An entry of an array whose length the caller knows.
+    #[inline(always)]
+    fn ld(values: &[S], index: usize) -> S {
+        values[index]
+    }
+    /// Writes an entry of such an array.
+    #[inline(always)]
+    fn st(values: &mut [S], index: usize, value: S) {
+        values[index] = value;
+    }
 
     /// Computes whatever depends on the parameters alone.
     ///
     /// Operations: 23 (1 div, 18 mul, 4 mul_add). Workspace: 0 slots.
     fn prepare(p: &[S; 3], w: &mut [S; 0], out_c: &mut [S; 15]) {
-        out_c[2] = p[0];
-        out_c[6] = p[1];
-        let v0 = p[1] * p[1];
-        let v1 = p[0] * v0;
+        let p: &[S] = p;
+        let out_c: &mut [S] = out_c;
+        st(out_c, 2, ld(p, 0));
+        st(out_c, 6, ld(p, 1));
+        let v0 = ld(p, 1) * ld(p, 1);
+        let v1 = ld(p, 0) * v0;
         let v2 = 0.08333333333333333 * v1;
-        out_c[4] = v2;
-        let v3 = -0.5 * p[1];
-        out_c[3] = v3;
-        let v4 = p[0] * v3;
+        st(out_c, 4, v2);
+        let v3 = -0.5 * ld(p, 1);
+        st(out_c, 3, v3);
+        let v4 = ld(p, 0) * v3;
         let v5 = v3 * v4 + v2;
-        out_c[1] = v5;
+        st(out_c, 1, v5);
         let v6 = 1.0 / v5;
-        out_c[12] = v6;
+        st(out_c, 12, v6);
         let v7 = -9.81 * v4;
-        out_c[7] = v7;
+        st(out_c, 7, v7);
         let v8 = v6 * v7;
-        out_c[0] = v8;
-        let v9 = 4.905 * p[1];
-        let v10 = p[0] * v9;
-        out_c[5] = v10;
+        st(out_c, 0, v8);
+        let v9 = 4.905 * ld(p, 1);
+        let v10 = ld(p, 0) * v9;
+        st(out_c, 5, v10);
         let v11 = 0.08333333333333333 * v0;
         let v12 = v3 * v3 + v11;
-        out_c[8] = v12;
-        let v13 = -4.905 * p[1];
-        out_c[9] = v13;
-        let v14 = 2.0 * p[1];
-        let v15 = p[0] * v14;
-        let v16 = -0.5 * p[0];
+        st(out_c, 8, v12);
+        let v13 = -4.905 * ld(p, 1);
+        st(out_c, 9, v13);
+        let v14 = 2.0 * ld(p, 1);
+        let v15 = ld(p, 0) * v14;
+        let v16 = -0.5 * ld(p, 0);
         let v17 = -0.5 * v4;
         let v18 = v3 * v16 + v17;
         let v19 = 0.08333333333333333 * v15 + v18;
-        out_c[10] = v19;
-        let v20 = -4.905 * p[0];
-        out_c[11] = v20;
-        let v21 = 2.0 * p[0];
-        out_c[14] = v21;
-        let v22 = p[0] * v21;
-        out_c[13] = v22;
+        st(out_c, 10, v19);
+        let v20 = -4.905 * ld(p, 0);
+        st(out_c, 11, v20);
+        let v21 = 2.0 * ld(p, 0);
+        st(out_c, 14, v21);
+        let v22 = ld(p, 0) * v21;
+        st(out_c, 13, v22);
     }
 
     /// Start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn start(p: &[S; 3], w: &mut [S; 0], out_z: &mut [S; 1], out_v: &mut [S; 1]) {
-        out_v[0] = 0.0;
-        out_z[0] = p[2];
+        let p: &[S] = p;
+        let out_z: &mut [S] = out_z;
+        let out_v: &mut [S] = out_v;
+        st(out_v, 0, 0.0);
+        st(out_z, 0, ld(p, 2));
     }
 
     /// What the parameters must keep.
     ///
     /// Operations: 39 (2 abs, 1 acos, 5 add, 3 cos, 1 div, 2 max, 1 min, 15 mul, 5 mul_add, 2 select, 1 sqrt, 1 sub). Workspace: 0 slots.
     fn conditions(p: &[S; 3], w: &mut [S; 0], out_margins: &mut [S; 3], out_shown: &mut [S; 3]) {
-        out_margins[0] = p[0];
-        out_shown[0] = p[0];
-        let v0 = p[1] * p[1];
-        let v1 = p[0] * v0;
+        let p: &[S] = p;
+        let out_margins: &mut [S] = out_margins;
+        let out_shown: &mut [S] = out_shown;
+        st(out_margins, 0, ld(p, 0));
+        st(out_shown, 0, ld(p, 0));
+        let v0 = ld(p, 1) * ld(p, 1);
+        let v1 = ld(p, 0) * v0;
         let v2 = 0.05555555555555555 * v1;
         let v3 = 0.08333333333333333 * v1 - v2;
         let v4 = -0.05555555555555555 * v1;
@@ -733,24 +768,24 @@ pub mod pendulum {
         let v22 = 2.0943951023931953 + v20;
         let v23 = m::cos(v22);
         let v24 = v21 * v23 + v2;
-        out_shown[1] = v24;
+        st(out_shown, 1, v24);
         let v25 = 4.1887902047863905 + v20;
         let v26 = m::cos(v25);
         let v27 = v21 * v26 + v2;
         let v28 = m::cos(v20);
         let v29 = v21 * v28 + v2;
-        out_shown[2] = v29;
+        st(out_shown, 2, v29);
         let v30 = m::abs(v29);
         let v31 = m::abs(v24);
         let v32 = m::max(v30, v31);
         let v33 = 0.0013810679320049757 * v32;
         let v34 = v24 + v33;
-        out_margins[1] = v34;
+        st(out_margins, 1, v34);
         let v35 = v24 + v27;
         let v36 = v33 + v35;
         let v37 = v36 - v29;
         let v38 = m::select_le(v27, v33, 0.0, v37);
-        out_margins[2] = v38;
+        st(out_margins, 2, v38);
     }
 
     /// The inputs where nobody else sets them.
@@ -763,233 +798,285 @@ pub mod pendulum {
     ///
     /// Operations: 3 (1 mul, 1 neg, 1 sin). Workspace: 0 slots.
     fn forward_dynamics(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_zd: &mut [S; 1], out_vd: &mut [S; 1], out_pivots: &mut [S; 1]) {
-        let v0 = m::sin(z[0]);
-        out_zd[0] = v[0];
-        out_pivots[0] = c[1];
-        let v1 = c[0] * v0;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let c: &[S] = c;
+        let out_zd: &mut [S] = out_zd;
+        let out_vd: &mut [S] = out_vd;
+        let out_pivots: &mut [S] = out_pivots;
+        let v0 = m::sin(ld(z, 0));
+        st(out_zd, 0, ld(v, 0));
+        st(out_pivots, 0, ld(c, 1));
+        let v1 = ld(c, 0) * v0;
         let v2 = -v1;
-        out_vd[0] = v2;
+        st(out_vd, 0, v2);
     }
 
     /// Energies and the power that changes them.
     ///
     /// Operations: 13 (9 mul, 2 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn energy(t: S, z: &[S; 1], v: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 3]) {
-        out_out[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[3] * v0;
-        let v3 = c[3] * v1;
-        let v4 = v3 * v[0];
-        let v5 = v2 * v[0];
-        let v6 = c[4] * v[0];
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        st(out_out, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 3) * v0;
+        let v3 = ld(c, 3) * v1;
+        let v4 = v3 * ld(v, 0);
+        let v5 = v2 * ld(v, 0);
+        let v6 = ld(c, 4) * ld(v, 0);
         let v7 = v4 * v4;
         let v8 = v5 * v5 + v7;
-        let v9 = c[2] * v8;
-        let v10 = v[0] * v6 + v9;
+        let v9 = ld(c, 2) * v8;
+        let v10 = ld(v, 0) * v6 + v9;
         let v11 = 0.5 * v10;
-        out_out[0] = v11;
-        let v12 = c[5] * v1;
+        st(out_out, 0, v11);
+        let v12 = ld(c, 5) * v1;
         let v13 = -v12;
-        out_out[1] = v13;
+        st(out_out, 1, v13);
     }
 
     /// Positions, velocities and accelerations of the markers.
     ///
     /// Operations: 12 (6 mul, 2 mul_add, 3 neg, 1 sin_cos). Workspace: 0 slots.
     fn markers(z: &[S; 1], v: &[S; 1], vd: &[S; 1], c: &[S; 15], w: &mut [S; 0], out_positions: &mut [S; 3], out_velocities: &mut [S; 3], out_accelerations: &mut [S; 3]) {
-        out_positions[1] = 0.0;
-        out_velocities[1] = 0.0;
-        out_accelerations[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_positions: &mut [S] = out_positions;
+        let out_velocities: &mut [S] = out_velocities;
+        let out_accelerations: &mut [S] = out_accelerations;
+        st(out_positions, 1, 0.0);
+        st(out_velocities, 1, 0.0);
+        st(out_accelerations, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 6) * v0;
         let v3 = -v2;
-        out_positions[0] = v3;
-        let v4 = c[6] * v1;
+        st(out_positions, 0, v3);
+        let v4 = ld(c, 6) * v1;
         let v5 = -v4;
-        out_positions[2] = v5;
-        let v6 = v[0] * v4;
+        st(out_positions, 2, v5);
+        let v6 = ld(v, 0) * v4;
         let v7 = -v6;
-        out_velocities[0] = v7;
-        let v8 = v[0] * v2;
-        out_velocities[2] = v8;
-        let v9 = vd[0] * v2;
-        let v10 = v[0] * v8;
-        let v11 = v10 - vd[0] * v4;
-        out_accelerations[0] = v11;
-        let v12 = v[0] * v6 + v9;
-        out_accelerations[2] = v12;
+        st(out_velocities, 0, v7);
+        let v8 = ld(v, 0) * v2;
+        st(out_velocities, 2, v8);
+        let v9 = ld(vd, 0) * v2;
+        let v10 = ld(v, 0) * v8;
+        let v11 = v10 - ld(vd, 0) * v4;
+        st(out_accelerations, 0, v11);
+        let v12 = ld(v, 0) * v6 + v9;
+        st(out_accelerations, 2, v12);
     }
 
     /// The model's outputs.
     ///
     /// Operations: 5 (2 mul, 2 neg, 1 sin_cos). Workspace: 0 slots.
     fn outputs(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_out: &mut [S; 4]) {
-        out_out[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[6] * v0;
+        let z: &[S] = z;
+        let c: &[S] = c;
+        let out_out: &mut [S] = out_out;
+        st(out_out, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 6) * v0;
         let v3 = -v2;
-        out_out[0] = v3;
-        let v4 = c[6] * v1;
+        st(out_out, 0, v3);
+        let v4 = ld(c, 6) * v1;
         let v5 = -v4;
-        out_out[2] = v5;
-        out_out[3] = v5;
+        st(out_out, 2, v5);
+        st(out_out, 3, v5);
     }
 
     /// The model's objectives.
     ///
     /// Operations: 20 (13 mul, 5 mul_add, 1 neg, 1 sin_cos). Workspace: 0 slots.
     fn objectives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_integrands: &mut [S; 3], out_terminals: &mut [S; 3]) {
-        out_integrands[2] = 0.0;
-        out_terminals[0] = 0.0;
-        out_terminals[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[3] * v0;
-        let v3 = c[3] * v1;
-        let v4 = v3 * v[0];
-        let v5 = v2 * v[0];
-        let v6 = c[6] * v0;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_integrands: &mut [S] = out_integrands;
+        let out_terminals: &mut [S] = out_terminals;
+        st(out_integrands, 2, 0.0);
+        st(out_terminals, 0, 0.0);
+        st(out_terminals, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 3) * v0;
+        let v3 = ld(c, 3) * v1;
+        let v4 = v3 * ld(v, 0);
+        let v5 = v2 * ld(v, 0);
+        let v6 = ld(c, 6) * v0;
         let v7 = -v6;
-        out_terminals[2] = v7;
-        let v8 = c[6] * v1;
-        let v9 = v[0] * v8;
-        let v10 = v[0] * v6;
-        let v11 = v3 * vd[0];
-        let v12 = 9.81 - v2 * vd[0];
-        let v13 = v11 - v[0] * v5;
-        let v14 = v12 - v[0] * v4;
-        let v15 = c[2] * v13;
-        let v16 = c[2] * v14;
+        st(out_terminals, 2, v7);
+        let v8 = ld(c, 6) * v1;
+        let v9 = ld(v, 0) * v8;
+        let v10 = ld(v, 0) * v6;
+        let v11 = v3 * ld(vd, 0);
+        let v12 = 9.81 - v2 * ld(vd, 0);
+        let v13 = v11 - ld(v, 0) * v5;
+        let v14 = v12 - ld(v, 0) * v4;
+        let v15 = ld(c, 2) * v13;
+        let v16 = ld(c, 2) * v14;
         let v17 = v9 * v9;
         let v18 = v10 * v10 + v17;
-        out_integrands[0] = v18;
+        st(out_integrands, 0, v18);
         let v19 = v15 * v15;
         let v20 = v16 * v16 + v19;
-        out_integrands[1] = v20;
+        st(out_integrands, 1, v20);
     }
 
     /// Derivatives of the start values.
     ///
     /// Operations: 0. Workspace: 0 slots.
     fn start_derivatives(c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 1]) {
-        out_values[0] = 1.0;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 0, 1.0);
     }
 
     /// Derivatives of accelerations and multipliers, in joint form.
     ///
     /// Operations: 6 (3 mul, 2 mul_add, 1 sin_cos). Workspace: 0 slots.
     fn joint_linearise(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], stabilisation: &[S; 3], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 5], out_factors: &mut [S; 1], out_pivots: &mut [S; 1]) {
-        out_values[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        out_values[0] = c[1];
-        out_pivots[0] = c[1];
-        out_factors[0] = c[12];
-        let v2 = c[7] * v1;
-        out_values[1] = v2;
-        let v3 = c[8] * vd[0];
-        let v4 = v3 - c[9] * v0;
-        out_values[3] = v4;
-        let v5 = c[10] * vd[0];
-        let v6 = v5 - c[11] * v0;
-        out_values[4] = v6;
+        let z: &[S] = z;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        let out_factors: &mut [S] = out_factors;
+        let out_pivots: &mut [S] = out_pivots;
+        st(out_values, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        st(out_values, 0, ld(c, 1));
+        st(out_pivots, 0, ld(c, 1));
+        st(out_factors, 0, ld(c, 12));
+        let v2 = ld(c, 7) * v1;
+        st(out_values, 1, v2);
+        let v3 = ld(c, 8) * ld(vd, 0);
+        let v4 = v3 - ld(c, 9) * v0;
+        st(out_values, 3, v4);
+        let v5 = ld(c, 10) * ld(vd, 0);
+        let v6 = v5 - ld(c, 11) * v0;
+        st(out_values, 4, v6);
     }
 
     /// Solves for derivatives of accelerations and multipliers.
     ///
     /// Operations: 1 (1 mul). Workspace: 0 slots.
     fn joint_solve(factors: &[S; 1], rhs: &[S; 1], c: &[S; 15], w: &mut [S; 0], out_x: &mut [S; 1]) {
-        let v0 = factors[0] * rhs[0];
-        out_x[0] = v0;
+        let factors: &[S] = factors;
+        let rhs: &[S] = rhs;
+        let out_x: &mut [S] = out_x;
+        let v0 = ld(factors, 0) * ld(rhs, 0);
+        st(out_x, 0, v0);
     }
 
     /// Integrands of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 58 (38 mul, 17 mul_add, 2 neg, 1 sin_cos). Workspace: 0 slots.
     fn joint_integrand_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 11]) {
-        out_values[2] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
-        let v2 = c[3] * v0;
-        let v3 = c[3] * v1;
-        let v4 = v3 * v[0];
-        let v5 = v2 * v[0];
-        let v6 = c[6] * v0;
-        let v7 = c[6] * v1;
-        let v8 = v[0] * v7;
-        let v9 = v[0] * v6;
-        let v10 = v3 * vd[0];
-        let v11 = 9.81 - v2 * vd[0];
-        let v12 = v10 - v[0] * v5;
-        let v13 = v11 - v[0] * v4;
-        let v14 = c[2] * v12;
-        let v15 = c[2] * v13;
+        let z: &[S] = z;
+        let v: &[S] = v;
+        let vd: &[S] = vd;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 2, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
+        let v2 = ld(c, 3) * v0;
+        let v3 = ld(c, 3) * v1;
+        let v4 = v3 * ld(v, 0);
+        let v5 = v2 * ld(v, 0);
+        let v6 = ld(c, 6) * v0;
+        let v7 = ld(c, 6) * v1;
+        let v8 = ld(v, 0) * v7;
+        let v9 = ld(v, 0) * v6;
+        let v10 = v3 * ld(vd, 0);
+        let v11 = 9.81 - v2 * ld(vd, 0);
+        let v12 = v10 - ld(v, 0) * v5;
+        let v13 = v11 - ld(v, 0) * v4;
+        let v14 = ld(c, 2) * v12;
+        let v15 = ld(c, 2) * v13;
         let v16 = v8 * v8;
         let v17 = v9 * v9 + v16;
-        out_values[0] = v17;
+        st(out_values, 0, v17);
         let v18 = v14 * v14;
         let v19 = v15 * v15 + v18;
-        out_values[1] = v19;
+        st(out_values, 1, v19);
         let v20 = 2.0 * v9;
         let v21 = 2.0 * v8;
         let v22 = v6 * v20;
-        let v23 = v[0] * v20;
+        let v23 = ld(v, 0) * v20;
         let v24 = v7 * v21 + v22;
-        out_values[4] = v24;
-        let v25 = v[0] * v21;
+        st(out_values, 4, v24);
+        let v25 = ld(v, 0) * v21;
         let v26 = v1 * v25;
-        let v27 = c[6] * v25;
+        let v27 = ld(c, 6) * v25;
         let v28 = v0 * v23 + v26;
-        out_values[5] = v28;
-        let v29 = c[6] * v23;
+        st(out_values, 5, v28);
+        let v29 = ld(c, 6) * v23;
         let v30 = v1 * v29;
         let v31 = v30 - v0 * v27;
-        out_values[3] = v31;
-        let v32 = c[14] * v13;
-        let v33 = c[14] * v12;
+        st(out_values, 3, v31);
+        let v32 = ld(c, 14) * v13;
+        let v33 = ld(c, 14) * v12;
         let v34 = v13 * v32;
-        let v35 = c[13] * v13;
+        let v35 = ld(c, 13) * v13;
         let v36 = v12 * v33 + v34;
-        out_values[9] = v36;
-        let v37 = c[13] * v12;
-        let v38 = vd[0] * v35;
-        let v39 = vd[0] * v37;
+        st(out_values, 9, v36);
+        let v37 = ld(c, 13) * v12;
+        let v38 = ld(vd, 0) * v35;
+        let v39 = ld(vd, 0) * v37;
         let v40 = v3 * v37;
         let v41 = v40 - v2 * v35;
-        out_values[8] = v41;
+        st(out_values, 8, v41);
         let v42 = v4 * v35;
-        let v43 = v[0] * v35;
+        let v43 = ld(v, 0) * v35;
         let v44 = v5 * v37 + v42;
-        let v45 = v[0] * v37;
-        let v46 = v[0] * v45 + v38;
+        let v45 = ld(v, 0) * v37;
+        let v46 = ld(v, 0) * v45 + v38;
         let v47 = v2 * v45 + v44;
-        let v48 = v39 - v[0] * v43;
+        let v48 = v39 - ld(v, 0) * v43;
         let v49 = v3 * v43 + v47;
         let v50 = -v49;
-        out_values[7] = v50;
+        st(out_values, 7, v50);
         let v51 = v1 * v48;
-        let v52 = c[3] * v48;
+        let v52 = ld(c, 3) * v48;
         let v53 = v51 - v0 * v46;
-        let v54 = c[3] * v46;
+        let v54 = ld(c, 3) * v46;
         let v55 = -0.5 * v53;
-        out_values[10] = v55;
+        st(out_values, 10, v55);
         let v56 = v0 * v52;
         let v57 = v1 * v54 + v56;
         let v58 = -v57;
-        out_values[6] = v58;
+        st(out_values, 6, v58);
     }
 
     /// Terminal terms of the objectives and their derivatives, in joint form.
     ///
     /// Operations: 6 (2 mul, 3 neg, 1 sin_cos). Workspace: 0 slots.
     fn joint_terminal_derivatives(t: S, z: &[S; 1], v: &[S; 1], vd: &[S; 1], u: &[S; 0], lambda: &[S; 0], c: &[S; 15], w: &mut [S; 0], out_values: &mut [S; 5]) {
-        out_values[0] = 0.0;
-        out_values[1] = 0.0;
-        let (v0, v1) = m::sin_cos(z[0]);
+        let z: &[S] = z;
+        let c: &[S] = c;
+        let out_values: &mut [S] = out_values;
+        st(out_values, 0, 0.0);
+        st(out_values, 1, 0.0);
+        let (v0, v1) = m::sin_cos(ld(z, 0));
         let v2 = -v0;
-        out_values[4] = v2;
-        let v3 = c[6] * v0;
+        st(out_values, 4, v2);
+        let v3 = ld(c, 6) * v0;
         let v4 = -v3;
-        out_values[2] = v4;
-        let v5 = c[6] * v1;
+        st(out_values, 2, v4);
+        let v5 = ld(c, 6) * v1;
         let v6 = -v5;
-        out_values[3] = v6;
+        st(out_values, 3, v6);
+    }
+
+    /// Solves for derivatives of accelerations and multipliers. Four columns at once.
+    fn joint_solve_lanes(factors: &[S; 1], rhs: &[L; 1], w: &mut [L; 0], out_x: &mut [L; 1]) {
+        let _ = (&rhs, &w);
+        let factors: &[S] = factors;
+        let v0 = l::mul(ld(factors, 0), rhs[0]);
+        out_x[0] = v0;
     }
 }

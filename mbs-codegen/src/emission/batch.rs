@@ -146,6 +146,8 @@ impl Display for Value {
 struct Lanes;
 
 impl Values for Lanes {
+    const LOAD: [&'static str; 2] = ["w[", "]"];
+    const STORE: [&'static str; 4] = ["", "[", "] = ", ""];
     const SIN_COS: [&'static str; 2] = ["b::sin_cos(", ", m::sin_cos)"];
 
     fn operand(operand: Operand) -> impl Display {

@@ -34,7 +34,7 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
     let single = bundle.segments.len() == 1;
     for (i, segment) in bundle.segments.iter().enumerate() {
         match segment {
-            Segment::Flat(statements) if single => print_statements::<One>(bundle, statements, out),
+            Segment::Flat(statements) if single => print_block(bundle, &used[i], statements, out),
             Segment::Flat(_) => {
                 let names: Vec<String> = used[i].iter().map(|&a| argument_name(bundle, a)).collect();
                 let _ = writeln!(out, "        {}_{i}({});", bundle.name, names.join(", "));
@@ -66,9 +66,33 @@ pub(super) fn print(bundle: &Bundle, out: &mut String) {
                 bundle.name,
                 parameters(bundle, &used[i], 'S')
             );
-            print_statements::<One>(bundle, statements, out);
+            print_block(bundle, &used[i], statements, out);
             out.push_str("    }\n");
         }
+    }
+}
+
+/// Prints statements that read and write these arguments. Arrays are read and written as slices: a compiler takes much longer to check
+/// an indexed expression than a call of a function that is not generic, and a coercion for each call would take as long.
+fn print_block(bundle: &Bundle, used: &BTreeSet<Argument>, statements: &[Statement], out: &mut String) {
+    // The loops behind them take arrays.
+    let scoped = !bundle.loops.is_empty();
+    if scoped {
+        out.push_str("        {\n");
+    }
+    for &argument in used {
+        let name = argument_name(bundle, argument);
+        let _ = match argument {
+            Argument::Group(Group::Time) => Ok(()),
+            Argument::Group(_) => writeln!(out, "        let {name}: &[S] = {name};"),
+            Argument::Workspace | Argument::Result(_) => {
+                writeln!(out, "        let {name}: &mut [S] = {name};")
+            }
+        };
+    }
+    print_statements::<One>(bundle, statements, out);
+    if scoped {
+        out.push_str("        }\n");
     }
 }
 
@@ -163,6 +187,20 @@ impl Display for Text {
     }
 }
 
+/// An operand of a function over one sample.
+struct Read(Operand);
+
+impl Display for Read {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Operand::Argument(group, index) if group != Group::Time => {
+                write!(f, "ld({}, {index})", group.identifier())
+            }
+            operand => Text(operand).fmt(f),
+        }
+    }
+}
+
 /// An operand of a function that is generic over the scalar: constants have an explicit type.
 pub(super) struct Scalar(pub(super) Operand);
 
@@ -170,7 +208,7 @@ impl Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Operand::Constant(value) => write!(f, "({value:?} as S)"),
-            operand => Text(operand).fmt(f),
+            operand => Read(operand).fmt(f),
         }
     }
 }
@@ -179,10 +217,12 @@ impl Display for Scalar {
 struct One;
 
 impl Values for One {
+    const LOAD: [&'static str; 2] = ["ld(w, ", ")"];
+    const STORE: [&'static str; 4] = ["st(", ", ", ", ", ")"];
     const SIN_COS: [&'static str; 2] = ["m::sin_cos(", ")"];
 
     fn operand(operand: Operand) -> impl Display {
-        Text(operand)
+        Read(operand)
     }
 
     fn typed(operand: Operand) -> impl Display {
@@ -194,31 +234,31 @@ impl Values for One {
             Operation::Unary(op, a) => write!(out, "m::{}({})", op.name(), Scalar(a)),
             Operation::Binary(op, a, b) => write!(out, "m::{}({}, {})", op.name(), Scalar(a), Scalar(b)),
             Operation::MulAdd(a, b, c) if !bundle.fused => {
-                write!(out, "{} * {} + {}", Text(a), Text(b), Text(c))
+                write!(out, "{} * {} + {}", Read(a), Read(b), Read(c))
             }
             Operation::MulSub(a, b, c) if !bundle.fused => {
-                write!(out, "{} * {} - {}", Text(a), Text(b), Text(c))
+                write!(out, "{} * {} - {}", Read(a), Read(b), Read(c))
             }
             Operation::NegMulAdd(a, b, c) if !bundle.fused => {
-                write!(out, "{} - {} * {}", Text(c), Text(a), Text(b))
+                write!(out, "{} - {} * {}", Read(c), Read(a), Read(b))
             }
-            Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Text(b), Text(c)),
+            Operation::MulAdd(a, b, c) => write!(out, "m::mul_add({}, {}, {})", Scalar(a), Read(b), Read(c)),
             Operation::MulSub(a, b, c) => match c {
                 Operand::Constant(value) => {
-                    write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Text(b), -value)
+                    write!(out, "m::mul_add({}, {}, {:?})", Scalar(a), Read(b), -value)
                 }
-                _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Text(b), Text(c)),
+                _ => write!(out, "m::mul_add({}, {}, -{})", Scalar(a), Read(b), Read(c)),
             },
             // c − a b with the sign on the first factor; a constant is printed with its own.
             Operation::NegMulAdd(a, b, c) => match a {
                 Operand::Constant(value) => {
-                    write!(out, "m::mul_add({:?} as S, {}, {})", -value, Text(b), Text(c))
+                    write!(out, "m::mul_add({:?} as S, {}, {})", -value, Read(b), Read(c))
                 }
-                _ => write!(out, "m::mul_add(-{}, {}, {})", Text(a), Text(b), Text(c)),
+                _ => write!(out, "m::mul_add(-{}, {}, {})", Read(a), Read(b), Read(c)),
             },
             Operation::Select(comparison, [a, b, x, y]) => {
                 let name = comparison.name();
-                write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Text(b), Text(x), Text(y))
+                write!(out, "m::{name}({}, {}, {}, {})", Scalar(a), Read(b), Read(x), Read(y))
             }
             Operation::Gather(run, index) => {
                 write!(out, "m::gather({}, {})", run_text(bundle, run, "w"), Scalar(index))

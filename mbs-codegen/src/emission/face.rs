@@ -58,13 +58,35 @@ pub(super) fn print(program: &Program, module: &str, visibility: &str) -> String
             #model
             #simulation
             #bundles
+
+            /// An entry of an array whose length the caller knows.
+            #[inline(always)]
+            fn ld(values: &[S], index: usize) -> S {
+                values[index]
+            }
+
+            /// Writes an entry of such an array.
+            #[inline(always)]
+            fn st(values: &mut [S], index: usize, value: S) {
+                values[index] = value;
+            }
         }
     };
+    format(tokens)
+}
+
+#[cfg(feature = "formatted")]
+fn format(tokens: TokenStream) -> String {
     match syn::parse2(tokens.clone()) {
         Ok(file) => prettyplease::unparse(&file),
         // Unformatted rather than not at all; a test shows that it does not come to this.
         Err(_) => tokens.to_string(),
     }
+}
+
+#[cfg(not(feature = "formatted"))]
+fn format(tokens: TokenStream) -> String {
+    tokens.to_string()
 }
 
 pub(super) fn ident(name: &str) -> Ident {

@@ -69,7 +69,7 @@ fn method(program: &Program, kind: BundleKind) -> TokenStream {
     let pivots = (entry.pivots != Pivots::None).then(|| quote!(&mut pivots));
     let results = results.map(|result| target(entry, result)).chain(pivots);
     let judged = judged(entry.pivots);
-    let many = (kind == BundleKind::Solve).then(|| solve_many(program));
+    let many = solve_many(program, kind);
     quote! {
         #[inline]
         fn #function(&self, #(#arguments,)* w: &mut [S], #(#written),*) -> Result<(), rt::EvalError> {
@@ -204,15 +204,16 @@ fn target(entry: &Entry, result: &ResultEntry) -> TokenStream {
     }
 }
 
-/// The solve for many right-hand sides, four columns at a time where the module has that function.
-fn solve_many(program: &Program) -> Option<TokenStream> {
-    super::many_columns(program)?;
-    let solve = program.bundle(BundleKind::Solve.name())?;
+/// A solve for many right-hand sides, four columns at a time where the module has that function.
+fn solve_many(program: &Program, kind: BundleKind) -> Option<TokenStream> {
+    super::many_columns(program, kind)?;
+    let solve = program.bundle(kind.name())?;
     let (function, slots) = (ident(&super::lanes::name(solve)), count(solve.slots as usize));
-    let size = count(program.size(Size::unknowns));
+    let (one, many) = (ident(&solve.name), ident(&format!("{}_many", solve.name)));
+    let size = count(solve.results.first()?.len as usize);
     Some(quote! {
         #[inline]
-        fn solve_many(
+        fn #many(
             &self,
             factors: &[S],
             columns: usize,
@@ -226,7 +227,7 @@ fn solve_many(program: &Program) -> Option<TokenStream> {
                 let mut w = [[0.0; l::WIDTH]; #slots];
                 #function(numbers, &rhs, &mut w, x);
             };
-            l::for_each(columns, x, four, |x| self.solve(factors, w, x))
+            l::for_each(columns, x, four, |x| self.#one(factors, w, x))
         }
     })
 }

@@ -46,7 +46,7 @@ pub(super) fn print(bundle: &Bundle) -> Option<String> {
 
 fn statements(bundle: &Bundle, segment: &Segment) -> Option<String> {
     let Segment::Flat(statements) = segment else { return None };
-    let mut out = String::from("        let _ = (&rhs, &w);\n");
+    let mut out = String::from("        let _ = (&rhs, &w);\n        let factors: &[S] = factors;\n");
     for statement in statements {
         let text = match *statement {
             Statement::Load(value, slot) => format!("let v{} = w[{slot}]", value.0),
@@ -67,8 +67,7 @@ fn statements(bundle: &Bundle, segment: &Segment) -> Option<String> {
 /// A number: the same for all columns.
 fn number(operand: Operand) -> Option<String> {
     match operand {
-        Operand::Constant(_) => Some(Scalar(operand).to_string()),
-        Operand::Argument(Group::Factors, _) => Some(Text(operand).to_string()),
+        Operand::Constant(_) | Operand::Argument(Group::Factors, _) => Some(Scalar(operand).to_string()),
         _ => None,
     }
 }

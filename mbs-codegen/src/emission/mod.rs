@@ -82,8 +82,10 @@ pub fn emit(program: &Program, source: &Source<'_>, target: &Target) -> String {
     for bundle in &program.bundles {
         body::print(bundle, &mut out);
     }
-    if let Some(text) = many_columns(program) {
-        out.push_str(&text);
+    for kind in [BundleKind::Solve, BundleKind::JointSolve] {
+        if let Some(text) = many_columns(program, kind) {
+            out.push_str(&text);
+        }
     }
     if let Some(width) = target.lanes {
         out.push_str(&batch::print(program, width.clamp(1, MAX_LANES)));
@@ -92,11 +94,15 @@ pub fn emit(program: &Program, source: &Source<'_>, target: &Target) -> String {
     out
 }
 
-/// The solve for many right-hand sides, where there are many: in models that are differentiated.
-fn many_columns(program: &Program) -> Option<String> {
-    let wanted = program.kinds.contains(&BundleKind::Linearise) && !program.sensitivity.is_empty();
-    let solve = program.bundle(BundleKind::Solve.name()).filter(|_| wanted)?;
-    lanes::print(solve)
+/// A solve for many right-hand sides, where there are many: in models that are differentiated.
+fn many_columns(program: &Program, kind: BundleKind) -> Option<String> {
+    let list = match kind {
+        BundleKind::Solve => BundleKind::Linearise,
+        BundleKind::JointSolve => BundleKind::JointLinearise,
+        _ => return None,
+    };
+    let wanted = program.kinds.contains(&list) && !program.sensitivity.is_empty();
+    lanes::print(program.bundle(kind.name()).filter(|_| wanted)?)
 }
 
 fn header(program: &Program, source: &Source<'_>, module: &str, target: &Target) -> String {

@@ -7,6 +7,12 @@ use std::fmt::{Display, Write};
 
 /// How values of one kind are written.
 pub(super) trait Values {
+    /// What stands before and behind the slot of a value that is loaded.
+    const LOAD: [&'static str; 2];
+
+    /// What stands before the array, the index and the value of an entry that is stored, and behind them.
+    const STORE: [&'static str; 4];
+
     /// What stands before and behind the angle of a sine and cosine.
     const SIN_COS: [&'static str; 2];
 
@@ -25,10 +31,18 @@ pub(super) fn print_statements<V: Values>(bundle: &Bundle, statements: &[Stateme
     for statement in statements {
         out.push_str("        ");
         let _ = match *statement {
-            Statement::Load(value, slot) => write!(out, "let v{} = w[{slot}]", value.0),
-            Statement::Store(slot, operand) => write!(out, "w[{slot}] = {}", V::operand(operand)),
-            Statement::Result { result, index, value } => {
-                write!(out, "out_{}[{index}] = {}", bundle.results[result as usize].name, V::operand(value))
+            Statement::Load(value, slot) => {
+                let [before, behind] = V::LOAD;
+                write!(out, "let v{} = {before}{slot}{behind}", value.0)
+            }
+            Statement::Store(slot, operand) => {
+                let [before, index, value, behind] = V::STORE;
+                write!(out, "{before}w{index}{slot}{value}{}{behind}", V::operand(operand))
+            }
+            Statement::Result { result, index: place, value: operand } => {
+                let [before, index, value, behind] = V::STORE;
+                let name = bundle.results[result as usize].name;
+                write!(out, "{before}out_{name}{index}{place}{value}{}{behind}", V::operand(operand))
             }
             Statement::SinCos(sine, cosine, angle) => {
                 let [before, behind] = V::SIN_COS;

@@ -144,8 +144,10 @@ pub(crate) struct Step<'a, M: Constrained> {
     pub(crate) w: &'a mut [M::S],
     /// Activity of the rows, if some are not.
     pub(crate) active: Option<&'a [M::S]>,
-    /// The tangent to hand on, of [`Dims::n_carried`] values.
+    /// The tangent to hand on, of [`Dims::n_carried`] values: age and size of the step, and the rest if it is new.
     pub(crate) kept: &'a mut [M::S],
+    /// Whether it is new.
+    renewed: bool,
     /// V
     pub(crate) speed: f64,
     /// Z
@@ -201,13 +203,21 @@ impl<'a, M: Constrained> Step<'a, M> {
             phi: pieces.next(rows)?,
             sizes: pieces.next(rows)?,
             kept: pieces.next(dims.n_carried)?,
+            renewed: false,
             w: pieces.next(dims.workspace)?,
             active,
             speed: 0.0,
             size: 1.0,
             statistics: StepStatistics::default(),
         };
-        copy(step.kept, moving.tangent);
+        if let ([age, h, rest @ ..], [kept_age, kept_h, ..]) = (&*moving.tangent, &mut *step.kept) {
+            (*kept_age, *kept_h) = (*age, *h);
+            // To where it is used. If it is not, others write over it.
+            if let (Some((sizes, factors)), true) = (rest.split_at_checked(rows), *age != M::S::ZERO) {
+                copy(step.sizes, sizes);
+                copy(step.leading.factors, factors);
+            }
+        }
         // zdd_next = zdd, λ_next = λ; a row that is not active has no multiplier.
         formulas.predict(&moving.now, &mut step.next);
         copy(step.lambda, moving.lambda);
@@ -233,7 +243,10 @@ impl<'a, M: Constrained> Step<'a, M> {
         copy(moving.now.zdd, zdd);
         copy(moving.now.a, a);
         copy(moving.lambda, self.lambda);
-        copy(moving.tangent, self.kept);
+        let changed = if self.renewed { self.kept.len() } else { self.kept.len().min(2) };
+        if let (Some(to), Some(from)) = (moving.tangent.get_mut(..changed), self.kept.get(..changed)) {
+            copy(to, from);
+        }
         *moving.t = self.t_next;
         self.statistics.fallbacks = self.leading.fallbacks;
         Ok(self.statistics)
@@ -413,21 +426,13 @@ impl<M: Constrained> Step<'_, M> {
         Err(not_converged(&dims, failure, self.statistics, limits, self.phi, self.sizes, self.x))
     }
 
-    /// Takes the tangent of a step before from `kept`, where the state's has been copied to, if it is wanted and there is one: its age. The next
+    /// Takes the tangent of a step before, which is in its place, if it is wanted and there is one: its age. The next
     /// step finds none, unless it is kept.
     #[inline(always)]
     fn take_tangent(&mut self, wanted: bool) -> f64 {
-        let rows = self.system.dims().rows();
-        let [age, h, rest @ ..] = &mut *self.kept else { return 0.0 };
+        let [age, h, ..] = &mut *self.kept else { return 0.0 };
         let taken = core::mem::replace(age, M::S::ZERO);
-        match rest.split_at_checked(rows) {
-            Some((sizes, factors)) if wanted && M::S::REAL && *h == self.formulas.h => {
-                copy(self.sizes, sizes);
-                copy(self.leading.factors, factors);
-                taken.real()
-            }
-            _ => 0.0,
-        }
+        if wanted && M::S::REAL && *h == self.formulas.h { taken.real() } else { 0.0 }
     }
 
     /// Keeps the tangent in use for the next step, if its elimination has gone well; its age so far is zero if it is this step's.
@@ -445,6 +450,7 @@ impl<M: Constrained> Step<'_, M> {
         {
             copy(sizes, self.sizes);
             copy(factors, self.leading.factors);
+            self.renewed = true;
         }
     }
 

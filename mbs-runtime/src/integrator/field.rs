@@ -5,6 +5,7 @@ use core::ops::Range;
 use super::renormalise;
 use crate::error::{EvalError, StepError};
 use crate::inputs::{Held, Inputs, Stop};
+use crate::linear::all_finite;
 use crate::pieces::{Pieces, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, ForwardDynamics, Quantity};
@@ -273,13 +274,13 @@ fn complete<M: ForwardDynamics>(
 /// An error that names the first entry of a state, or of its rate, that is not finite.
 #[inline(always)]
 pub(crate) fn check_finite<S: Scalar>(dims: &Dims, y: &[S]) -> Result<(), EvalError> {
-    match y.iter().position(|y| !y.is_finite()) {
-        None => Ok(()),
-        Some(index) => {
-            let (quantity, index) = entry(dims, index);
-            Err(EvalError::NotFinite { quantity, index })
-        }
-    }
+    if all_finite(y) { Ok(()) } else { Err(not_finite(dims, y)) }
+}
+
+#[cold]
+fn not_finite<S: Scalar>(dims: &Dims, y: &[S]) -> EvalError {
+    let (quantity, index) = entry(dims, y.iter().position(|y| !y.is_finite()).unwrap_or(0));
+    EvalError::NotFinite { quantity, index }
 }
 
 /// What an index into the state counts.

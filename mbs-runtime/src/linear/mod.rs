@@ -27,11 +27,11 @@ pub(crate) fn largest<S: Scalar>(values: &[S]) -> f64 {
     })
 }
 
-/// Whether all values are finite.
+/// Whether all values are finite. Without a branch for each: two at a time.
 #[cfg_attr(not(feature = "small"), inline(always))]
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn all_finite<S: Scalar>(values: &[S]) -> bool {
-    values.iter().all(|value| value.is_finite())
+    values.iter().fold(true, |finite, value| finite & value.is_finite())
 }
 
 /// Copies as much as both hold; their lengths have been made equal before.

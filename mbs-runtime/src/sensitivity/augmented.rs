@@ -38,7 +38,7 @@ use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{normalised, rates, tangents};
 use crate::inputs::{Held, Inputs, Stop};
 use crate::integrator::{Rates, check_finite, renormalise};
-use crate::linear::{add_scaled, copy};
+use crate::linear::{add_scaled, all_finite, copy};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
@@ -362,13 +362,11 @@ impl<D: JointDynamics> Tangent<'_, D> {
         let (x, directions) = ([&*theta, v_rho, &[], &[]], along(self.directions, self.rho));
         values.read(&dims, &places, &mut Product { columns, x, directions, y: solution })?;
         model.joint_solve_many(self.factors, columns, self.w, self.column, solution)?;
-        match solution.iter().position(|x| !x.is_finite()) {
-            None => Ok(()),
-            Some(bad) => {
-                let index = bad % columns.max(1);
-                Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index })
-            }
+        if all_finite(solution) {
+            return Ok(());
         }
+        let bad = solution.iter().position(|x| !x.is_finite()).unwrap_or(0);
+        Err(EvalError::NotFinite { quantity: Quantity::Sensitivity, index: bad % columns.max(1) })
     }
 
     /// The integrands of the objectives and their derivatives, from the changes.
@@ -617,8 +615,9 @@ fn add_resized<S: Scalar>(columns: usize, rates: &[S], a: S, h_rho: &[S], change
 
 #[inline(always)]
 fn check_velocities<S: Scalar>(vd: &[S]) -> Result<(), EvalError> {
-    match vd.iter().position(|vd| !vd.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(EvalError::NotFinite { quantity: Quantity::Velocity, index }),
+    if all_finite(vd) {
+        return Ok(());
     }
+    let index = vd.iter().position(|vd| !vd.is_finite()).unwrap_or(0);
+    Err(EvalError::NotFinite { quantity: Quantity::Velocity, index })
 }

@@ -68,6 +68,8 @@ pub(crate) struct Bordered<'a, M: Constrained> {
     pub(crate) leading: Leading<'a, M>,
     /// G, unless it is what the leading matrix has.
     pub(crate) lower: Option<Lower<'a, M::S>>,
+    /// Whether the matrix is its own transpose.
+    pub(crate) symmetric: bool,
     /// Whether rows depend on each other.
     pub(crate) redundant: bool,
     /// Whether a solution with these factors has been checked.
@@ -135,6 +137,8 @@ impl<'a, M: Constrained> Bordered<'a, M> {
         memory: &mut Memory<'a, M::S>,
         w: &mut [M::S],
     ) -> Result<(), Unsolved> {
+        // Solutions for many right-hand sides are quicker than transposed ones.
+        let transposed = transposed && !self.symmetric;
         let mut solution = Solution { system, bordered: self, active, transposed, columns, b, memory, w };
         let first = solution.first(x);
         if first.is_ok()

@@ -72,13 +72,18 @@ fn add_whole<S: Scalar, const L: usize, const T: usize>(
     terms: &[Term<'_, S>; T],
     y: &mut [S],
 ) {
-    // Lengths that are equal need no comparison in the loop.
+    // Lengths that are equal need no comparison in the loop; a list that is too short says nothing.
+    if terms.iter().any(|(_, values, _)| values.len() < places.len()) {
+        return;
+    }
     let terms =
         terms.map(|(a, values, x)| (a, values.get(..places.len()).unwrap_or_default(), x.as_chunks::<L>().0));
     let (y, _) = y.as_chunks_mut::<L>();
     let mut sum = [S::ZERO; L];
     let mut now = usize::MAX;
-    for (entry, &(i, j)) in places.iter().enumerate() {
+    // By index: places and values are known to end together then.
+    for entry in 0..places.len() {
+        let Some(&(i, j)) = places.get(entry) else { break };
         let i = i as usize;
         if i != now {
             if let Some(y) = y.get_mut(now) {
@@ -87,7 +92,7 @@ fn add_whole<S: Scalar, const L: usize, const T: usize>(
             now = i;
             sum = y.get(i).copied().unwrap_or([S::ZERO; L]);
         }
-        for (a, values, x) in terms {
+        for &(a, values, x) in &terms {
             if let (Some(&value), Some(x)) = (values.get(entry), x.get(j as usize)) {
                 let value = a * value;
                 for k in 0..L {

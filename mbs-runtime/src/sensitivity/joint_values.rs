@@ -21,10 +21,8 @@ impl<S: Scalar> JointValues<'_, S> {
         reader: &mut impl Reader<S>,
     ) -> Result<(), EvalError> {
         let (top, rows, minus) = (0, dims.nv, -S::ONE);
-        reader.block(top, places.tangent, (THETA, minus, self.force_theta))?;
-        reader.block(top, places.tangent, (V, minus, self.force_v))?;
-        reader.block(rows, places.rows, (THETA, minus, self.rows_theta))?;
-        reader.block(rows, places.rows, (V, minus, self.rows_v))
+        reader.blocks(top, places.tangent, [(THETA, minus, self.force_theta), (V, minus, self.force_v)])?;
+        reader.blocks(rows, places.rows, [(THETA, minus, self.rows_theta), (V, minus, self.rows_v)])
     }
 
     /// Shows the blocks of −(tau_θ θ′ + tau_v v′ + tau_ρ), −(c_θ θ′ + c_v v′ + c_ρ), the right-hand side of vd′ and λ′.

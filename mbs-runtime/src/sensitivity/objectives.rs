@@ -3,14 +3,14 @@
 //! ψ_ρ = w_ρ + Σ w_x x_ρ + ∫ (g_ρ + Σ g_x x_ρ) dt over x = z, zd, zdd, λ, by the same rule: the derivative of the sum is the sum
 //! of the derivatives.
 
-use super::columns::{Directions, row, row_mut};
+use super::columns::{Directions, add_products, add_transposed, row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Places};
 use super::state::objective_rows;
 use super::values::ObjectiveValues;
 use crate::constrained::Motion;
 use crate::error::{EvalError, StepError};
 use crate::linear::{add_scaled, all_finite, copy};
-use crate::pieces::{Pieces, cut_mut};
+use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{Dims, Quantity};
 
@@ -175,8 +175,7 @@ pub(crate) fn chain<S: Scalar>(
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     copy(objectives, plain);
     gradient.fill(S::ZERO);
-    add_partials(states, places, partial, columns, derivatives, directions, gradient);
-    Ok(())
+    add_partials(states, places, partial, columns, derivatives, directions, gradient)
 }
 
 /// The same, added to `to`.
@@ -193,31 +192,11 @@ pub(crate) fn add_chain<S: Scalar>(
     let ObjectiveValues { values: plain, derivatives: partial } = ObjectiveValues::of(dims, places, values)?;
     let (objectives, gradient) = cut_mut("gradient", to, dims.n_objectives)?;
     add_scaled(objectives, S::ONE, plain);
-    add_partials(states, places, partial, columns, derivatives, directions, gradient);
-    Ok(())
+    add_partials(states, places, partial, columns, derivatives, directions, gradient)
 }
 
-/// What objectives depend on.
-enum By {
-    /// An entry of the state.
-    State(usize),
-    /// A parameter.
-    Rho(usize),
-}
-
-/// The derivatives of objectives one by one: the objective, what by, the value.
-#[inline(always)]
-fn partials<S: Scalar>(
-    states: usize,
-    places: Places<'_>,
-    partial: &[S],
-) -> impl Iterator<Item = (usize, By, S)> {
-    places.iter().zip(partial).map(move |(&(i, j), &value)| {
-        let j = j as usize;
-        (i as usize, if j < states { By::State(j) } else { By::Rho(j - states) }, value)
-    })
-}
-
+/// Into `gradient`: what the derivatives of objectives make of those of the state, and of the directions of ρ. Places beyond the state, which
+/// its products pass over, are those of ρ.
 #[inline(always)]
 fn add_partials<S: Scalar>(
     states: usize,
@@ -227,29 +206,36 @@ fn add_partials<S: Scalar>(
     derivatives: &[S],
     directions: Directions<'_, S>,
     gradient: &mut [S],
-) {
-    for (i, by, value) in partials(states, places, partial) {
+) -> Result<(), EvalError> {
+    let (x, _) = cut("derivatives", derivatives, states * columns)?;
+    add_products(places, columns, [(S::ONE, partial, x)], gradient);
+    for (i, k, value) in by_parameters(states, places, partial) {
         let Some(gradient) = row_mut(gradient, i, columns) else { continue };
-        match by {
-            By::State(j) => {
-                if let Some(x) = row(derivatives, j, columns) {
-                    add_scaled(gradient, value, x);
+        match directions {
+            Directions::Each => {
+                if let Some(gradient) = gradient.get_mut(k) {
+                    *gradient += value;
                 }
             }
-            By::Rho(k) => match directions {
-                Directions::Each => {
-                    if let Some(gradient) = gradient.get_mut(k) {
-                        *gradient += value;
-                    }
+            Directions::Along(rho) => {
+                if let Some(rho) = row(rho, k, columns) {
+                    add_scaled(gradient, value, rho);
                 }
-                Directions::Along(rho) => {
-                    if let Some(rho) = row(rho, k, columns) {
-                        add_scaled(gradient, value, rho);
-                    }
-                }
-            },
+            }
         }
     }
+    Ok(())
+}
+
+/// The derivatives of objectives by parameters one by one: the objective, the parameter, the value.
+#[inline(always)]
+fn by_parameters<S: Scalar>(
+    states: usize,
+    places: Places<'_>,
+    partial: &[S],
+) -> impl Iterator<Item = (usize, usize, S)> {
+    let entries = places.iter().zip(partial);
+    entries.filter_map(move |(&(i, j), &value)| Some((i as usize, (j as usize).checked_sub(states)?, value)))
 }
 
 /// Objectives on the way back: their values, and what their weights ψ̄ make of the weights of state and parameters.
@@ -277,16 +263,16 @@ impl<S: Scalar> Weighed<'_, S> {
         if let Some(index) = plain.iter().position(|x| !x.is_finite()) {
             return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
         }
+        if let Some((_, &(index, _))) = partial.iter().zip(places).find(|(value, _)| !value.is_finite()) {
+            let index = index as usize;
+            return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
+        }
         add_scaled(self.objectives, q, plain);
-        for (index, by, value) in partials(states, places, partial) {
-            if !value.is_finite() {
-                return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
-            }
-            let to = match by {
-                By::State(j) => row_mut(self.bar, j, self.columns),
-                By::Rho(k) => row_mut(self.rho, k, self.columns),
-            };
-            if let (Some(to), Some(weights)) = (to, row(self.weights, index, self.columns)) {
+        let (bar, _) = cut_mut("bar", self.bar, states * self.columns)?;
+        add_transposed(places, partial, q, self.columns, self.weights, bar);
+        for (index, k, value) in by_parameters(states, places, partial) {
+            let (to, weights) = (row_mut(self.rho, k, self.columns), row(self.weights, index, self.columns));
+            if let (Some(to), Some(weights)) = (to, weights) {
                 add_scaled(to, q * value, weights);
             }
         }
@@ -319,12 +305,11 @@ impl<S: Scalar> Along<'_, S> {
             return Err(EvalError::NotFinite { quantity: Quantity::Objective, index });
         }
         add_scaled(self.objectives, q, plain);
-        for (index, by, value) in partials(states, places, partial) {
-            let from = match by {
-                By::State(j) => row(self.x, j, self.columns),
-                By::Rho(k) => row(self.rho, k, self.columns),
-            };
-            if let (Some(from), Some(to)) = (from, row_mut(self.changes, index, self.columns)) {
+        let (x, _) = cut("x", self.x, states * self.columns)?;
+        add_products(places, self.columns, [(q, partial, x)], self.changes);
+        for (index, k, value) in by_parameters(states, places, partial) {
+            let (from, to) = (row(self.rho, k, self.columns), row_mut(self.changes, index, self.columns));
+            if let (Some(from), Some(to)) = (from, to) {
                 add_scaled(to, q * value, from);
             }
         }

@@ -44,47 +44,55 @@ impl<'s, S: Scalar> Lowers<'s, S> {
     }
 }
 
-/// A residual and the sizes of what its equations sum. While one equation follows the other its sums stay in registers.
-struct Sums<'s, S> {
-    residual: &'s mut [S],
-    sizes: &'s mut [S],
-    equation: usize,
-    left: S,
+/// For a matrix in the order of its rows: residual_i −= Σ b_ij x_j, sizes_i += size Σ |b_ij|. The sums of a row stay in registers.
+#[inline(always)]
+fn subtract_rows<S: Scalar>(
+    places: &[(u32, u32)],
+    values: &[S],
+    x: &[S],
     size: f64,
+    residual: &mut [S],
+    sizes: &mut [S],
+) {
+    let (mut row, mut left, mut sum) = (u32::MAX, S::ZERO, 0.0);
+    for (&(i, j), &value) in places.iter().zip(values) {
+        if i != row {
+            end_row(row, left, size * sum, residual, sizes);
+            (row, sum) = (i, 0.0);
+            left = residual.get(i as usize).copied().unwrap_or(S::ZERO);
+        }
+        if let Some(&x) = x.get(j as usize) {
+            left -= value * x;
+            sum += value.real().abs();
+        }
+    }
+    end_row(row, left, size * sum, residual, sizes);
 }
 
-impl<'s, S: Scalar> Sums<'s, S> {
-    #[inline(always)]
-    fn new(residual: &'s mut [S], sizes: &'s mut [S]) -> Self {
-        Self { residual, sizes, equation: usize::MAX, left: S::ZERO, size: 0.0 }
+#[inline(always)]
+fn end_row<S: Scalar>(row: u32, left: S, size: f64, residual: &mut [S], sizes: &mut [S]) {
+    if let (Some(r), Some(to)) = (residual.get_mut(row as usize), sizes.get_mut(row as usize)) {
+        *r = left;
+        *to += S::from_f64(size);
     }
+}
 
-    /// residual_i −= value x, where |x| counts as `size`.
-    #[inline(always)]
-    fn subtract(&mut self, i: usize, value: S, x: S, size: f64) {
-        if i != self.equation {
-            self.go_to(i);
+/// For a matrix that is transposed: residual_j −= Σ b_ij x_i, sizes_j += Σ |b_ij| size(x_i).
+#[inline(always)]
+fn subtract_columns<S: Scalar>(
+    places: &[(u32, u32)],
+    values: &[S],
+    x: &[S],
+    size: impl Fn(S) -> f64,
+    residual: &mut [S],
+    sizes: &mut [S],
+) {
+    for (&(i, j), &value) in places.iter().zip(values) {
+        let equation = (residual.get_mut(j as usize), sizes.get_mut(j as usize));
+        if let ((Some(r), Some(to)), Some(&x)) = (equation, x.get(i as usize)) {
+            *r -= value * x;
+            *to += S::from_f64(value.real().abs() * size(x));
         }
-        self.left -= value * x;
-        self.size += value.real().abs() * size;
-    }
-
-    #[inline(always)]
-    fn go_to(&mut self, i: usize) {
-        if let (Some(r), Some(size)) =
-            (self.residual.get_mut(self.equation), self.sizes.get_mut(self.equation))
-        {
-            (*r, *size) = (self.left, S::from_f64(self.size));
-        }
-        self.equation = i;
-        if let (Some(r), Some(size)) = (self.residual.get(i), self.sizes.get(i)) {
-            (self.left, self.size) = (*r, size.real());
-        }
-    }
-
-    #[inline(always)]
-    fn finish(mut self) {
-        self.go_to(usize::MAX);
     }
 }
 
@@ -101,38 +109,38 @@ pub(super) fn sum_sizes<S: Scalar>(
     residual: &mut [S],
     sizes: &mut [S],
 ) -> Result<(), EvalError> {
-    let size = largest(cut("x", x, dims.nq)?.0);
+    let (x, multipliers) = cut("x", x, dims.nq)?;
+    let size = largest(x);
     sizes.fill(S::ZERO);
     let (top, rows) = cut_mut("residual", residual, dims.nq)?;
     let (top_sizes, row_sizes) = cut_mut("sizes", sizes, dims.nq)?;
-    let (mut top, mut rows) = (Sums::new(top, top_sizes), Sums::new(rows, row_sizes));
-    for (&(i, j), &value) in pattern.tangent.iter().zip(blocks.tangent) {
-        let (i, j) = if transposed { (j, i) } else { (i, j) };
-        if let Some(&x) = x.get(j as usize) {
-            top.subtract(i as usize, value, x, size);
-        }
+    if transposed {
+        subtract_columns(pattern.tangent, blocks.tangent, x, |_| size, top, top_sizes);
+    } else {
+        subtract_rows(pattern.tangent, blocks.tangent, x, size, top, top_sizes);
     }
     let parts = [
         (0, pattern.holonomic, blocks.holonomic, blocks.holonomic),
         (holonomic_rows(dims), pattern.nonholonomic, blocks.nonholonomic, blocks.nonholonomic_newton),
     ];
     for (first, places, upper, lower) in parts {
-        for (&(k, j), (&upper, &lower)) in places.iter().zip(upper.iter().zip(lower)) {
-            let (k, j) = (first + k as usize, j as usize);
-            let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
-            if let (Some(&x_j), Some(&x_k)) = (x.get(j), x.get(dims.nq + k)) {
-                top.subtract(j, upper, x_k, x_k.real().abs());
-                rows.subtract(k, lower, x_j, size);
-            }
+        if places.is_empty() {
+            continue;
         }
+        let (upper, lower) = if transposed { (lower, upper) } else { (upper, lower) };
+        let (_, lambda) = cut("x", multipliers, first)?;
+        subtract_columns(places, upper, lambda, |x| x.real().abs(), top, top_sizes);
+        let (_, rows) = cut_mut("residual", rows, first)?;
+        let (_, row_sizes) = cut_mut("sizes", row_sizes, first)?;
+        subtract_rows(places, lower, x, size, rows, row_sizes);
     }
     for (k, active) in active.into_iter().flatten().enumerate() {
-        if let Some(&x) = x.get(dims.nq + k).filter(|_| *active == S::ZERO) {
-            rows.subtract(k, -S::ONE, x, x.real().abs());
+        let row = (rows.get_mut(k), row_sizes.get_mut(k), multipliers.get(k));
+        if let ((Some(r), Some(to), Some(&x)), true) = (row, *active == S::ZERO) {
+            *r += x;
+            *to += S::from_f64(x.real().abs());
         }
     }
-    top.finish();
-    rows.finish();
     Ok(())
 }
 

@@ -264,10 +264,17 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
             newton: Bordered {
                 leading: Leading::new(system, &dims, &mut pieces)?,
                 lower,
+                symmetric: false,
                 redundant,
                 trusted: false,
             },
-            projection: Bordered { leading: projection, lower: None, redundant, trusted: false },
+            projection: Bordered {
+                leading: projection,
+                lower: None,
+                symmetric: true,
+                redundant,
+                trusted: false,
+            },
             b: pieces.next(n * columns)?,
             x: pieces.next(n * columns)?,
             costates: pieces.next(n * columns)?,
