@@ -5,4 +5,4 @@ cd "$(dirname "$0")"
 target=$1 bin=$2 profile=${3:-release}
 shift $(($# < 3 ? $# : 3))
 ./cargo.sh "$target" build --quiet --profile "$profile" --bin "$bin" "$@" >&2
-echo "$PWD/target/firmware/$target/$profile/$bin"
+realpath "../../target/embedded/firmware/$target/$profile/$bin"

@@ -16,12 +16,12 @@ count() {
     if [ "$2" = never ]; then [ "$fused" = 0 ]; else [ "$fused" -gt 50 ]; fi
 }
 for setting in never target; do
-    library=target/fma/$setting
+    library=../../target/embedded/fma/$setting
     "$mbs" generate ../../models/cart_pole.yaml --scalar f32 --fma "$setting" --c-header "$library" >/dev/null
-    RUSTFLAGS="-C target-cpu=x86-64-v3" cargo build --quiet --release --manifest-path "$library/Cargo.toml" --target-dir target/fma/x86-64-v3
-    count "$PWD/target/fma/x86-64-v3/release/libcart_pole.a" "$setting"
-    if CARGO_TARGET_DIR=$PWD/target/fma/arm ./cargo.sh thumbv7em-none-eabihf build --quiet --release \
+    RUSTFLAGS="-C target-cpu=x86-64-v3" cargo build --quiet --release --manifest-path "$library/Cargo.toml" --target-dir ../../target/embedded/fma/x86-64-v3
+    count "$(realpath ../../target)/embedded/fma/x86-64-v3/release/libcart_pole.a" "$setting"
+    if CARGO_TARGET_DIR=$(realpath ../../target)/embedded/fma/arm ./cargo.sh thumbv7em-none-eabihf build --quiet --release \
         --manifest-path "$library/Cargo.toml" --no-default-features --features nightly; then
-        count "$PWD/target/fma/arm/thumbv7em-none-eabihf/release/libcart_pole.a" "$setting" --mcpu=cortex-m7
+        count "$(realpath ../../target)/embedded/fma/arm/thumbv7em-none-eabihf/release/libcart_pole.a" "$setting" --mcpu=cortex-m7
     fi
 done

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Makes a compiler for microcontrollers from Debian's packages, in `toolchain/`, where rustup cannot be had. Debian 12 or later;
+# Makes a compiler for microcontrollers from Debian's packages, in `target/embedded/toolchain` of the workspace, where rustup cannot be had. Debian 12 or later;
 # a download of 140 MB, 480 MB on disk. Run `apt-get update` first. With rustup: `rustup target add thumbv7em-none-eabihf riscv64gc-unknown-none-elf`, and nothing of this is needed.
 #
 # Debian's compiler brings its own sources of the standard library, of which `cargo.sh` compiles `core` for the target. Sources
 # and compiler must be of the same version: the stock compiler does not take these sources.
 set -euo pipefail
-cd "$(dirname "$0")"
+cache=$(dirname "$0")/../../target/embedded
+mkdir -p "$cache"
+cd "$cache"
 [ -x toolchain/usr/bin/rustc ] && exit 0
 packages="rustc-web libstd-rust-web-dev rust-web-src"
 for package in $packages; do

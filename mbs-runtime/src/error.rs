@@ -389,6 +389,8 @@ impl EvalError {
 
 impl EvalError {
     /// The error of the step from `t` with size `h` in which this one happened.
+    #[cold]
+    #[inline(never)]
     pub fn in_step(self, t: f64, h: f64) -> StepError {
         match self {
             Self::Length { what, expected, found } => StepError::Length { what, expected, found },

@@ -43,7 +43,7 @@ pub fn neg<S: Scalar>(x: Lanes<S>) -> Lanes<S> {
 }
 
 /// Calls `four` for the columns of the matrix with which `x` begins, `N` rows of `columns` values each, four at a time; columns that are
-/// not there are zero. A last column by itself goes to `one`.
+/// not there are zero. A last column by itself goes to `one`; with the feature `small` all do, one by one.
 #[inline(always)]
 pub fn for_each<S: Scalar, const N: usize>(
     columns: usize,
@@ -55,7 +55,7 @@ pub fn for_each<S: Scalar, const N: usize>(
     let x = x.get_mut(..expected).ok_or(EvalError::Length { what: "x", expected, found })?;
     let mut first = 0;
     while first < columns {
-        if columns - first == 1 {
+        if cfg!(feature = "small") || columns - first == 1 {
             let mut column = [S::ZERO; N];
             for (to, row) in column.iter_mut().zip(x.chunks_exact(columns)) {
                 *to = row.get(first).copied().unwrap_or(S::ZERO);
@@ -66,7 +66,8 @@ pub fn for_each<S: Scalar, const N: usize>(
                     *to = from;
                 }
             }
-            return Ok(());
+            first += 1;
+            continue;
         }
         let count = if columns - first < WIDTH { columns - first } else { WIDTH };
         let mut lanes = [[S::ZERO; WIDTH]; N];

@@ -253,14 +253,16 @@ pub fn run_explicit<T: Integrator>(
     }
 }
 
-/// The same in independent coordinates.
+/// The same in independent coordinates, and how often they were chosen.
 pub fn run_independent<T: Integrator>(
     model: &Interpreted,
     integrator: &T,
     end: f64,
-) -> Result<Outcome, StepError> {
+) -> Result<(Outcome, usize), StepError> {
     let mut choice = vec![0.0; MatrixR::<Interpreted>::choice_len(&model.dims())];
-    simulate(model, integrator, &MatrixR::new(model, &mut choice), &Index1::new(model), end)
+    let system = MatrixR::new(model, &mut choice);
+    let outcome = simulate(model, integrator, &system, &Index1::new(model), end)?;
+    Ok((outcome, system.choices()))
 }
 
 fn simulate<T: Integrator, M: ForwardDynamics<S = f64>>(

@@ -16,4 +16,9 @@ pub trait Platform {
 
     /// Bytes of stack used since then; none where they are not measured.
     fn stack(&mut self) -> Option<usize>;
+
+    /// Bytes of stack of the whole program so far; none where they are not measured.
+    fn deepest_stack(&mut self) -> Option<usize> {
+        None
+    }
 }

@@ -29,7 +29,11 @@ const SCRATCH: usize = 4096;
 /// Everything. Whether no step failed.
 pub fn run(platform: &mut impl Platform) -> bool {
     functions(platform);
-    control_loop(platform).is_some() & bouncing(platform).is_some() & table(platform).is_some()
+    let success = control_loop(platform).is_some() & bouncing(platform).is_some() & table(platform).is_some();
+    if let Some(deepest) = platform.deepest_stack() {
+        Line::new("# stack").number(deepest as u64).print(platform);
+    }
+    success
 }
 
 /// Elementary functions of both precisions at a thousand arguments each, as one sum.

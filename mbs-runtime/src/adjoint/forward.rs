@@ -61,12 +61,12 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
             let t = nodes.time(number);
             if number > 0 {
                 let h = nodes.size(number, nodes.time(number - 1));
-                let (step, mut linearised) =
-                    method.step_linearised(true, system, inputs, state, h, record, scratch)?;
+                let made = method.step_recorded(system, inputs, state, h, record, scratch)?;
+                let mut linearised = method.linearise_made(&made, true, system, record, scratch)?;
                 linearised.apply(columns, end, rho, next)?;
                 copy(end, next);
                 *State::of(&dims, state)?.t = t;
-                statistics.add(t.real(), h.real(), &step);
+                statistics.add(t.real(), h.real(), &made);
             }
             if dims.n_objectives == 0 {
                 continue;

@@ -99,7 +99,8 @@ impl Ali3p {
         self.advance(system, inputs, state, h, Some(record), scratch)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     fn advance<M: Constrained, I: Inputs<M::S>>(
         &self,
         system: &M,

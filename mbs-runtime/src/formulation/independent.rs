@@ -34,9 +34,8 @@ pub(crate) enum Column {
     Nonholonomic,
 }
 
-/// Numbers before the columns: how often a choice was made, the sign of the determinant of the matrix of positions, and how large following velocities may
-/// become.
-const HEAD: usize = 3;
+/// Numbers before the columns: how often a choice was made, and how large following velocities may become.
+const HEAD: usize = 2;
 
 /// A choice, in numbers of the caller.
 #[derive(Clone, Copy)]
@@ -44,11 +43,17 @@ pub(crate) struct Choice<'a, S> {
     numbers: &'a [Cell<S>],
     nv: usize,
     rows: usize,
+    kept: usize,
 }
 
 impl<'a, S: Scalar> Choice<'a, S> {
-    /// How many numbers it has; all zero for none made yet.
+    /// How many numbers it has; all zero for none made yet. Those after the first [`Choice::kept_len`] belong to the step that is being made.
     pub(crate) const fn len(dims: &Dims) -> usize {
+        Self::kept_len(dims) + dims.nv * dims.nv
+    }
+
+    /// How many of them are a part of the state between steps.
+    pub(crate) const fn kept_len(dims: &Dims) -> usize {
         HEAD + dims.nv + dims.joint_rows() + dims.nq
     }
 
@@ -57,7 +62,18 @@ impl<'a, S: Scalar> Choice<'a, S> {
         if expected != found {
             return Err(EvalError::Length { what: "choice", expected, found });
         }
-        Ok(Self { numbers, nv: dims.nv, rows: dims.joint_rows() })
+        Ok(Self { numbers, nv: dims.nv, rows: dims.joint_rows(), kept: Self::kept_len(dims) })
+    }
+
+    /// The matrix of positions at the start of the step.
+    pub(crate) fn matrix(&self, entry: usize) -> S {
+        self.numbers.get(self.kept + entry).map_or(S::ZERO, Cell::get)
+    }
+
+    pub(crate) fn set_matrix(&self, matrix: &[S]) {
+        for (number, &entry) in self.numbers.iter().skip(self.kept).zip(matrix) {
+            number.set(entry);
+        }
     }
 
     fn get(&self, index: usize) -> f64 {
@@ -75,22 +91,13 @@ impl<'a, S: Scalar> Choice<'a, S> {
         self.get(0) as usize
     }
 
-    /// The sign of the determinant of the matrix of positions where it was looked at last.
-    pub(crate) fn sign(&self) -> f64 {
+    /// The largest velocity that may follow from a unit of an independent one, in natural scales, for the choice to be kept.
+    pub(crate) fn limit(&self) -> f64 {
         self.get(1)
     }
 
-    pub(crate) fn set_sign(&self, sign: f64) {
-        self.set(1, sign);
-    }
-
-    /// The largest velocity that may follow from a unit of an independent one, in natural scales, for the choice to be kept.
-    pub(crate) fn limit(&self) -> f64 {
-        self.get(2)
-    }
-
     pub(crate) fn set_limit(&self, limit: f64) {
-        self.set(2, limit);
+        self.set(1, limit);
     }
 
     /// Of a velocity.

@@ -91,6 +91,11 @@ pub(crate) const fn choice_len(dims: &Dims) -> usize {
     Choice::<f64>::len(dims)
 }
 
+/// How many of them are a part of the state between steps.
+pub(crate) const fn kept_len(dims: &Dims) -> usize {
+    Choice::<f64>::kept_len(dims)
+}
+
 /// Scratch beside that of the model: a stage, multipliers, rows, their Jacobian, a matrix with its pivots and right-hand side, and what a choice takes.
 pub(crate) const fn own_len(dims: &Dims) -> usize {
     let (rows, nv) = (dims.joint_rows(), dims.nv);
@@ -104,7 +109,7 @@ impl<M: System> System for MatrixR<'_, M> {
     #[inline(always)]
     fn dims(&self) -> Dims {
         let dims = self.index1.system.dims();
-        Dims { workspace: dims.workspace + own_len(&dims), n_choice: choice_len(&dims), ..dims }
+        Dims { workspace: dims.workspace + own_len(&dims), n_choice: kept_len(&dims), ..dims }
     }
     #[inline(always)]
     fn euler_parameters(&self) -> &[usize] {
@@ -205,8 +210,7 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             choice.set_limit(LARGE * size.max(1.0));
         }
         let n = position_matrix(system, choice, at.z, jacobian, matrix)?;
-        let sign = factor(choice, system, n, matrix, pivots)?;
-        choice.set_sign(sign);
+        choice.set_matrix(matrix.get(..n * n).unwrap_or_default());
         Ok(())
     }
 
@@ -302,10 +306,7 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             if n == 0 {
                 break;
             }
-            // Beyond a singular position of the choice the constraints may hold in another way of assembly.
-            if factor(choice, system, n, matrix, pivots)? != choice.sign() {
-                return Err(lost());
-            }
+            factor(choice, system, n, matrix, pivots)?;
             let (x, _) = cut_mut("x", x, n)?;
             violations(system, choice, given, z, phi, x)?;
             lu::solve(n, matrix, pivots, x);
@@ -317,6 +318,9 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             let size = sizes.fold(0.0, f64::max);
             move_positions(system, choice, x, z)?;
             let rounding = M::S::EPSILON * units.largest(z).max(1.0);
+            if size <= SETTLED * rounding && !self.is_in_reach(choice, n, matrix, pivots, x) {
+                return Err(lost());
+            }
             if size <= AT_ROUNDING * rounding {
                 break;
             }
@@ -347,6 +351,32 @@ impl<M: ConstrainedDynamics + ConstraintRows> MatrixR<'_, M> {
             *v += x;
         }
         self.check(choice, &dims, [phi, phid], jacobian, x, units.largest(z).max(1.0))
+    }
+
+    /// Whether no position between that at the start of the step and this one is singular, as far as the matrix C of positions changes in a straight line:
+    /// |C⁻¹ C_0 − 1| < 1, by columns in natural scales. Beyond such a position the constraints may hold in another way of assembly.
+    fn is_in_reach(
+        &self,
+        choice: Choice<'_, M::S>,
+        n: usize,
+        factors: &[M::S],
+        pivots: &[M::S],
+        x: &mut [M::S],
+    ) -> bool {
+        let (system, units) = (self.index1.system, self.index1.system.units());
+        let unknowns = || velocity_columns(system).filter(|&(j, _, block)| moves(choice, j, block));
+        let unit = |coordinate: usize| units.coordinate(coordinate);
+        unknowns().enumerate().all(|(c, (_, coordinate, _))| {
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = choice.matrix(c * n + i);
+            }
+            lu::solve(n, factors, pivots, x);
+            let changes = x.iter().zip(unknowns()).enumerate().map(|(i, (x, (_, other, _)))| {
+                let one = if i == c { 1.0 } else { 0.0 };
+                (x.real() - one).abs() * unit(coordinate) / unit(other)
+            });
+            changes.sum::<f64>() < 1.0
+        })
     }
 
     /// Rows that do not serve must hold by those that do. `dv`: what was added to the velocities that follow, at which `phid` was not yet.
@@ -458,14 +488,14 @@ pub(crate) fn velocity_matrix<S: Scalar>(
     Ok(n)
 }
 
-/// Factors the matrix of the solution for positions in place; gives the sign of its determinant.
+/// Factors the matrix of the solution for positions in place.
 fn factor<M: System>(
     choice: Choice<'_, M::S>,
     system: &M,
     n: usize,
     matrix: &mut [M::S],
     pivots: &mut [M::S],
-) -> Result<f64, EvalError> {
+) -> Result<(), EvalError> {
     let matrix = matrix.get_mut(..n * n).unwrap_or_default();
     lu::factor(n, matrix, pivots).map_err(|column| {
         let mut unknowns = velocity_columns(system).filter(|&(j, _, block)| moves(choice, j, block));
@@ -473,14 +503,7 @@ fn factor<M: System>(
         let failure = IndependentFailure::Lost;
         EvalError::Independent { failure, quantity: Quantity::Velocity, index }
     })?;
-    let mut sign = 1.0;
-    for (k, (column, row)) in matrix.chunks_exact(n.max(1)).zip(pivots.iter()).enumerate() {
-        let positive = column.get(k).is_some_and(|pivot| pivot.real() > 0.0);
-        if positive != (row.real() as usize == k) {
-            sign = -sign;
-        }
-    }
-    Ok(sign)
+    Ok(())
 }
 
 /// The right-hand side for positions: −Φ, and what is missing of φ.

@@ -88,6 +88,7 @@ impl Assembly {
 
     /// Makes the state consistent at its time: held coordinates and their rates stay, the others move as little as possible.
     /// Rows that are not active are left out. After an error the state is as before.
+    #[inline(never)]
     pub fn start<M: Constrained, I: Inputs<M::S>>(
         &self,
         system: &M,

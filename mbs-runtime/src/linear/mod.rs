@@ -18,7 +18,8 @@ pub(crate) use leading::Leading;
 use crate::scalar::Scalar;
 
 /// Largest magnitude of the real parts; zero for no values.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn largest<S: Scalar>(values: &[S]) -> f64 {
     values.iter().fold(0.0, |largest, value| {
         let size = value.real().abs();
@@ -27,13 +28,15 @@ pub(crate) fn largest<S: Scalar>(values: &[S]) -> f64 {
 }
 
 /// Whether all values are finite.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn all_finite<S: Scalar>(values: &[S]) -> bool {
     values.iter().all(|value| value.is_finite())
 }
 
 /// Copies as much as both hold; their lengths have been made equal before.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn copy<S: Copy>(to: &mut [S], from: &[S]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
@@ -41,7 +44,8 @@ pub(crate) fn copy<S: Copy>(to: &mut [S], from: &[S]) {
 }
 
 /// y = y + a x
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
+#[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn add_scaled<S: Scalar>(y: &mut [S], a: S, x: &[S]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y += a * x;

@@ -5,6 +5,7 @@
 //! code of a differentiated step stays small. A place outside of its matrix is passed over, never a panic.
 
 use super::derivatives::Places;
+use crate::linear::add_scaled;
 use crate::scalar::Scalar;
 
 /// Row i.
@@ -34,6 +35,9 @@ pub(crate) fn add_products<S: Scalar, const T: usize>(
     if places.is_empty() {
         return;
     }
+    if cfg!(feature = "small") {
+        return add_rows(places, columns, &terms, y);
+    }
     match columns {
         0 => {}
         1 => add_whole::<S, 1, T>(places, &terms, y),
@@ -45,6 +49,19 @@ pub(crate) fn add_products<S: Scalar, const T: usize>(
         7 => add_whole::<S, 7, T>(places, &terms, y),
         8 => add_whole::<S, 8, T>(places, &terms, y),
         _ => add_blocks(places, columns, &terms, y),
+    }
+}
+
+/// Any number of columns and terms: slower, one function for all, the same sums in the same order.
+#[inline(never)]
+fn add_rows<S: Scalar>(places: Places<'_>, columns: usize, terms: &[Term<'_, S>], y: &mut [S]) {
+    for (entry, &(i, j)) in places.iter().enumerate() {
+        let Some(y) = row_mut(y, i as usize, columns) else { continue };
+        for (a, values, x) in terms {
+            if let (Some(&value), Some(x)) = (values.get(entry), row(x, j as usize, columns)) {
+                add_scaled(y, *a * value, x);
+            }
+        }
     }
 }
 
@@ -182,6 +199,9 @@ pub(crate) fn add_transposed<S: Scalar>(
     if places.is_empty() {
         return;
     }
+    if cfg!(feature = "small") {
+        return add_transposed_rows(places, values, a, columns, x, y);
+    }
     match columns {
         1 => add_transposed_whole::<S, 1>(places, values, a, x, y),
         2 => add_transposed_whole::<S, 2>(places, values, a, x, y),
@@ -226,9 +246,7 @@ fn add_transposed_rows<S: Scalar>(
 ) {
     for (&(i, j), &value) in places.iter().zip(values) {
         if let (Some(y), Some(x)) = (row_mut(y, j as usize, columns), row(x, i as usize, columns)) {
-            for (y, &x) in y.iter_mut().zip(x) {
-                *y += a * value * x;
-            }
+            add_scaled(y, a * value, x);
         }
     }
 }
@@ -299,7 +317,7 @@ pub(crate) fn largest_of_rows<S: Scalar>(columns: usize, x: &[S], largest: &mut 
 /// Into `sums`: the sum of each row.
 #[inline(always)]
 pub(crate) fn sums_of_rows<S: Scalar>(columns: usize, x: &[S], sums: &mut [S]) {
-    match columns {
+    match if cfg!(feature = "small") { 0 } else { columns } {
         2 => sum_arrays::<S, 2>(x, sums),
         3 => sum_arrays::<S, 3>(x, sums),
         4 => sum_arrays::<S, 4>(x, sums),

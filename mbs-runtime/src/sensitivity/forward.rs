@@ -20,7 +20,7 @@ use crate::system::Dims;
 impl<M: Sensitivities> LinearisedStep<'_, M> {
     /// From the derivatives of the state at the start of the step to those at its end, both as
     /// [`StateDerivatives`]; λ_ρ of the start is not read.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub fn sensitivities(&mut self, start: &[M::S], end: &mut [M::S]) -> Result<(), StepError> {
         let columns = self.system.dims().sensitivity.parameters;
         self.forward(columns, Directions::Each, start, end)
@@ -39,7 +39,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
         self.forward(columns, Directions::Along(rho), start, end)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     fn forward(
         &mut self,
         columns: usize,
@@ -73,7 +73,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     }
 
     /// The right-hand side of a stage, its solution, and what that makes of the derivatives.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     fn stage(
         &mut self,
         stage: Stage,
@@ -158,7 +158,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
     }
 
     /// x from b with the matrix of a stage, or with its transpose.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn solve(&mut self, stage: Stage, transposed: bool, columns: usize) -> Result<(), Unsolved> {
         let n = (self.system.dims().nq + self.system.dims().rows()) * columns;
         let ((b, _), (x, _)) = (cut("b", self.b, n)?, cut_mut("x", self.x, n)?);
@@ -171,7 +171,7 @@ impl<M: Sensitivities> LinearisedStep<'_, M> {
 }
 
 /// Multiplies the rows of constraints: holonomic, nonholonomic.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 pub(super) fn scale_rows<S: Scalar>(
     dims: &Dims,
     columns: usize,

@@ -6,6 +6,7 @@
 
 use core::ops::ControlFlow;
 
+use super::columns::{row, row_mut};
 use super::derivatives::{ObjectiveDerivatives, Sensitivities};
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::objectives::Gradient;
@@ -61,19 +62,16 @@ pub trait DifferentiableStep: ImplicitStep {
         scratch: &'a mut [M::S],
     ) -> Result<LinearisedStep<'a, M>, StepError>;
 
-    /// [`DifferentiableStep::step_recorded`] and the derivative of the step at once, which is less work. Where rows depend on each other and
-    /// `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
-    #[allow(clippy::too_many_arguments, reason = "what a step reads and writes")]
-    fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
+    /// [`DifferentiableStep::linearise`] right after the step that has been `made` in the same scratch, which is less work. Where rows depend
+    /// on each other and `multipliers` are not asked for, λ′ is that of some multipliers that give the same forces, for still less.
+    fn linearise_made<'a, M: Sensitivities>(
         &self,
+        made: &StepStatistics,
         multipliers: bool,
         system: &'a M,
-        inputs: &mut I,
-        state: &mut [M::S],
-        h: M::S,
         record: &mut [M::S],
         scratch: &'a mut [M::S],
-    ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError>;
+    ) -> Result<LinearisedStep<'a, M>, StepError>;
 }
 
 macro_rules! differentiable_step {
@@ -117,20 +115,17 @@ macro_rules! differentiable_step {
                 }
 
                 #[inline(always)]
-                fn step_linearised<'a, M: Sensitivities, I: Inputs<M::S>>(
+                fn linearise_made<'a, M: Sensitivities>(
                     &self,
+                    made: &StepStatistics,
                     multipliers: bool,
                     system: &'a M,
-                    inputs: &mut I,
-                    state: &mut [M::S],
-                    h: M::S,
                     record: &mut [M::S],
                     scratch: &'a mut [M::S],
-                ) -> Result<(StepStatistics, LinearisedStep<'a, M>), StepError> {
-                    let step = self.step_recorded(system, inputs, state, h, record, scratch)?;
+                ) -> Result<LinearisedStep<'a, M>, StepError> {
                     // Factors of the dense LU stand elsewhere.
-                    let purpose = Purpose { multipliers, kept: step.fallbacks == 0, products: false };
-                    Ok((step, self.linearise_for(purpose, system, record, scratch)?))
+                    let purpose = Purpose { multipliers, kept: made.fallbacks == 0, products: false };
+                    self.linearise_for(purpose, system, record, scratch)
                 }
             }
         )+
@@ -163,6 +158,7 @@ impl<T: DifferentiableStep> Differentiated<Fixed<T>> {
     /// run so far. After an error state and derivatives are those after the last good step, and the gradient is meaningless. Where rows
     /// depend on each other, derivatives of multipliers are those of least norm at observed nodes, or if objectives name them.
     #[allow(clippy::too_many_arguments, reason = "what a run reads and writes")]
+    #[inline(never)]
     pub fn run<M, I, O>(
         &self,
         system: &M,
@@ -284,13 +280,13 @@ fn add_size<S: Scalar>(
     let change = StateDerivatives::of(dims, derivatives)?;
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two, columns) = (formulas.h, S::from_f64(2.0), h_rho.len());
-    let changes = change.z.chunks_exact_mut(columns.max(1)).zip(change.zd.chunks_exact_mut(columns.max(1)));
-    for ((z, zd), (&rate, (&a, &a_next))) in changes.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
-    {
+    for (i, (&rate, (&a, &a_next))) in before.zd.iter().zip(a.iter().zip(record.a.iter())).enumerate() {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
-        add_scaled(z, p - h * q, h_rho);
-        add_scaled(zd, q, h_rho);
+        if let (Some(z), Some(zd)) = (row_mut(change.z, i, columns), row_mut(change.zd, i, columns)) {
+            add_scaled(z, p - h * q, h_rho);
+            add_scaled(zd, q, h_rho);
+        }
     }
     Ok(())
 }
@@ -310,13 +306,13 @@ pub(crate) fn size_transposed<S: Scalar>(
     let a = if formulas.keeps_acceleration { before.a } else { before.zdd };
     let (h, two) = (formulas.h, S::from_f64(2.0));
     to.fill(S::ZERO);
-    let weights = weights.z.chunks_exact(columns.max(1)).zip(weights.zd.chunks_exact(columns.max(1)));
-    for ((z, zd), (&rate, (&a, &a_next))) in weights.zip(before.zd.iter().zip(a.iter().zip(record.a.iter())))
-    {
+    for (i, (&rate, (&a, &a_next))) in before.zd.iter().zip(a.iter().zip(record.a.iter())).enumerate() {
         let p = rate + two * (formulas.position * a + formulas.position_next * a_next) / h;
         let q = (formulas.velocity * a + formulas.velocity_next * a_next) / h;
-        add_scaled(to, p - h * q, z);
-        add_scaled(to, q, zd);
+        if let (Some(z), Some(zd)) = (row(weights.z, i, columns), row(weights.zd, i, columns)) {
+            add_scaled(to, p - h * q, z);
+            add_scaled(to, q, zd);
+        }
     }
     Ok(())
 }
@@ -326,29 +322,32 @@ impl<T: DifferentiableStep, M: Sensitivities, I: Inputs<M::S>> DifferentiatedRun
     #[inline(always)]
     fn advance(&mut self, planned: &Planned<M::S>) -> Result<StepStatistics, StepError> {
         let Planned { t, h, observed, .. } = *planned;
+        let (system, inputs, record) = (self.system, &mut *self.inputs, &mut *self.record);
+        let made = self.method.step_recorded(system, inputs, self.state, h, record, self.scratch)?;
         // The next step does not read λ′.
         let multipliers = (observed && self.shows_multipliers) || self.judges_multipliers;
-        let (step, mut linearised) = self.method.step_linearised(
-            multipliers,
-            self.system,
-            self.inputs,
-            self.state,
-            h,
-            self.record,
-            self.scratch,
-        )?;
-        if !self.h_rho.is_empty() {
-            let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
-            add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
-        }
-        linearised.sensitivities(self.derivatives, self.next)?;
+        self.differentiate(&made, multipliers)?;
         if !all_finite(self.next) {
             let bad = self.next.iter().position(|x| !x.is_finite()).unwrap_or(0);
             let index = bad % self.dims.sensitivity.parameters.max(1);
             let (t, h) = (t.real(), h.real());
             return Err(StepError::NotFinite { t, h, quantity: Quantity::Sensitivity, index });
         }
-        Ok(step)
+        Ok(made)
+    }
+
+    /// Into `next`: the derivatives after the step that has been made. By itself it has the stack that the step had before it.
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn differentiate(&mut self, made: &StepStatistics, multipliers: bool) -> Result<(), StepError> {
+        let record = &mut *self.record;
+        let mut linearised =
+            self.method.linearise_made(made, multipliers, self.system, record, self.scratch)?;
+        if !self.h_rho.is_empty() {
+            let (formulas, h_rho) = (linearised.formulas, &*self.h_rho);
+            add_size(&self.dims, &formulas, h_rho, self.kept, self.record, self.derivatives)?;
+        }
+        linearised.sensitivities(self.derivatives, self.next)
     }
 }
 

@@ -63,6 +63,7 @@ impl Assembly {
 
     /// [`Assembly::start`] of a state together with its derivatives: enter guesses of z and zd and their derivatives; leave
     /// all of both. After an error the state is as before, and the derivatives are meaningless.
+    #[inline(never)]
     pub fn start_differentiated<M: Sensitivities, I: Inputs<M::S>>(
         &self,
         system: &M,
@@ -95,18 +96,47 @@ impl Assembly {
             inputs.at(t, u);
         }
 
-        let view = State::of(&dims, state)?;
-        let mut work = Work::new(system, system.held(), &view, u, scratch)?;
-        work.evaluate(z0, zd0)?;
-        let mut changes = [change.z, change.zd, change.zdd];
-        for level in [Level::Position, Level::Velocity] {
-            work.differentiate(level, &mut changes)?;
-        }
-
-        standstill(system, &view, u, record, scratch)?.sensitivities(derivatives, end)?;
+        positions_and_rates(system, state, u, [z0, zd0], change, scratch)?;
+        accelerations(system, state, u, record, derivatives, end, scratch)?;
         copy(derivatives, end);
         Ok(statistics)
     }
+}
+
+/// z′ and zd′ of a start from these guesses; enter the derivatives of the guesses. A function of its own, as [`accelerations`], so that
+/// one has the stack of the other.
+#[inline(never)]
+fn positions_and_rates<M: Sensitivities>(
+    system: &M,
+    state: &mut [M::S],
+    u: &[M::S],
+    [z0, zd0]: [&mut [M::S]; 2],
+    change: StateDerivatives<'_, M::S>,
+    scratch: &mut [M::S],
+) -> Result<(), StepError> {
+    let view = State::of(&system.dims(), state)?;
+    let mut work = Work::new(system, system.held(), &view, u, scratch)?;
+    work.evaluate(z0, zd0)?;
+    let mut changes = [change.z, change.zd, change.zdd];
+    for level in [Level::Position, Level::Velocity] {
+        work.differentiate(level, &mut changes)?;
+    }
+    Ok(())
+}
+
+/// Into `end`: all derivatives of the start, from those of z and zd.
+#[inline(never)]
+fn accelerations<M: Sensitivities>(
+    system: &M,
+    state: &mut [M::S],
+    u: &[M::S],
+    record: &mut [M::S],
+    derivatives: &mut [M::S],
+    end: &mut [M::S],
+    scratch: &mut [M::S],
+) -> Result<(), StepError> {
+    let view = State::of(&system.dims(), state)?;
+    standstill(system, &view, u, record, scratch)?.sensitivities(derivatives, end)
 }
 
 fn get_column<S: Scalar>(columns: usize, k: usize, matrix: &[S], column: &mut [S]) -> Result<(), EvalError> {

@@ -146,7 +146,7 @@ impl Ali3p {
     }
 
     /// The derivative of the recorded step. It lives in the scratch.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub fn linearise<'a, M: Sensitivities>(
         &self,
         system: &'a M,
@@ -156,7 +156,7 @@ impl Ali3p {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn linearise_for<'a, M: Sensitivities>(
         &self,
         purpose: Purpose,
@@ -183,7 +183,7 @@ impl ImplicitIndex1 {
     }
 
     /// The derivative of the recorded step. It lives in the scratch.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub fn linearise<'a, M: Sensitivities>(
         &self,
         system: &'a M,
@@ -193,7 +193,7 @@ impl ImplicitIndex1 {
         self.linearise_for(Purpose::WHOLE, system, record, scratch)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn linearise_for<'a, M: Sensitivities>(
         &self,
         purpose: Purpose,
@@ -213,7 +213,7 @@ impl ImplicitIndex1 {
 }
 
 impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(crate) fn new(
         system: &'a M,
         formulas: Formulas<M::S>,
@@ -286,13 +286,13 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// Whether something follows Newton's method.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn projected(&self) -> bool {
         self.enforcement == Enforcement::Positions { projected: true }
     }
 
     /// Evaluates and factors everything at the accepted instant.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     fn evaluate(&mut self, kept: bool, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         if self.products {
             return self.evaluate_matrices(record);
@@ -365,7 +365,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
     }
 
     /// `linearise_projections` at the end of the step.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
     pub(super) fn evaluate_projections(&mut self, record: &Record<'_, M::S>) -> Result<(), EvalError> {
         self.differ(record);
         let [d, e, kappa] = &self.spare;
@@ -440,7 +440,7 @@ impl<'a, M: Sensitivities> LinearisedStep<'a, M> {
 }
 
 /// E that leaves nothing but rounding; where rows depend on each other the same for all.
-#[inline(always)]
+#[cfg_attr(not(feature = "small"), inline(always))]
 pub(super) fn write_compliance<S: Scalar>(
     scale: &[S],
     units: Units<'_>,

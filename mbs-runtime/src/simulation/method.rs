@@ -17,7 +17,7 @@ use crate::constrained::{Constrained, ConstrainedDynamics, ConstraintCorrection,
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{accelerations, coordinate_accelerations, velocities};
 use crate::formulation::compliance::least_part;
-use crate::formulation::matrix_r::{choice_len, own_len};
+use crate::formulation::matrix_r::{choice_len, kept_len, own_len};
 use crate::formulation::{Ali3p, Assembly, ImplicitIndex1, ImplicitStep, Index1, OnConstraints, State};
 use crate::inputs::Inputs;
 use crate::integrator::{Accepted, Adaptive, FixedStep, Rk4, Statistics, StepStatistics};
@@ -222,7 +222,7 @@ impl IndependentMemory {
 
 /// Sizes of `MatrixR`.
 pub(super) const fn in_independent(dims: &Dims) -> Dims {
-    Dims { workspace: dims.workspace + own_len(dims), n_choice: choice_len(dims), ..*dims }
+    Dims { workspace: dims.workspace + own_len(dims), n_choice: kept_len(dims), ..*dims }
 }
 
 /// Sizes of `OnConstraints` over `Index1`.

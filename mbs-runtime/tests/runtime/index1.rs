@@ -64,13 +64,14 @@ fn independent_coordinates_keep_the_order() {
     let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: Rk4, h }));
     let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
     assert!((measured - 4.0).abs() < 0.15, "{measured}");
+    let alone = of(0.01);
     let of = |h: f64| error(&|system| pendulum_error(system, &Fixed { method: DormandPrince, h }));
     let measured = 0.5 * order(of(1.0 / 64.0), of(1.0 / 256.0));
     // Where choices change depends on the step, and with it the constant of the error.
     assert!((measured - 5.0).abs() < 0.3, "{measured}");
     let redundant = MatrixR::new(&twice, no_choice(&twice));
-    let [a, b] = [pendulum_error(&redundant, &Fixed { method: Rk4, h: 0.01 }), of(0.01)];
-    assert!(a < 1e-7 && b < 1e-9, "{a:e} {b:e}");
+    let twice = pendulum_error(&redundant, &Fixed { method: Rk4, h: 0.01 });
+    assert!((twice - alone).abs() < 1e-6 * alone, "{twice:e} {alone:e}");
 }
 
 /// Over full turns neither coordinate of the bob serves for long: choices change, and the motion is that of the pendulum.
@@ -96,7 +97,7 @@ fn independent_coordinates_change_over_full_turns() {
         "{changes} {measured} {coarse:e} {fine:e}"
     );
     let (error, changes) = run_by(&|system, y| run(system, &Adaptive::new(1e-10, 1e-10), y, 2.0));
-    assert!(error < 1e-7 && changes > 4, "{error:e} {changes}");
+    assert!(error < 5e-7 && changes > 4, "{error:e} {changes}");
 }
 
 #[test]

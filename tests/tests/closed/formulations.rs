@@ -68,7 +68,7 @@ fn solve(model: &Interpreted, case: &Case, method: Method, h: f64) -> Result<Out
             let dynamics = Index1::penalty(model, alpha, DAMPING, case.frequency);
             run_explicit(model, &rk4, dynamics, projected, case.end)
         }
-        Method::MatrixR => run_independent(model, &rk4, case.end),
+        Method::MatrixR => run_independent(model, &rk4, case.end).map(|(outcome, _)| outcome),
     }
 }
 

@@ -150,11 +150,11 @@ fn independent_coordinates_end_at_the_singular_position() {
         let Err(StepError::Eval { t, error: EvalError::Independent { .. }, .. }) = found else {
             panic!("{h}: {found:?}")
         };
-        assert!((t - flat).abs() < 2.0 * h + 2e-3, "{h}: {t} {flat}");
+        assert!(t < flat && t > flat - 6.0 * h - 2e-3, "{h}: {t} {flat}");
         let said = said(&mechanism, found.unwrap_err());
         assert!(said.contains("ali3p") && said.contains("t = 0."), "{said}");
-        let end = flat - 0.05;
-        let error = error(windows, end, &run_independent(&mechanism, &method, end).unwrap());
+        let end = flat - 8.0 * h;
+        let error = error(windows, end, &run_independent(&mechanism, &method, end).unwrap().0);
         assert!(error < 1e-4, "{h}: {error:e}");
     }
 }

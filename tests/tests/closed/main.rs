@@ -9,6 +9,7 @@ mod five_bar;
 mod formulations;
 mod four_bar;
 mod governor;
+mod matrix_r;
 mod reactions;
 mod slider_crank;
 mod two_point_masses;

@@ -6,7 +6,6 @@ mod firmware {
     use core::hint::black_box;
     #[cfg(target_arch = "arm")]
     use cortex_m_rt::entry;
-    use mbs_embedded::board as _;
     #[cfg(feature = "double")]
     use mbs_embedded::models::five_bar;
     #[cfg(not(feature = "double"))]

@@ -71,12 +71,15 @@ impl Code {
 
     fn add(&mut self, name: &str, size: u64, module: &str, bundles: &[&str]) {
         let own = format!("{}{module}", module.len());
-        let after = name.split_once(&own).map(|(_, after)| after);
-        if let Some(bundle) = after.and_then(identifier).and_then(|function| bundle_of(function, bundles)) {
+        // A crate may have the name of its module.
+        let mut after = name.match_indices(&own).filter_map(|(place, own)| name.get(place + own.len()..));
+        let belongs = after.clone().next().is_some();
+        let bundle = after.find_map(|after| bundle_of(identifier(after)?, bundles));
+        if let Some(bundle) = bundle {
             *self.bundles.entry(bundle.into()).or_default() += size;
         } else if name.contains("11mbs_runtime") {
             self.runtime += size;
-        } else if after.is_some() {
+        } else if belongs {
             self.module += size;
         } else if name.contains("4libm") {
             self.functions += size;
@@ -118,14 +121,15 @@ mod tests {
                 16,
             ),
             ("_RNvNtNtCs260Z2jY7F5_12mbs_embedded6models8five_bar5other", 32),
+            ("_ZN8five_bar8five_bar6factor17h0123456789abcdefE", 512),
             ("_RNvNtNtCselQoFC7xTRg_4libm4math3sin3sin", 64),
             ("_RNvNtNtCs260Z2jY7F5_12mbs_embedded6models8four_bar6newton", 128),
             ("99999999999999999999999x8five_bar99999999999999999999999newton", 256),
         ] {
-            code.add(name, size, "five_bar", &["newton", "linearise", "solve"]);
+            code.add(name, size, "five_bar", &["factor", "newton", "linearise", "solve"]);
         }
-        let expected =
-            [("linearise", 4), ("newton", 3), ("solve", 8)].map(|(name, size)| (name.into(), size));
+        let expected = [("factor", 512), ("linearise", 4), ("newton", 3), ("solve", 8)]
+            .map(|(name, size)| (name.into(), size));
         assert_eq!(code.bundles, BTreeMap::from(expected));
         assert_eq!((code.runtime, code.module, code.functions), (16, 32 + 256, 64));
     }
