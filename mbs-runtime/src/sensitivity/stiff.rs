@@ -23,6 +23,9 @@ impl<D> Clone for Stiff<'_, D> {
 
 impl<D> Copy for Stiff<'_, D> {}
 
+/// What a workspace keeps, and the rest of it.
+type Kept<'w, S> = (StageTangent<'w, S>, &'w mut [S]);
+
 /// Sizes of [`Stiff`] dynamics, from those of the dynamics.
 pub(crate) const fn stiff(dims: &Dims) -> Dims {
     Dims { workspace: dims.workspace + StageTangent::<f64>::len(dims, 1), ..*dims }
@@ -58,11 +61,7 @@ impl<D: JointDynamics> Stiff<'_, D> {
 
     /// They, and the rest of it.
     #[inline(always)]
-    fn parts<'w>(
-        &self,
-        dims: &Dims,
-        w: &'w mut [D::S],
-    ) -> Result<(StageTangent<'w, D::S>, &'w mut [D::S]), EvalError> {
+    fn parts<'w>(&self, dims: &Dims, w: &'w mut [D::S]) -> Result<Kept<'w, D::S>, EvalError> {
         const {
             assert!(
                 !D::COMPLETES,
