@@ -348,6 +348,82 @@ pub mod five_bar_bouncing {
             Ok(())
         }
     }
+    /// Coordinates z, or their rates, or their accelerations.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Coordinates {
+        /// `A.angle`.
+        pub A: S,
+        /// `P1.angle`.
+        pub P1: S,
+        /// `B.angle`.
+        pub B: S,
+        /// `P3.angle`.
+        pub P3: S,
+    }
+    rt::fields!(Coordinates[S; 4] { A, P1, B, P3 });
+    /// Velocities v, or accelerations vd.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Velocities {
+        /// `A.angle_rate`.
+        pub A: S,
+        /// `P1.angle_rate`.
+        pub P1: S,
+        /// `B.angle_rate`.
+        pub B: S,
+        /// `P3.angle_rate`.
+        pub P3: S,
+    }
+    rt::fields!(Velocities[S; 4] { A, P1, B, P3 });
+    /// Multipliers of the constraints.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Multipliers {
+        /// Of `P2.x`.
+        pub P2_x: S,
+        /// Of `P2.y`.
+        pub P2_y: S,
+    }
+    rt::fields!(Multipliers[S; 2] { P2_x, P2_y });
+    /// Outputs.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Outputs {
+        /// Output `point_2`, in m.
+        pub point_2: [S; 3],
+    }
+    rt::fields!(Outputs[S; 3] { point_2 });
+    /// A vector for each marker, in the world frame.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Markers {
+        /// Of `ground.A`.
+        pub ground_A: [S; 3],
+        /// Of `ground.B`.
+        pub ground_B: [S; 3],
+        /// Of `bar_A1.p1`.
+        pub bar_A1_p1: [S; 3],
+        /// Of `bar_12.p2`.
+        pub bar_12_p2: [S; 3],
+        /// Of `bar_B3.p3`.
+        pub bar_B3_p3: [S; 3],
+        /// Of `bar_32.p2`.
+        pub bar_32_p2: [S; 3],
+    }
+    rt::fields!(
+        Markers[S; 18] { ground_A, ground_B, bar_A1_p1, bar_12_p2, bar_B3_p3, bar_32_p2 }
+    );
+    /// What each joint transmits from its parent to its child.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Reactions {
+        /// Through `A`.
+        pub A: rt::named::Wrench<S>,
+        /// Through `P1`.
+        pub P1: rt::named::Wrench<S>,
+        /// Through `B`.
+        pub B: rt::named::Wrench<S>,
+        /// Through `P3`.
+        pub P3: rt::named::Wrench<S>,
+        /// Through `P2`.
+        pub P2: rt::named::Wrench<S>,
+    }
+    rt::fields!(Reactions[S; 30] { A, P1, B, P3, P2 });
     /// Times and step of the file's simulation.
     pub const SETTINGS: rt::simulation::Settings = rt::simulation::Settings {
         begin: 0.0,
@@ -355,6 +431,148 @@ pub mod five_bar_bouncing {
         step: 0.001,
         output: None,
     };
+    /// Events of the model.
+    #[allow(non_camel_case_types, reason = "spelt as in the model")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Event {
+        /// `bounce`.
+        bounce,
+    }
+    impl Event {
+        /// The name of the event, as the model spells it.
+        pub const fn name(self) -> &'static str {
+            match self {
+                Event::bounce => "bounce",
+            }
+        }
+    }
+    impl rt::simulation::EventName for Event {
+        const COUNT: usize = 1;
+        fn of_place(place: usize) -> Option<Self> {
+            match place {
+                0 => Some(Event::bounce),
+                _ => None,
+            }
+        }
+    }
+    const EVENT_MEMORY: rt::simulation::EventMemory = rt::simulation::EventMemory {
+        events: 1,
+        conditions: 1,
+        settings: 0,
+        partials: 40,
+    };
+    /// A run of the model by the method of its file, with all its memory.
+    pub type Simulation = rt::Simulation<Model, rt::inputs::NoInputs>;
+    /// Why a simulation does not start or go on.
+    pub type Error = rt::simulation::Error<Model>;
+    /// What a simulation begins with: a case or none, parameters, times and step.
+    pub type Setup = rt::simulation::Setup<Model>;
+    impl rt::Simulated for Model {
+        type Case = Case;
+        type Parameters = Parameters;
+        type Coordinates = Coordinates;
+        type Velocities = Velocities;
+        type Inputs = rt::named::Nothing;
+        type Multipliers = Multipliers;
+        type Outputs = Outputs;
+        type Markers = Markers;
+        type Reactions = Reactions;
+        type State = [S; EVENT_MEMORY
+            .state_len(rt::simulation::ExplicitMemory::state_len(&DIMS), &DIMS)];
+        type Scratch = [S; EVENT_MEMORY
+            .scratch_len(
+                rt::simulation::ExplicitMemory::projected_scratch_len(&DIMS),
+                &DIMS,
+            )];
+        type Workspace = [S; WORKSPACE];
+        type Method = rt::simulation::Eventful<
+            rt::simulation::Projected<rt::Rk4>,
+            Event,
+        >;
+        const NAMES: rt::named::NameTable = NAMES;
+        fn setup(case: Option<Case>) -> Setup {
+            Setup {
+                case,
+                parameters: Parameters::default(),
+                settings: rt::simulation::Settings {
+                    begin: 0.0,
+                    end: 5.0,
+                    step: 0.001,
+                    output: None,
+                },
+            }
+        }
+        fn method(case: Option<Case>) -> Self::Method {
+            rt::simulation::Eventful::new(rt::simulation::Projected {
+                integrator: rt::Rk4,
+                enforcement: rt::simulation::Enforcement::Exact,
+            })
+        }
+        fn check(
+            case: Option<Case>,
+            parameters: &Parameters,
+        ) -> Result<(), rt::simulation::ParameterError> {
+            parameters.check_under(case)
+        }
+        fn with(case: Option<Case>, parameters: Parameters) -> Self {
+            Self::of_case(case, parameters)
+        }
+        fn case(&self) -> Option<Case> {
+            self.case
+        }
+        fn parameters(&self) -> &Parameters {
+            &self.parameters
+        }
+        fn signals(&self, t: S, u: &mut [S]) {
+            if let Ok(u) = u.try_into() {
+                self.input_signals(t, u);
+            }
+        }
+    }
+    /// Derivatives by what the model is differentiated by.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Derivatives {
+        /// By `L_s1`.
+        pub L_s1: S,
+        /// By `e`.
+        pub e: S,
+        /// By `y_g`.
+        pub y_g: S,
+    }
+    rt::fields!(Derivatives[S; 3] { L_s1, e, y_g });
+    /// Objectives of a run and their derivatives.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Gradient {
+        /// Objective `psi1`, in m²s.
+        pub psi1: rt::named::Objective<Derivatives, S>,
+        /// Objective `psi2`, in m²/s.
+        pub psi2: rt::named::Objective<Derivatives, S>,
+        /// Objective `psi3`, in m²/s³.
+        pub psi3: rt::named::Objective<Derivatives, S>,
+    }
+    rt::fields!(Gradient[S; 12] { psi1, psi2, psi3 });
+    /// All memory of a differentiated run.
+    pub type GradientMemory = [S; EVENT_MEMORY
+        .gradient_len(rt::simulation::GradientMemory::projected_len(&DIMS), &DIMS)];
+    impl rt::simulation::Differentiable for Model {
+        type Gradient = Gradient;
+        type Memory = GradientMemory;
+    }
+    /// Objectives of the file's simulation with these parameters, and their gradient. Takes [`GradientMemory`] on the stack.
+    pub fn gradient(parameters: &Parameters) -> Result<Gradient, Error> {
+        rt::simulation::gradient(&Setup::new(*parameters))
+    }
+    /// The same of a case, or with other times and another step.
+    pub fn gradient_of(setup: &Setup) -> Result<Gradient, Error> {
+        rt::simulation::gradient(setup)
+    }
+    /// The same in memory of the caller; what it holds before does not matter.
+    pub fn gradient_with(
+        setup: &Setup,
+        memory: &mut GradientMemory,
+    ) -> Result<Gradient, Error> {
+        rt::simulation::gradient_with(setup, memory)
+    }
     impl rt::Energy for Model {
         #[inline]
         fn energy(
@@ -1046,6 +1264,7 @@ pub mod five_bar_bouncing {
                 conditions: 1,
                 inputs: &[],
                 constant_settings: true,
+                clock: None,
                 autonomous: true,
             }
         }
