@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 20 | 0 |
  | `start` | 18 | 0 |
- | `conditions` | 0 | 0 |
+ | `conditions` | 16 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -217,13 +217,33 @@ pub mod five_bar_bouncing {
         ) -> Result<(), rt::simulation::ParameterError> {
             let values = self.to_array();
             rt::simulation::ParameterError::check_bounds(&values, &Self::BOUNDS)?;
-            const CONDITIONS: [rt::simulation::Condition; 1] = [
+            const CONDITIONS: [rt::simulation::Condition; 6] = [
                 rt::simulation::Condition {
                     message: "the mass of body `bar_A1` is negative",
                     strict: false,
                 },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is below 0.0078125, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "the largest length of the bodies [m] is above 512.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of body `bar_A1` with the default's length l [kg] is above 8192.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is below 0.0009765625, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
+                rt::simulation::Condition {
+                    message: "m + tr J/l² of all bodies with the default's length l [kg] is above 65536.0, too far from that of the default parameters, for which the equations are scaled; make values of this size the defaults",
+                    strict: false,
+                },
             ];
-            let (mut margins, mut shown) = ([0.0; 1], [0.0; 1]);
+            let (mut margins, mut shown) = ([0.0; 6], [0.0; 6]);
             let mut w = [0.0; 0];
             conditions(&values, &mut w, &mut margins, &mut shown);
             rt::simulation::ParameterError::check_conditions(
@@ -1423,30 +1443,30 @@ pub mod five_bar_bouncing {
         out_c[2] = p[8];
         out_c[3] = p[9];
         out_c[5] = p[10];
-        let v0 = 2.0 * p[8];
-        out_c[13] = v0;
-        let v1 = -9.81 * p[7];
-        let v2 = p[6] * v1;
-        out_c[7] = v2;
-        let v3 = p[6] * p[7];
-        out_c[8] = v3;
-        let v4 = 1.5 + p[6];
-        let v5 = -2.0 * v3;
-        out_c[10] = v5;
-        let v6 = 0.5 * v4;
-        out_c[9] = v6;
-        let v7 = 1.5 * p[8];
-        out_c[11] = v7;
-        let v8 = -0.5 * p[9];
-        out_c[12] = v8;
-        let v9 = m::abs(p[1]);
-        out_c[15] = v9;
-        let v10 = m::abs(p[8]);
-        out_c[16] = v10;
-        let v11 = 2.0 * v10;
+        let v0 = m::abs(p[8]);
+        out_c[16] = v0;
+        let v1 = 2.0 * p[8];
+        out_c[13] = v1;
+        let v2 = -9.81 * p[7];
+        let v3 = p[6] * v2;
+        out_c[7] = v3;
+        let v4 = p[6] * p[7];
+        out_c[8] = v4;
+        let v5 = 1.5 + p[6];
+        let v6 = -2.0 * v4;
+        out_c[10] = v6;
+        let v7 = 0.5 * v5;
+        out_c[9] = v7;
+        let v8 = 1.5 * p[8];
+        out_c[11] = v8;
+        let v9 = -0.5 * p[9];
+        out_c[12] = v9;
+        let v10 = m::abs(p[1]);
+        out_c[15] = v10;
+        let v11 = 2.0 * v0;
         out_c[17] = v11;
-        let v12 = p[7] * v3 + 0.08333333333333333;
-        let v13 = p[8] * v7 + v12;
+        let v12 = p[7] * v4 + 0.08333333333333333;
+        let v13 = p[8] * v8 + v12;
         let v14 = 0.08333333333333333 + v13;
         let v15 = 2.7041634565979917 * p[8];
         out_c[19] = v15;
@@ -1494,10 +1514,36 @@ pub mod five_bar_bouncing {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 0. Workspace: 0 slots.
-    fn conditions(p: &[S; 11], w: &mut [S; 0], out_margins: &mut [S; 1], out_shown: &mut [S; 1]) {
+    /// Operations: 16 (2 abs, 9 add, 2 max, 3 neg). Workspace: 0 slots.
+    fn conditions(p: &[S; 11], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
         out_margins[0] = p[6];
         out_shown[0] = p[6];
+        let v0 = m::abs(p[8]);
+        let v1 = m::abs(p[7]);
+        let v2 = m::max((1.8027756377319946 as S), v0);
+        let v3 = m::max(v2, v1);
+        out_shown[1] = v3;
+        out_shown[2] = v3;
+        let v4 = -0.0078125 + v3;
+        out_margins[1] = v4;
+        let v5 = -512.0 + v3;
+        let v6 = -v5;
+        out_margins[2] = v6;
+        let v7 = 0.16666666666666666 + p[6];
+        out_shown[3] = v7;
+        let v8 = -8192.0 + v7;
+        let v9 = -v8;
+        out_margins[3] = v9;
+        let v10 = 1.90625 + v7;
+        let v11 = 1.1666666666666667 + v10;
+        let v12 = 1.90625 + v11;
+        out_shown[4] = v12;
+        out_shown[5] = v12;
+        let v13 = -0.0009765625 + v12;
+        out_margins[4] = v13;
+        let v14 = -65536.0 + v12;
+        let v15 = -v14;
+        out_margins[5] = v15;
     }
 
     /// The inputs where nobody else sets them.

@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 9 | 0 |
  | `start` | 4 | 0 |
- | `conditions` | 113 | 0 |
+ | `conditions` | 91 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 37 | 0 |
  | `markers` | 50 | 0 |
@@ -1052,7 +1052,7 @@ pub mod slider_crank {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 113 (6 abs, 2 acos, 16 add, 6 cos, 2 div, 28 max, 2 min, 27 mul, 10 mul_add, 4 neg, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
+    /// Operations: 91 (6 abs, 2 acos, 16 add, 6 cos, 2 div, 6 max, 2 min, 27 mul, 10 mul_add, 4 neg, 4 select, 2 sqrt, 4 sub). Workspace: 0 slots.
     fn conditions(p: &[S; 8], w: &mut [S; 0], out_margins: &mut [S; 11], out_shown: &mut [S; 11]) {
         out_shown[7] = p[5];
         out_margins[2] = p[6];
@@ -1141,54 +1141,32 @@ pub mod slider_crank {
         out_margins[4] = v73;
         let v74 = 0.5 * p[4];
         let v75 = m::abs(v74);
-        let v76 = m::max((0.0 as S), v75);
-        let v77 = m::max(v76, (0.0 as S));
-        let v78 = m::max(v77, (0.0 as S));
-        let v79 = m::abs(p[4]);
-        let v80 = m::max(v78, v79);
-        let v81 = m::max(v80, (0.0 as S));
-        let v82 = m::max(v81, (0.0 as S));
-        let v83 = m::max(v82, (0.0 as S));
-        let v84 = m::max(v83, (0.0 as S));
-        let v85 = m::max(v84, (0.0 as S));
-        let v86 = m::max(v85, (0.0 as S));
-        let v87 = m::max(v86, (0.0 as S));
-        let v88 = m::max(v87, (0.0 as S));
-        let v89 = m::max(v88, (1.0 as S));
-        let v90 = m::max(v89, (0.0 as S));
-        let v91 = m::max(v90, (0.0 as S));
-        let v92 = m::max(v91, (0.5 as S));
-        let v93 = m::max(v92, (0.0 as S));
-        let v94 = m::max(v93, (0.0 as S));
-        let v95 = m::max(v94, (1.0 as S));
-        let v96 = m::max(v95, (0.0 as S));
-        let v97 = m::max(v96, (0.0 as S));
-        let v98 = m::max(v97, (0.0 as S));
-        let v99 = m::max(v98, (0.0 as S));
-        let v100 = m::max(v99, (0.0 as S));
-        out_shown[5] = v100;
-        out_shown[6] = v100;
-        let v101 = -0.00390625 + v100;
-        out_margins[5] = v101;
-        let v102 = -256.0 + v100;
-        let v103 = -v102;
-        out_margins[6] = v103;
-        let v104 = -8192.0 + p[5];
-        let v105 = -v104;
-        out_margins[7] = v105;
-        let v106 = p[6] + p[7];
-        out_shown[8] = v106;
-        let v107 = -32768.0 + v106;
-        let v108 = -v107;
-        out_margins[8] = v108;
-        let v109 = p[5] + v106;
-        out_shown[9] = v109;
-        out_shown[10] = v109;
-        let v110 = -0.00048828125 + v109;
-        out_margins[9] = v110;
-        let v111 = -32768.0 + v109;
-        let v112 = -v111;
-        out_margins[10] = v112;
+        let v76 = m::abs(p[4]);
+        let v77 = m::max((1.0 as S), v75);
+        let v78 = m::max(v77, v76);
+        out_shown[5] = v78;
+        out_shown[6] = v78;
+        let v79 = -0.00390625 + v78;
+        out_margins[5] = v79;
+        let v80 = -256.0 + v78;
+        let v81 = -v80;
+        out_margins[6] = v81;
+        let v82 = -8192.0 + p[5];
+        let v83 = -v82;
+        out_margins[7] = v83;
+        let v84 = p[6] + p[7];
+        out_shown[8] = v84;
+        let v85 = -32768.0 + v84;
+        let v86 = -v85;
+        out_margins[8] = v86;
+        let v87 = p[5] + v84;
+        out_shown[9] = v87;
+        out_shown[10] = v87;
+        let v88 = -0.00048828125 + v87;
+        out_margins[9] = v88;
+        let v89 = -32768.0 + v87;
+        let v90 = -v89;
+        out_margins[10] = v90;
     }
 
     /// The inputs where nobody else sets them.

@@ -8,7 +8,7 @@
  |---|---|---|
  | `prepare` | 10 | 0 |
  | `start` | 0 | 0 |
- | `conditions` | 38 | 0 |
+ | `conditions` | 16 | 0 |
  | `input_signals` | 0 | 0 |
  | `energy` | 79 | 0 |
  | `markers` | 67 | 0 |
@@ -1077,58 +1077,36 @@ pub mod five_bar {
 
     /// What the parameters must keep.
     ///
-    /// Operations: 38 (2 abs, 9 add, 24 max, 3 neg). Workspace: 0 slots.
+    /// Operations: 16 (2 abs, 9 add, 2 max, 3 neg). Workspace: 0 slots.
     fn conditions(p: &[S; 7], w: &mut [S; 0], out_margins: &mut [S; 6], out_shown: &mut [S; 6]) {
         out_margins[0] = p[2];
         out_shown[0] = p[2];
         let v0 = m::abs(p[4]);
-        let v1 = m::max((0.5 as S), v0);
-        let v2 = m::max(v1, (0.0 as S));
-        let v3 = m::max(v2, (0.0 as S));
-        let v4 = m::abs(p[3]);
-        let v5 = m::max(v3, v4);
-        let v6 = m::max(v5, (0.0 as S));
-        let v7 = m::max(v6, (0.0 as S));
-        let v8 = m::max(v7, (1.8027756377319946 as S));
-        let v9 = m::max(v8, (0.0 as S));
-        let v10 = m::max(v9, (0.0 as S));
-        let v11 = m::max(v10, (0.9013878188659973 as S));
-        let v12 = m::max(v11, (0.0 as S));
-        let v13 = m::max(v12, (0.0 as S));
-        let v14 = m::max(v13, (1.4142135623730951 as S));
-        let v15 = m::max(v14, (0.0 as S));
-        let v16 = m::max(v15, (0.0 as S));
-        let v17 = m::max(v16, (0.7071067811865476 as S));
-        let v18 = m::max(v17, (0.0 as S));
-        let v19 = m::max(v18, (0.0 as S));
-        let v20 = m::max(v19, (1.8027756377319946 as S));
-        let v21 = m::max(v20, (0.0 as S));
-        let v22 = m::max(v21, (0.0 as S));
-        let v23 = m::max(v22, (0.9013878188659973 as S));
-        let v24 = m::max(v23, (0.0 as S));
-        let v25 = m::max(v24, (0.0 as S));
-        out_shown[1] = v25;
-        out_shown[2] = v25;
-        let v26 = -0.0078125 + v25;
-        out_margins[1] = v26;
-        let v27 = -512.0 + v25;
-        let v28 = -v27;
-        out_margins[2] = v28;
-        let v29 = 0.16666666666666666 + p[2];
-        out_shown[3] = v29;
-        let v30 = -8192.0 + v29;
-        let v31 = -v30;
-        out_margins[3] = v31;
-        let v32 = 1.90625 + v29;
-        let v33 = 1.1666666666666667 + v32;
-        let v34 = 1.90625 + v33;
-        out_shown[4] = v34;
-        out_shown[5] = v34;
-        let v35 = -0.0009765625 + v34;
-        out_margins[4] = v35;
-        let v36 = -65536.0 + v34;
-        let v37 = -v36;
-        out_margins[5] = v37;
+        let v1 = m::abs(p[3]);
+        let v2 = m::max((1.8027756377319946 as S), v0);
+        let v3 = m::max(v2, v1);
+        out_shown[1] = v3;
+        out_shown[2] = v3;
+        let v4 = -0.0078125 + v3;
+        out_margins[1] = v4;
+        let v5 = -512.0 + v3;
+        let v6 = -v5;
+        out_margins[2] = v6;
+        let v7 = 0.16666666666666666 + p[2];
+        out_shown[3] = v7;
+        let v8 = -8192.0 + v7;
+        let v9 = -v8;
+        out_margins[3] = v9;
+        let v10 = 1.90625 + v7;
+        let v11 = 1.1666666666666667 + v10;
+        let v12 = 1.90625 + v11;
+        out_shown[4] = v12;
+        out_shown[5] = v12;
+        let v13 = -0.0009765625 + v12;
+        out_margins[4] = v13;
+        let v14 = -65536.0 + v12;
+        let v15 = -v14;
+        out_margins[5] = v15;
     }
 
     /// The inputs where nobody else sets them.
