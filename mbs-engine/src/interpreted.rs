@@ -37,6 +37,11 @@ pub struct Interpreted<S: Scalar = f64> {
 }
 
 impl<S: Scalar> Interpreted<S> {
+    /// The memory of a choice of independent coordinates before the first.
+    pub(crate) fn no_choice(&self) -> Vec<S> {
+        vec![S::ZERO; mbs_runtime::MatrixR::<Self>::choice_len(&mbs_runtime::System::dims(self))]
+    }
+
     /// The program's model, with its default parameters.
     pub fn new(program: Program) -> Self {
         let tape = |name: &str| program.bundle(name).map(Tape::new);

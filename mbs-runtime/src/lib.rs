@@ -143,9 +143,9 @@ pub mod tree;
 
 mod pieces;
 
-pub mod integrator;
-
 pub mod linear;
+
+pub mod integrator;
 
 pub mod euler_parameters;
 pub mod quadrature;

@@ -8,8 +8,8 @@ use mbs_codegen::model::Simulation;
 use mbs_runtime::formulation::StartStatistics;
 use mbs_runtime::sensitivity::{DifferentiatedAt, JointDynamics};
 use mbs_runtime::{
-    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, MatrixR, Occurrence, OnConstraints,
-    Output, Scalar, Sight, Span, StepError, Stiff, System, WithEvents,
+    DifferentiableEventIntegrator, Gradient, Index1, JointDerivatives, Occurrence, OnConstraints, Output,
+    Scalar, Sight, Span, StepError, Stiff, System, WithEvents,
 };
 use std::ops::ControlFlow;
 
@@ -41,7 +41,7 @@ macro_rules! with_dynamics {
         let model = $model;
         match $damping {
             Some(damping) if damping.matrix_r => {
-                let mut choice = $crate::gradient::no_choice(model);
+                let mut choice = model.no_choice();
                 let $dynamics = &mbs_runtime::MatrixR::new(model, &mut choice);
                 $run
             }
@@ -57,11 +57,6 @@ macro_rules! with_dynamics {
     }};
 }
 pub(crate) use with_dynamics;
-
-/// The memory of a choice of independent coordinates before the first.
-pub(crate) fn no_choice<S: Scalar>(model: &Interpreted<S>) -> Vec<S> {
-    vec![S::ZERO; MatrixR::<Interpreted<S>>::choice_len(&model.dims())]
-}
 
 #[allow(clippy::too_many_arguments, reason = "a model, a method in its parts, a span and a start")]
 pub(super) fn run(

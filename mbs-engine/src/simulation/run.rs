@@ -10,7 +10,6 @@ use super::judged::Judged;
 use super::observer::{Accelerate, Known, Now, Observer, OfConstraints, OfTree, Seen};
 use super::settings::{Analysis, Settings};
 use super::start::{self, Start};
-use crate::gradient::no_choice;
 use crate::{Damping, Interpreted, Method};
 use mbs_codegen::analysis::Analysed;
 use mbs_codegen::model::{self, Case, Formulation, Model, Simulation};
@@ -241,7 +240,7 @@ impl<'a> Job<'a> {
                 };
                 let multipliers = self.settings.judges_forces.then(|| dynamics.clone());
                 if damping.is_some_and(|damping| damping.matrix_r) {
-                    let mut choice = no_choice(model);
+                    let mut choice = model.no_choice();
                     let (system, accelerate) =
                         (MatrixR::new(model, &mut choice), OfConstraints(model, dynamics));
                     return match self.has_events() {
