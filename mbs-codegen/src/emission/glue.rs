@@ -209,7 +209,7 @@ fn solve_many(program: &Program, kind: BundleKind) -> Option<TokenStream> {
     super::many_columns(program, kind)?;
     let solve = program.bundle(kind.name())?;
     let (function, slots) = (ident(&super::lanes::name(solve)), count(solve.slots as usize));
-    let (one, many) = (ident(&solve.name), ident(&format!("{}_many", solve.name)));
+    let (one, many) = (ident(solve.name), ident(&format!("{}_many", solve.name)));
     let size = count(solve.results.first()?.len as usize);
     Some(quote! {
         #[inline]

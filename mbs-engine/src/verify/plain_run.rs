@@ -37,6 +37,9 @@ pub(super) struct Model<S: Scalar> {
     input: Option<(usize, S)>,
 }
 
+/// Inputs, and y at the start.
+type JointStart<'m, S> = (Signals<'m, S>, Vec<S>);
+
 impl<S: Scalar> Model<S> {
     pub(super) fn new(model: &Interpreted<S>, k: usize, by: S) -> Self {
         let mut model = model.clone();
@@ -112,7 +115,7 @@ impl<S: Scalar> Model<S> {
         &self,
         damping: Option<Damping>,
         times: &[f64],
-    ) -> Result<Option<(Signals<'_, S>, Vec<S>)>, StepError> {
+    ) -> Result<Option<JointStart<'_, S>>, StepError> {
         let (model, dims) = (&self.model, self.model.dims());
         let Some(&begin) = times.first() else { return Ok(None) };
         let mut inputs = self.inputs();
