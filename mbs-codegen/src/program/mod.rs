@@ -348,10 +348,10 @@ impl Program {
             let sensitivity = &mut analysed.to_mut().model.sensitivity;
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        if !analysed.sensitivity.is_empty() {
-            if let Some(column) = analysed.model.clock_column() {
-                analysed.to_mut().model.sensitivity.push(column);
-            }
+        if !analysed.sensitivity.is_empty()
+            && let Some(column) = analysed.model.clock_column()
+        {
+            analysed.to_mut().model.sensitivity.push(column);
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
