@@ -203,7 +203,7 @@ macro_rules! bundles {
         trait ConstraintRows in MatrixR {
             places { independent: &[bool] }
             /// Constraints, their rates and how velocities change them, in joint form.
-            ConstraintRows = constraint_rows(at: At) reads [Time Z V]
+            ConstraintRows = constraint_rows(at: At) reads [Time Z V U]
                 -> slices(
                     phi: [n_holonomic] "holonomic rows",
                     phid: [joint_rows] "their rates, and the nonholonomic rows",

@@ -32,7 +32,7 @@ fn broken(program: &Program, set: &[(&str, f64)]) -> Option<String> {
     let mut w = vec![0.0; scratch_len(bundle)];
     let (mut margins, mut shown) = (vec![0.0; n], vec![0.0; n]);
     run(bundle, &arguments, &mut w, &mut [&mut margins, &mut shown]).expect("right lengths");
-    Conditions::broken(&program.conditions, &margins, &shown).map(|(_, text)| text)
+    Conditions::broken(&program.conditions, &margins, &shown).map(|(_, broken)| broken)
 }
 
 /// A planar four-bar linkage of a size, about an axis, whose second pivot is lifted by `h` out of the plane.
