@@ -115,7 +115,10 @@ fn run(
             let (file, rows) = Rows::resume(out, plan, results, &part)?;
             (Some(file), rows)
         }
-        Some(out) => (Some(Rows::create(out, plan, results)?), Vec::new()),
+        Some(out) => {
+            rows::spare_unfinished(out, plan, results, &part)?;
+            (Some(Rows::create(out, plan, results)?), Vec::new())
+        }
         None => (None, Vec::new()),
     };
     if let Some(out) = arguments.out.as_deref().filter(|out| is_parquet(out)) {

@@ -98,6 +98,27 @@ impl Rows {
     }
 }
 
+/// Refuses to write over an interrupted run of the same sweep.
+pub(crate) fn spare_unfinished(
+    path: &Path,
+    plan: &Plan,
+    results: &[String],
+    part: &Range<usize>,
+) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    match read(path, plan, results) {
+        Ok((rows, _)) if !rows.is_empty() && rows.len() < part.len() => Err(Failure::usage(format!(
+            "`{}` has {} of the {} rows of this sweep: go on with `--resume`, or name another file",
+            path.display(),
+            rows.len(),
+            part.len()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The rows of a file and the length of what is whole of it. The file must have the columns and the points of the plan.
 pub(crate) fn read(path: &Path, plan: &Plan, results: &[String]) -> Result<(Vec<Row>, usize), Failure> {
     let text = files::read(path)?.text;

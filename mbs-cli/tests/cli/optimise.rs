@@ -291,7 +291,10 @@ fn parts_of_a_sweep_are_the_whole() {
     assert_eq!(text(&whole).lines().count(), 15);
     // A file that was cut in the middle of a row goes on to the same end.
     let cut = text(&whole)[..text(&whole).len() / 2].to_string();
-    std::fs::write(&one, cut).expect("a file");
+    std::fs::write(&one, &cut).expect("a file");
+    // Nothing writes over its rows.
+    fails(2, &["rows of this sweep: go on with `--resume`"], &[&base[..], &["--out", &one]].concat());
+    assert_eq!(text(&one), cut);
     of(&["--out", &one, "--resume"]);
     assert_eq!(text(&one), text(&whole));
     fails(2, &["belongs to another sweep"], &[&base[..9], &["8", "--out", &one, "--resume"]].concat());
