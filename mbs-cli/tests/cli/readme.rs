@@ -59,6 +59,7 @@ fn commands_in_the_text_are_right() {
         "kinematics",
         "gradient",
         "verify",
+        "compare",
         "equilibrium",
         "modes",
         "import",
@@ -68,9 +69,10 @@ fn commands_in_the_text_are_right() {
         assert!(seen.iter().any(|seen| seen == name), "{name} is not among {seen:?}");
     }
     // Options, named one by one.
-    let help: String = ["simulate", "gradient", "modes"].map(|command| run(&[command, "--help"])).concat();
+    let help: String =
+        ["simulate", "kinematics", "gradient", "modes"].map(|command| run(&[command, "--help"])).concat();
     for code in README.split('`').filter(|code| code.starts_with("--") && *code != "--check") {
         let option = code.split(' ').next().expect("a word");
-        assert!(help.contains(option), "`{code}` is no option of simulate, gradient or modes");
+        assert!(help.contains(option), "`{code}` is no option of simulate, kinematics, gradient or modes");
     }
 }
