@@ -372,6 +372,10 @@ impl<S: Scalar> System for Interpreted<S> {
     fn units(&self) -> Units<'_> {
         Units { coordinates: &self.program.coordinate_units, rows: &self.program.row_units }
     }
+
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        &self.program.resting_rows
+    }
 }
 
 impl<S: Scalar> Names for Interpreted<S> {

@@ -118,6 +118,18 @@ pub trait System {
     fn units(&self) -> Units<'_> {
         Units::ONE
     }
+
+    /// Rows that do not act in every state of the modes: (k, i) for each input i, a state, while which holds row k of the joint form is zero.
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        &[]
+    }
+}
+
+/// Whether row k of the joint form does not act: a state holds in which it rests.
+pub(crate) fn rests<M: System>(system: &M, k: usize, u: &[M::S]) -> bool {
+    let holds = |input: u32| u.get(input as usize).is_some_and(|state| state.real() != 0.0);
+    system.resting_rows().iter().any(|&(row, input)| row as usize == k && holds(input))
 }
 
 /// Start values.
@@ -333,6 +345,10 @@ impl<M: System> System for Recursive<'_, M> {
     #[inline(always)]
     fn units(&self) -> Units<'_> {
         self.0.units()
+    }
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.0.resting_rows()
     }
 }
 

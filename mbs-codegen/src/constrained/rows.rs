@@ -18,7 +18,7 @@ use crate::model::{
     Vector,
 };
 use crate::symbols::Group;
-use crate::topology::{self, Row, Tree};
+use crate::topology::{self, Row, RowSource, Tree};
 use hashbrown::HashMap;
 
 /// The rows of a model, holonomic first.
@@ -160,6 +160,21 @@ impl Rows {
     /// The place of a kept row among the multipliers of the coordinate form, where normalisation rows stand between.
     pub fn place(&self, row: usize) -> usize {
         if row < self.holonomic() { row } else { row + self.blocks.len() }
+    }
+
+    /// Kept rows that do not act in every state: (row, input) for each state in which one does not.
+    pub fn resting(&self, model: &Model) -> Vec<(u32, u32)> {
+        let mut resting = Vec::new();
+        for (k, row) in self.kept.iter().enumerate() {
+            let RowSource::Constraint(constraint) = row.source else { continue };
+            for group in &model.constraints[constraint].activity.groups {
+                let of_group = |mode: &&Mode| mode.inputs().any(|state| group.contains(&state));
+                let states = model.modes.iter().filter(of_group).flat_map(Mode::inputs);
+                resting
+                    .extend(states.filter(|state| !group.contains(state)).map(|state| (k as u32, state.0)));
+            }
+        }
+        resting
     }
 }
 

@@ -252,6 +252,19 @@ fn units_of(program: &Program) -> Option<TokenStream> {
     })
 }
 
+/// Rows that do not act in every state, if there are any.
+fn resting_rows_of(program: &Program) -> Option<TokenStream> {
+    let resting = super::glue::places(&program.resting_rows);
+    (!program.resting_rows.is_empty()).then(|| {
+        quote! {
+            #[inline(always)]
+            fn resting_rows(&self) -> &[(u32, u32)] {
+                #resting
+            }
+        }
+    })
+}
+
 fn model_of(program: &Program) -> TokenStream {
     let euler: Vec<Literal> = program.euler_parameters.iter().map(|&i| count(i)).collect();
     let holds = program.inputs.iter().map(|input| match input.hold {
@@ -260,6 +273,7 @@ fn model_of(program: &Program) -> TokenStream {
         Hold::Signal => quote!(rt::Hold::Signal),
     });
     let units = units_of(program);
+    let resting_rows = resting_rows_of(program);
     let prepare = call(program, "prepare", quote!(&p), quote!(&mut w), &[quote!(&mut prepared)]);
     let start = call(
         program,
@@ -359,6 +373,7 @@ fn model_of(program: &Program) -> TokenStream {
                 &[#(#holds),*]
             }
             #units
+            #resting_rows
         }
 
         impl rt::Names for Model {

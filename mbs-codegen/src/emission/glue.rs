@@ -331,7 +331,7 @@ fn by_case(program: &Program, own: &[bool], of: impl Fn(&CaseInfo) -> &Vec<bool>
     quote!(match self.case { #(#others)* _ => &[#(#own),*] })
 }
 
-fn places(entries: &[(u32, u32)]) -> TokenStream {
+pub(super) fn places(entries: &[(u32, u32)]) -> TokenStream {
     let pairs = entries.iter().map(|&(i, j)| {
         let (i, j) = (count(i as usize), count(j as usize));
         quote!((#i, #j))

@@ -293,6 +293,8 @@ pub struct Program {
     pub held: Vec<bool>,
     /// Which velocities `matrix_r` integrates; none if it chooses.
     pub independent: Vec<bool>,
+    /// Kept rows that do not act in every state, and the inputs of those states.
+    pub resting_rows: Vec<(u32, u32)>,
     /// Which coordinates follow from the others; none if there are none.
     pub dependent: Vec<bool>,
     /// Places of matrix entries and orders of elimination.
@@ -498,6 +500,7 @@ impl Program {
             held: held(model, tree),
             dependent: dependent(model, tree),
             independent: independent(model, tree, simulation),
+            resting_rows: rows.resting(model),
             structure: Structure::default(),
             euler_parameters: rows.blocks.clone(),
             coordinate_units: unless_one(rows.scales.coordinates.clone()),

@@ -86,6 +86,10 @@ impl<M: System> System for Index1<'_, M> {
     fn units(&self) -> Units<'_> {
         self.system.units()
     }
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.system.resting_rows()
+    }
 }
 
 /// The first `n` values of `w`, and the rest.
@@ -155,6 +159,10 @@ impl<T: System> System for OnConstraints<T> {
     #[inline(always)]
     fn units(&self) -> Units<'_> {
         self.0.units()
+    }
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.0.resting_rows()
     }
 }
 

@@ -123,6 +123,10 @@ impl<M: System> System for MatrixR<'_, M> {
     fn units(&self) -> Units<'_> {
         self.index1.system.units()
     }
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.index1.system.resting_rows()
+    }
 }
 
 impl<M: ConstrainedDynamics + ConstraintRows> ForwardDynamics for MatrixR<'_, M> {

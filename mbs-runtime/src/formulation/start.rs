@@ -70,7 +70,7 @@ pub struct StartStatistics {
     pub phid: f64,
     /// Largest |Φdd| or |Ψd|.
     pub phidd: f64,
-    /// Active rows that act.
+    /// Active rows that act in the states that hold.
     pub rows: usize,
     /// Independent ones among them.
     pub rank: usize,
@@ -207,7 +207,7 @@ pub(super) struct Work<'a, M: Constrained> {
     pub(super) flat: &'a mut [M::S],
     pub(super) w: &'a mut [M::S],
     pub(super) statistics: StartStatistics,
-    /// Active rows that do not act.
+    /// Active rows that rest in the states that hold.
     pub(super) idle: usize,
 }
 

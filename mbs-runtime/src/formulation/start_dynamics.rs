@@ -14,7 +14,7 @@ use crate::linear::rank::rank;
 use crate::linear::{copy, largest, lu};
 use crate::pieces::{cut, cut_mut};
 use crate::scalar::{Scalar, sqrt};
-use crate::system::Quantity;
+use crate::system::{Quantity, rests};
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 5;
@@ -100,10 +100,12 @@ impl<M: Constrained> Work<'_, M> {
                 }
             }
         }
-        // Rows of states that do not hold are zero.
-        let acts = |row: &[M::S]| row.iter().any(|&entry| entry != M::S::ZERO);
-        let idle = self.active.iter().zip(dense.chunks_exact(nq.max(1)));
-        self.idle = idle.filter(|(active, row)| **active != M::S::ZERO && !acts(row)).count();
+        // Rows that are zero where the mechanism stands, and not for their states, count: they are dependent ones.
+        // Normalisation rows stand between those of the joint form.
+        let place = |k: usize| if k < self.dims.n_holonomic { k } else { k + self.dims.n_normalisation };
+        let active = |k: usize| self.active.get(place(k)).is_some_and(|active| *active != M::S::ZERO);
+        let joint_rows = 0..self.dims.joint_rows();
+        self.idle = joint_rows.filter(|&k| active(k) && rests(self.system, k, self.u)).count();
         let (used, _) = cut_mut("pivots", self.pivots, rows + nq).map_err(fail)?;
         self.statistics.rank = rank(nq, dense, used, sqrt(M::S::EPSILON)).map_err(fail)?.rank;
         self.statistics.rows = self.active.iter().filter(|active| **active != M::S::ZERO).count();

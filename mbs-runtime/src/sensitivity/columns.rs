@@ -23,7 +23,7 @@ pub(crate) fn row_mut<S>(x: &mut [S], i: usize, columns: usize) -> Option<&mut [
 /// One term of a sum of products: a B X with the factor a, the values of B at the sum's places, and X.
 pub(crate) type Term<'a, S> = (S, &'a [S], &'a [S]);
 
-/// Y = Y + Σ a B X
+/// Y = Y + Σ a B X, where every term has a value for each place: a product without a term is one of fewer terms, not one with an empty list.
 #[inline(always)]
 pub(crate) fn add_products<S: Scalar, const T: usize>(
     places: Places<'_>,

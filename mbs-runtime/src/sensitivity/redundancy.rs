@@ -9,7 +9,7 @@ use crate::error::{EvalError, StepError};
 use crate::linear::rank::rank;
 use crate::pieces::cut_mut;
 use crate::scalar::{Scalar, sqrt};
-use crate::system::{At, Dims};
+use crate::system::{At, Dims, rests};
 
 /// Rows of θ, v, vd, λ: the columns of an objective's derivatives before those of ρ.
 pub(crate) const fn objective_rows(dims: &Dims) -> usize {
@@ -78,7 +78,7 @@ fn is_redundant<D: JointDynamics>(
             *entry = with - without;
         }
     }
-    // A row that does not act binds nothing.
-    let acting = dense.chunks_exact(nv.max(1)).filter(|row| row.iter().any(|&x| x != D::S::ZERO)).count();
+    // A row that does not act in the states that hold binds nothing.
+    let acting = (0..rows).filter(|&k| !rests(model, k, at.u)).count();
     Ok(rank(nv, dense, used, sqrt(D::S::EPSILON))?.rank < acting)
 }

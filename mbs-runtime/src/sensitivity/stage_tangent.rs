@@ -136,16 +136,13 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         tangents(system, at.z, columns, z, theta)?;
         solution.fill(S::ZERO);
         let places = model.joint_places();
-        // The velocities do not change in this product.
-        let (none, mut blocks) = (&[][..], JointValues::of(&places, linear.values)?);
-        blocks.force_v = none;
-        blocks.rows_v = none;
-        let x = [&*theta, none, none, none];
+        let blocks = JointValues::of(&places, linear.values)?;
+        let x = [&*theta, &[], &[], &[]];
         let along = directions.unwrap_or(Directions::Each);
         let mut product = Product { columns, x, directions: along, y: solution };
-        match directions {
-            Some(_) => blocks.read(dims, &places, &mut product)?,
-            None => blocks.read_state(dims, &places, &mut product)?,
+        blocks.read_positions(dims, &places, &mut product)?;
+        if directions.is_some() {
+            blocks.read_parameters(dims, &places, &mut product)?;
         }
         model.joint_solve_many(linear.factors, columns, linear.w, linear.column, solution)?;
         add_scaled(v, alpha, cut("stage", solution, nv * columns)?.0);
@@ -184,11 +181,11 @@ impl<'a, S: Scalar> StageMatrix<'a, S> {
         model.joint_solve_many(linear.factors, columns, linear.w, linear.column, solution)?;
         theta.fill(S::ZERO);
         let places = model.joint_places();
-        let mut blocks = JointValues::of(&places, linear.values)?;
-        blocks.force_v = &[];
-        blocks.rows_v = &[];
+        let blocks = JointValues::of(&places, linear.values)?;
         let x: [&mut [S]; 4] = [theta, &mut [], &mut [], &mut []];
-        blocks.read(dims, &places, &mut TransposedProduct { columns, y: solution, x, rho })?;
+        let mut product = TransposedProduct { columns, y: solution, x, rho };
+        blocks.read_positions(dims, &places, &mut product)?;
+        blocks.read_parameters(dims, &places, &mut product)?;
         change.fill(S::ZERO);
         add_tangents_transposed(system, at.z, columns, theta, change)?;
         solve_rates(system, at.v, -alpha, columns, change)?;

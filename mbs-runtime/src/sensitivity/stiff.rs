@@ -50,6 +50,10 @@ impl<D: JointDynamics> System for Stiff<'_, D> {
     fn units(&self) -> Units<'_> {
         self.0.units()
     }
+    #[inline(always)]
+    fn resting_rows(&self) -> &[(u32, u32)] {
+        self.0.resting_rows()
+    }
 }
 
 impl<D: JointDynamics> Stiff<'_, D> {
