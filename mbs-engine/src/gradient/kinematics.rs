@@ -18,7 +18,7 @@
 //!   hinge: {type: revolute, parent: ground, child: rod, axis: [0, 0, 1]}
 //! constraints:
 //!   drive: {type: motion, coordinate: hinge, value: t}
-//! objectives: {height: {terminal: rod.tip.y}}
+//! objectives: {height: {terminal: pos(rod.tip).y}}
 //! sensitivity: [L]
 //! simulation: {end: 1, step: 0.1}
 //! ";
