@@ -240,8 +240,9 @@ impl<M: Constrained> Solution<'_, '_, M> {
                 continue;
             }
             let dense = self.bordered.leading.uses_dense();
-            let (left, equation, column) = self.worst(self.bordered.redundant)?;
-            if left <= LOST && (self.bordered.redundant || dense) {
+            let (left, equation, column) = self.worst(true)?;
+            // No other factors make less than rounding.
+            if left <= ROUNDING || (left <= LOST && (self.bordered.redundant || dense)) {
                 return Ok(());
             }
             if dense {
@@ -250,7 +251,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             self.start_again(x)?;
             previous = f64::INFINITY;
         }
-        let (left, equation, column) = self.worst(self.bordered.redundant)?;
+        let (left, equation, column) = self.worst(true)?;
         if left <= LOST && self.bordered.redundant {
             Ok(())
         } else {
@@ -276,11 +277,15 @@ impl<M: Constrained> Solution<'_, '_, M> {
         Ok(())
     }
 
-    /// The largest residual in units of ε times what its equation sums, also before that, if `noise` counts; its equation
-    /// and column. A residual that is not finite is infinite. Rows of constraints that sum rounding only say nothing, and where they sum
-    /// what rounding of the other equations leaves, that counts.
-    fn worst(&mut self, noise: bool) -> Result<(f64, usize, usize), EvalError> {
-        self.spread_rounding()?;
+    /// The largest residual in units of ε times what its equation sums; its equation and column. A residual that is not finite is infinite.
+    /// Rows of constraints that sum rounding only say nothing. If the residual is `judged`, because refinement does not shrink it any more,
+    /// what has cancelled before counts where rows depend on each other, and what rounding of the other equations leaves of a row: a
+    /// limit for what must be taken as it is, not for what refinement could still mend.
+    fn worst(&mut self, judged: bool) -> Result<(f64, usize, usize), EvalError> {
+        let noise = judged && self.bordered.redundant;
+        if judged {
+            self.spread_rounding()?;
+        }
         let Memory { residual, sizes, noise: before, column: spread, .. } = &*self.memory;
         let mut worst = (0.0, 0, 0);
         let nq = self.system.dims().nq;
@@ -293,7 +298,7 @@ impl<M: Constrained> Solution<'_, '_, M> {
             let unit = unit_of(nq, units, i);
             let says = i < nq || size.real() > nothing * unit || !size.is_finite();
             let size = if noise { size.real() + before.real() + cancelled * unit } else { size.real() };
-            let size = if i < nq { size } else { size + spread.real() };
+            let size = if judged && i >= nq { size + spread.real() } else { size };
             if !says && self.bordered.redundant {
                 continue;
             }
