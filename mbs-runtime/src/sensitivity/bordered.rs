@@ -94,12 +94,15 @@ impl<'a, S: Scalar> Memory<'a, S> {
     #[inline(always)]
     pub(crate) fn new(dims: &Dims, columns: usize, pieces: &mut Pieces<'a, S>) -> Result<Self, StepError> {
         let n = dims.nq + dims.rows();
+        // Transposed solves read it where nothing has written it.
+        let noise = pieces.next(n)?;
+        noise.fill(S::ZERO);
         Ok(Self {
             residual: pieces.next(n * columns)?,
             column: pieces.next(n)?,
             largest: pieces.next(n)?,
             sizes: pieces.next(n)?,
-            noise: pieces.next(n)?,
+            noise,
         })
     }
 }
