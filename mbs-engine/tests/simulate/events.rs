@@ -417,7 +417,7 @@ pub(crate) fn compare(found: &gradient::Found, source: &Model, expected: Expecte
     }
 }
 
-pub(crate) fn compare_events(found: &gradient::Found, expected: &[(f64, &[f64])], tolerance: f64) {
+fn compare_events(found: &gradient::Found, expected: &[(f64, &[f64])], tolerance: f64) {
     for (event, &(t, slopes)) in found.events.iter().zip(expected) {
         close("time of an event", event.t, t, tolerance);
         for (&found, &expected) in event.derivatives.iter().zip(slopes) {
@@ -435,7 +435,7 @@ pub(crate) const KNEE: Expected<'_> = &[
     ("swing", 0.8449342382, &[-0.00629899242, -0.499650328, 0.05961308675]),
     ("torque", 0.1817496883, &[0.1179531132, -1.618705825, -0.02780650086]),
 ];
-pub(crate) const KNEE_EVENTS: &[(f64, &[f64])] = &[
+const KNEE_EVENTS: &[(f64, &[f64])] = &[
     (0.244496432501, &[-0.000256262361, 0.0640534885, 0.0]),
     (0.502159471192, &[-0.027439749, -0.0795268617, -0.342688816]),
     (0.515310491353, &[-0.0279477127, -0.149120849, -0.322847563]),
@@ -524,7 +524,7 @@ fn a_contact_opens_by_its_force() {
 }
 
 /// Numbers of independent code for the vehicle that is dropped, at 1.9 s: derivatives by L0R, kt, hd.
-pub(crate) const DROPPED: Expected<'_> = &[
+const DROPPED: Expected<'_> = &[
     ("z", 0.5728887614, &[0.3466647678, 1.087380717e-06, -1.584423236]),
     ("phi", 0.02990117267, &[-0.2623344711, 5.017125221e-07, -0.6407663596]),
     ("zd", 1.005185199, &[-2.191696008, -1.016643698e-06, 0.839984853]),
