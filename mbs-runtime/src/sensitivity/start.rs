@@ -291,6 +291,11 @@ impl<'a, M: Sensitivities> Work<'a, M> {
                 }
             }
         }
+        // A row that positions hardly change is a component of a vector, with its rounding: it is not made larger than half of the digits allow.
+        for (k, size) in self.sizes.iter_mut().enumerate().filter(|(_, size)| size.real() > 0.0) {
+            let least = sqrt(M::S::EPSILON) * self.system.units().row(k);
+            *size = M::S::from_f64(size.real().max(least));
+        }
         Ok(())
     }
 
