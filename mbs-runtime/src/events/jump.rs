@@ -273,7 +273,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         }
         // D A D with a small −E
         let scales = self.scales.get_mut(..n).ok_or(())?;
-        symmetric::scales(n, nv, matrix, scales);
+        symmetric::scales(n, nv, matrix, |_| None, scales);
         symmetric::apply(n, scales, matrix);
         let small = S::from_f64(least_part::<S>());
         for (k, e) in self.compliance.iter_mut().enumerate().take(n) {

@@ -9,8 +9,15 @@
 
 use crate::scalar::{Scalar, sqrt};
 
-/// Into `d`: the scales of the n × n matrix `a` whose first `nv` unknowns are those of M; one for what reaches no inertia.
-pub(crate) fn scales<S: Scalar>(n: usize, nv: usize, a: &[S], d: &mut [S]) {
+/// Into `d`: the scales of the n × n matrix `a` whose first `nv` unknowns are those of M; one for what reaches no inertia. Rows whose `unit` is known,
+/// and against which they are small where others are not, are components of rounding: they are not made larger than half of the digits allow.
+pub(crate) fn scales<S: Scalar>(
+    n: usize,
+    nv: usize,
+    a: &[S],
+    unit: impl Fn(usize) -> Option<f64>,
+    d: &mut [S],
+) {
     d.fill(S::ZERO);
     let entry = |i: usize, j: usize| a.get(i * n + j).map_or(0.0, |a| a.real().abs());
     for (j, d) in d.iter_mut().enumerate().take(nv) {
@@ -28,8 +35,22 @@ pub(crate) fn scales<S: Scalar>(n: usize, nv: usize, a: &[S], d: &mut [S]) {
         }
         known = now;
     }
+    limit(d.get_mut(nv..).unwrap_or_default(), unit);
     for d in d.iter_mut().filter(|d| **d == S::ZERO) {
         *d = S::ONE;
+    }
+}
+
+/// Limits the scales of rows by their units; rows whose scale is zero say nothing.
+fn limit<S: Scalar>(d: &mut [S], unit: impl Fn(usize) -> Option<f64>) {
+    let sizes = d.iter().enumerate().filter_map(|(k, d)| Some(1.0 / (d.real() * unit(k)?)));
+    let largest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
+    for (k, d) in d.iter_mut().enumerate() {
+        let Some(unit) = unit(k) else { continue };
+        let most = power_below(1.0 / (sqrt(S::EPSILON) * largest * unit));
+        if most > 0.0 && d.real() > most {
+            *d = S::from_f64(most);
+        }
     }
 }
 
@@ -73,7 +94,7 @@ fn power_below(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{apply, scales};
+    use super::{apply, limit, scales};
 
     /// Two masses, one of them behind a coordinate without inertia, and three rows: whatever their units are, the scaled matrix is the same.
     #[test]
@@ -90,17 +111,25 @@ mod tests {
             let unit = power.map(|power| 2f64.powi(power));
             let mut b: Vec<f64> = (0..n * n).map(|k| a[k] * unit[k / n] * unit[k % n]).collect();
             let mut d = [0.0; 6];
-            scales(n, nv, &b, &mut d);
+            scales(n, nv, &b, |_| None, &mut d);
             apply(n, &d, &mut b);
             assert_eq!(*first.get_or_insert_with(|| b.clone()), b, "{power:?}");
         }
+    }
+
+    /// A row of rounding beside one that is not.
+    #[test]
+    fn rows_of_rounding() {
+        let mut d = [2f64.powi(60), 2f64.powi(100), 2f64.powi(-40), 0.0];
+        limit(&mut d, |k| Some(if k == 2 { 2f64.powi(100) } else { 1.0 }));
+        assert_eq!(d, [2f64.powi(60), 2f64.powi(86), 2f64.powi(-40), 0.0]);
     }
 
     /// What reaches nothing has the scale one.
     #[test]
     fn rows_without_entries() {
         let mut d = [0.0; 3];
-        scales(3, 2, &[1e40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], &mut d);
+        scales(3, 2, &[1e40, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], |_| Some(1.0), &mut d);
         assert!(d[0] > 1e-21 && d[0] <= 1e-20 && d[1..] == [1.0, 1.0]);
     }
 }

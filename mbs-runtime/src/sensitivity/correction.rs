@@ -183,7 +183,10 @@ impl<'a, S: Scalar> Correction<'a, S> {
             }
         }
         // D A D with a small −E, which keeps dependent rows solvable
-        symmetric::scales(n, nv, self.dense, self.scales);
+        // Normalisation rows stand between those of the joint form.
+        let place = |k: usize| if k < dims.n_holonomic { k } else { k + dims.n_normalisation };
+        let units = model.units();
+        symmetric::scales(n, nv, self.dense, |k| Some(units.row(place(k))), self.scales);
         symmetric::apply(n, self.scales, self.dense);
         copy(self.lu, self.dense);
         for k in nv..n {
