@@ -3,10 +3,10 @@
 //! Both are derivatives of the same discrete solution and agree to rounding. The direct one carries a column for each parameter along the
 //! run; the adjoint goes back over the run once with a column for each objective, and keeps the steps for it or makes them again.
 
-use super::explicit::with_dynamics;
 use super::products::{self, Watcher, Weights, counting, own_len, span};
 use super::{Effort, EventFound, Found, Start, is_constrained};
 use crate::Interpreted;
+use crate::dynamics::Dynamics;
 use crate::method::{Damping, Method};
 use crate::signals::Signals;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
@@ -80,7 +80,8 @@ pub fn choose(
         Integrator::DormandPrince | Integrator::Sdirk4 => None,
         Integrator::Rk4 => {
             let damping = Damping::of(simulation, is_constrained(model), &[]);
-            let dims = with_dynamics!(model, damping, dynamics => dynamics.dims());
+            let mut choice = model.no_choice();
+            let dims = Dynamics::new(model, damping, &mut choice).dims();
             AdjointIntegrator::schedule(&Adjoint(Fixed { method: Rk4, h }), &dims, &span, numbers)
                 .map_err(|error| counting(own, all, error))?
         }

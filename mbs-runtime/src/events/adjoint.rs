@@ -66,8 +66,8 @@ where
     <D as WithEvents>::Model: EventDerivatives,
 {
     let dims = system.dims();
-    let first = n + memory_len(system, n + 2) + plain_len::<D>(&dims, columns) + T::memory_len(n) + 9 * n;
-    let way = way_len::<T, D>(&dims, columns) + around_len::<T>(&dims, columns, dims.nu);
+    let first = n + memory_len(system, n + 2) + plain_len(system, columns) + T::memory_len(n) + 9 * n;
+    let way = way_len::<T, D>(system, columns) + around_len::<T>(&dims, columns, dims.nu);
     let back = dims.nu + Acts::len(system.events()) + way;
     dims.n_choice + if first > back { first } else { back }
 }
