@@ -23,7 +23,7 @@ use mbs_engine::gradient::{self, Effort, InputHistory, Ran};
 use mbs_engine::simulation::{
     Column, InstanceError, RunFailure, Settings, interpret, refuse_held_signals, simulation,
 };
-use mbs_runtime::{Schedule, StepError};
+use mbs_runtime::{AdjointStatistics, Schedule, StepError};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -277,9 +277,14 @@ impl Shown<'_> {
         );
         if let Some(choice) = self.told {
             let way = if choice.adjoint { "adjoint" } else { "direct" };
-            let again = self.ran.found.adjoint.map_or(String::new(), |adjoint| {
-                format!("; {} made again", count(adjoint.recomputed, "step"))
-            });
+            let again = self.ran.found.adjoint.map_or(
+                String::new(),
+                |AdjointStatistics { recomputed, schedule, .. }| {
+                    let (records, states) =
+                        (count(schedule.segment, "record"), count(schedule.states, "state"));
+                    format!("; {} made again, with {records} and {states}", count(recomputed, "step"))
+                },
+            );
             let _ = writeln!(out, "  method   {way}: {}{again}", choice.why);
         }
         if let Some(written) = &self.written {
@@ -321,9 +326,15 @@ impl Shown<'_> {
             "statistics": {"steps": steps, format!("{word}s"): times, "wall_time": self.ran.seconds},
         });
         if let Some(choice) = self.told {
-            let again = self.ran.found.adjoint.map(|adjoint| adjoint.recomputed);
+            let adjoint = self.ran.found.adjoint;
             let way = if choice.adjoint { "adjoint" } else { "direct" };
-            object["method"] = json!({"gradient": way, "why": choice.why, "recomputed": again});
+            object["method"] = json!({
+                "gradient": way,
+                "why": choice.why,
+                "recomputed": adjoint.map(|adjoint| adjoint.recomputed),
+                "records": adjoint.map(|adjoint| adjoint.schedule.segment),
+                "states": adjoint.map(|adjoint| adjoint.schedule.states),
+            });
         }
         if let Some(written) = &self.written {
             let file = written.file.display().to_string();

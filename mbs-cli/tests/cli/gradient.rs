@@ -90,6 +90,34 @@ fn the_adjoint_gives_the_same_gradient() {
     }
 }
 
+/// Under step control and with events the number of steps is known after a first run alone: too little memory is refused with what all of it
+/// needs, that is enough, and it gives the same bits.
+#[test]
+fn adjoints_of_runs_whose_steps_are_not_known_before() {
+    for (name, integrator, end) in [
+        ("five_bar", "dormand_prince", "1"),
+        ("five_bar", "sdirk4", "0.5"),
+        ("five_bar_bouncing", "trapezoidal", "1"),
+        ("five_bar_bouncing", "dormand_prince", "1"),
+    ] {
+        let model = shipped(name);
+        let run = ["gradient", &model, "--end", end, "--integrator", integrator, "--method", "adjoint"];
+        let with = |more: &[&'static str]| [&run[..], more].concat();
+        let all = json(&with(&["--json"]));
+        let refused = fails(2, &["too little", "it needs at least "], &with(&["--memory", "1K"])).err;
+        let least = refused.split("it needs at least ").nth(1).expect("an amount");
+        let mut words = least.split([' ', ':']);
+        let (number, unit) = (words.next().expect("a number"), words.next().expect("a unit"));
+        let memory = if unit == "bytes" { number.to_string() } else { format!("{number}K") };
+        let few = json(&[&run[..], &["--json", "--memory", &memory]].concat());
+        assert_eq!(few["objectives"], all["objectives"], "{name}, {integrator}: the same bits in {memory}");
+        let again = |found: &Value| found["method"]["recomputed"].as_u64().expect("a number");
+        let steps = all["statistics"]["steps"].as_u64().expect("a number");
+        assert!(again(&all) <= again(&few) && again(&few) > steps, "{name}, {integrator}");
+        assert!(few["method"]["records"].as_u64().expect("a number") < steps, "{name}, {integrator}");
+    }
+}
+
 #[test]
 fn adjoints_in_little_memory_and_what_is_refused() {
     let five_bar = shipped("five_bar");
@@ -117,6 +145,17 @@ fn adjoints_in_little_memory_and_what_is_refused() {
             let run = ["gradient", &model, "--method", method, "--integrator", integrator];
             fails(1, &["t = 0.2", "slide", "not finite"], &run);
         }
+    }
+    // An objective that is undefined on the way is named, and the file that was there before stays.
+    let text =
+        text.replace("sqrt(0.25 - t)", "1 + u").replace("bodies:", "inputs: {u: {default: 0}}\nbodies:");
+    let model = folder.file("half.yaml", text.replace("{terminal: slide.displacement}", "m*sqrt(0.25 - t)"));
+    let kept = folder.file("u.csv", "kept");
+    for integrator in ["rk4", "dormand_prince", "sdirk4", "trapezoidal"] {
+        let run =
+            ["gradient", &model, "--integrator", integrator, "--by-input", "u", "--input-history", &kept];
+        fails(1, &["t = 0.", "objective `far`", "not finite"], &run);
+        assert_eq!(crate::command::text(&kept), "kept");
     }
     // The continuous adjoint differs by the error of the method, and keeps all nodes.
     let run = |method| json(&["gradient", &five_bar, "--json", "--end", "0.5", "--method", method]);
