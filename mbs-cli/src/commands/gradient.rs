@@ -39,6 +39,7 @@ pub(crate) fn gradient(arguments: &Gradient) -> Result<(), Failure> {
     let mut source = differentiated::read(common, by)?;
     differentiated::append_inputs(&mut source, &arguments.by_input)?;
     differentiated::check_list(&source, common)?;
+    settings::name_independent(&mut source, common, method)?;
     let chosen = choose(&source, arguments.objectives.as_deref(), file.is_some())?;
     let case = model::find_case(&source, common.case.as_deref())?;
     let constrained = source.is_constrained();
