@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use mbs_codegen::model::{GradientMethod, Integrator, Simulation};
 use mbs_runtime::{
     Adjoint, AdjointIntegrator, AdjointNode, AdjointStatistics, Ali3p, Fixed, Quantity, Rk4, Scalar,
-    Schedule, StepError, System,
+    Schedule, StepError, System, adjoint::pays_from,
 };
 use std::ops::ControlFlow;
 
@@ -101,10 +101,9 @@ pub fn choose(
         return Ok(adjoint("as asked".into()));
     }
     // A column for each parameter against one for each objective and the way back; see docs/adjoints.md for what was measured.
-    let again = schedule.map_or(1.0, |plan| plan.recomputed() as f64 / plan.steps.max(1) as f64);
-    let limit = (objectives as f64 + 2.0 + 4.0 * again).ceil();
+    let limit = pays_from(objectives, schedule.as_ref());
     let sides = format!("{} by {}", count(objectives, "objective"), count(p, "parameter"));
-    Ok(match p as f64 >= limit {
+    Ok(match p >= limit {
         true => adjoint(format!("{sides}, and it pays from {limit} on")),
         false => Choice::direct(format!("{sides}, and the adjoint pays from {limit} on")),
     })

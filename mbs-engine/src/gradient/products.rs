@@ -477,8 +477,8 @@ impl<'m, S: Scalar> Way<'_, 'm, S> {
         loop {
             self.numbers = some;
             match run(self.again()) {
-                Err(StepError::Length { what: "memory", .. }) if some < numbers => {
-                    some = some.saturating_mul(8).min(numbers);
+                Err(StepError::Length { what: "memory", expected, .. }) if some < numbers => {
+                    some = some.saturating_mul(8).max(expected).min(numbers);
                 }
                 found => break found,
             }

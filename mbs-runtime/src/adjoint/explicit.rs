@@ -25,7 +25,7 @@
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 
-use super::checkpoints::{Before, Reversible, Schedule, sweep};
+use super::checkpoints::{Before, Reversible, Schedule, behind_list, sweep};
 use super::items::{Around, End, Item, Times, add_outer};
 use super::{Adjoint, AdjointNode, AdjointStatistics, VectorJacobian, check_weights};
 use crate::error::{EvalError, StepError};
@@ -243,17 +243,16 @@ impl<T: Controlled> AdjointIntegrator for Adjoint<Adaptive<T>> {
             let statistics = drive(&mut run, &mut Limits::new(&self.0, span)?, &mut sizes)?;
             (statistics, sizes.steps)
         };
-        let short = StepError::Length { what: "memory", expected: 2 * steps, found: memory.len() };
-        let (list, memory) = memory.split_at_mut_checked(2 * steps).ok_or(short)?;
+        let n = dims.state() + dims.n_choice;
+        if statistics.stopped {
+            let schedule = Schedule::new(0, n, n, usize::MAX)?;
+            return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
+        }
+        let (list, memory) = behind_list(memory, 2 * steps, steps, n, n)?;
         let times = Listed { start: span.start, steps, list };
         let mut pieces = Pieces::of(scratch, AdjointIntegrator::scratch_len(self, system, product.columns));
         load_choice(system, pieces.next(dims.n_choice)?);
         let way = Way::<T, _, _, _, _>::new(system, inputs, times, product, None, &mut pieces, observe)?;
-        if statistics.stopped {
-            let n = dims.state() + dims.n_choice;
-            let schedule = Schedule::new(0, n, n, usize::MAX)?;
-            return Ok(AdjointStatistics { run: statistics, recomputed: 0, schedule });
-        }
         let mut found = way.run(y, memory)?;
         // What the first run took, rejected steps included.
         found.recomputed += steps;
@@ -297,12 +296,11 @@ impl<W: ExplicitRun, O: FnMut(AdjointNode<'_, W::S>) -> ControlFlow<()>> Hooks<W
         if step.h == W::S::ZERO {
             return Ok(Next::Continue);
         }
-        let (at, found) = (2 * self.steps, self.list.len());
+        // Where the memory is too small the run goes on, so that its error can say how much it needs.
+        if let Some(place) = self.list.get_mut(2 * self.steps..2 * self.steps + 2) {
+            copy(place, &[step.end, step.h]);
+        }
         self.steps += 1;
-        let expected = 2 * self.steps;
-        let place = self.list.get_mut(at..expected);
-        let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
-        copy(place, &[step.end, step.h]);
         let (field, y) = run.parts();
         let Dims { nq, nv, .. } = field.dims();
         let fail = |error: EvalError| error.in_step(step.t.real(), step.h.real());
