@@ -215,12 +215,13 @@ impl<S: Scalar> Tape<S> {
     ) -> Option<&[Stretch]> {
         let native = self.native.get()?;
         let mut given: [&[f64]; Group::ALL.len()] = [&[]; Group::ALL.len()];
-        for (given, &(group, _)) in given.iter_mut().zip(&self.arguments) {
-            *given = S::doubles(arguments[group as usize])?;
+        // Counted, not zipped: a few loops as short as these are a good part of a small bundle.
+        for (i, &(group, _)) in self.arguments.iter().enumerate() {
+            given[i] = S::doubles(arguments[group as usize])?;
         }
         let mut written: [&mut [f64]; RESULTS] = Default::default();
-        for (written, result) in written.iter_mut().zip(results.iter_mut()) {
-            *written = S::doubles_mut(result)?;
+        for (i, result) in results.iter_mut().enumerate() {
+            *written.get_mut(i)? = S::doubles_mut(result)?;
         }
         let (given, written) = (&given[..self.arguments.len()], &mut written[..self.results.len()]);
         native.run(given, S::doubles_mut(w)?, written).ok()?;
@@ -240,8 +241,8 @@ impl<S: Scalar> Tape<S> {
         let (expected, found) = (self.memory, w.len());
         let w = w.get_mut(..expected).ok_or(EvalError::Length { what: "w", expected, found })?;
         exactly("results", self.results.len(), results.len())?;
-        for ((what, places), given) in self.results.iter().zip(results.iter()) {
-            exactly(what, places.len(), given.len())?;
+        for (i, (what, places)) in self.results.iter().enumerate() {
+            exactly(what, places.len(), results[i].len())?;
         }
 
         if let Some(arrays) = self.run_native(arguments, w, results) {
