@@ -1164,7 +1164,7 @@ where
         around.actions.act(event, at)?;
         let at = At { u: self.u, ..at };
         let (z_bar, v_bar) = cut_mut("bar", self.bar, dims.nq * columns).map_err(fail)?;
-        around.actions.transpose(at, columns, z_bar, v_bar, around.time, self.now)
+        around.actions.transpose(at, columns, z_bar, v_bar, around.time, self.now, [self.rho, &mut []])
     }
 
     /// ȳ and t̄ before a step that ends in an event from those after it.

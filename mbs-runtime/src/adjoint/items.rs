@@ -191,8 +191,8 @@ pub(crate) trait Actions<S> {
     /// An event acts at an instant: finds v⁺ − v⁻ and sets inputs.
     fn act(&mut self, event: usize, at: At<'_, S>) -> Result<&[S], StepError>;
 
-    /// From weights of z and v⁺ to those of z, v⁻, t and ρ, all added to but v⁻, which takes the place of v⁺. The event must have acted
-    /// at this instant last.
+    /// From weights of z and v⁺ to those of z, v⁻, t and ρ, all added to but v⁻, which takes the place of v⁺. Inputs that the event sets have
+    /// weights in `rho` and in `later`, of all that comes later; they are taken from there. The event must have acted at this instant last.
     #[allow(clippy::too_many_arguments, reason = "an instant and weights")]
     fn transpose(
         &mut self,
@@ -202,6 +202,7 @@ pub(crate) trait Actions<S> {
         v: &mut [S],
         t: &mut [S],
         rho: &mut [S],
+        later: [&mut [S]; 2],
     ) -> Result<(), StepError>;
 
     /// Derivatives of an event's function by z, v, vd, λ, t, ρ.

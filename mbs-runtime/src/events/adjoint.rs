@@ -69,7 +69,7 @@ where
     let dims = system.dims();
     let first = n + memory_len(system, n + 2) + plain_len(system, columns) + T::memory_len(n) + 9 * n;
     let way = way_len::<T, D>(system, columns) + around_len::<T>(&dims, columns, dims.nu);
-    let back = dims.nu + Acts::len(system.events()) + way;
+    let back = dims.nu + Acts::len(system.events(), columns) + way;
     dims.n_choice + if first > back { first } else { back }
 }
 
@@ -102,7 +102,7 @@ where
     let mut pieces = Pieces::of(scratch, scratch_len::<T, D>(system, columns, dims.state()));
     load_choice(system, pieces.next(dims.n_choice)?);
     let mut inputs = Latched::new(inputs, model.event_table().inputs, start, pieces.next(dims.nu)?);
-    let mut acts = Acts::new(model, inputs.values, &mut pieces)?;
+    let mut acts = Acts::new(model, inputs.values, columns, &mut pieces)?;
     let around = Around::new(&mut acts, &dims, dims.state(), columns, &mut pieces)?;
     let times = Logged { start, list };
     let way =

@@ -61,7 +61,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         // A restart takes its scratch from that of the steps.
         let start = Assembly::transposed_scratch_len(&dims, columns);
         let way = self.scratch_len(&dims, columns) + Aside::<M::S>::len(&dims, columns, dims.nu);
-        let back = dims.nu + Acts::len(system) + way + restart + start;
+        let back = dims.nu + Acts::len(system, columns) + way + restart + start;
         if first > back { first } else { back }
     }
 
@@ -112,7 +112,7 @@ impl<T: DifferentiableStep> Adjoint<Fixed<T>> {
         let (list, memory) = behind_list(memory, Log::<M::S>::len(items), items, record, kept)?;
         let mut pieces = Pieces::of(scratch, expected);
         let mut inputs = Latched::new(inputs, table.inputs, span.start, pieces.next(dims.nu)?);
-        let mut acts = Acts::new(system, inputs.values, &mut pieces)?;
+        let mut acts = Acts::new(system, inputs.values, columns, &mut pieces)?;
         let around = Around::new(&mut acts, &dims, state_rows(&dims), columns, &mut pieces)?;
         let aside = Aside::new(around, &dims, columns, &mut pieces)?;
         let nodes = Logged { start: span.start, list };

@@ -247,8 +247,13 @@ where
         }
     }
 
-    /// Inputs, accelerations, multipliers, and the derivatives θ_ρ, v_ρ, vd_ρ, λ_ρ at the end `t` of a step.
-    pub(crate) fn changes_at(&mut self, t: D::S, y: &[D::S]) -> Result<[&[D::S]; 4], EvalError> {
+    /// Inputs at a node, and directions that change along the run.
+    pub(crate) fn at_node_along(&mut self, t: D::S) -> (&[D::S], &mut [D::S]) {
+        (self.inputs.at_node(t), self.tangent.rho)
+    }
+
+    /// Inputs, accelerations, multipliers, the derivatives θ_ρ, v_ρ, vd_ρ, λ_ρ, and directions that change, at the end `t` of a step.
+    pub(crate) fn changes_at(&mut self, t: D::S, y: &[D::S]) -> Result<[&[D::S]; 5], EvalError> {
         self.set_clock(D::S::ONE);
         let u = self.inputs.during_step(t, D::S::ONE);
         let tangent = &mut self.tangent;
@@ -256,7 +261,7 @@ where
         let at = At { t, z: parts.z, v: parts.v, x: &[], u };
         tangent.system.accelerate(at, tangent.w, tangent.zd, tangent.vd, tangent.lambda)?;
         tangent.differentiate(at, &parts)?;
-        Ok([u, tangent.vd, tangent.lambda, tangent.changes])
+        Ok([u, tangent.vd, tangent.lambda, tangent.changes, tangent.rho])
     }
 
     /// The rate at an instant, completed where that is needed.
