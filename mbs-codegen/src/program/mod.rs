@@ -350,10 +350,11 @@ impl Program {
             let sensitivity = &mut analysed.to_mut().model.sensitivity;
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        if !analysed.sensitivity.is_empty()
-            && let Some(column) = analysed.model.clock_column()
-        {
-            analysed.to_mut().model.sensitivity.push(column);
+        if !analysed.sensitivity.is_empty() {
+            let columns = analysed.model.further_columns();
+            if !columns.is_empty() {
+                analysed.to_mut().model.sensitivity.extend(columns);
+            }
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;
@@ -773,6 +774,9 @@ fn refuse_differentiated_signals(model: &Model, found: Vec<(u32, u32)>) -> Resul
 
 /// Expressions of the model are in no estimate. Half of the nodes are fused into others.
 fn refuse_large(g: &Graph, specifications: &[Specification]) -> Result<(), ProgramError> {
+    if g.len() <= 2 * MAX_OPERATIONS {
+        return Ok(());
+    }
     for specification in specifications {
         let roots: Vec<ExprId> = specification.expressions().collect();
         let operations = g.reachable(&roots).len();

@@ -18,7 +18,8 @@
 
 use core::cell::Cell;
 
-use super::{EventDerivatives, Events};
+use super::times::{AtEvent, add_row};
+use super::{EventDerivatives, EventTable, Events};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
@@ -26,6 +27,7 @@ use crate::linear::blocks::NOTHING;
 use crate::linear::{add_scaled, copy, lu, symmetric};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
+use crate::sensitivity::columns::{row, row_mut};
 use crate::system::{At, Dims, Quantity, Units};
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
@@ -65,6 +67,11 @@ pub(crate) struct Jump<'a, S> {
     slopes: &'a mut [S],
     sizes: &'a mut [S],
     pub(crate) event: usize,
+}
+
+/// The setting whose derivatives are row `i` of those of the equations: it comes after all equations and the values of constraints.
+fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<usize> {
+    (i as usize).checked_sub(dims.nv + 2 * dims.joint_rows() + table.conditions)
 }
 
 /// Length of the memory of a [`Jump`], for this many conditions and settings; a constant for generated models.
@@ -354,16 +361,17 @@ impl<'a, S: Scalar> Jump<'a, S> {
         &mut self,
         system: &M,
         at: At<'_, S>,
-        columns: usize,
         z_rho: &[S],
         v_rho: &mut [S],
         t_rho: &[S],
+        along: AtEvent<'_, S>,
         values: &mut [S],
         w: &mut [S],
     ) -> Result<(), StepError> {
         if !self.jumps {
             return Ok(());
         }
+        let columns = along.columns;
         let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
@@ -385,10 +393,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
                     v_rho.get((j - nq) * columns + p).copied()
                 } else if j == nq + nv {
                     t_rho.get(p).copied()
-                } else if j == nq + nv + 1 + p {
-                    Some(S::ONE)
                 } else {
-                    None
+                    Some(along.change(j - nq - nv - 1, p))
                 };
                 let Some(change) = change else { continue };
                 // Conditions of other events are none of its equations.
@@ -396,6 +402,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                     None => i,
                     Some(k) if (first..end).contains(&k) => own + k - first,
                     Some(k) => {
+                        // Rows that come after the values of constraints are settings.
                         if let Some(row) = k.checked_sub(conditions)
                             && let (Some(slope), Some(size)) =
                                 (self.slopes.get_mut(row), self.sizes.get_mut(row))
@@ -433,6 +440,111 @@ impl<'a, S: Scalar> Jump<'a, S> {
             if self.is_added(row) && slope.real().abs() > LEAVES * size {
                 let (event, failure) = (self.event, EventFailure::Leaves { row, parameter });
                 return Err(StepError::Event { t, event, failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Derivatives of inputs after an event, in the rows of `rho`, from an instant before it: s_z z' + s_v v' + s_t t' + s_ρ ρ'. To be called before
+    /// [`Jump::settle`]; `changes` is memory for all settings and columns.
+    #[allow(clippy::too_many_arguments, reason = "state, derivatives, and memory")]
+    pub(crate) fn differentiate_settings<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        event: usize,
+        at: At<'_, S>,
+        [z_rho, v_rho, t_rho]: [&[S]; 3],
+        columns: usize,
+        rho: &mut [S],
+        changes: &mut [S],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let (table, dims) = (system.event_table(), system.dims());
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
+        if !moving || columns == 0 {
+            return Ok(());
+        }
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        changes.fill(S::ZERO);
+        let (nq, nv) = (dims.nq, dims.nv);
+        let along = AtEvent { columns, rho, clock: table.clock.map(|column| column as usize) };
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let Some(setting) = setting_of(&dims, &table, i).filter(|k| (first..end).contains(k)) else {
+                continue;
+            };
+            let Some(to) = row_mut(changes, setting, columns) else { continue };
+            let j = j as usize;
+            if j < nq {
+                add_row(to, value, z_rho, j);
+            } else if j < nq + nv {
+                add_row(to, value, v_rho, j - nq);
+            } else if j == nq + nv {
+                add_scaled(to, value, t_rho);
+            } else {
+                along.add(to, value, j - nq - nv - 1);
+            }
+        }
+        for setting in first..end {
+            let column = table.columns.get(setting).copied().flatten();
+            if let Some(to) = column.and_then(|column| row_mut(rho, column as usize, columns)) {
+                copy(to, row(changes, setting, columns).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    /// The transpose of [`Jump::differentiate_settings`]: what the weights of inputs after an event, in rows of `rho`, `later` and `last`, are of z, v, t
+    /// and ρ before it. `at` is an instant before it, with the inputs before it.
+    #[allow(clippy::too_many_arguments, reason = "state, weights, and memory")]
+    pub(crate) fn transpose_settings<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        columns: usize,
+        [z, v, t, rho]: [&mut [S]; 4],
+        [later, last]: [&mut [S]; 2],
+        changes: &mut [S],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (table, dims) = (system.event_table(), system.dims());
+        let (first, end) = table.events.get(self.event).map_or((0, 0), |entry| entry.settings);
+        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
+        if !moving {
+            return Ok(());
+        }
+        changes.fill(S::ZERO);
+        for setting in first..end {
+            let Some(column) = table.columns.get(setting).copied().flatten() else { continue };
+            let Some(to) = row_mut(changes, setting, columns) else { continue };
+            for from in [&mut *rho, &mut *later, &mut *last] {
+                if let Some(from) = row_mut(from, column as usize, columns) {
+                    add_scaled(to, S::ONE, from);
+                    from.fill(S::ZERO);
+                }
+            }
+        }
+        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let (nq, nv) = (dims.nq, dims.nv);
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let Some(setting) = setting_of(&dims, &table, i).filter(|k| (first..end).contains(k)) else {
+                continue;
+            };
+            let j = j as usize;
+            let to = if j < nq {
+                row_mut(z, j, columns)
+            } else if j < nq + nv {
+                row_mut(v, j - nq, columns)
+            } else if j == nq + nv {
+                row_mut(t, 0, columns)
+            } else {
+                row_mut(rho, j - nq - nv - 1, columns)
+            };
+            if let (Some(to), Some(weights)) = (to, row(changes, setting, columns)) {
+                add_scaled(to, value, weights);
             }
         }
         Ok(())
