@@ -1259,11 +1259,12 @@ pub mod five_bar_bouncing {
                         adds_rows: false,
                         switch: None,
                         settings: (0, 0),
+                        judged: false,
                     },
                 ],
                 conditions: 1,
                 inputs: &[],
-                constant_settings: true,
+                columns: &[],
                 clock: None,
                 autonomous: true,
             }

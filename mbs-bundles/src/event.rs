@@ -53,6 +53,8 @@ pub struct EventEntry {
     pub switch: Option<u32>,
     /// The inputs it sets: the first one, and the one after the last.
     pub settings: (usize, usize),
+    /// Whether an objective has no value unless it happens.
+    pub judged: bool,
 }
 
 impl EventEntry {
@@ -71,10 +73,17 @@ pub struct EventTable<'a> {
     pub conditions: usize,
     /// The inputs that they set, one for each setting.
     pub inputs: &'a [u32],
-    /// Whether every setting is a number or follows from other inputs: it has no derivative.
-    pub constant_settings: bool,
+    /// For each setting the column of derivatives by its input, if some event gives that input a value that has derivatives.
+    pub columns: &'a [Option<u32>],
     /// The column of derivatives by the clock, if laws name the time: they name t + clock.
     pub clock: Option<u32>,
     /// Whether signals of inputs do not name the time.
     pub autonomous: bool,
+}
+
+impl EventTable<'_> {
+    /// Whether derivatives of inputs by the parameters change along a run: those of the clock, or of inputs that events set.
+    pub fn moves_inputs(&self) -> bool {
+        self.clock.is_some() || self.columns.iter().any(Option::is_some)
+    }
 }

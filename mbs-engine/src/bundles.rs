@@ -335,7 +335,7 @@ mod places {
             events: &events.entries,
             conditions: events.conditions.len(),
             inputs: &events.inputs,
-            constant_settings: events.constant_settings,
+            columns: &events.columns,
             clock: events.clock,
             autonomous: events.autonomous,
         }

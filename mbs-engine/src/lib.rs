@@ -51,6 +51,7 @@ mod lanes;
 mod bundles;
 mod signals;
 
+mod dynamics;
 mod method;
 
 pub mod jumps;

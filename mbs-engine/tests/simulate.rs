@@ -1,6 +1,8 @@
 //! Whole runs of interpreted models against what is known of them.
 
 mod common;
+#[path = "simulate/event_objectives.rs"]
+mod event_objectives;
 #[path = "simulate/events.rs"]
 mod events;
 #[path = "simulate/kinematics.rs"]

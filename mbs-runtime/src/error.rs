@@ -291,6 +291,8 @@ pub enum EventFailure {
     Past,
     /// Its function is beyond zero as soon as it counts.
     Late,
+    /// It has not happened, and an objective has no value without it.
+    Missing,
     /// Both branches of its switch lead back to the other.
     Slides,
     /// Its function is zero, with rate zero, and then crosses.
@@ -336,6 +338,9 @@ impl EventFailure {
             Self::Late => {
                 "is past its threshold as soon as it begins to count: another event has led to where its function is beyond zero; \
                  let that event lead elsewhere"
+            }
+            Self::Missing => {
+                "has not happened by the end of the run, and an objective is taken at it: let the run end later, or take `at` from the objective"
             }
             Self::Slides => {
                 "does not let go of zero: on either side the motion leads back to the other one, it sticks or slides there; make sticking a \

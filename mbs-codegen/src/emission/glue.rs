@@ -339,6 +339,16 @@ pub(super) fn places(entries: &[(u32, u32)]) -> TokenStream {
     quote!(&[#(#pairs),*])
 }
 
+fn place(place: Option<u32>) -> TokenStream {
+    match place {
+        Some(place) => {
+            let place = count(place as usize);
+            quote!(Some(#place))
+        }
+        None => quote!(None),
+    }
+}
+
 fn event_table(program: &Program) -> TokenStream {
     let events = &program.events;
     let entry = |entry: &EventEntry| {
@@ -349,13 +359,7 @@ fn event_table(program: &Program) -> TokenStream {
             quote!((#first, #end))
         };
         let (conditions, settings) = (range(entry.conditions), range(entry.settings));
-        let switch = match entry.switch {
-            Some(input) => {
-                let input = count(input as usize);
-                quote!(Some(#input))
-            }
-            None => quote!(None),
-        };
+        let (switch, judged) = (place(entry.switch), entry.judged);
         quote! {
             rt::EventEntry {
                 direction: rt::Direction::#direction,
@@ -366,26 +370,21 @@ fn event_table(program: &Program) -> TokenStream {
                 adds_rows: #adds_rows,
                 switch: #switch,
                 settings: #settings,
+                judged: #judged,
             }
         }
     };
     let entries = events.entries.iter().map(entry);
     let (conditions, autonomous) = (count(events.conditions.len()), events.autonomous);
-    let constant_settings = events.constant_settings;
     let inputs = events.inputs.iter().map(|&input| count(input as usize));
-    let clock = match events.clock {
-        Some(column) => {
-            let column = count(column as usize);
-            quote!(Some(#column))
-        }
-        None => quote!(None),
-    };
+    let columns = events.columns.iter().map(|&column| place(column));
+    let clock = place(events.clock);
     quote! {
         rt::EventTable {
             events: &[#(#entries),*],
             conditions: #conditions,
             inputs: &[#(#inputs),*],
-            constant_settings: #constant_settings,
+            columns: &[#(#columns),*],
             clock: #clock,
             autonomous: #autonomous,
         }

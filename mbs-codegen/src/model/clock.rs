@@ -5,6 +5,7 @@
 
 use super::expression::{BinaryOp, Scalar};
 use super::switches::{PartMut, for_each_part_mut, for_each_part_of_vector};
+use super::walk::Part;
 use super::{ForceKind, Hold, Input, InputId, Model, SensitivityRef, SpringLaw};
 use crate::diagnostics::Span;
 
@@ -26,9 +27,44 @@ impl Model {
         self.clock = Some(clock);
     }
 
-    /// What a model with events must be differentiated by, beside what is asked for.
-    pub(crate) fn clock_column(&self) -> Option<SensitivityRef> {
-        self.clock.map(SensitivityRef::Input).filter(|one| !self.sensitivity.contains(one))
+    /// What a model with events must be differentiated by, beside what is asked for: the clock, and inputs to which events give values that
+    /// have derivatives.
+    pub(crate) fn further_columns(&self) -> Vec<SensitivityRef> {
+        let mut columns: Vec<SensitivityRef> = self.clock.map(SensitivityRef::Input).into_iter().collect();
+        let settings = || self.events.iter().flat_map(|event| &event.settings);
+        let set: Vec<InputId> = settings().map(|&(id, _)| id).collect();
+        // A value that names an input with a column has derivatives, too.
+        loop {
+            let moves = |value: &Scalar, columns: &[SensitivityRef]| {
+                let mut moves = false;
+                value.for_each_part(&mut |part| {
+                    moves |= match part {
+                        Part::Scalar(Scalar::Input(id)) => {
+                            let input = SensitivityRef::Input(*id);
+                            !set.contains(id) || columns.contains(&input)
+                        }
+                        Part::Scalar(part) => !matches!(
+                            part,
+                            Scalar::Number(_)
+                                | Scalar::Binary(..)
+                                | Scalar::Negate(_)
+                                | Scalar::Call(..)
+                                | Scalar::Select(..)
+                        ),
+                        Part::Vector(_) => true,
+                    };
+                });
+                moves
+            };
+            let next = settings()
+                .find(|(id, value)| !columns.contains(&SensitivityRef::Input(*id)) && moves(value, &columns));
+            match next {
+                Some(&(id, _)) => columns.push(SensitivityRef::Input(id)),
+                None => break,
+            }
+        }
+        columns.retain(|one| !self.sensitivity.contains(one));
+        columns
     }
 
     /// t + clock in the place of t, in forces, constraints and objectives, and then in events. Whether there was a t in a law.
@@ -63,6 +99,9 @@ impl Model {
             // Events go by the same clock.
             for event in &mut self.events {
                 put_clock(&mut event.when, clock, &mut found);
+                for (_, value) in &mut event.settings {
+                    put_clock(value, clock, &mut found);
+                }
                 for condition in &mut event.conditions {
                     for e in condition.expressions_mut() {
                         put_clock(e, clock, &mut found);

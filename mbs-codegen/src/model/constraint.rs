@@ -76,7 +76,7 @@ impl VariableStart {
     }
 }
 
-/// ψ = w(t_F) + ∫ g dt
+/// ψ = w(t_F) + ∫ g dt + Σ a(t_e)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// Name as written.
@@ -89,8 +89,40 @@ pub struct Objective {
     pub integrand: Scalar,
     /// w, taken at its end.
     pub terminal: Scalar,
+    /// a, taken at events. The terminal term names the inputs that keep their values.
+    pub at_events: Vec<EventTerm>,
     /// Where the file declares it.
     pub span: Span,
+}
+
+/// A term of an objective that is taken at an event, before the event acts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventTerm {
+    /// The name of the event.
+    pub event: String,
+    /// A function of positions, velocities, time, inputs and parameters.
+    pub value: Scalar,
+    /// At which occurrences.
+    pub which: Which,
+    /// Where the file names the event.
+    pub span: Span,
+}
+
+/// At which occurrences of an event something is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The sum over all of them.
+    Each,
+}
+
+impl Which {
+    /// The words for them in a model file.
+    pub const WORDS: [(&'static str, Which); 3] =
+        [("first", Which::First), ("last", Which::Last), ("each", Which::Each)];
 }
 
 impl Objective {

@@ -36,6 +36,8 @@ pub struct Event {
     pub enters: Vec<InputId>,
     /// The input that always is the side of its function, if it is the switch of a branch.
     pub switch: Option<InputId>,
+    /// Whether an objective has no value unless it happens.
+    pub judged: bool,
     /// Where the file declares it.
     pub span: Span,
 }

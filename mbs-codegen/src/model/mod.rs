@@ -25,7 +25,9 @@ pub mod shape;
 pub mod switches;
 pub mod walk;
 
-pub use constraint::{Constraint, ConstraintKind, ConstraintRow, Objective, Variable, VariableStart};
+pub use constraint::{
+    Constraint, ConstraintKind, ConstraintRow, EventTerm, Objective, Variable, VariableStart, Which,
+};
 pub use event::{Direction, Event, EventCondition};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{

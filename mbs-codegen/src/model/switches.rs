@@ -81,6 +81,7 @@ impl Model {
                 settings: vec![(id, Scalar::Negate(Box::new(Scalar::Input(id))))],
                 enters: Vec::new(),
                 switch: Some(id),
+                judged: false,
                 span,
             });
         }

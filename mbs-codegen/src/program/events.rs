@@ -21,8 +21,7 @@ use crate::bundle::Specification;
 use crate::constrained::row_values;
 use crate::graph::{BinaryOp, ExprId, Graph, gradient};
 use crate::lowering::{Environment, Lowering};
-use crate::model::walk::Part;
-use crate::model::{Constraint, ConstraintKind, Event, EventCondition, Model, Scalar, SensitivityRef};
+use crate::model::{Constraint, ConstraintKind, Event, EventCondition, InputId, Model, SensitivityRef};
 use crate::symbols::Group;
 use hashbrown::HashMap;
 use mbs_bundles::EventEntry;
@@ -38,8 +37,8 @@ pub struct Events {
     pub conditions: Vec<String>,
     /// The inputs that they set, one for each setting.
     pub inputs: Vec<u32>,
-    /// Whether every setting is a number or follows from other inputs.
-    pub constant_settings: bool,
+    /// For each setting the column of derivatives by its input, if there is one.
+    pub columns: Vec<Option<u32>>,
     /// Whether constraints come and go.
     pub changes_rows: bool,
     /// The column of derivatives by the clock.
@@ -51,10 +50,13 @@ pub struct Events {
 impl Events {
     /// Of a model; rates are not yet known.
     pub(super) fn of(model: &Model) -> Events {
-        let mut events = Events { autonomous: true, constant_settings: true, ..Events::default() };
+        let mut events = Events { autonomous: true, ..Events::default() };
         events.changes_rows = model.constraints.iter().any(|constraint| !constraint.activity.is_always());
-        let is_clock = |one: &SensitivityRef| model.clock.is_some_and(|id| *one == SensitivityRef::Input(id));
-        events.clock = model.sensitivity.iter().position(is_clock).map(|place| place as u32);
+        let column = |id: InputId| {
+            let place = model.sensitivity.iter().position(|one| *one == SensitivityRef::Input(id));
+            place.map(|place| place as u32)
+        };
+        events.clock = model.clock.and_then(column);
         for event in &model.events {
             let (conditions, settings) = (events.conditions.len(), events.inputs.len());
             for (k, condition) in event.conditions.iter().enumerate() {
@@ -63,7 +65,7 @@ impl Events {
                     EventCondition::Reset { .. } => format!("{}.{k}", event.name),
                 });
             }
-            events.constant_settings &= event.settings.iter().all(|(_, value)| is_constant(value));
+            events.columns.extend(event.settings.iter().map(|&(id, _)| column(id)));
             events.inputs.extend(event.settings.iter().map(|(id, _)| id.index() as u32));
             events.names.push(event.name.clone());
             events.entries.push(EventEntry {
@@ -78,6 +80,7 @@ impl Events {
                 },
                 switch: event.switch.map(|id| id.index() as u32),
                 settings: (settings, events.inputs.len()),
+                judged: event.judged,
             });
         }
         events
@@ -219,12 +222,7 @@ impl Equations<'_, '_, '_> {
     }
 
     pub(super) fn event_jumps(&mut self) -> Result<Results, ProgramError> {
-        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
-        let jumps = self.jumps()?;
-        let mut settings = Vec::new();
-        for (_, value) in model.events.iter().flat_map(|event| &event.settings) {
-            settings.push(Lowering::new(self.g, parameters, self.mechanism).scalar(value));
-        }
+        let (jumps, settings) = (self.jumps()?, self.settings());
         let nv = self.mechanism.tree.nv;
         let (rows, directions) = (by_columns(nv, &jumps.rows), by_columns(nv, &jumps.directions));
         Ok(vec![
@@ -262,10 +260,18 @@ impl Equations<'_, '_, '_> {
         ])
     }
 
-    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, in which d, Λ and μ are symbols.
+    /// Values that events give to inputs, from the state and the inputs before them.
+    fn settings(&mut self) -> Vec<ExprId> {
+        let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
+        let settings = model.events.iter().flat_map(|event| &event.settings);
+        settings.map(|(_, value)| Lowering::new(self.g, parameters, self.mechanism).scalar(value)).collect()
+    }
+
+    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings, in which d, Λ and μ are symbols.
     fn jump_equations(&mut self) -> Result<Vec<ExprId>, ProgramError> {
         let Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets } =
             self.jumps()?;
+        let settings = self.settings();
         let nv = self.mechanism.tree.nv;
         let g = &mut *self.g;
         let d: Vec<ExprId> = (0..nv as u32).map(|j| g.symbol(Group::Vd, j)).collect();
@@ -290,27 +296,9 @@ impl Equations<'_, '_, '_> {
             equations.push(g.sum(&terms));
         }
         equations.extend(row_values);
+        equations.extend(settings);
         Ok(equations)
     }
-}
-
-/// Whether an expression names inputs and numbers only.
-fn is_constant(value: &Scalar) -> bool {
-    let mut constant = true;
-    value.for_each_part(&mut |part| {
-        constant &= matches!(
-            part,
-            Part::Scalar(
-                Scalar::Number(_)
-                    | Scalar::Input(_)
-                    | Scalar::Binary(..)
-                    | Scalar::Negate(_)
-                    | Scalar::Call(..)
-                    | Scalar::Select(..)
-            )
-        );
-    });
-    constant
 }
 
 fn by_columns(columns: usize, rows: &[Vec<ExprId>]) -> Vec<ExprId> {

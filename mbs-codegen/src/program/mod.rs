@@ -350,10 +350,11 @@ impl Program {
             let sensitivity = &mut analysed.to_mut().model.sensitivity;
             sensitivity.retain(|one| matches!(one, SensitivityRef::Input(_)));
         }
-        if !analysed.sensitivity.is_empty()
-            && let Some(column) = analysed.model.clock_column()
-        {
-            analysed.to_mut().model.sensitivity.push(column);
+        if !analysed.sensitivity.is_empty() {
+            let columns = analysed.model.further_columns();
+            if !columns.is_empty() {
+                analysed.to_mut().model.sensitivity.extend(columns);
+            }
         }
         let Analysed { model, tree, rows } = &*analysed;
         refuse_violating(model, tree, rows)?;

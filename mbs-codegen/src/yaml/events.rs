@@ -49,6 +49,7 @@ impl<'t> Reader<'t> {
             settings: Vec::new(),
             enters: Vec::new(),
             switch: None,
+            judged: false,
             span,
         };
         let words = Direction::ALL.map(|direction| (direction.keyword(), direction));
@@ -84,6 +85,14 @@ impl<'t> Reader<'t> {
 
     fn read_actions(&mut self, node: &'t Node, event: &mut Event, when: &'t Node, scope: &Scope) {
         let Some(actions) = self.fields(node, event.span, &keys::ACTIONS) else { return };
+        // An event is always recorded.
+        if let Some(record) = actions.value("record")
+            && self.boolean(record) == Some(false)
+        {
+            self.diagnostics
+                .error(record.span, "an event is always recorded")
+                .help("leave `record` out, or write `record: true` where it is all that happens");
+        }
         if let Some(stop) = actions.value("stop") {
             event.stop = self.boolean(stop).unwrap_or(false);
         }

@@ -178,9 +178,9 @@ pub const EVENT: Keys = Keys {
 /// The `then` of an event.
 pub const ACTIONS: Keys = Keys {
     what: "the actions of an event",
-    keys: &["impact", "reset", "set", "mode", "stop"],
+    keys: &["record", "impact", "reset", "set", "mode", "stop"],
     later: &[],
-    hints: &[("record", "an event is always recorded; leave `then` out to change nothing")],
+    hints: &[],
 };
 /// The `impact` of an event.
 pub const IMPACT: Keys = Keys {
@@ -192,7 +192,9 @@ pub const IMPACT: Keys = Keys {
 /// An entry of the `reset` of an event.
 pub const RESET: Keys = keys("a reset", &["rate", "to"]);
 /// An entry of `objectives`.
-pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "unit", "description"]);
+pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "at", "unit", "description"]);
+/// The `at` of an objective, or an entry of it.
+pub const AT_EVENT: Keys = keys("a term at an event", &["event", "value", "which"]);
 /// An entry of `elements`.
 pub const ELEMENT: Keys = Keys {
     what: "an element",
@@ -277,7 +279,7 @@ pub const UNKNOWN: Keys = keys("an unknown", &["min", "max", "scale", "history",
 pub const LIMIT: Keys = keys("a constraint on an objective", &["min", "max", "equal", "case", "sharpness"]);
 
 /// All tables, by the name of their definition in the schema file.
-pub const ALL: [(&str, &Keys); 52] = [
+pub const ALL: [(&str, &Keys); 53] = [
     ("model", &MODEL),
     ("parameter", &PARAMETER),
     ("input", &INPUT),
@@ -316,6 +318,7 @@ pub const ALL: [(&str, &Keys); 52] = [
     ("equation", &EQUATION),
     ("nonholonomic", &NONHOLONOMIC),
     ("objective", &OBJECTIVE),
+    ("at_event", &AT_EVENT),
     ("event", &EVENT),
     ("actions", &ACTIONS),
     ("impact", &IMPACT),

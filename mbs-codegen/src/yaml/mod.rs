@@ -183,6 +183,7 @@ impl<'t> Reader<'t> {
         {
             model.promote_switches();
         }
+        self.keep_event_terms(&mut model);
         self.check_events(&model);
         self.check_modes(&model);
         self.check_tree(&model);

@@ -162,7 +162,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn unknown_name<'n>(
+    pub(super) fn unknown_name<'n>(
         &mut self,
         at: Span,
         what: &str,

@@ -80,6 +80,7 @@ pub(super) fn objective(model: &Model, judged: &Judged, integrand: Scalar) -> Ob
         unit: String::new(),
         integrand,
         terminal: Scalar::Number(0.0),
+        at_events: Vec::new(),
         span: mbs_codegen::diagnostics::Span::default(),
     }
 }

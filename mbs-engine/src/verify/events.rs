@@ -17,7 +17,7 @@ fn functions(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     Some(values)
 }
 
-/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ: accelerations stand for d, multipliers for Λ, numbers for μ.
+/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings: accelerations stand for d, multipliers for Λ, numbers for μ.
 fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     let (dims, table) = (model.dims(), model.event_table());
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
@@ -62,6 +62,7 @@ fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
         all[nv + rows + k] += rates[k] - targets[k];
     }
     all.extend(row_values);
+    all.extend(settings);
     Some(all)
 }
 
@@ -101,7 +102,12 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
     let mut values = vec![0.0; places.len()];
     let mu = impulses::<f64>(conditions);
     if model.event_jump_derivatives(point.at(), vd, lambda, &mu, &mut w, &mut values).is_ok() {
-        let written = matrix(&values, places, nv + 2 * rows + conditions, nq + nv + 1 + p);
+        let written = matrix(
+            &values,
+            places,
+            nv + 2 * rows + conditions + model.event_table().inputs.len(),
+            nq + nv + 1 + p,
+        );
         let parts = [
             ("by z", BY_COORDINATE, nq),
             ("by v", BY_VELOCITY, nv),

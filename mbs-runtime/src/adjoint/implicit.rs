@@ -751,7 +751,7 @@ where
         aside.v_bar.fill(M::S::ZERO);
         add_rates_transposed(system, state.z, aside.vd, columns, bar.zd, bar.z, aside.v_bar).map_err(fail)?;
         let Around { actions, time, .. } = &mut aside.around;
-        actions.transpose(at, columns, bar.z, aside.v_bar, time, self.stepped)?;
+        actions.transpose(at, columns, bar.z, aside.v_bar, time, self.stepped, [self.now, self.rho])?;
         bar.zd.fill(M::S::ZERO);
         add_velocities_transposed(system, state.z, state.zd, columns, aside.v_bar, bar.z, bar.zd)
             .map_err(fail)

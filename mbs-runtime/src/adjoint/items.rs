@@ -129,15 +129,13 @@ impl<'a, S: Scalar> Log<'a, S> {
         self.items
     }
 
-    /// Adds an item that ends at `t`.
-    pub(crate) fn add(&mut self, t: S, h: S, item: Item) -> Result<(), StepError> {
-        let (first, found) = (self.items * NUMBERS, self.list.len());
+    /// Adds an item that ends at `t`. Where the memory is too small items are counted alone, so that an error can say how much they need.
+    pub(crate) fn add(&mut self, t: S, h: S, item: Item) {
+        let first = self.items * NUMBERS;
+        if let Some(place) = self.list.get_mut(first..first + NUMBERS) {
+            crate::linear::copy(place, &[t, h, S::from_f64(item.code() as f64)]);
+        }
         self.items += 1;
-        let expected = self.items * NUMBERS;
-        let place = self.list.get_mut(first..expected);
-        let place = place.ok_or(StepError::Length { what: "memory", expected, found })?;
-        crate::linear::copy(place, &[t, h, S::from_f64(item.code() as f64)]);
-        Ok(())
     }
 
     /// Numbers of this many items.
@@ -193,8 +191,8 @@ pub(crate) trait Actions<S> {
     /// An event acts at an instant: finds v⁺ − v⁻ and sets inputs.
     fn act(&mut self, event: usize, at: At<'_, S>) -> Result<&[S], StepError>;
 
-    /// From weights of z and v⁺ to those of z, v⁻, t and ρ, all added to but v⁻, which takes the place of v⁺. The event must have acted
-    /// at this instant last.
+    /// From weights of z and v⁺ to those of z, v⁻, t and ρ, all added to but v⁻, which takes the place of v⁺. Inputs that the event sets have
+    /// weights in `rho` and in `later`, of all that comes later; they are taken from there. The event must have acted at this instant last.
     #[allow(clippy::too_many_arguments, reason = "an instant and weights")]
     fn transpose(
         &mut self,
@@ -204,6 +202,7 @@ pub(crate) trait Actions<S> {
         v: &mut [S],
         t: &mut [S],
         rho: &mut [S],
+        later: [&mut [S]; 2],
     ) -> Result<(), StepError>;
 
     /// Derivatives of an event's function by z, v, vd, λ, t, ρ.

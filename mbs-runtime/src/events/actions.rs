@@ -32,21 +32,25 @@ pub(crate) struct Acts<'a, M: EventDerivatives> {
     u: &'a mut [M::S],
     partials: &'a mut [M::S],
     jumps: &'a mut [M::S],
+    /// Weights of inputs that events set.
+    changes: &'a mut [M::S],
     gradients: Gradients<'a, M::S>,
     w: &'a mut [M::S],
 }
 
 impl<'a, M: EventDerivatives> Acts<'a, M> {
     /// Length of its memory.
-    pub(crate) fn len(model: &M) -> usize {
+    pub(crate) fn len(model: &M, columns: usize) -> usize {
         let lists = model.event_places().len() + model.jump_places().len();
         let dims = model.dims();
-        Jump::len(model) + lists + dims.nu + Gradients::<M::S>::len(&dims) + dims.workspace
+        let settings = model.event_table().inputs.len() * columns;
+        Jump::len(model) + lists + settings + dims.nu + Gradients::<M::S>::len(&dims) + dims.workspace
     }
 
     pub(crate) fn new(
         model: &'a M,
         latches: &'a [Cell<M::S>],
+        columns: usize,
         pieces: &mut Pieces<'a, M::S>,
     ) -> Result<Self, StepError> {
         Ok(Self {
@@ -56,6 +60,7 @@ impl<'a, M: EventDerivatives> Acts<'a, M> {
             u: pieces.next(model.dims().nu)?,
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
+            changes: pieces.next(model.event_table().inputs.len() * columns)?,
             gradients: Gradients::new(&model.dims(), pieces)?,
             w: pieces.next(model.dims().workspace)?,
         })
@@ -108,15 +113,20 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         v: &mut [M::S],
         t: &mut [M::S],
         rho: &mut [M::S],
+        later: [&mut [M::S]; 2],
     ) -> Result<(), StepError> {
+        let before = at;
+        let fail = |error: EvalError| error.in_step(before.t.real(), 0.0);
         let at = At { u: self.u, ..at };
-        let transposed = self.jump.transpose(self.model, at, columns, [z, v, t, rho], self.jumps, self.w);
-        transposed.map_err(|error| error.in_step(at.t.real(), 0.0))?;
-        if !self.jump.adds_rows {
-            return Ok(());
+        let weights = [&mut *z, v, t, rho];
+        self.jump.transpose(self.model, at, columns, weights, self.jumps, self.w).map_err(fail)?;
+        if self.jump.adds_rows {
+            let event = self.jump.event;
+            self.gradients.check(self.model, &self.jump, event, at, self.jumps, self.partials, self.w)?;
         }
-        let event = self.jump.event;
-        self.gradients.check(self.model, &self.jump, event, at, self.jumps, self.partials, self.w)
+        let (weights, changes) = ([z, v, t, rho], &mut *self.changes);
+        let (model, jumps, w) = (self.model, &mut *self.jumps, &mut *self.w);
+        self.jump.transpose_settings(model, before, columns, weights, later, changes, jumps, w).map_err(fail)
     }
 
     fn function(
@@ -163,7 +173,10 @@ pub(crate) struct Noting<'a, 'l, S, E> {
 
 impl<S: Scalar, E> Noting<'_, '_, S, E> {
     fn add_sized(&self, t: S, h: S, item: Item) -> Result<(), StepError> {
-        self.log.try_borrow_mut().map_or(Ok(()), |mut log| log.add(t, h, item))
+        if let Ok(mut log) = self.log.try_borrow_mut() {
+            log.add(t, h, item);
+        }
+        Ok(())
     }
 
     fn add(&self, t: S, item: Item) -> Result<(), StepError> {
@@ -262,7 +275,7 @@ where
             return Ok(Verdict::Accept);
         };
         let item = Item::Step(log.end);
-        log.add(step.end, step.h, item)?;
+        log.add(step.end, step.h, item);
         let node = AdjointNode::Forward { number: log.items(), t: step.end, again: false, z, rates };
         self.stopped |= see(node).is_break();
         Ok(Verdict::Accept)

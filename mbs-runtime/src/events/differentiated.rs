@@ -3,7 +3,8 @@
 //! The size of a step is differentiated as part of the augmented field ([`Augmented::h_rho`]), see [`times`](super::times). Velocities
 //! after an event follow from the derivative of the equations that they solve ([`Jump::differentiate`](super::jump::Jump)).
 //!
-//! Where laws name the time, the directions of the parameters move with it ([`Augmented::let_directions_change`]).
+//! Where laws name the time, and where events set inputs to values that have derivatives, the directions of the parameters move with them
+//! ([`Augmented::let_directions_change`]).
 
 use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
@@ -11,14 +12,14 @@ use core::ops::ControlFlow;
 use super::explicit::{ExplicitDriver, look, memory_len, state_at};
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
-use super::times::{Times, add_row, directions_len, first_directions, refuse};
+use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Events, Occurrence, Sight, WithEvents};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::coordinate_rates;
 use crate::inputs::Inputs;
 use crate::integrator::{
     Adaptive, AdaptiveRun, Controlled, ExplicitRun, Fixed, FixedRun, FixedStep, Limits, Nodes, Observe,
-    ObserveDense, Planned, Rates, Span, Statistics, drive,
+    ObserveDense, Planned, Span, Statistics, drive,
 };
 use crate::linear::copy;
 use crate::pieces::{Pieces, cut};
@@ -48,6 +49,7 @@ pub trait DifferentiableEventIntegrator: DifferentiableIntegrator {
             + directions_len(&model.event_table(), p)
             + p
             + lists
+            + model.event_table().inputs.len() * p
     }
 
     /// [`DifferentiableIntegrator::run`] for a model with events: to the end of the span, or to an event that stops the run.
@@ -78,6 +80,8 @@ struct DifferentiatedDriver<'a, D: WithEvents> {
     times: Times<'a, D::S>,
     partials: &'a mut [D::S],
     jumps: &'a mut [D::S],
+    /// Derivatives of inputs that events set.
+    changes: &'a mut [D::S],
 }
 
 impl<'a, D: WithEvents> DifferentiatedDriver<'a, D>
@@ -96,6 +100,7 @@ where
             times: Times::new(columns, pieces)?,
             partials: pieces.next(model.event_places().len())?,
             jumps: pieces.next(model.jump_places().len())?,
+            changes: pieces.next(model.event_table().inputs.len() * columns)?,
         })
     }
 }
@@ -133,14 +138,21 @@ where
         let (field, y) = run.parts();
         let wrong = StepError::Length { what: "y", expected: dims.state(), found: y.len() };
         let (state, rest) = y.split_at_mut_checked(dims.state()).ok_or(wrong)?;
-        self.plain.settle(event, state_at(&dims, t, state, field.at_node(t))?)?;
-        let u = field.at_node(t);
-        self.plain.solve(event, state_at(&dims, t, state, u)?)?;
-        let at = state_at(&dims, t, state, u)?;
         let (z_rho, rest) = rest.split_at_mut_checked(dims.nq * self.columns).ok_or(wrong)?;
         let v_rho = rest.get_mut(..dims.nv * self.columns).ok_or(wrong)?;
+        let (u, rho) = field.at_node_along(t);
+        let at = state_at(&dims, t, state, u)?;
         let ExplicitDriver { system, jump, w, .. } = &mut self.plain;
-        jump.differentiate(system.events(), at, self.columns, z_rho, v_rho, self.times.t_rho, self.jumps, w)?;
+        let (model, changes, columns) = (system.events(), [&*z_rho, v_rho, self.times.t_rho], self.columns);
+        jump.differentiate_settings(model, event, at, changes, columns, rho, self.changes, self.jumps, w)?;
+        self.plain.settle(event, at)?;
+        let clock = field.clock;
+        let (u, rho) = field.at_node_along(t);
+        let at = state_at(&dims, t, state, u)?;
+        self.plain.solve(event, at)?;
+        let along = AtEvent { columns, rho, clock };
+        let ExplicitDriver { system, jump, w, .. } = &mut self.plain;
+        jump.differentiate(system.events(), at, z_rho, v_rho, self.times.t_rho, along, self.jumps, w)?;
         let velocities = state.get_mut(dims.nq..dims.nq + dims.nv);
         self.plain.jump.apply(velocities.unwrap_or(&mut []));
         Ok(())
@@ -206,7 +218,9 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
         let (field, y) = run.parts();
         let h_rho = field.h_rho.first().copied().unwrap_or(D::S::ZERO);
         let y: &[D::S] = y;
-        let [u, vd, lambda, changes] = field.changes_at(t, y)?;
+        let clock = field.clock;
+        let [u, vd, lambda, changes, rho] = field.changes_at(t, y)?;
+        let along = AtEvent { columns: p, rho, clock };
         let ExplicitDriver { system, w, zd, .. } = &mut self.plain;
         let model = system.events();
         let (state, z_rho) = cut("y", y, dims.state())?;
@@ -238,8 +252,8 @@ impl<D: WithEvents> DifferentiatedDriver<'_, D> {
                 for (to, &t) in to.iter_mut().zip(t_rho) {
                     *to += slope * (t + h_rho);
                 }
-            } else if let Some(to) = to.get_mut(j - nq - 2 * nv - rows - 1) {
-                *to += slope;
+            } else {
+                along.add(to, slope, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)

@@ -110,6 +110,20 @@ impl<M: Events> ImplicitDriver<'_, M> {
         written.map_err(|error| error.in_step(t.real(), 0.0))
     }
 
+    /// Inputs and velocities before an event.
+    pub(crate) fn before(
+        &mut self,
+        inputs: &mut impl Inputs<M::S>,
+        state: &mut [M::S],
+        t: M::S,
+    ) -> Result<(), StepError> {
+        if !self.u.is_empty() {
+            inputs.at(t, self.u);
+        }
+        let state = State::of(&self.dims, state)?;
+        velocities(self.system, state.z, state.zd, self.v).map_err(|error| error.in_step(t.real(), 0.0))
+    }
+
     /// Finds velocities and inputs after an event; v is that before it.
     pub(crate) fn solve(
         &mut self,
@@ -118,11 +132,8 @@ impl<M: Events> ImplicitDriver<'_, M> {
         t: M::S,
         event: usize,
     ) -> Result<(), StepError> {
-        if !self.u.is_empty() {
-            inputs.at(t, self.u);
-        }
+        self.before(inputs, state, t)?;
         let state = State::of(&self.dims, state)?;
-        velocities(self.system, state.z, state.zd, self.v).map_err(|error| error.in_step(t.real(), 0.0))?;
         self.event = event;
         let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
         if self.jump.settle(self.system, event, at, self.latches, self.scratch)? {

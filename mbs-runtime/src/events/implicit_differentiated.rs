@@ -12,7 +12,7 @@ use super::explicit::look;
 use super::implicit::ImplicitDriver;
 use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
-use super::times::{Times, add_row, directions_len, first_directions, refuse};
+use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
 use super::{EventDerivatives, Occurrence, Sight};
 use crate::adjoint::implicit::NO_ACCELERATIONS;
 use crate::error::{EvalError, StepError};
@@ -39,6 +39,8 @@ struct DifferentiatedDriver<'a, M: EventDerivatives> {
     partials: &'a mut [M::S],
     jumps: &'a mut [M::S],
     v_rho: &'a mut [M::S],
+    /// Derivatives of inputs that events set.
+    changes: &'a mut [M::S],
 }
 
 impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
@@ -46,7 +48,8 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
         let dims = system.dims();
         let (p, restart) = (dims.sensitivity.parameters, Assembly::differentiated_scratch_len(&dims));
         let lists = system.event_places().len() + system.jump_places().len();
-        ImplicitDriver::len(system, restart) + Times::<M::S>::len(p) + lists + dims.nv * p
+        let settings = system.event_table().inputs.len() * p;
+        ImplicitDriver::len(system, restart) + Times::<M::S>::len(p) + lists + dims.nv * p + settings
     }
 
     fn new(
@@ -64,6 +67,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
             partials: pieces.next(system.event_places().len())?,
             jumps: pieces.next(system.jump_places().len())?,
             v_rho: pieces.next(dims.nv * columns)?,
+            changes: pieces.next(system.event_table().inputs.len() * columns)?,
         })
     }
 
@@ -93,6 +97,7 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
         velocities_change(*system, state.z, state.zd, p, change.z, change.zd, self.v_rho).map_err(fail)?;
         let at = At { t, z: state.z, v, x: &[], u };
         system.event_function_derivatives(at, vd, lambda, scratch, self.partials).map_err(fail)?;
+        let along = AtEvent { columns: p, rho: run.rho, clock: run.clock };
         let (to, t_rho) = self.times.slopes(pass);
         to.fill(M::S::ZERO);
         let mut scale = 0.0;
@@ -124,8 +129,8 @@ impl<'a, M: EventDerivatives> DifferentiatedDriver<'a, M> {
                 for (to, &t) in to.iter_mut().zip(t_rho) {
                     *to += slope * (t + h_rho);
                 }
-            } else if let Some(to) = to.get_mut(j - nq - 2 * nv - rows - 1) {
-                *to += slope;
+            } else {
+                along.add(to, slope, j - nq - 2 * nv - rows - 1);
             }
         }
         Ok(scale)
@@ -167,18 +172,29 @@ where
         let fail = |error: EvalError| error.in_step(t.real(), 0.0);
         // The quadrature has seen it.
         run.h_rho.fill(M::S::ZERO);
-        self.plain.solve(run.inputs, run.state, t, event)?;
-        let (dims, p) = (self.plain.dims, self.columns);
+        let (dims, columns) = (self.plain.dims, self.columns);
         let change = StateDerivatives::of(&dims, run.derivatives)?;
+        {
+            self.plain.before(run.inputs, run.state, t)?;
+            let state = State::of(&dims, run.state)?;
+            let ImplicitDriver { system, u, v, jump, scratch, .. } = &mut self.plain;
+            velocities_change(*system, state.z, state.zd, columns, change.z, change.zd, self.v_rho)
+                .map_err(fail)?;
+            let (at, rho) = (At { t, z: state.z, v, x: &[], u }, &mut *run.rho);
+            let (changes, jumps) = (&mut *self.changes, &mut *self.jumps);
+            let by = [&*change.z, self.v_rho, self.times.t_rho];
+            jump.differentiate_settings(*system, event, at, by, columns, rho, changes, jumps, scratch)?;
+        }
+        self.plain.solve(run.inputs, run.state, t, event)?;
         {
             let state = State::of(&dims, run.state)?;
             let ImplicitDriver { system, u, v, jump, scratch, .. } = &mut self.plain;
-            velocities_change(*system, state.z, state.zd, p, change.z, change.zd, self.v_rho)
-                .map_err(fail)?;
             let at = At { t, z: state.z, v, x: &[], u };
+            let along = AtEvent { columns, rho: run.rho, clock: run.clock };
             let t_rho = &*self.times.t_rho;
-            jump.differentiate(*system, at, p, change.z, self.v_rho, t_rho, self.jumps, scratch)?;
+            jump.differentiate(*system, at, change.z, self.v_rho, t_rho, along, self.jumps, scratch)?;
         }
+        let p = columns;
         self.plain.apply(run.state, t)?;
         let state = State::of(&dims, run.state)?;
         rates(self.plain.system, state.z, self.plain.v, p, change.z, self.v_rho, change.zd).map_err(fail)

@@ -18,14 +18,17 @@
 
 use core::cell::Cell;
 
-use super::{EventDerivatives, Events};
+use super::times::{AtEvent, add_row};
+use super::{EventDerivatives, EventTable, Events};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
-use crate::linear::{add_scaled, copy, largest, lu};
+use crate::linear::blocks::NOTHING;
+use crate::linear::{add_scaled, copy, lu, symmetric};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
-use crate::system::{At, Dims, Quantity};
+use crate::sensitivity::columns::{row, row_mut};
+use crate::system::{At, Dims, Quantity, Units};
 
 /// Refinements of the solution; each leaves about 1e−9 of the error.
 const REFINEMENTS: usize = 4;
@@ -51,6 +54,8 @@ pub(crate) struct Jump<'a, S> {
     matrix: &'a mut [S],
     pivots: &'a mut [S],
     compliance: &'a mut [S],
+    /// Powers of two by which rows and columns of the matrix are multiplied.
+    scales: &'a mut [S],
     b: &'a mut [S],
     x: &'a mut [S],
     conditions: (usize, usize),
@@ -64,11 +69,16 @@ pub(crate) struct Jump<'a, S> {
     pub(crate) event: usize,
 }
 
+/// The setting whose derivatives are row `i` of those of the equations: it comes after all equations and the values of constraints.
+fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<usize> {
+    (i as usize).checked_sub(dims.nv + 2 * dims.joint_rows() + table.conditions)
+}
+
 /// Length of the memory of a [`Jump`], for this many conditions and settings; a constant for generated models.
 pub(crate) const fn len(dims: &Dims, conditions: usize, settings: usize) -> usize {
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), conditions);
     let n = nv + rows + c;
-    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 4 * n
+    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 5 * n
 }
 
 impl<'a, S: Scalar> Jump<'a, S> {
@@ -98,6 +108,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             matrix: pieces.next(n * n)?,
             pivots: pieces.next(n)?,
             compliance: pieces.next(n)?,
+            scales: pieces.next(n)?,
             b: pieces.next(n)?,
             x: pieces.next(n)?,
             conditions: (0, 0),
@@ -209,7 +220,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         for (mu, &x) in self.mu.iter_mut().take(end).skip(first).zip(pieces.rest().iter()) {
             *mu = x;
         }
-        self.check(&dims, t, event, at)
+        self.check(&dims, system.units(), t, event, at)
     }
 
     /// Constraints that the event adds, which did not act before it and do now, hold where it happens.
@@ -251,13 +262,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 *entry = value;
             }
         };
-        for (k, e) in self.compliance.iter_mut().enumerate().take(n) {
-            *e = S::ZERO;
-            if k < nv {
-                continue;
-            }
-            // S_k = Σ_j C_kj²/M_jj
-            let mut scale = 0.0;
+        for k in nv..n {
             for j in 0..nv {
                 let slope = match k - nv {
                     row if row < rows => self.rows.get(j * rows + row),
@@ -266,18 +271,22 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 let slope = slope.copied().unwrap_or(S::ZERO);
                 put(k, j, slope);
                 put(j, k, slope);
-                let mass = self.mass.get(j * nv + j).map_or(0.0, |m| m.real());
-                if mass > 0.0 {
-                    scale += slope.real() * slope.real() / mass;
-                }
             }
-            let scale = if scale > 0.0 && scale.is_finite() { scale } else { 1.0 };
-            *e = S::from_f64(least_part::<S>() * scale);
-            put(k, k, -*e);
         }
         for j in 0..nv {
             for i in 0..nv {
                 put(i, j, self.mass.get(j * nv + i).copied().unwrap_or(S::ZERO));
+            }
+        }
+        // D A D with a small −E
+        let scales = self.scales.get_mut(..n).ok_or(())?;
+        symmetric::scales(n, nv, matrix, scales);
+        symmetric::apply(n, scales, matrix);
+        let small = S::from_f64(least_part::<S>());
+        for (k, e) in self.compliance.iter_mut().enumerate().take(n) {
+            *e = if k < nv { S::ZERO } else { small };
+            if let Some(entry) = matrix.get_mut(k * n + k) {
+                *entry -= *e;
             }
         }
         lu::factor(n, matrix, self.pivots).map_err(|_| ())
@@ -288,46 +297,57 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let n = self.unknowns(dims);
         self.x.fill(S::ZERO);
         for _ in 0..REFINEMENTS {
-            for ((x, &b), &e) in self.x.iter_mut().zip(self.b.iter()).zip(self.compliance.iter()).take(n) {
-                *x = b - e * *x;
+            // (D A D − E) x' = D b − E x
+            let known = self.b.iter().zip(self.compliance.iter()).zip(self.scales.iter());
+            for (x, ((&b, &e), &d)) in self.x.iter_mut().zip(known).take(n) {
+                *x = d * b - e * *x;
             }
             let (Some(matrix), Some(x)) = (self.matrix.get(..n * n), self.x.get_mut(..n)) else { return };
             lu::solve(n, matrix, self.pivots, x);
         }
+        symmetric::apply_to(self.scales, self.x);
     }
 
     /// Constraints and conditions hold after the event.
-    fn check(&self, dims: &Dims, t: f64, event: usize, at: At<'_, S>) -> Result<(), StepError> {
+    fn check(
+        &self,
+        dims: &Dims,
+        units: Units<'_>,
+        t: f64,
+        event: usize,
+        at: At<'_, S>,
+    ) -> Result<(), StepError> {
         let failed = |failure| Err(StepError::Event { t, event, failure });
         if let Some(index) = self.d.iter().position(|d| !d.is_finite()) {
             return Err(StepError::NotFinite { t, h: 0.0, quantity: Quantity::Velocity, index });
         }
-        let tolerance = sqrt(S::EPSILON) * largest(self.d).max(largest(at.v)).max(f64::MIN_POSITIVE);
+        // What is left of a row, against its terms: slopes by velocities before and by their changes.
+        let terms = |of: &[S], count: usize, k: usize| {
+            let slopes =
+                of.chunks_exact(count.max(1)).map(move |column| column.get(k).map_or(0.0, |s| s.real()));
+            let parts = slopes.zip(self.d.iter().zip(at.v));
+            parts.fold((0.0, 0.0), |(sum, size), (slope, (d, v))| {
+                let (d, v) = (d.real(), v.real());
+                (sum + slope * d, size + slope.abs() * (d.abs() + v.abs()))
+            })
+        };
+        let value = |from: &[S], k: usize| from.get(k).map_or(0.0, |x| x.real());
         let rows = dims.joint_rows();
+        let of_row = |k: usize| terms(self.rows, rows, k);
+        let largest = (0..rows).map(|k| of_row(k).1 / units.row(k)).fold(0.0, f64::max);
+        let contradicts = |left: f64, size: f64| !(left.abs() <= sqrt(S::EPSILON) * size);
         for k in 0..rows {
-            let mut left = self.row_rates.get(k).map_or(0.0, |rate| rate.real());
-            let mut size = 1.0_f64;
-            for (column, d) in self.rows.chunks_exact(rows.max(1)).zip(self.d.iter()) {
-                let slope = column.get(k).map_or(0.0, |slope| slope.real());
-                left += slope * d.real();
-                size = size.max(slope.abs());
-            }
-            if left.abs() > tolerance * size {
+            let ((change, size), rate) = (of_row(k), value(self.row_rates, k));
+            // A row of rounding says nothing.
+            let says = size + rate.abs() > NOTHING * S::EPSILON * largest * units.row(k);
+            if says && contradicts(rate + change, size + rate.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }
-        let (first, end) = self.conditions;
-        let all = self.mu.len();
-        for k in first..end {
-            let value = |from: &[S]| from.get(k).map_or(0.0, |x| x.real());
-            let mut left = value(self.condition_rates) - value(self.targets);
-            let mut size = 1.0_f64;
-            for (column, d) in self.directions.chunks_exact(all.max(1)).zip(self.d.iter()) {
-                let slope = column.get(k).map_or(0.0, |slope| slope.real());
-                left += slope * d.real();
-                size = size.max(slope.abs());
-            }
-            if left.abs() > tolerance * size {
+        for k in self.conditions.0..self.conditions.1 {
+            let (change, size) = terms(self.directions, self.mu.len(), k);
+            let (rate, target) = (value(self.condition_rates, k), value(self.targets, k));
+            if contradicts(rate - target + change, size + rate.abs() + target.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }
@@ -341,16 +361,17 @@ impl<'a, S: Scalar> Jump<'a, S> {
         &mut self,
         system: &M,
         at: At<'_, S>,
-        columns: usize,
         z_rho: &[S],
         v_rho: &mut [S],
         t_rho: &[S],
+        along: AtEvent<'_, S>,
         values: &mut [S],
         w: &mut [S],
     ) -> Result<(), StepError> {
         if !self.jumps {
             return Ok(());
         }
+        let columns = along.columns;
         let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
@@ -372,10 +393,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
                     v_rho.get((j - nq) * columns + p).copied()
                 } else if j == nq + nv {
                     t_rho.get(p).copied()
-                } else if j == nq + nv + 1 + p {
-                    Some(S::ONE)
                 } else {
-                    None
+                    Some(along.change(j - nq - nv - 1, p))
                 };
                 let Some(change) = change else { continue };
                 // Conditions of other events are none of its equations.
@@ -383,6 +402,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
                     None => i,
                     Some(k) if (first..end).contains(&k) => own + k - first,
                     Some(k) => {
+                        // Rows that come after the values of constraints are settings.
                         if let Some(row) = k.checked_sub(conditions)
                             && let (Some(slope), Some(size)) =
                                 (self.slopes.get_mut(row), self.sizes.get_mut(row))
@@ -420,6 +440,111 @@ impl<'a, S: Scalar> Jump<'a, S> {
             if self.is_added(row) && slope.real().abs() > LEAVES * size {
                 let (event, failure) = (self.event, EventFailure::Leaves { row, parameter });
                 return Err(StepError::Event { t, event, failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Derivatives of inputs after an event, in the rows of `rho`, from an instant before it: s_z z' + s_v v' + s_t t' + s_ρ ρ'. To be called before
+    /// [`Jump::settle`]; `changes` is memory for all settings and columns.
+    #[allow(clippy::too_many_arguments, reason = "state, derivatives, and memory")]
+    pub(crate) fn differentiate_settings<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        event: usize,
+        at: At<'_, S>,
+        [z_rho, v_rho, t_rho]: [&[S]; 3],
+        columns: usize,
+        rho: &mut [S],
+        changes: &mut [S],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let (table, dims) = (system.event_table(), system.dims());
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
+        if !moving || columns == 0 {
+            return Ok(());
+        }
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
+        changes.fill(S::ZERO);
+        let (nq, nv) = (dims.nq, dims.nv);
+        let along = AtEvent { columns, rho, clock: table.clock.map(|column| column as usize) };
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let Some(setting) = setting_of(&dims, &table, i).filter(|k| (first..end).contains(k)) else {
+                continue;
+            };
+            let Some(to) = row_mut(changes, setting, columns) else { continue };
+            let j = j as usize;
+            if j < nq {
+                add_row(to, value, z_rho, j);
+            } else if j < nq + nv {
+                add_row(to, value, v_rho, j - nq);
+            } else if j == nq + nv {
+                add_scaled(to, value, t_rho);
+            } else {
+                along.add(to, value, j - nq - nv - 1);
+            }
+        }
+        for setting in first..end {
+            let column = table.columns.get(setting).copied().flatten();
+            if let Some(to) = column.and_then(|column| row_mut(rho, column as usize, columns)) {
+                copy(to, row(changes, setting, columns).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    /// The transpose of [`Jump::differentiate_settings`]: what the weights of inputs after an event, in rows of `rho`, `later` and `last`, are of z, v, t
+    /// and ρ before it. `at` is an instant before it, with the inputs before it.
+    #[allow(clippy::too_many_arguments, reason = "state, weights, and memory")]
+    pub(crate) fn transpose_settings<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        columns: usize,
+        [z, v, t, rho]: [&mut [S]; 4],
+        [later, last]: [&mut [S]; 2],
+        changes: &mut [S],
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), EvalError> {
+        let (table, dims) = (system.event_table(), system.dims());
+        let (first, end) = table.events.get(self.event).map_or((0, 0), |entry| entry.settings);
+        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
+        if !moving {
+            return Ok(());
+        }
+        changes.fill(S::ZERO);
+        for setting in first..end {
+            let Some(column) = table.columns.get(setting).copied().flatten() else { continue };
+            let Some(to) = row_mut(changes, setting, columns) else { continue };
+            for from in [&mut *rho, &mut *later, &mut *last] {
+                if let Some(from) = row_mut(from, column as usize, columns) {
+                    add_scaled(to, S::ONE, from);
+                    from.fill(S::ZERO);
+                }
+            }
+        }
+        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let (nq, nv) = (dims.nq, dims.nv);
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let Some(setting) = setting_of(&dims, &table, i).filter(|k| (first..end).contains(k)) else {
+                continue;
+            };
+            let j = j as usize;
+            let to = if j < nq {
+                row_mut(z, j, columns)
+            } else if j < nq + nv {
+                row_mut(v, j - nq, columns)
+            } else if j == nq + nv {
+                row_mut(t, 0, columns)
+            } else {
+                row_mut(rho, j - nq - nv - 1, columns)
+            };
+            if let (Some(to), Some(weights)) = (to, row(changes, setting, columns)) {
+                add_scaled(to, value, weights);
             }
         }
         Ok(())

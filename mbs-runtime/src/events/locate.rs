@@ -186,6 +186,8 @@ pub(crate) struct Located<'a, S, E, H, R> {
     count: usize,
     /// Whether the next node is where an earlier run ended.
     resumes: bool,
+    /// Whether there may be another run that begins where this one ends.
+    goes_on: bool,
 }
 
 impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
@@ -202,7 +204,8 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
         let n = table.events.len();
         let sides = [pieces.next(n)?, pieces.next(n)?, pieces.next(n)?];
         let resumed = Resumed { sides, begun: None, count: 0 };
-        Self::resumed(table, driver, inner, record, own, saved, resumed, pieces)
+        let all = Self::resumed(table, driver, inner, record, own, saved, resumed, pieces)?;
+        Ok(Self { goes_on: false, ..all })
     }
 
     /// A run that goes on where another one ended.
@@ -245,6 +248,7 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             started: begun,
             count,
             resumes: begun.is_some(),
+            goes_on: true,
         })
     }
 
@@ -637,6 +641,14 @@ where
     }
 
     fn end(&mut self, run: &mut W, t: W::S) -> Result<(), StepError> {
+        // Steps of a simulation go on.
+        if !self.goes_on {
+            for (k, last) in self.last.iter().enumerate() {
+                if last.real() == f64::NEG_INFINITY && self.entry(k).is_some_and(|entry| entry.judged) {
+                    return self.failed(t, k, EventFailure::Missing);
+                }
+            }
+        }
         self.inner.end(run, t)
     }
 }

@@ -115,7 +115,7 @@ pub trait EventDerivatives: Events {
         values: &mut [Self::S],
     ) -> Result<(), EvalError>;
 
-    /// Writes the derivatives of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, with d, Λ and μ held; `at.v` is v, `vd` is d.
+    /// Writes the derivatives of M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, values that events give to inputs, with d, Λ and μ held; `at.v` is v, `vd` is d.
     fn event_jump_derivatives(
         &self,
         at: At<'_, Self::S>,

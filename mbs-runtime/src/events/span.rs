@@ -79,7 +79,8 @@ impl<'a, S: Scalar> Gradients<'a, S> {
         let first = nv + rows + model.event_table().conditions;
         for (&(i, j), &value) in model.jump_places().iter().zip(jumps) {
             let j = j as usize;
-            if let (Some(row), false) = ((i as usize).checked_sub(first), (nq..nq + nv).contains(&j)) {
+            let row = (i as usize).checked_sub(first).filter(|&row| row < rows);
+            if let (Some(row), false) = (row, (nq..nq + nv).contains(&j)) {
                 put(slot(jump, row, rows), if j < nq { j } else { j - nv }, value);
             }
         }

@@ -107,6 +107,37 @@ impl<'a, S: Scalar> Times<'a, S> {
     }
 }
 
+/// Directions of the parameters as events see them, which have the derivative of the time by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct AtEvent<'a, S> {
+    pub(crate) columns: usize,
+    /// A row for each parameter; nothing where all stay unit vectors.
+    pub(crate) rho: &'a [S],
+    pub(crate) clock: Option<usize>,
+}
+
+impl<S: Scalar> AtEvent<'_, S> {
+    /// What parameter `k` changes by in column `p`.
+    pub(crate) fn change(&self, k: usize, p: usize) -> S {
+        // The row of the clock has the time, too.
+        if self.rho.is_empty() || self.clock == Some(k) {
+            return if k == p { S::ONE } else { S::ZERO };
+        }
+        self.rho.get(k * self.columns + p).copied().unwrap_or(S::ZERO)
+    }
+
+    /// to = to + slope (changes of parameter `k`)
+    pub(crate) fn add(&self, to: &mut [S], slope: S, k: usize) {
+        if self.rho.is_empty() || self.clock == Some(k) {
+            if let Some(to) = to.get_mut(k) {
+                *to += slope;
+            }
+            return;
+        }
+        add_row(to, slope, self.rho, k);
+    }
+}
+
 /// to = to + slope (row `i` of a matrix with as many columns)
 pub(crate) fn add_row<S: Scalar>(to: &mut [S], slope: S, rows: &[S], i: usize) {
     if let Some(row) = rows.chunks_exact(to.len().max(1)).nth(i) {
@@ -121,26 +152,22 @@ pub(crate) fn refuse<M: Events>(model: &M) -> Result<(), StepError> {
         let what = "there is no gradient of a run with events yet if signals of inputs name the time `t`: write the law into the force itself";
         return Err(StepError::Unsupported { what });
     }
-    if !table.constant_settings {
-        let what = "there is no gradient yet of a run in which an event sets an input to a value that follows motion or parameters: \
-                    set it to a number";
-        return Err(StepError::Unsupported { what });
-    }
     Ok(())
 }
 
-/// Length of the memory of directions that move with the clock: a matrix, and derivatives of the time of the last node.
+/// Length of the memory of directions that move with the clock or with inputs that events set: a matrix, and derivatives of the time of the
+/// last node.
 pub(crate) fn directions_len(table: &EventTable<'_>, columns: usize) -> usize {
-    if table.clock.is_some() { columns * (columns + 1) } else { 0 }
+    if table.moves_inputs() { columns * (columns + 1) } else { 0 }
 }
 
-/// Directions of the parameters at the start of a run, the unit vectors; nothing if no law names the time.
+/// Directions of the parameters at the start of a run, the unit vectors; nothing if none of them moves.
 pub(crate) fn first_directions<'a, S: Scalar>(
     table: &EventTable<'_>,
     columns: usize,
     pieces: &mut Pieces<'a, S>,
 ) -> Result<[&'a mut [S]; 2], StepError> {
-    if table.clock.is_none() {
+    if !table.moves_inputs() {
         return Ok([&mut [], &mut []]);
     }
     let rho = pieces.next(columns * columns)?;
