@@ -34,6 +34,33 @@ impl Direction {
     }
 }
 
+/// How impulses of an impact follow from velocities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImpactLaw {
+    /// Conditions on velocities tell: no friction.
+    #[default]
+    Plain,
+    /// With friction: the gap gives back e² of the work that compression takes.
+    Stronge,
+    /// With friction: the rate of the gap comes back e times; may create energy.
+    Newton,
+}
+
+impl ImpactLaw {
+    /// The words for those with friction in a model file.
+    pub const WORDS: [(&'static str, ImpactLaw); 2] =
+        [("stronge", ImpactLaw::Stronge), ("newton", ImpactLaw::Newton)];
+
+    /// The variant's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ImpactLaw::Plain => "Plain",
+            ImpactLaw::Stronge => "Stronge",
+            ImpactLaw::Newton => "Newton",
+        }
+    }
+}
+
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventEntry {
@@ -47,6 +74,8 @@ pub struct EventEntry {
     pub has_rate: bool,
     /// Its conditions on velocities: the first one, and the one after the last.
     pub conditions: (usize, usize),
+    /// With friction its conditions are the gap and the slip, and their targets are restitution and friction.
+    pub law: ImpactLaw,
     /// Whether it enters a state in which constraints act that may not have acted before.
     pub adds_rows: bool,
     /// The input that always is the side of its function, if it is the switch of a branch.
@@ -71,7 +100,7 @@ pub struct EventTable<'a> {
     pub events: &'a [EventEntry],
     /// How many conditions on velocities they have in all.
     pub conditions: usize,
-    /// The inputs that they set, one for each setting.
+    /// What they set, one for each setting: an input, or, from the number of inputs on, a coordinate.
     pub inputs: &'a [u32],
     /// For each setting the column of derivatives by its input, if some event gives that input a value that has derivatives.
     pub columns: &'a [Option<u32>],

@@ -28,7 +28,7 @@ mod table;
 pub use entry::{
     Argument, Entry, Exists, Family, Form, Measure, Pivots, ResultEntry, Section, Sections, Shape, Written,
 };
-pub use event::{Direction, EventEntry, EventTable};
+pub use event::{Direction, EventEntry, EventTable, ImpactLaw};
 pub use group::Group;
 pub use kind::BundleKind;
 pub use size::Size;

@@ -458,7 +458,7 @@ macro_rules! bundles {
                     row_values: [joint_rows] "holonomic constraints; zero for the others",
                     directions: [n_conditions nv] "conditions per velocity, by columns",
                     condition_rates: [n_conditions] "rates that events set, before them",
-                    targets: [n_conditions] "the same, after them",
+                    targets: [n_conditions] "the same, after them; restitution and friction of impacts with friction",
                     settings: [n_settings] "values that events give to inputs",
                 )
                 { pivots: None, exists: Events, cost: [1 link, 1 entry, 1 nv nv], sections: none }

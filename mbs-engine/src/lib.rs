@@ -51,8 +51,8 @@ mod lanes;
 mod bundles;
 mod signals;
 
-mod dynamics;
 mod method;
+mod dynamics;
 
 pub mod jumps;
 

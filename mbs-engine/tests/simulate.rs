@@ -3,10 +3,16 @@
 mod common;
 #[path = "simulate/event_objectives.rs"]
 mod event_objectives;
+#[path = "simulate/event_orders.rs"]
+mod event_orders;
 #[path = "simulate/events.rs"]
 mod events;
+#[path = "simulate/impacts_with_friction.rs"]
+mod impacts_with_friction;
 #[path = "simulate/kinematics.rs"]
 mod kinematics;
+#[path = "simulate/position_resets.rs"]
+mod position_resets;
 #[path = "simulate/shared_joints.rs"]
 mod shared_joints;
 

@@ -293,6 +293,10 @@ pub enum EventFailure {
     Late,
     /// It has not happened, and an objective has no value without it.
     Missing,
+    /// Restitution is not from zero to one, or friction is negative.
+    Coefficients,
+    /// It lies between sticking and slipping, or between two ways to slip.
+    Between,
     /// Both branches of its switch lead back to the other.
     Slides,
     /// Its function is zero, with rate zero, and then crosses.
@@ -338,6 +342,10 @@ impl EventFailure {
             Self::Late => {
                 "is past its threshold as soon as it begins to count: another event has led to where its function is beyond zero; \
                  let that event lead elsewhere"
+            }
+            Self::Coefficients => "has a restitution that is not from 0 to 1, or a friction below 0, here",
+            Self::Between => {
+                "lies between sticking and slipping, or between two ways to slip: it has no derivative there; change a parameter a little"
             }
             Self::Missing => {
                 "has not happened by the end of the run, and an objective is taken at it: let the run end later, or take `at` from the objective"

@@ -171,7 +171,7 @@ pub use constrained::{
 pub use error::{EvalError, EventFailure, IndependentFailure, Level, StepError};
 pub use events::{
     AdjointEventIntegrator, DifferentiableEventIntegrator, Direction, EventDerivatives, EventEntry,
-    EventIntegrator, EventTable, Events, Occurrence, Sight, WithEvents,
+    EventIntegrator, EventTable, Events, ImpactLaw, Occurrence, Sight, WithEvents,
 };
 pub use formulation::{
     Ali3p, Assembly, ImplicitIndex1, Index1, MatrixR, OnConstraints, Penalty, ProjectionMatrix, State,

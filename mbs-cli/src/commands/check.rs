@@ -155,9 +155,11 @@ fn actions(model: &Model, event: &Event) -> Vec<String> {
     for condition in &event.conditions {
         actions.push(match condition {
             EventCondition::Impact { .. } => "impact".into(),
+            EventCondition::Slip { .. } => "friction".into(),
             EventCondition::Reset { .. } => "reset of a rate".into(),
         });
     }
+    actions.extend((!event.placements.is_empty()).then(|| "reset of a position".to_string()));
     let inputs = event.settings.iter().filter_map(|(id, _)| model.inputs.get(id.index()));
     actions.extend(inputs.map(|input| format!("sets {}", input.name)));
     actions.extend(event.stop.then(|| "stops".into()));

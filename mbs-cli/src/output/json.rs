@@ -124,6 +124,8 @@ fn events(shown: &Shown<'_>) -> Value {
         json!({
             "event": program.events.names[event.event],
             "t": event.t,
+            "steps": event.steps,
+            "enters": program.events.enters[event.event],
             "impulses": by_name(program.events.conditions[first..end].iter().cloned(), &event.impulses),
             "constraint_impulses": by_name(
                 program.holonomic.iter().chain(&program.nonholonomic).cloned(),

@@ -188,14 +188,15 @@ fn objectives(shown: &Shown<'_>) -> Table {
 }
 
 fn events(shown: &Shown<'_>) -> Table {
-    let names = &shown.model.program().events.names;
+    let events = &shown.model.program().events;
     let row = |event: &EventSeen| {
         let impulses: Vec<String> = event.impulses.iter().map(|&impulse| short(impulse)).collect();
-        vec![names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]
+        let (name, enters) = (events.names[event.event].clone(), events.enters[event.event].join(", "));
+        vec![name, significant(event.t, 12), enters, impulses.join(", ")]
     };
     Table {
         title: "Events".into(),
-        heads: heads(&["event", ">t [s]", ">impulses"]),
+        heads: heads(&["event", ">t [s]", "enters", ">impulses"]),
         rows: shown.record.seen.events.iter().map(row).collect(),
     }
 }

@@ -137,12 +137,12 @@ const EVENTS: usize = 24;
 
 fn events(shown: &Shown<'_>) -> String {
     let (program, events) = (shown.model.program(), &shown.record.seen.events);
-    let mut table = Table::new(&["event", ">t [s]", ">impulses"]);
+    let mut table = Table::new(&["event", ">t [s]", "enters", ">impulses"]);
     for (i, event) in events.iter().enumerate() {
         if events.len() > EVENTS && (EVENTS / 2..events.len() - EVENTS / 2).contains(&i) {
             if i == EVENTS / 2 {
                 let more = format!("… {} more", grouped(events.len() - EVENTS));
-                table.row([more, String::new(), String::new()]);
+                table.row([more, String::new(), String::new(), String::new()]);
             }
             continue;
         }
@@ -152,7 +152,9 @@ fn events(shown: &Shown<'_>) -> String {
             let acting = rows.filter(|(_, impulse)| **impulse != 0.0);
             impulses.extend(acting.map(|(name, impulse)| format!("{name} {}", short(*impulse))));
         }
-        table.row([program.events.names[event.event].clone(), significant(event.t, 12), impulses.join(", ")]);
+        let enters = program.events.enters[event.event].join(", ");
+        let name = program.events.names[event.event].clone();
+        table.row([name, significant(event.t, 12), enters, impulses.join(", ")]);
     }
     if program.events.names.is_empty() {
         String::new()

@@ -359,7 +359,7 @@ fn event_table(program: &Program) -> TokenStream {
             quote!((#first, #end))
         };
         let (conditions, settings) = (range(entry.conditions), range(entry.settings));
-        let (switch, judged) = (place(entry.switch), entry.judged);
+        let (switch, judged, law) = (place(entry.switch), entry.judged, ident(entry.law.name()));
         quote! {
             rt::EventEntry {
                 direction: rt::Direction::#direction,
@@ -367,6 +367,7 @@ fn event_table(program: &Program) -> TokenStream {
                 stop: #stop,
                 has_rate: #has_rate,
                 conditions: #conditions,
+                law: rt::ImpactLaw::#law,
                 adds_rows: #adds_rows,
                 switch: #switch,
                 settings: #settings,

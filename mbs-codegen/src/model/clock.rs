@@ -102,6 +102,9 @@ impl Model {
                 for (_, value) in &mut event.settings {
                     put_clock(value, clock, &mut found);
                 }
+                for (_, value) in &mut event.placements {
+                    put_clock(value, clock, &mut found);
+                }
                 for condition in &mut event.conditions {
                     for e in condition.expressions_mut() {
                         put_clock(e, clock, &mut found);

@@ -1,11 +1,11 @@
 //! What happens at instants that the motion itself determines.
 
 use super::expression::{Scalar, Vector};
-use super::ids::InputId;
+use super::ids::{CoordinateRef, InputId};
 use super::mode::Activity;
 use super::walk::Part;
 use crate::diagnostics::Span;
-pub use mbs_bundles::Direction;
+pub use mbs_bundles::{Direction, ImpactLaw};
 
 /// An event: where its function crosses zero, its actions are taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +30,12 @@ pub struct Event {
     pub stop: bool,
     /// What velocities keep and take.
     pub conditions: Vec<EventCondition>,
+    /// With friction its conditions are an impact and the slip along which friction acts.
+    pub law: ImpactLaw,
     /// Inputs that get another value, which they keep until an event sets them again.
     pub settings: Vec<(InputId, Scalar)>,
+    /// Coordinates that get another value.
+    pub placements: Vec<(CoordinateRef, Scalar)>,
     /// The states that it enters: its settings of their inputs are among the others.
     pub enters: Vec<InputId>,
     /// The input that always is the side of its function, if it is the switch of a branch.
@@ -53,6 +57,13 @@ pub enum EventCondition {
         /// e
         restitution: Scalar,
     },
+    /// Friction acts along a rate, linear in velocities.
+    Slip {
+        /// The rate.
+        rate: Scalar,
+        /// μ
+        friction: Scalar,
+    },
     /// A rate, linear in velocities, gets a value.
     Reset {
         /// The rate.
@@ -67,6 +78,7 @@ impl EventCondition {
     pub(crate) fn expressions_mut(&mut self) -> [&mut Scalar; 2] {
         match self {
             EventCondition::Impact { gap, restitution } => [gap, restitution],
+            EventCondition::Slip { rate, friction } => [rate, friction],
             EventCondition::Reset { rate, to } => [rate, to],
         }
     }
@@ -75,6 +87,7 @@ impl EventCondition {
     pub fn expressions(&self) -> [&Scalar; 2] {
         match self {
             EventCondition::Impact { gap, restitution } => [gap, restitution],
+            EventCondition::Slip { rate, friction } => [rate, friction],
             EventCondition::Reset { rate, to } => [rate, to],
         }
     }
@@ -85,7 +98,8 @@ impl Event {
     pub fn expressions(&self) -> impl Iterator<Item = &Scalar> {
         let conditions = self.conditions.iter().flat_map(EventCondition::expressions);
         let settings = self.settings.iter().map(|(_, value)| value);
-        std::iter::once(&self.when).chain(&self.armed).chain(conditions).chain(settings)
+        let placements = self.placements.iter().map(|(_, value)| value);
+        std::iter::once(&self.when).chain(&self.armed).chain(conditions).chain(settings).chain(placements)
     }
 
     /// Whether its function names what a joint transmits.

@@ -28,7 +28,7 @@ pub mod walk;
 pub use constraint::{
     Constraint, ConstraintKind, ConstraintRow, EventTerm, Objective, Variable, VariableStart, Which,
 };
-pub use event::{Direction, Event, EventCondition};
+pub use event::{Direction, Event, EventCondition, ImpactLaw};
 pub use expression::{ArrayRef, BinaryOp, Comparison, Function, Outside, Scalar, Vector};
 pub use ids::{
     BodyId, ConstraintId, CoordinateRef, InputId, JointId, MarkerRef, ParameterId, PointRef, RowRef,

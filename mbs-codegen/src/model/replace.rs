@@ -3,7 +3,7 @@
 //! Input: a model, one of its inputs, an expression of time and parameters. Holds afterwards: no force, constraint, event, output or objective names
 //! the input. Unlike a signal of a case, such an expression is part of the equations, so its parameters have derivatives.
 
-use super::{ArrayRef, EventCondition, ForceKind, InputId, Model, OutputValue, Scalar, SpringLaw, Vector};
+use super::{ArrayRef, ForceKind, InputId, Model, OutputValue, Scalar, SpringLaw, Vector};
 
 impl Model {
     /// Puts an expression in place of an input.
@@ -33,13 +33,10 @@ impl Model {
             event.when.change(f);
             event.armed.iter_mut().for_each(|armed| armed.change(f));
             for condition in &mut event.conditions {
-                let parts = match condition {
-                    EventCondition::Impact { gap, restitution } => [gap, restitution],
-                    EventCondition::Reset { rate, to } => [rate, to],
-                };
-                parts.into_iter().for_each(|part| part.change(f));
+                condition.expressions_mut().into_iter().for_each(|part| part.change(f));
             }
             event.settings.iter_mut().for_each(|(_, value)| value.change(f));
+            event.placements.iter_mut().for_each(|(_, value)| value.change(f));
         }
         for output in &mut self.outputs {
             match &mut output.value {

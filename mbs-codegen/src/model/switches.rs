@@ -15,7 +15,8 @@
 use super::expression::{ArrayRef, BinaryOp, Comparison, Function, Scalar, Vector};
 use super::walk::Part;
 use super::{
-    Activity, CoordinateRef, Direction, Event, ForceKind, Hold, Input, InputId, MarkerRef, Model, SpringLaw,
+    Activity, CoordinateRef, Direction, Event, ForceKind, Hold, ImpactLaw, Input, InputId, MarkerRef, Model,
+    SpringLaw,
 };
 use crate::diagnostics::Span;
 
@@ -28,11 +29,13 @@ struct Switches {
     found: Vec<(String, Span, Scalar)>,
     /// What the length and the rate of a spring are, while its law is read.
     spring: Option<[Scalar; 2]>,
+    /// Places of branches with a side that is not finite everywhere.
+    partial: Vec<Span>,
 }
 
 impl Model {
-    /// Makes events of the branches of forces and objectives.
-    pub(crate) fn promote_switches(&mut self) {
+    /// Makes events of the branches of forces and objectives. Gives the places of those with a side that is not finite everywhere.
+    pub(crate) fn promote_switches(&mut self) -> Vec<Span> {
         let mut switches = Switches { first: self.inputs.len() as u32, ..Switches::default() };
         let mut forces = std::mem::take(&mut self.forces);
         for force in &mut forces {
@@ -57,6 +60,7 @@ impl Model {
         for objective in &mut self.objectives {
             switches.scalar(&mut objective.integrand, (objective.name.as_str(), objective.span));
         }
+        switches.partial.dedup();
         for (k, (owner, span, when)) in switches.found.into_iter().enumerate() {
             let (name, id) = (format!("{owner}.switch{}", k + 1), InputId(switches.first + k as u32));
             self.inputs.push(Input {
@@ -78,13 +82,16 @@ impl Model {
                 priority: i32::MIN,
                 stop: false,
                 conditions: Vec::new(),
+                law: ImpactLaw::Plain,
                 settings: vec![(id, Scalar::Negate(Box::new(Scalar::Input(id))))],
+                placements: Vec::new(),
                 enters: Vec::new(),
                 switch: Some(id),
                 judged: false,
                 span,
             });
         }
+        switches.partial
     }
 }
 
@@ -104,6 +111,25 @@ fn length_between(from: MarkerRef, to: MarkerRef) -> [Scalar; 2] {
 /// A coordinate and its rate.
 fn along(coordinate: CoordinateRef) -> [Scalar; 2] {
     [Scalar::Coordinate(coordinate), Scalar::Rate(coordinate)]
+}
+
+/// Whether an expression has a power, root, logarithm or inverse of something that changes, and is not a number everywhere.
+fn is_partial(value: &Scalar) -> bool {
+    let mut partial = false;
+    value.for_each_part(&mut |part| {
+        partial |= match part {
+            Part::Scalar(Scalar::Call(function, arguments)) => {
+                matches!(function, Function::Sqrt | Function::Ln | Function::Asin | Function::Acos)
+                    && arguments.iter().any(changes)
+            }
+            Part::Scalar(Scalar::Binary(BinaryOp::Power, base, exponent)) => {
+                let whole = matches!(**exponent, Scalar::Number(exponent) if exponent.fract() == 0.0);
+                !whole && changes(base)
+            }
+            _ => false,
+        };
+    });
+    partial
 }
 
 /// Whether an expression changes during a run.
@@ -206,6 +232,9 @@ impl Switches {
                 if changes(&parts[0]) || changes(&parts[1]) =>
             {
                 let [a, b, y, z] = (**parts).clone();
+                if is_partial(&y) || is_partial(&z) {
+                    self.partial.push(owner.1);
+                }
                 let s = self.switch(&binary(BinaryOp::Subtract, b, a), owner);
                 Some(Self::choice(s, y, z))
             }

@@ -21,8 +21,11 @@ use crate::bundle::Specification;
 use crate::constrained::row_values;
 use crate::graph::{BinaryOp, ExprId, Graph, gradient};
 use crate::lowering::{Environment, Lowering};
-use crate::model::{Constraint, ConstraintKind, Event, EventCondition, InputId, Model, SensitivityRef};
+use crate::model::{
+    Constraint, ConstraintKind, Event, EventCondition, ImpactLaw, InputId, Model, SensitivityRef,
+};
 use crate::symbols::Group;
+use crate::topology::Tree;
 use hashbrown::HashMap;
 use mbs_bundles::EventEntry;
 
@@ -31,6 +34,8 @@ use mbs_bundles::EventEntry;
 pub struct Events {
     /// Their names.
     pub names: Vec<String>,
+    /// The states that each of them enters, `mode.state`.
+    pub enters: Vec<Vec<String>>,
     /// One for each.
     pub entries: Vec<EventEntry>,
     /// Names of the conditions on velocities.
@@ -41,6 +46,8 @@ pub struct Events {
     pub columns: Vec<Option<u32>>,
     /// Whether constraints come and go.
     pub changes_rows: bool,
+    /// Whether they reset positions.
+    pub moves: bool,
     /// The column of derivatives by the clock.
     pub clock: Option<u32>,
     /// Whether signals of inputs do not name the time.
@@ -49,7 +56,7 @@ pub struct Events {
 
 impl Events {
     /// Of a model; rates are not yet known.
-    pub(super) fn of(model: &Model) -> Events {
+    pub(super) fn of(model: &Model, tree: &Tree) -> Events {
         let mut events = Events { autonomous: true, ..Events::default() };
         events.changes_rows = model.constraints.iter().any(|constraint| !constraint.activity.is_always());
         let column = |id: InputId| {
@@ -62,18 +69,27 @@ impl Events {
             for (k, condition) in event.conditions.iter().enumerate() {
                 events.conditions.push(match condition {
                     EventCondition::Impact { .. } => event.name.clone(),
+                    EventCondition::Slip { .. } => format!("{}.slip", event.name),
                     EventCondition::Reset { .. } => format!("{}.{k}", event.name),
                 });
             }
             events.columns.extend(event.settings.iter().map(|&(id, _)| column(id)));
             events.inputs.extend(event.settings.iter().map(|(id, _)| id.index() as u32));
+            // A coordinate that is none is refused with the equations of the jumps.
+            let places = event.placements.iter().map(|&(coordinate, _)| tree.z_of(coordinate).unwrap_or(0));
+            events.inputs.extend(places.map(|z| (model.inputs.len() + z) as u32));
+            events.columns.resize(events.inputs.len(), None);
+            events.moves |= !event.placements.is_empty();
             events.names.push(event.name.clone());
+            let entered = event.enters.iter().filter_map(|id| model.inputs.get(id.index()));
+            events.enters.push(entered.map(|input| input.name.clone()).collect());
             events.entries.push(EventEntry {
                 direction: event.direction,
                 minimum_interval: event.minimum_interval,
                 stop: event.stop,
                 has_rate: false,
                 conditions: (conditions, events.conditions.len()),
+                law: event.law,
                 adds_rows: {
                     let entered = |id| move |constraint: &Constraint| constraint.activity.names(id);
                     event.enters.iter().any(|&id| model.constraints.iter().any(entered(id)))
@@ -100,6 +116,8 @@ struct Jumps {
     directions: Vec<Vec<ExprId>>,
     condition_rates: Vec<ExprId>,
     targets: Vec<ExprId>,
+    /// Whether a condition belongs to an impact with friction: its target is restitution or friction.
+    of_friction: Vec<bool>,
 }
 
 impl Equations<'_, '_, '_> {
@@ -172,6 +190,13 @@ impl Equations<'_, '_, '_> {
     fn jumps(&mut self) -> Result<Jumps, ProgramError> {
         let (model, parameters, nv) =
             (self.mechanism.model, self.mechanism.parameters, self.mechanism.tree.nv);
+        let cut = |event: &&Event| {
+            event.placements.iter().any(|&(coordinate, _)| self.mechanism.tree.z_of(coordinate).is_none())
+        };
+        if let Some(event) = model.events.iter().find(cut) {
+            let what = "resets a coordinate of a joint that is cut";
+            return Err(ProgramError::Event { event: event.name.clone(), what });
+        }
         let mass = self.mass_matrix().dense();
         let velocities: Vec<ExprId> = (0..nv as u32).map(|i| self.g.symbol(Group::V, i)).collect();
         let values = row_values(self.g, self.mechanism, &self.rows.kept);
@@ -188,23 +213,28 @@ impl Equations<'_, '_, '_> {
         }
         let rows = gradients(self.g, &row_rates, &velocities);
         let (mut condition_rates, mut targets, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        let mut of_friction = Vec::new();
         for event in &model.events {
             for condition in &event.conditions {
                 let [a, b] = condition.expressions();
                 let a = Lowering::new(self.g, parameters, self.mechanism).scalar(a);
                 let b = Lowering::new(self.g, parameters, self.mechanism).scalar(b);
                 let (rate, target) = match condition {
+                    EventCondition::Impact { .. } if event.law != ImpactLaw::Plain => {
+                        (self.mechanism.time_derivative(self.g, a), b)
+                    }
                     // γ⁺ = −e γ⁻
                     EventCondition::Impact { .. } => {
                         let rate = self.mechanism.time_derivative(self.g, a);
                         let product = self.g.mul(b, rate);
                         (rate, self.g.neg(product))
                     }
-                    EventCondition::Reset { .. } => (a, b),
+                    EventCondition::Slip { .. } | EventCondition::Reset { .. } => (a, b),
                 };
                 condition_rates.push(rate);
                 targets.push(target);
                 owners.push(&event.name);
+                of_friction.push(event.law != ImpactLaw::Plain);
             }
         }
         let directions = gradients(self.g, &condition_rates, &velocities);
@@ -218,7 +248,7 @@ impl Equations<'_, '_, '_> {
                 return Err(ProgramError::Event { event: owner.clone(), what });
             }
         }
-        Ok(Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets })
+        Ok(Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets, of_friction })
     }
 
     pub(super) fn event_jumps(&mut self) -> Result<Results, ProgramError> {
@@ -263,13 +293,17 @@ impl Equations<'_, '_, '_> {
     /// Values that events give to inputs, from the state and the inputs before them.
     fn settings(&mut self) -> Vec<ExprId> {
         let (model, parameters) = (self.mechanism.model, self.mechanism.parameters);
-        let settings = model.events.iter().flat_map(|event| &event.settings);
-        settings.map(|(_, value)| Lowering::new(self.g, parameters, self.mechanism).scalar(value)).collect()
+        let values = model.events.iter().flat_map(|event| {
+            let placements = event.placements.iter().map(|(_, value)| value);
+            event.settings.iter().map(|(_, value)| value).chain(placements)
+        });
+        values.map(|value| Lowering::new(self.g, parameters, self.mechanism).scalar(value)).collect()
     }
 
-    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings, in which d, Λ and μ are symbols.
+    /// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings, coefficients, in which d, Λ and μ are symbols. Impacts with friction have c(v + d)
+    /// alone, and restitution and friction in the places of their conditions among the coefficients, which are zero elsewhere.
     fn jump_equations(&mut self) -> Result<Vec<ExprId>, ProgramError> {
-        let Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets } =
+        let Jumps { mass, rows, row_rates, row_values, directions, condition_rates, targets, of_friction } =
             self.jumps()?;
         let settings = self.settings();
         let nv = self.mechanism.tree.nv;
@@ -287,6 +321,10 @@ impl Equations<'_, '_, '_> {
             equations.push(g.sum(&terms));
         }
         let zero = g.zero();
+        let parts = || of_friction.iter().zip(&targets);
+        let coefficients: Vec<ExprId> =
+            parts().map(|(&of_friction, &target)| if of_friction { target } else { zero }).collect();
+        let targets = parts().map(|(&of_friction, &target)| if of_friction { zero } else { target });
         let targets = row_rates.iter().map(|_| zero).chain(targets).collect::<Vec<_>>();
         let rates = row_rates.iter().chain(&condition_rates);
         for ((&rate, row), target) in rates.zip(rows.iter().chain(&directions)).zip(targets) {
@@ -297,6 +335,7 @@ impl Equations<'_, '_, '_> {
         }
         equations.extend(row_values);
         equations.extend(settings);
+        equations.extend(coefficients);
         Ok(equations)
     }
 }

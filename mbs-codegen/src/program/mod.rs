@@ -485,7 +485,7 @@ impl Program {
             markers: markers::named(model).into_iter().map(|(name, _)| name).collect(),
             outputs: output_names(model),
             objectives: model.objectives.iter().map(|o| (o.name.clone(), o.unit.clone())).collect(),
-            events: Events::of(model),
+            events: Events::of(model, tree),
             sensitivity: model.sensitivity_names(&model.sensitivity),
             seeds: seeds(model),
             joints: model.joints.iter().map(|joint| joint.name.clone()).collect(),

@@ -5,12 +5,13 @@ use super::expression::resolve::{Context, list};
 use super::fields::Fields;
 use super::keys;
 use super::load::shorten;
-use super::node::{Kind, Node};
+use super::mirror::negate;
+use super::node::{Entry, Kind, Node};
 use super::reader::Reader;
 use super::scope::{Scope, Symbol};
 use crate::diagnostics::Span;
 use crate::model::{
-    Activity, Direction, Event, EventCondition, Hold, InputId, Mode, Model, Scalar, SensitivityRef,
+    Activity, Direction, Event, EventCondition, Hold, ImpactLaw, InputId, Mode, Model, Scalar, SensitivityRef,
 };
 
 impl<'t> Reader<'t> {
@@ -46,7 +47,9 @@ impl<'t> Reader<'t> {
             priority: 0,
             stop: false,
             conditions: Vec::new(),
+            law: ImpactLaw::Plain,
             settings: Vec::new(),
+            placements: Vec::new(),
             enters: Vec::new(),
             switch: None,
             judged: false,
@@ -106,6 +109,7 @@ impl<'t> Reader<'t> {
             if let (Some(gap), Some(restitution)) = (gap, restitution) {
                 self.check_restitution(&fields, &restitution);
                 event.conditions.push(EventCondition::Impact { gap, restitution });
+                self.read_friction(&fields, event, scope);
             }
         }
         if let Some(resets) = actions.value("reset") {
@@ -116,6 +120,64 @@ impl<'t> Reader<'t> {
         }
         if let Some(states) = actions.value("mode") {
             self.read_mode_change(states, event, scope);
+        }
+        if let (Some(resets), true) = (actions.get("reset"), event.law != ImpactLaw::Plain) {
+            self.diagnostics
+                .error(
+                    resets.key_span,
+                    format!(
+                        "event `{}` has an impact with friction, which tells all velocities after it",
+                        event.name
+                    ),
+                )
+                .help("reset rates in another event");
+        }
+    }
+
+    /// `friction` of an impact, the `slip` along which it acts, and its `law`.
+    fn read_friction(&mut self, fields: &Fields<'t>, event: &mut Event, scope: &Scope) {
+        let Some(friction) = fields.get("friction") else {
+            for key in ["slip", "law"] {
+                if let Some(entry) = fields.get(key) {
+                    let message = format!("`{key}` says how friction acts, and the impact has no `friction`");
+                    self.diagnostics
+                        .error(entry.key_span, message)
+                        .help("give its coefficient: `friction: 0.3`");
+                }
+            }
+            return;
+        };
+        let Some(slip) = fields.get("slip") else {
+            self.diagnostics
+                .error(
+                    friction.key_span,
+                    format!("event `{}` does not say along what friction acts", event.name),
+                )
+                .help("give the rate of slip: `slip: vel(body.point).x`");
+            return;
+        };
+        if let Kind::Sequence(_) = &slip.value.kind {
+            self.diagnostics
+                .error(slip.value.span, "friction acts along one direction, and this is a list of several")
+                .help("give one rate; an impact that slips in a plane is not supported");
+            return;
+        }
+        let rate = self.scalar(&slip.value, scope, Context::Rate);
+        let coefficient = self.scalar(&friction.value, scope, Context::Force);
+        let law = match fields.value("law") {
+            Some(node) => self.word(node, "a law of impact", &ImpactLaw::WORDS),
+            None => Some(ImpactLaw::Stronge),
+        };
+        if let (Some(rate), Some(coefficient), Some(law)) = (rate, coefficient, law) {
+            if let Ok(mu) = self.values.scalar(&coefficient)
+                && !(mu >= 0.0)
+            {
+                self.diagnostics
+                    .error(friction.value.span, format!("the friction is {mu}"))
+                    .help("the coefficient is zero or more");
+            }
+            event.law = law;
+            event.conditions.push(EventCondition::Slip { rate, friction: coefficient });
         }
     }
 
@@ -139,6 +201,10 @@ impl<'t> Reader<'t> {
         for item in items {
             let item: &'t Node = item;
             let Some(fields) = self.fields(item, item.span, &keys::RESET) else { continue };
+            if let Some(position) = fields.get("position") {
+                self.read_placement(&fields, position, event, scope);
+                continue;
+            }
             let (rate, to) = (fields.require("rate", self), fields.require("to", self));
             let rate = rate.and_then(|entry| self.scalar(&entry.value, scope, Context::Rate));
             let to = to.and_then(|entry| self.scalar(&entry.value, scope, Context::Force));
@@ -153,6 +219,28 @@ impl<'t> Reader<'t> {
                 event.conditions.push(EventCondition::Reset { rate, to });
             }
         }
+    }
+
+    /// A reset of a coordinate.
+    fn read_placement(&mut self, fields: &Fields<'t>, position: &'t Entry, event: &mut Event, scope: &Scope) {
+        let at = position.value.span;
+        if let Some(rate) = fields.get("rate") {
+            self.diagnostics
+                .error(rate.key_span, "a reset is of a `rate` or of a `position`")
+                .help("make it two entries of the list, in two events");
+        }
+        let coordinate = self.reset_coordinate(position, scope);
+        let to = fields.require("to", self);
+        let to = to.and_then(|entry| self.scalar(&entry.value, scope, Context::Force));
+        let (Some(coordinate), Some(to)) = (coordinate, to) else { return };
+        if event.placements.iter().any(|(other, _)| *other == coordinate) {
+            self.diagnostics
+                .error(at, format!("event `{}` sets the same position twice", event.name))
+                .help("remove one of the two");
+            return;
+        }
+        let to = if self.flipped(coordinate, scope) { negate(to) } else { to };
+        event.placements.push((coordinate, to));
     }
 
     fn read_settings(&mut self, node: &'t Node, event: &mut Event, scope: &Scope) {
@@ -184,6 +272,32 @@ impl<'t> Reader<'t> {
         let states: Vec<InputId> = model.modes.iter().flat_map(Mode::inputs).collect();
         let mut seen: Vec<InputId> = Vec::new();
         for event in events {
+            if !(event.placements.is_empty() || event.conditions.is_empty() && event.enters.is_empty()) {
+                self.diagnostics
+                    .error(
+                        event.span,
+                        format!(
+                            "event `{}` resets positions and changes velocities or modes at once",
+                            event.name
+                        ),
+                    )
+                    .help("let another event with the same function and another `priority` do the rest");
+            }
+            let adds =
+                |id: &InputId| model.constraints.iter().any(|constraint| constraint.activity.names(*id));
+            if event.law != ImpactLaw::Plain && event.enters.iter().any(adds) {
+                self.diagnostics
+                    .error(
+                        event.span,
+                        format!(
+                            "event `{}` has an impact with friction and adds constraints at once",
+                            event.name
+                        ),
+                    )
+                    .help(
+                        "let another event with the same function and a smaller `priority` enter the state",
+                    );
+            }
             for &(id, _) in &event.settings {
                 // A case may start in another state.
                 if seen.contains(&id) || states.contains(&id) {

@@ -175,6 +175,32 @@ impl<'t> Reader<'t> {
 
     fn force_coordinate(&mut self, fields: &Fields<'t>, scope: &Scope) -> Option<CoordinateRef> {
         let entry = fields.require("coordinate", self)?;
+        self.plain_coordinate(
+            entry,
+            scope,
+            ["no force can act along an Euler parameter", "use a torque on the body instead"],
+        )
+    }
+
+    /// The coordinate whose position an event resets.
+    pub(super) fn reset_coordinate(&mut self, entry: &'t Entry, scope: &Scope) -> Option<CoordinateRef> {
+        self.plain_coordinate(
+            entry,
+            scope,
+            [
+                "no event resets one of the Euler parameters of a rotation",
+                "reset coordinates of other joints",
+            ],
+        )
+    }
+
+    /// A coordinate that is no Euler parameter; `refusal`: what is said of one.
+    fn plain_coordinate(
+        &mut self,
+        entry: &'t Entry,
+        scope: &Scope,
+        refusal: [&str; 2],
+    ) -> Option<CoordinateRef> {
         let wanted = "a coordinate `joint.coordinate`";
         let (c, ..) = self.resolve(&entry.value, scope, Context::Force, wanted, |r, e| r.coordinate(e))?;
         let CoordinateRef::Joint { joint, index } = c else { return Some(c) };
@@ -185,9 +211,7 @@ impl<'t> Reader<'t> {
             _ => false,
         };
         if euler {
-            self.diagnostics
-                .error(entry.value.span, "no force can act along an Euler parameter")
-                .help("use a torque on the body instead");
+            self.diagnostics.error(entry.value.span, refusal[0]).help(refusal[1]);
             return None;
         }
         Some(c)
@@ -209,7 +233,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether the mirror turns the coordinate's sense.
-    fn flipped(&self, c: CoordinateRef, scope: &Scope) -> bool {
+    pub(super) fn flipped(&self, c: CoordinateRef, scope: &Scope) -> bool {
         let CoordinateRef::Joint { joint, index } = c else { return false };
         let kind = self.symbols.joints.get(joint.index()).and_then(|j| j.kind);
         match (scope.mirror, kind) {

@@ -185,12 +185,12 @@ pub const ACTIONS: Keys = Keys {
 /// The `impact` of an event.
 pub const IMPACT: Keys = Keys {
     what: "an impact",
-    keys: &["restitution", "gap"],
-    later: &["friction"],
+    keys: &["restitution", "gap", "friction", "slip", "law"],
+    later: &[],
     hints: &[("at", "the impact acts along `gap`, a function of positions such as `pos(body.point).y`")],
 };
 /// An entry of the `reset` of an event.
-pub const RESET: Keys = keys("a reset", &["rate", "to"]);
+pub const RESET: Keys = keys("a reset", &["rate", "position", "to"]);
 /// An entry of `objectives`.
 pub const OBJECTIVE: Keys = keys("an objective", &["integrand", "terminal", "at", "unit", "description"]);
 /// The `at` of an objective, or an entry of it.

@@ -181,7 +181,11 @@ impl<'t> Reader<'t> {
         if let Some(node) = file.value("switches")
             && self.word(node, "how branches of laws are treated", &words) == Some(true)
         {
-            model.promote_switches();
+            for place in model.promote_switches() {
+                self.diagnostics
+                    .warning(place, "`switches: exact` evaluates both sides of a branch, and one of them is not a number everywhere")
+                    .help("write it so that it is: `max(x, 0)^1.5` is not enough, `(x^2 + 1e-12)^0.75` is; or leave the law as it is: `switches: plain`");
+            }
         }
         self.keep_event_terms(&mut model);
         self.check_events(&model);

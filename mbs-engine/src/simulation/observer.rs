@@ -211,6 +211,8 @@ pub struct EventSeen {
     pub impulses: Vec<f64>,
     /// Impulses of the constraints, in joint form; none if velocities have not jumped.
     pub row_impulses: Vec<f64>,
+    /// Steps that were made to find it, the one that ends in it among them.
+    pub steps: usize,
 }
 
 /// Norms of constraints that stand behind the columns of a history.
@@ -307,11 +309,11 @@ impl<'a> Observer<'a> {
 
     /// Notes an event; the next node is the one after it.
     pub(super) fn event(&mut self, occurrence: &Occurrence<'_, f64>) {
-        let Occurrence { event, t, impulses, row_impulses, .. } = *occurrence;
+        let Occurrence { event, t, impulses, row_impulses, steps, .. } = *occurrence;
         // What acts on the mechanism is the opposite of the multiplier.
         let impulses = impulses.iter().map(|mu| -mu).collect();
         let row_impulses = row_impulses.iter().map(|lambda| -lambda).collect();
-        self.seen.events.push(EventSeen { event, t, impulses, row_impulses });
+        self.seen.events.push(EventSeen { event, t, impulses, row_impulses, steps });
         self.after_event = true;
     }
 

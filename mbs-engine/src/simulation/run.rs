@@ -101,10 +101,17 @@ pub(crate) fn refused_choice<S: mbs_runtime::Scalar>(
     model: &Interpreted<S>,
     simulation: &Simulation,
 ) -> Option<&'static str> {
-    let refused = model.program().events.changes_rows && simulation.formulation == Formulation::MatrixR;
-    refused.then_some(
-        "matrix R chooses independent coordinates of constraints that all act: where they come and go, take another `formulation`",
-    )
+    let events = &model.program().events;
+    if simulation.formulation != Formulation::MatrixR {
+        return None;
+    }
+    match (events.changes_rows, events.moves) {
+        (true, _) => Some(
+            "matrix R chooses independent coordinates of constraints that all act: where they come and go, take another `formulation`",
+        ),
+        (_, true) => Some("matrix R does not know events that reset positions: take another `formulation`"),
+        _ => None,
+    }
 }
 
 /// The force or constraint that is not finite where a run ended, or within the next step, with the time and the operation that made

@@ -4,7 +4,7 @@ use super::joint_form::{BY_ACCELERATION, BY_VELOCITY, Numbers, zeros};
 use super::point::Point;
 use super::{By, Checks, Columns, Of, matrix};
 use crate::Interpreted;
-use mbs_runtime::{Complex64, EventDerivatives, Events, Scalar, System};
+use mbs_runtime::{Complex64, EventDerivatives, Events, ImpactLaw, Scalar, System};
 
 /// Positions alone, with velocities held.
 const BY_COORDINATE: By = By::Motion([1.0, 0.0, 0.0]);
@@ -17,7 +17,7 @@ fn functions(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     Some(values)
 }
 
-/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings: accelerations stand for d, multipliers for Λ, numbers for μ.
+/// M d + Φ_vᵀ Λ + Cᵀ μ, Φd(v + d), c(v + d) − target(v), Φ, settings, restitution and friction: accelerations stand for d, multipliers for Λ, numbers for μ.
 fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     let (dims, table) = (model.dims(), model.event_table());
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), table.conditions);
@@ -58,11 +58,20 @@ fn equations(model: &Interpreted<Complex64>, at: &Point<Complex64>) -> Numbers {
     for k in 0..rows {
         all[nv + k] += row_rates[k];
     }
-    for k in 0..c {
-        all[nv + rows + k] += rates[k] - targets[k];
+    let mut coefficients = zeros(c);
+    for entry in table.events {
+        let (first, end) = entry.conditions;
+        for k in first..end {
+            all[nv + rows + k] += rates[k];
+            match entry.law {
+                ImpactLaw::Plain => all[nv + rows + k] -= targets[k],
+                ImpactLaw::Stronge | ImpactLaw::Newton => coefficients[k] = targets[k],
+            }
+        }
     }
     all.extend(row_values);
     all.extend(settings);
+    all.extend(coefficients);
     Some(all)
 }
 
@@ -105,7 +114,7 @@ pub(super) fn check(checks: &mut Checks, point: &Point<f64>) {
         let written = matrix(
             &values,
             places,
-            nv + 2 * rows + conditions + model.event_table().inputs.len(),
+            nv + 2 * (rows + conditions) + model.event_table().inputs.len(),
             nq + nv + 1 + p,
         );
         let parts = [

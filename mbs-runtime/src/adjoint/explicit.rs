@@ -1071,8 +1071,9 @@ where
             if let Item::Act(event) = item {
                 let at = At::of_state(&self.dims, t, y, self.field.inputs.at_node(t)).map_err(fail)?;
                 let d = around.actions.act(event, at)?;
-                let (_, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
+                let (z, v) = cut_mut("state", y, self.dims.nq).map_err(fail)?;
                 add_scaled(v, D::S::ONE, d);
+                around.actions.place(event, z);
                 self.save(kept).map_err(fail)?;
                 return Ok(ControlFlow::Continue(()));
             }

@@ -587,6 +587,7 @@ where
                 let at = At { t, z: state.z, v: aside.v, x: &[], u: self.u };
                 let d = aside.around.actions.act(event, at)?;
                 add_scaled(aside.v, M::S::ONE, d);
+                aside.around.actions.place(event, state.z);
                 coordinate_rates(self.system, state.z, aside.v, state.zd).map_err(fail)?;
                 aside.around.actions.save(latches);
                 Ok(true)

@@ -191,6 +191,9 @@ pub(crate) trait Actions<S> {
     /// An event acts at an instant: finds v⁺ − v⁻ and sets inputs.
     fn act(&mut self, event: usize, at: At<'_, S>) -> Result<&[S], StepError>;
 
+    /// Puts coordinates where an event wants them that has acted last.
+    fn place(&self, event: usize, z: &mut [S]);
+
     /// From weights of z and v⁺ to those of z, v⁻, t and ρ, all added to but v⁻, which takes the place of v⁺. Inputs that the event sets have
     /// weights in `rho` and in `later`, of all that comes later; they are taken from there. The event must have acted at this instant last.
     #[allow(clippy::too_many_arguments, reason = "an instant and weights")]

@@ -105,6 +105,10 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         Ok(self.jump.d)
     }
 
+    fn place(&self, event: usize, z: &mut [M::S]) {
+        self.jump.place(self.model.dims().nu, &self.model.event_table(), event, z);
+    }
+
     fn transpose(
         &mut self,
         at: At<'_, M::S>,
@@ -116,17 +120,16 @@ impl<M: EventDerivatives> Actions<M::S> for Acts<'_, M> {
         later: [&mut [M::S]; 2],
     ) -> Result<(), StepError> {
         let before = at;
-        let fail = |error: EvalError| error.in_step(before.t.real(), 0.0);
         let at = At { u: self.u, ..at };
         let weights = [&mut *z, v, t, rho];
-        self.jump.transpose(self.model, at, columns, weights, self.jumps, self.w).map_err(fail)?;
+        self.jump.transpose(self.model, at, columns, weights, self.jumps, self.w)?;
         if self.jump.adds_rows {
             let event = self.jump.event;
             self.gradients.check(self.model, &self.jump, event, at, self.jumps, self.partials, self.w)?;
         }
         let (weights, changes) = ([z, v, t, rho], &mut *self.changes);
         let (model, jumps, w) = (self.model, &mut *self.jumps, &mut *self.w);
-        self.jump.transpose_settings(model, before, columns, weights, later, changes, jumps, w).map_err(fail)
+        self.jump.transpose_settings(model, before, columns, weights, later, changes, jumps, w)
     }
 
     fn function(

@@ -10,6 +10,7 @@ use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
 
 use super::explicit::{ExplicitDriver, look, memory_len, state_at};
+use super::jump::Jump;
 use super::latches::Latched;
 use super::locate::{Driver, Functions, Located};
 use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
@@ -146,8 +147,10 @@ where
         let (model, changes, columns) = (system.events(), [&*z_rho, v_rho, self.times.t_rho], self.columns);
         jump.differentiate_settings(model, event, at, changes, columns, rho, self.changes, self.jumps, w)?;
         self.plain.settle(event, at)?;
+        Jump::place_changes(&dims, &model.event_table(), event, columns, self.changes, z_rho);
         let clock = field.clock;
         let (u, rho) = field.at_node_along(t);
+        self.plain.place(event, t, state, u)?;
         let at = state_at(&dims, t, state, u)?;
         self.plain.solve(event, at)?;
         let along = AtEvent { columns, rho, clock };

@@ -106,6 +106,22 @@ impl<'a, M: WithEvents> ExplicitDriver<'a, M> {
         Ok(())
     }
 
+    /// Puts coordinates where a settled event wants them.
+    pub(crate) fn place(
+        &mut self,
+        event: usize,
+        t: M::S,
+        y: &mut [M::S],
+        u: &[M::S],
+    ) -> Result<(), StepError> {
+        let (model, dims) = (self.system.events(), self.dims);
+        let z = y.get_mut(..dims.nq).unwrap_or(&mut []);
+        match self.jump.place(dims.nu, &model.event_table(), event, z) {
+            true => self.jump.check_placed(model, event, state_at(&dims, t, y, u)?, self.w),
+            false => Ok(()),
+        }
+    }
+
     /// Gives an input a value. Whether it is another one.
     pub(crate) fn set_latch(&self, input: u32, value: M::S) -> bool {
         self.latches.get(input as usize).is_some_and(|latch| latch.replace(value) != value)
@@ -162,7 +178,9 @@ impl<W: ExplicitRun, M: WithEvents<S = W::S>> Driver<W> for ExplicitDriver<'_, M
     fn act(&mut self, run: &mut W, t: W::S, event: usize) -> Result<(), StepError> {
         let (field, y) = run.parts();
         self.settle(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
-        self.solve(event, state_at(&self.dims, t, y, field.at_node(t))?)?;
+        let u = field.at_node(t);
+        self.place(event, t, y, u)?;
+        self.solve(event, state_at(&self.dims, t, y, u)?)?;
         let velocities = y.get_mut(self.dims.nq..self.dims.nq + self.dims.nv);
         self.jump.apply(velocities.unwrap_or(&mut []));
         Ok(())

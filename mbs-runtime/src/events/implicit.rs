@@ -139,7 +139,11 @@ impl<M: Events> ImplicitDriver<'_, M> {
         if self.jump.settle(self.system, event, at, self.latches, self.scratch)? {
             inputs.at(t, self.u);
         }
+        let placed = self.jump.place(self.dims.nu, &self.system.event_table(), event, state.z);
         let at = At { t, z: state.z, v: self.v, x: &[], u: self.u };
+        if placed {
+            self.jump.check_placed(self.system, event, at, self.scratch)?;
+        }
         self.jump.solve(self.system, event, at, self.scratch)
     }
 

@@ -10,6 +10,7 @@ use core::ops::ControlFlow;
 
 use super::explicit::look;
 use super::implicit::ImplicitDriver;
+use super::jump::Jump;
 use super::latches::Latched;
 use super::locate::{self, Driver, Functions, Located};
 use super::times::{AtEvent, Times, add_row, directions_len, first_directions, refuse};
@@ -184,6 +185,7 @@ where
             let (changes, jumps) = (&mut *self.changes, &mut *self.jumps);
             let by = [&*change.z, self.v_rho, self.times.t_rho];
             jump.differentiate_settings(*system, event, at, by, columns, rho, changes, jumps, scratch)?;
+            Jump::place_changes(&dims, &system.event_table(), event, columns, self.changes, change.z);
         }
         self.plain.solve(run.inputs, run.state, t, event)?;
         {

@@ -13,13 +13,22 @@
 //! [ C    0     −E ] [μ]   [ target − c ]
 //! ```
 //!
+//! At an impact with friction the impulses p and q along gap and slip are those of [`friction`](super::friction), from rates before the event and
+//! what impulses change them by; with K the matrix above without conditions, K y_i = (C_iᵀ, 0) and a_ij = C_i y_j,
+//!
+//! ```text
+//! K (d, Λ) = (C_gᵀ p + C_sᵀ q, −Φd(v))
+//! a_ij' = C_i' y_j + y_iᵀ (C_jᵀ)' − y_iᵀ K' y_j
+//! ```
+//!
 //! E is small and refined away, as at the start of a run; it lets rows depend on each other. For e ≤ 1 and constraints at rest no energy is
 //! created: with γ⁺ = −e γ⁻ the kinetic energy changes by −(1 − e²) γ⁻²/(2 C M⁻¹ Cᵀ), M⁻¹ under the constraints.
 
 use core::cell::Cell;
 
+use super::friction::{Impulses, impulses};
 use super::times::{AtEvent, add_row};
-use super::{EventDerivatives, EventTable, Events};
+use super::{EventDerivatives, EventTable, Events, ImpactLaw};
 use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
@@ -67,18 +76,68 @@ pub(crate) struct Jump<'a, S> {
     slopes: &'a mut [S],
     sizes: &'a mut [S],
     pub(crate) event: usize,
+    /// With friction: the place of the gap among the conditions, and what the impulses are.
+    impact: Option<(usize, Impulses<S>)>,
+    /// y of gap and slip.
+    responses: &'a mut [S],
+    /// Derivatives of p and q by z, v, t, ρ.
+    impulse_slopes: &'a mut [S],
+}
+
+/// Whether an event sets an input whose derivatives move, and whether it resets a coordinate.
+fn moved_by(table: &EventTable<'_>, dims: &Dims, event: usize) -> (bool, bool) {
+    let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+    let columns = table.columns.get(first..end).unwrap_or_default();
+    let places = table.inputs.get(first..end).unwrap_or_default();
+    (columns.iter().any(Option::is_some), places.iter().any(|&place| place as usize >= dims.nu))
+}
+
+/// What the derivative of a run does not know.
+fn refuse_placed(dims: &Dims, places: bool) -> Result<(), StepError> {
+    if places && dims.joint_rows() > 0 {
+        let what =
+            "there is no gradient of a run in which an event resets positions of a model with constraints";
+        return Err(StepError::Unsupported { what });
+    }
+    Ok(())
+}
+
+/// What quantity `j` of z, v, t, ρ changes by in column `p`.
+fn change_of<S: Scalar>(
+    dims: &Dims,
+    j: usize,
+    p: usize,
+    z_rho: &[S],
+    v_rho: &[S],
+    t_rho: &[S],
+    along: AtEvent<'_, S>,
+) -> S {
+    let (nq, nv, columns) = (dims.nq, dims.nv, along.columns);
+    let change = if j < nq {
+        z_rho.get(j * columns + p)
+    } else if j < nq + nv {
+        v_rho.get((j - nq) * columns + p)
+    } else if j == nq + nv {
+        t_rho.get(p)
+    } else {
+        return along.change(j - nq - nv - 1, p);
+    };
+    change.copied().unwrap_or(S::ZERO)
 }
 
 /// The setting whose derivatives are row `i` of those of the equations: it comes after all equations and the values of constraints.
 fn setting_of(dims: &Dims, table: &EventTable<'_>, i: u32) -> Option<usize> {
-    (i as usize).checked_sub(dims.nv + 2 * dims.joint_rows() + table.conditions)
+    let setting = (i as usize).checked_sub(dims.nv + 2 * dims.joint_rows() + table.conditions);
+    setting.filter(|&setting| setting < table.inputs.len())
 }
 
 /// Length of the memory of a [`Jump`], for this many conditions and settings; a constant for generated models.
 pub(crate) const fn len(dims: &Dims, conditions: usize, settings: usize) -> usize {
     let (nv, rows, c) = (dims.nv, dims.joint_rows(), conditions);
     let n = nv + rows + c;
-    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 5 * n
+    let slopes = 2 * (dims.nq + nv + 1 + dims.sensitivity.parameters);
+    let friction = 2 * (nv + rows) + slopes;
+    nv * nv + rows * nv + 6 * rows + c * nv + 3 * c + settings + nv + n * n + 5 * n + friction
 }
 
 impl<'a, S: Scalar> Jump<'a, S> {
@@ -118,6 +177,9 @@ impl<'a, S: Scalar> Jump<'a, S> {
             slopes: pieces.next(rows)?,
             sizes: pieces.next(rows)?,
             event: 0,
+            impact: None,
+            responses: pieces.next(2 * (nv + rows))?,
+            impulse_slopes: pieces.next(2 * (dims.nq + nv + 1 + dims.sensitivity.parameters))?,
         })
     }
 
@@ -143,6 +205,55 @@ impl<'a, S: Scalar> Jump<'a, S> {
             }
         }
         Ok(true)
+    }
+
+    /// Gives coordinates their values after an event that was settled. Whether there are some; constraints are checked there.
+    pub(crate) fn place(
+        &self,
+        system_inputs: usize,
+        table: &EventTable<'_>,
+        event: usize,
+        z: &mut [S],
+    ) -> bool {
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        let mut moves = false;
+        for (&place, &value) in table.inputs.iter().zip(self.settings.iter()).take(end).skip(first) {
+            if let Some(z) = (place as usize).checked_sub(system_inputs).and_then(|place| z.get_mut(place)) {
+                (*z, moves) = (value, true);
+            }
+        }
+        moves
+    }
+
+    /// All constraints hold where an event has put coordinates; `at` is the instant after it.
+    pub(crate) fn check_placed<M: Events<S = S>>(
+        &mut self,
+        system: &M,
+        event: usize,
+        at: At<'_, S>,
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let t = at.t.real();
+        if system.dims().joint_rows() == 0 {
+            return Ok(());
+        }
+        self.evaluate(system, at, w).map_err(|error| error.in_step(t, 0.0))?;
+        let (units, tolerance) = (system.units(), sqrt(S::EPSILON));
+        let speed = largest(at.v).max(f64::MIN_POSITIVE);
+        for (row, (value, rate)) in self.row_values.iter().zip(self.row_rates.iter()).enumerate() {
+            let by = value.real();
+            let size = self.rows.iter().skip(row).step_by(self.added.len().max(1));
+            let size = size.fold(1.0_f64, |size, slope| size.max(slope.real().abs()));
+            // Not greater, so that what is not a number does not hold.
+            let holds = by.abs() <= tolerance * units.row(row);
+            if !holds {
+                return Err(StepError::Event { t, event, failure: EventFailure::Violates { row, by } });
+            }
+            if !(rate.real().abs() <= tolerance * speed * size) {
+                return Err(StepError::Event { t, event, failure: EventFailure::Contradicts });
+            }
+        }
+        Ok(())
     }
 
     /// Notes the rows that do not act: they are zero, exactly.
@@ -194,6 +305,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
         self.event = event;
         self.adds_rows = entry.is_some_and(|entry| entry.adds_rows);
         self.jumps = first < end || self.adds_rows;
+        self.impact = None;
+        let law = entry.map_or(ImpactLaw::Plain, |entry| entry.law);
         if !self.jumps {
             return Ok(());
         }
@@ -201,12 +314,20 @@ impl<'a, S: Scalar> Jump<'a, S> {
         if self.adds_rows {
             self.check_positions(system, t, event)?;
         }
+        if law != ImpactLaw::Plain {
+            // Its impulses are known before velocities are.
+            self.conditions = (first, first);
+        }
         self.factor(&dims, table.conditions).map_err(|()| StepError::Event {
             t,
             event,
             failure: EventFailure::Singular,
         })?;
-        self.b.fill(S::ZERO);
+        if law != ImpactLaw::Plain {
+            self.strike(&dims, law, t, event, (first, table.conditions))?;
+        }
+        let (first, end) = self.conditions;
+        self.load_impulses(&dims);
         let rates = self.row_rates.iter().map(|&rate| -rate);
         let changes = self.targets.iter().zip(self.condition_rates.iter()).map(|(&to, &rate)| to - rate);
         let changes = changes.take(end).skip(first);
@@ -220,7 +341,150 @@ impl<'a, S: Scalar> Jump<'a, S> {
         for (mu, &x) in self.mu.iter_mut().take(end).skip(first).zip(pieces.rest().iter()) {
             *mu = x;
         }
+        if let Some((first, impulses)) = self.impact {
+            for (mu, p) in self.mu.iter_mut().skip(first).zip(impulses.values) {
+                *mu = -p;
+            }
+        }
         self.check(&dims, system.units(), t, event, at)
+    }
+
+    /// p and q of an impact with friction whose gap is condition `first` of all, from the factors of K.
+    fn strike(
+        &mut self,
+        dims: &Dims,
+        law: ImpactLaw,
+        t: f64,
+        event: usize,
+        (first, conditions): (usize, usize),
+    ) -> Result<(), StepError> {
+        let (nv, n) = (dims.nv, dims.nv + dims.joint_rows());
+        let failed = |failure| StepError::Event { t, event, failure };
+        for k in 0..2 {
+            self.b.fill(S::ZERO);
+            for (b, column) in self.b.iter_mut().take(nv).zip(self.directions.chunks_exact(conditions.max(1)))
+            {
+                *b = column.get(first + k).copied().unwrap_or(S::ZERO);
+            }
+            self.refine(dims);
+            if let (Some(to), Some(x)) = (self.responses.get_mut(k * n..(k + 1) * n), self.x.get(..n)) {
+                copy(to, x);
+            }
+        }
+        let change = |i: usize, j: usize| {
+            let response = self.responses.get(j * n..).unwrap_or_default();
+            let columns = self.directions.chunks_exact(conditions.max(1)).zip(response).take(nv);
+            columns.fold(S::ZERO, |sum, (column, &y)| {
+                sum + column.get(first + i).copied().unwrap_or(S::ZERO) * y
+            })
+        };
+        let of = |values: &[S], k: usize| values.get(first + k).copied().unwrap_or(S::ZERO);
+        let (restitution, friction) = (of(self.targets, 0), of(self.targets, 1));
+        let sound = (0.0..=1.0).contains(&restitution.real()) && friction.real() >= 0.0;
+        if !sound {
+            return Err(failed(EventFailure::Coefficients));
+        }
+        let rates = &*self.condition_rates;
+        let numbers =
+            [of(rates, 0), of(rates, 1), change(0, 0), change(0, 1), change(1, 1), restitution, friction];
+        let found = impulses(law, numbers).ok_or(failed(EventFailure::Singular))?;
+        self.impact = Some((first, found));
+        Ok(())
+    }
+
+    /// b = (C_gᵀ p + C_sᵀ q, 0) of an impact with friction, zero otherwise.
+    fn load_impulses(&mut self, dims: &Dims) {
+        self.b.fill(S::ZERO);
+        let Some((first, impulses)) = self.impact else { return };
+        self.add_impulses(dims, first, impulses.values);
+    }
+
+    /// b = b + (C_gᵀ p + C_sᵀ q, 0)
+    fn add_impulses(&mut self, dims: &Dims, first: usize, values: [S; 2]) {
+        let columns = self.directions.chunks_exact(self.mu.len().max(1));
+        for (b, column) in self.b.iter_mut().take(dims.nv).zip(columns) {
+            for (&slope, p) in column.iter().skip(first).zip(values) {
+                *b += slope * p;
+            }
+        }
+    }
+
+    /// Derivatives of p and q by z, v, t, ρ, at an instant before the event; none without friction. `values` is memory.
+    fn differentiate_impulses<M: EventDerivatives<S = S>>(
+        &mut self,
+        system: &M,
+        at: At<'_, S>,
+        values: &mut [S],
+        w: &mut [S],
+    ) -> Result<(), StepError> {
+        let Some((first, found)) = self.impact else { return Ok(()) };
+        let t = at.t.real();
+        if found.between {
+            return Err(StepError::Event { t, event: self.event, failure: EventFailure::Between });
+        }
+        let (dims, table) = (system.dims(), system.event_table());
+        let (nv, rows) = (dims.nv, dims.joint_rows());
+        let (n, columns) = (nv + rows, dims.nq + nv + 1 + dims.sensitivity.parameters);
+        let coefficients = nv + 2 * rows + table.conditions + table.inputs.len();
+        self.impulse_slopes.fill(S::ZERO);
+        let [by_p, by_q] = found.by;
+        let (mut p_slopes, mut q_slopes) =
+            self.impulse_slopes.split_at_mut_checked(columns).unwrap_or_default();
+        // Number k of the law changes by `change` in a column.
+        let mut add = |k: usize, column: usize, change: S| {
+            for (slopes, by) in [(&mut p_slopes, &by_p), (&mut q_slopes, &by_q)] {
+                if let (Some(slope), Some(&by)) = (slopes.get_mut(column), by.get(k)) {
+                    *slope += by * change;
+                }
+            }
+        };
+        let fail = |error: EvalError| error.in_step(t, 0.0);
+        // Rates, restitution and friction, with no change of velocities: b and x are nothing.
+        self.b.fill(S::ZERO);
+        let (nothing, _) = self.b.split_at_checked(n).unwrap_or_default();
+        let still = nothing.split_at_checked(nv).unwrap_or_default();
+        self.mu.fill(S::ZERO);
+        system.event_jump_derivatives(at, still.0, still.1, self.mu, w, values).map_err(fail)?;
+        for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+            let (i, j) = (i as usize, j as usize);
+            for k in 0..2 {
+                if i == n + first + k {
+                    add(k, j, value);
+                }
+                if i == coefficients + first + k {
+                    add(5 + k, j, value);
+                }
+            }
+        }
+        // a_ij with the response of j: numbers 2, 3 and 4 are a_00, a_01, a_11.
+        for (of, pairs) in [(0, &[(0, 2)][..]), (1, &[(0, 3), (1, 4)][..])] {
+            let response = self.responses.get(of * n..(of + 1) * n).unwrap_or_default();
+            let (d, lambda) = response.split_at_checked(nv).unwrap_or_default();
+            // What rates have of velocities before the event is taken back: it stands with the other sign.
+            for ((d, lambda), weight, mu) in [((d, lambda), S::ONE, -S::ONE), (still, -S::ONE, S::ZERO)] {
+                self.mu.fill(S::ZERO);
+                if let Some(to) = self.mu.get_mut(first + of) {
+                    *to = mu;
+                }
+                system.event_jump_derivatives(at, d, lambda, self.mu, w, values).map_err(fail)?;
+                for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
+                    let (i, j) = (i as usize, j as usize);
+                    for &(other, number) in pairs {
+                        let response = self.responses.get(other * n..).unwrap_or_default();
+                        // −y_iᵀ (K' y_j − (C_jᵀ)') + C_i' y_j
+                        if i < n {
+                            add(number, j, -weight * value * response.get(i).copied().unwrap_or(S::ZERO));
+                        } else if i == n + first + other {
+                            add(number, j, weight * value);
+                        }
+                    }
+                }
+            }
+        }
+        for (mu, p) in self.mu.iter_mut().skip(first).zip(found.values) {
+            *mu = -p;
+        }
+        Ok(())
     }
 
     /// Constraints that the event adds, which did not act before it and do now, hold where it happens.
@@ -335,7 +599,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let rows = dims.joint_rows();
         let of_row = |k: usize| terms(self.rows, rows, k);
         let largest = (0..rows).map(|k| of_row(k).1 / units.row(k)).fold(0.0, f64::max);
-        let contradicts = |left: f64, size: f64| !(left.abs() <= sqrt(S::EPSILON) * size);
+        let contradicts = |left: f64, size: f64| left.is_nan() || left.abs() > sqrt(S::EPSILON) * size;
         for k in 0..rows {
             let ((change, size), rate) = (of_row(k), value(self.row_rates, k));
             // A row of rounding says nothing.
@@ -375,6 +639,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
+        self.differentiate_impulses(system, at, values, w)?;
         let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
         written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         let places = system.jump_places();
@@ -387,16 +652,7 @@ impl<'a, S: Scalar> Jump<'a, S> {
             let largest = of_column.map(|z| z.real().abs()).fold(0.0, f64::max);
             for (&(i, j), &value) in places.iter().zip(values.iter()) {
                 let (i, j) = (i as usize, j as usize);
-                let change = if j < nq {
-                    z_rho.get(j * columns + p).copied()
-                } else if j < nq + nv {
-                    v_rho.get((j - nq) * columns + p).copied()
-                } else if j == nq + nv {
-                    t_rho.get(p).copied()
-                } else {
-                    Some(along.change(j - nq - nv - 1, p))
-                };
-                let Some(change) = change else { continue };
+                let change = change_of(&dims, j, p, z_rho, v_rho, t_rho, along);
                 // Conditions of other events are none of its equations.
                 let row = match i.checked_sub(own) {
                     None => i,
@@ -420,6 +676,16 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 }
             }
             self.check_slopes(t, t_rho.get(p).copied().unwrap_or(S::ZERO), p)?;
+            if let Some((first, _)) = self.impact {
+                let slopes = self.impulse_slopes.chunks_exact(nq + nv + 1 + dims.sensitivity.parameters);
+                let mut changes = [S::ZERO; 2];
+                for (change, slopes) in changes.iter_mut().zip(slopes) {
+                    for (j, &slope) in slopes.iter().enumerate() {
+                        *change += slope * change_of(&dims, j, p, z_rho, v_rho, t_rho, along);
+                    }
+                }
+                self.add_impulses(&dims, first, changes);
+            }
             self.refine(&dims);
             // Column p of v_ρ is not read again.
             for (i, &d) in self.x.iter().enumerate().take(nv) {
@@ -462,10 +728,11 @@ impl<'a, S: Scalar> Jump<'a, S> {
     ) -> Result<(), StepError> {
         let (table, dims) = (system.event_table(), system.dims());
         let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
-        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
-        if !moving || columns == 0 {
+        let (moving, places) = moved_by(&table, &dims, event);
+        if !(moving || places) || columns == 0 {
             return Ok(());
         }
+        refuse_placed(&dims, places)?;
         let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
         written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         changes.fill(S::ZERO);
@@ -496,6 +763,24 @@ impl<'a, S: Scalar> Jump<'a, S> {
         Ok(())
     }
 
+    /// Derivatives of coordinates that an event resets, from those of its settings.
+    pub(crate) fn place_changes(
+        dims: &Dims,
+        table: &EventTable<'_>,
+        event: usize,
+        columns: usize,
+        changes: &[S],
+        z_rho: &mut [S],
+    ) {
+        let (first, end) = table.events.get(event).map_or((0, 0), |entry| entry.settings);
+        for (setting, &place) in table.inputs.iter().enumerate().take(end).skip(first) {
+            let z = (place as usize).checked_sub(dims.nu).and_then(|z| row_mut(z_rho, z, columns));
+            if let (Some(z), Some(change)) = (z, row(changes, setting, columns)) {
+                copy(z, change);
+            }
+        }
+    }
+
     /// The transpose of [`Jump::differentiate_settings`]: what the weights of inputs after an event, in rows of `rho`, `later` and `last`, are of z, v, t
     /// and ρ before it. `at` is an instant before it, with the inputs before it.
     #[allow(clippy::too_many_arguments, reason = "state, weights, and memory")]
@@ -509,15 +794,23 @@ impl<'a, S: Scalar> Jump<'a, S> {
         changes: &mut [S],
         values: &mut [S],
         w: &mut [S],
-    ) -> Result<(), EvalError> {
+    ) -> Result<(), StepError> {
         let (table, dims) = (system.event_table(), system.dims());
         let (first, end) = table.events.get(self.event).map_or((0, 0), |entry| entry.settings);
-        let moving = table.columns.get(first..end).is_some_and(|columns| columns.iter().any(Option::is_some));
-        if !moving {
+        let (moving, places) = moved_by(&table, &dims, self.event);
+        if !(moving || places) {
             return Ok(());
         }
+        refuse_placed(&dims, places)?;
         changes.fill(S::ZERO);
         for setting in first..end {
+            let place = table.inputs.get(setting).and_then(|&place| (place as usize).checked_sub(dims.nu));
+            if let (Some(from), Some(to)) =
+                (place.and_then(|place| row_mut(z, place, columns)), row_mut(changes, setting, columns))
+            {
+                copy(to, from);
+                from.fill(S::ZERO);
+            }
             let Some(column) = table.columns.get(setting).copied().flatten() else { continue };
             let Some(to) = row_mut(changes, setting, columns) else { continue };
             for from in [&mut *rho, &mut *later, &mut *last] {
@@ -527,7 +820,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 }
             }
         }
-        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        let written = system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values);
+        written.map_err(|error| error.in_step(at.t.real(), 0.0))?;
         let (nq, nv) = (dims.nq, dims.nv);
         for (&(i, j), &value) in system.jump_places().iter().zip(values.iter()) {
             let Some(setting) = setting_of(&dims, &table, i).filter(|k| (first..end).contains(k)) else {
@@ -560,14 +854,16 @@ impl<'a, S: Scalar> Jump<'a, S> {
         [z, v, t, rho]: [&mut [S]; 4],
         values: &mut [S],
         w: &mut [S],
-    ) -> Result<(), EvalError> {
+    ) -> Result<(), StepError> {
         if !self.jumps {
             return Ok(());
         }
         let (first, end) = self.conditions;
         let dims = system.dims();
         let (nq, nv) = (dims.nq, dims.nv);
-        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values)?;
+        self.differentiate_impulses(system, at, values, w)?;
+        let fail = |error: EvalError| error.in_step(at.t.real(), 0.0);
+        system.event_jump_derivatives(at, self.d, self.lambda, self.mu, w, values).map_err(fail)?;
         let places = system.jump_places();
         let own = nv + dims.joint_rows();
         for k in 0..columns {
@@ -595,6 +891,23 @@ impl<'a, S: Scalar> Jump<'a, S> {
                 };
                 if let (Some(to), Some(&x)) = (to, self.x.get(row)) {
                     *to -= value * x;
+                }
+            }
+            let Some((first, _)) = self.impact else { continue };
+            let slopes = self.impulse_slopes.chunks_exact(nq + nv + 1 + dims.sensitivity.parameters);
+            for (i, slopes) in slopes.enumerate() {
+                // p̄ = C w
+                let directions = self.directions.chunks_exact(self.mu.len().max(1));
+                let weight = directions.zip(self.x.iter()).take(nv).fold(S::ZERO, |sum, (column, &x)| {
+                    sum + column.get(first + i).copied().unwrap_or(S::ZERO) * x
+                });
+                let (by_z, rest) = slopes.split_at_checked(nq).unwrap_or_default();
+                let (by_v, rest) = rest.split_at_checked(nv).unwrap_or_default();
+                let (by_t, by_rho) = rest.split_at_checked(1).unwrap_or_default();
+                for (to, by) in [(&mut *z, by_z), (&mut *v, by_v), (&mut *t, by_t), (&mut *rho, by_rho)] {
+                    for (to, &by) in to.iter_mut().skip(k).step_by(columns).zip(by) {
+                        *to += by * weight;
+                    }
                 }
             }
         }

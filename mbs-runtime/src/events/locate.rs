@@ -184,6 +184,8 @@ pub(crate) struct Located<'a, S, E, H, R> {
     event: usize,
     started: Option<f64>,
     count: usize,
+    /// How often the step was made.
+    made: usize,
     /// Whether the next node is where an earlier run ended.
     resumes: bool,
     /// Whether there may be another run that begins where this one ends.
@@ -247,6 +249,7 @@ impl<'a, S: Scalar, E, H, R> Located<'a, S, E, H, R> {
             event: 0,
             started: begun,
             count,
+            made: 0,
             resumes: begun.is_some(),
             goes_on: true,
         })
@@ -556,7 +559,8 @@ where
             self.note(k, t)?;
             self.driver.act(run, t, k)?;
             let [impulses, row_impulses, t_rho] = self.driver.acted();
-            if (self.record)(Occurrence { event: k, t, impulses, row_impulses, t_rho }).is_break()
+            if (self.record)(Occurrence { event: k, t, impulses, row_impulses, t_rho, steps: self.made })
+                .is_break()
                 || self.entry(k).is_some_and(|entry| entry.stop)
             {
                 next = Next::Stop;
@@ -600,12 +604,14 @@ where
     fn before(&mut self, run: &mut W, planned: &Planned<W::S>) -> Result<(), StepError> {
         self.planned = planned.end;
         self.phase = Phase::Free;
+        self.made = 0;
         run.save(self.saved)?;
         self.driver.begin(run, planned)?;
         self.inner.before(run, planned)
     }
 
     fn after(&mut self, run: &mut W, step: &Taken<W::S>) -> Result<Verdict<W::S>, StepError> {
+        self.made += 1;
         self.driver.evaluate(run, step.end, true, &mut self.next)?;
         let phase = self.phase;
         match phase {

@@ -11,6 +11,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `friction` | impulses of impacts with friction |
 //! | `jump` | velocities after an event, and their derivatives |
 //! | `latches` | inputs that events set |
 //! | `locate` | where functions cross zero |
@@ -21,6 +22,7 @@
 //! | `span` | whether added constraints hold for all parameters |
 //! | `adjoint`, `implicit_adjoint` | adjoint runs |
 
+mod friction;
 pub(crate) mod jump;
 pub(crate) mod latches;
 pub(crate) mod locate;
@@ -47,7 +49,7 @@ use crate::system::{At, ForwardDynamics, System};
 pub use adjoint::AdjointEventIntegrator;
 pub use differentiated::DifferentiableEventIntegrator;
 pub use explicit::EventIntegrator;
-pub use mbs_bundles::{Direction, EventEntry, EventTable};
+pub use mbs_bundles::{Direction, EventEntry, EventTable, ImpactLaw};
 
 /// A model with events.
 pub trait Events: System {
@@ -255,6 +257,8 @@ pub struct Occurrence<'a, S> {
     pub row_impulses: &'a [S],
     /// Derivatives of its time by the parameters; none in a run without derivatives.
     pub t_rho: &'a [S],
+    /// Steps that were made to find it, the one that ends in it among them.
+    pub steps: usize,
 }
 
 /// What an observer of a run with events sees, in the order of time: at an event the node before it, the event, the node after it.

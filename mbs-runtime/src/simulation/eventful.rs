@@ -154,7 +154,7 @@ impl EventMemory {
         let implicit = State::<f64>::len(dims) + StateDerivatives::<f64>::len(dims);
         let explicit = dims.state() * (1 + p) + dims.n_objectives * (1 + p) + 2;
         let restart = Assembly::differentiated_scratch_len(dims);
-        let times = 5 * p + dims.nv * p + p * (p + 1);
+        let times = 5 * p + dims.nv * p + p * (p + 1) + self.settings * p;
         method + self.own_len(dims, larger(implicit, explicit)) + restart + times + self.partials + dims.nu
     }
 }
