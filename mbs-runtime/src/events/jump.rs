@@ -33,7 +33,7 @@ use crate::StepError;
 use crate::error::{EvalError, EventFailure};
 use crate::formulation::compliance::least_part;
 use crate::linear::blocks::NOTHING;
-use crate::linear::{add_scaled, copy, lu, symmetric};
+use crate::linear::{add_scaled, copy, largest, lu, symmetric};
 use crate::pieces::Pieces;
 use crate::scalar::{Scalar, sqrt};
 use crate::sensitivity::columns::{row, row_mut};
