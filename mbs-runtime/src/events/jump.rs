@@ -599,19 +599,19 @@ impl<'a, S: Scalar> Jump<'a, S> {
         let rows = dims.joint_rows();
         let of_row = |k: usize| terms(self.rows, rows, k);
         let largest = (0..rows).map(|k| of_row(k).1 / units.row(k)).fold(0.0, f64::max);
-        let contradicts = |left: f64, size: f64| left.is_nan() || left.abs() > sqrt(S::EPSILON) * size;
+        let holds = |left: f64, size: f64| left.abs() <= sqrt(S::EPSILON) * size;
         for k in 0..rows {
             let ((change, size), rate) = (of_row(k), value(self.row_rates, k));
             // A row of rounding says nothing.
             let says = size + rate.abs() > NOTHING * S::EPSILON * largest * units.row(k);
-            if says && contradicts(rate + change, size + rate.abs()) {
+            if says && !holds(rate + change, size + rate.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }
         for k in self.conditions.0..self.conditions.1 {
             let (change, size) = terms(self.directions, self.mu.len(), k);
             let (rate, target) = (value(self.condition_rates, k), value(self.targets, k));
-            if contradicts(rate - target + change, size + rate.abs() + target.abs()) {
+            if !holds(rate - target + change, size + rate.abs() + target.abs()) {
                 return failed(EventFailure::Contradicts);
             }
         }

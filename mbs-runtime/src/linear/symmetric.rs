@@ -27,8 +27,8 @@ pub(crate) fn scales<S: Scalar>(
     // Rows from what is known, then what has no inertia from all rows; each round reaches further.
     let mut known = 0;
     loop {
-        write(nv..n, 0..nv, &entry, |_| true, d);
-        write(0..nv, nv..n, &entry, massless, d);
+        write(nv..n, 0..nv, entry, |_| true, d);
+        write(0..nv, nv..n, entry, massless, d);
         let now = d.iter().filter(|d| **d != S::ZERO).count();
         if now == known {
             break;
@@ -109,11 +109,11 @@ mod tests {
         let mut first = None;
         for power in [[0; 6], [-60, 110, 3, -20, 40, 7], [70, -41, 90, 33, 0, -120]] {
             let unit = power.map(|power| 2f64.powi(power));
-            let mut b: Vec<f64> = (0..n * n).map(|k| a[k] * unit[k / n] * unit[k % n]).collect();
+            let mut b: [f64; 36] = core::array::from_fn(|k| a[k] * unit[k / n] * unit[k % n]);
             let mut d = [0.0; 6];
             scales(n, nv, &b, |_| None, &mut d);
             apply(n, &d, &mut b);
-            assert_eq!(*first.get_or_insert_with(|| b.clone()), b, "{power:?}");
+            assert_eq!(*first.get_or_insert(b), b, "{power:?}");
         }
     }
 

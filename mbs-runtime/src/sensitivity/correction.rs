@@ -28,7 +28,7 @@ use crate::constrained::{Stabilisation, by_columns};
 use crate::error::{EvalError, StepError};
 use crate::euler_parameters::{add_rates_transposed, add_tangents_transposed, rates, tangents};
 use crate::formulation::compliance::least_part;
-use crate::linear::{add_scaled, copy, largest, lu, symmetric};
+use crate::linear::{add_scaled, all_finite, copy, largest, lu, symmetric};
 use crate::pieces::{Pieces, cut, cut_mut};
 use crate::scalar::Scalar;
 use crate::system::{At, Dims, Quantity};
@@ -319,8 +319,10 @@ impl<'a, S: Scalar> Correction<'a, S> {
                 break;
             }
         }
-        if !(left <= LEFT * largest(x).max(largest(b))) {
-            let worst = residual.iter().position(|r| !(r.real().abs() < left)).unwrap_or(0) / columns.max(1);
+        let solved = left <= LEFT * largest(x).max(largest(b));
+        if !solved || !all_finite(residual) {
+            let is_left = |r: &S| r.real().abs() >= left || !r.is_finite();
+            let worst = residual.iter().position(is_left).unwrap_or(0) / columns.max(1);
             let (quantity, index) = quantity_of(dims, worst);
             return Err(EvalError::SingularLeading { quantity, index });
         }
