@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
         };
         if let (Some(rate), Some(coefficient), Some(law)) = (rate, coefficient, law) {
             if let Ok(mu) = self.values.scalar(&coefficient)
-                && !(mu >= 0.0)
+                && (mu < 0.0 || mu.is_nan())
             {
                 self.diagnostics
                     .error(friction.value.span, format!("the friction is {mu}"))

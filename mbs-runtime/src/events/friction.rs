@@ -166,7 +166,9 @@ fn stronge<S: Scalar>(
         (Some(p), _) => (p, half(c * p), true),
         (None, Some(stop)) => {
             let there = c + slope * stop;
-            if !(slope_after.real() > 0.0) {
+            // Not less, so that what is not a number stops nothing.
+            let stops = slope_after.real() > 0.0;
+            if !stops {
                 return None;
             }
             let further = -(there / slope_after);
@@ -228,7 +230,8 @@ fn newton<S: Scalar>(
     let way = if s.real() != 0.0 { sign(s.real()) } else { -sign(q.real()) };
     let direction = mu.times(-way);
     let slope = a + b * direction;
-    if !(slope.real() > 0.0) {
+    let stops = slope.real() > 0.0;
+    if !stops {
         return None;
     }
     let p = change / slope;

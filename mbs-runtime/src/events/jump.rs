@@ -249,7 +249,8 @@ impl<'a, S: Scalar> Jump<'a, S> {
             if !holds {
                 return Err(StepError::Event { t, event, failure: EventFailure::Violates { row, by } });
             }
-            if !(rate.real().abs() <= tolerance * speed * size) {
+            let stays = rate.real().abs() <= tolerance * speed * size;
+            if !stays {
                 return Err(StepError::Event { t, event, failure: EventFailure::Contradicts });
             }
         }
